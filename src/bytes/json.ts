@@ -1,0 +1,188 @@
+/**
+ * JSON that comes back as it went in (wire 1.7): every number keeps its token, `__proto__` is a plain
+ * key, the last of duplicate keys holds, lone surrogates are refused.
+ *
+ * Two paths answer alike. The plain one is `JSON.parse`, and serves wherever a double and an escape
+ * change nothing, which one look with a regular expression tells; the exact one (json-exact) serves
+ * the rest. In a parsed value a number is a double exactly when its token is what that double prints,
+ * else a NumberToken; so printing needs no memory of which path was taken.
+ *
+ * A Doc's text is always valid JSON of one object, within the nesting limit: only this file makes one.
+ */
+import { fault } from '../words/faults.ts'
+import type { Doc, JsonObject, JsonValue, NumberToken } from '../words/model.ts'
+import { type JsonBounds, parseExact } from './json-exact.ts'
+import { isNumberToken } from './number-token.ts'
+
+export type { JsonBounds } from './json-exact.ts'
+export { isNumberToken, numberToken } from './number-token.ts'
+
+/** Levels that stand around `data` in a request: the body, `ops` and the op (wire 1.1). */
+const levels_around_data = 3
+
+const default_bounds: JsonBounds = { nesting_max: 64, values_max: Number.MAX_SAFE_INTEGER }
+
+/** The bounds for a data object that comes without its envelope, so that every door bounds it alike. */
+export function dataBounds(bounds: JsonBounds): JsonBounds {
+  return { nesting_max: bounds.nesting_max - levels_around_data, values_max: bounds.values_max }
+}
+
+/** JSON text to a value. Throws a `format_error` Fault that says what is wrong and where. */
+export function parseJson(text: string, bounds: JsonBounds = default_bounds): JsonValue {
+  if (text.length <= bounds.nesting_max || fits(text, bounds)) {
+    if (!mayNeedExact(text)) {
+      try {
+        return JSON.parse(text) as JsonValue
+      } catch {
+        // The exact parser below names the mistake and its place.
+      }
+    }
+  }
+  return parseExact(text, bounds)
+}
+
+/** A value to its JSON text, without white space; the opposite of `parseJson`. */
+export function stringifyJson(value: JsonValue): string {
+  const text = JSON.stringify(value)
+  return text.includes(token_tag) ? text.replace(tagged_token, '$1') : text
+}
+
+// A NumberToken prints itself as a string that opens with a lone surrogate, which no string of a
+// caller's can hold, and JSON.stringify escapes it: what looks so in the output is a token.
+const token_tag = '\\ud800'
+const tagged_token = /"\\ud800([^"]*)"/g
+
+/** The levels of nesting of valid JSON text; a scalar has none. */
+export function nestingOf(text: string): number {
+  return measure(text, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER).nesting
+}
+
+const doc_mark: unique symbol = Symbol('conveyor.doc')
+
+/** Trusted: the caller knows that `text` is valid JSON of one object within the limits. */
+export function docOfText(text: string): Doc {
+  return { text, memo: undefined, [doc_mark]: true } as Doc
+}
+
+/** Trusted: `value` came from `parseJson` or was built from such values. */
+export function docOfValue(value: JsonObject): Doc {
+  return { text: stringifyJson(value), memo: value, [doc_mark]: true } as Doc
+}
+
+export const empty_doc: Doc = docOfText('{}')
+
+/** The object of a Doc, parsed when first asked for. Nobody changes it. */
+export function objectOf(doc: Doc): JsonObject {
+  doc.memo ??= parseJson(doc.text) as JsonObject
+  return doc.memo
+}
+
+/** Whether this program made the value as a Doc; no parsed JSON can pass for one. */
+export function isDoc(value: unknown): value is Doc {
+  return typeof value === 'object' && value !== null && doc_mark in value
+}
+
+/**
+ * JSON text as data that keeps its numbers to the token.
+ * Throws a `format_error` Fault where it is no valid JSON object or nested deeper than the limit.
+ */
+export function rawJson(text: string, bounds: JsonBounds = default_bounds): Doc {
+  const value = parseJson(text, dataBounds(bounds))
+  if (!isObject(value)) throw fault('format_error', 'data is not a JSON object')
+  return docOfValue(value)
+}
+
+/** The keys of `patch` laid over those of `base`, at the top level; other keys stay. */
+export function mergeDocs(base: Doc, patch: Doc): Doc {
+  if (patch.text === '{}') return base
+  if (base.text === '{}') return patch
+  const merged: JsonObject = { ...objectOf(base) }
+  const added = objectOf(patch)
+  for (const key of Object.keys(added)) setMember(merged, key, added[key] as JsonValue)
+  return docOfValue(merged)
+}
+
+/** Sets an own member, also one named `__proto__`, which an assignment would not. */
+export function setMember(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
+  } else object[key] = value
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !isNumberToken(value)
+  )
+}
+
+/** The token of a number as it was sent. */
+export function numberText(value: number | NumberToken): string {
+  return typeof value === 'number' ? String(value) : value.token
+}
+
+/** Bytes of a text in UTF-8. */
+export function bytesOf(text: string): number {
+  return Buffer.byteLength(text)
+}
+
+// A number token stands behind one of `: [ ,`. What looks so inside a string only costs a second look.
+const suspect =
+  /[:[,][ \t\n\r]*(?:-0|-?[0-9]+[.eE]|-?[0-9]{16})|\\u[dD][89a-fA-F]|^[ \t\n\r]*[-0-9]/
+const number_tokens = /[:[,][ \t\n\r]*(-?[0-9][0-9.eE+-]*)/g
+const surrogate_escape = /\\u[dD][89a-fA-F]/
+
+function mayNeedExact(text: string): boolean {
+  if (!suspect.test(text)) return false
+  if (surrogate_escape.test(text) || /^[ \t\n\r]*[-0-9]/.test(text)) return true
+  for (const match of text.matchAll(number_tokens)) {
+    const token = match[1] as string
+    if (String(Number(token)) !== token) return true
+  }
+  return false
+}
+
+function fits(text: string, bounds: JsonBounds): boolean {
+  const { nesting, values } = measure(text, bounds.nesting_max, bounds.values_max)
+  return nesting <= bounds.nesting_max && values <= bounds.values_max
+}
+
+/** One pass over the text: brackets and separators outside strings. Stops once over a bound. */
+function measure(
+  text: string,
+  nesting_max: number,
+  values_max: number,
+): { nesting: number; values: number } {
+  let level = 0
+  let nesting = 0
+  let values = 1
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === 0x22) {
+      at = endOfString(text, at)
+    } else if (char === 0x7b || char === 0x5b) {
+      level++
+      values++
+      if (level > nesting) nesting = level
+    } else if (char === 0x7d || char === 0x5d) level--
+    else if (char === 0x2c) values++
+    if (nesting > nesting_max || values > values_max) break
+  }
+  return { nesting, values }
+}
+
+/** The place of the quote that closes the string opened at `open`; the text's end if none does. */
+function endOfString(text: string, open: number): number {
+  let at = open
+  for (;;) {
+    at = text.indexOf('"', at + 1)
+    if (at === -1) return text.length
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * The small records: process heads, users, secrets, the owner. Each is JSON text, written with the
+ * members stated here; a reader takes what it knows and keeps nothing it does not.
+ */
+
+export interface ProcessHead {
+  readonly title: string
+  readonly status: 'active' | 'paused'
+  readonly version: number
+  /** SHA-256 of the canonical text of the definition, hex. */
+  readonly hash: string
+  /** Nodes that an import dropped and whose tasks have not all been moved yet: old → new. */
+  readonly moves: Readonly<Record<string, string>>
+}
+
+export interface UserRecord {
+  readonly name: string
+  readonly create_ms: number
+}
+
+/** `sealed` is base64 of the sealed secret (engine/vault); `until_ms` is set once it was rotated. */
+export interface SecretRecord {
+  readonly sealed: string
+  readonly until_ms?: number
+}
+
+/** Who holds the file, told to whoever finds it locked. */
+export interface OwnerRecord {
+  readonly pid: number
+  readonly socket: string | null
+  readonly file_id: string
+  readonly version: string
+}
+
+export function encodeRecord(
+  record: ProcessHead | UserRecord | SecretRecord | OwnerRecord,
+): Buffer {
+  return Buffer.from(JSON.stringify(record))
+}
+
+/** Trusted: the bytes come from `encodeRecord`, under a key of the record's own family. */
+export function decodeRecord<T extends ProcessHead | UserRecord | SecretRecord | OwnerRecord>(
+  bytes: Buffer,
+): T {
+  return JSON.parse(bytes.toString('utf8')) as T
+}
+
+export function encodeCount(count: number): Buffer {
+  const out = Buffer.allocUnsafe(8)
+  out.writeDoubleBE(count)
+  return out
+}
+
+export function decodeCount(bytes: Buffer | undefined): number {
+  return bytes === undefined ? 0 : bytes.readDoubleBE(0)
+}
+
+/** What a grant allows, as bits of its one byte. */
+export const grant_bits = { create: 1, modify: 2, show: 4 } as const

@@ -1,0 +1,196 @@
+/**
+ * `serve`: one process that owns the file and answers at the doors, until it is told to stop or cannot
+ * write any more. It drains before it ends, so no request that was taken goes without its answer.
+ */
+import type { Engine } from '../../engine/api.ts'
+import { openEngine } from '../../open.ts'
+import { type Fault, isFault } from '../../words/faults.ts'
+import { type LimitName, limitNames, limitTable } from '../../words/limits.ts'
+import { type HttpDoor, type HttpOptions, serveHttp } from '../http/serve.ts'
+import { demoJson, demoText, makeDemo } from './demo.ts'
+import { type Exit, exits, unreachable, usage } from './exits.ts'
+import { type Io, print } from './io.ts'
+import { fromEnv, heldBy } from './reach.ts'
+import { db_flag, dbOf, type Flag, type Given, isOn, json_flag, text, type Verb } from './verb.ts'
+
+const limit_flags: readonly Flag[] = limitNames.map((name) => ({
+  name: name.replaceAll('_', '-'),
+  value: 'N',
+  says: `${limitTable[name].says} (${limitTable[name].value})`,
+}))
+
+export const serveVerb: Verb = {
+  name: 'serve',
+  words: [],
+  flags: [
+    {
+      name: 'http',
+      value: 'HOST:PORT',
+      says: 'where to answer (default 127.0.0.1:8080); port 0 picks one, `off` opens none',
+    },
+    { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
+    { name: 'base', value: 'PATH', says: 'the path in front of /api' },
+    { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
+    db_flag,
+    json_flag,
+    ...limit_flags,
+  ],
+  says: 'answer signed requests',
+  notes: [
+    'The data file is made where it is missing. SIGTERM and SIGINT end it once the requests under',
+    'way are answered; a second one ends it at once. A number in brackets is the default.',
+  ],
+  run: serve,
+}
+
+async function serve(given: Given, io: Io): Promise<Exit> {
+  const place = placeOf(text(given, 'http') ?? '127.0.0.1:8080')
+  const limits = limitsOf(given)
+  if (isOn(given, 'demo') && place === undefined) throw usage('--demo needs --http')
+  const base = text(given, 'base')
+  const onBug = (error: unknown): void => {
+    void print(io.stderr, bugLine(error, isOn(given, 'json')))
+  }
+  const ended = endOf(io)
+  try {
+    const engine = await openToServe(given, limits, ended.fail, onBug)
+    try {
+      const http =
+        place === undefined
+          ? undefined
+          : await listen(engine, { ...place, onBug, ...(base === undefined ? {} : { base }) })
+      await tellReady(given, io, engine, http?.url)
+      const failure = await ended.reason
+      await http?.drain()
+      if (failure !== undefined) {
+        throw unreachable(`the store has failed, so serving ends: ${failure.message}`, failure.code)
+      }
+    } finally {
+      await Promise.race([engine.close(), ended.afterFailure()])
+    }
+    return exits.done
+  } finally {
+    ended.forget()
+  }
+}
+
+/** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
+interface End {
+  readonly reason: Promise<Fault | undefined>
+  readonly fail: (failure: Fault) => void
+  /** Resolves a little after a failure, and never without one: closing a failed store may hang. */
+  afterFailure(): Promise<void>
+  forget(): void
+}
+
+const failed_close_ms_max = 2_000
+
+function endOf(io: Io): End {
+  let tell: (failure: Fault | undefined) => void = () => {}
+  const reason = new Promise<Fault | undefined>((resolve) => {
+    tell = resolve
+  })
+  const forget = io.onStop(() => tell(undefined))
+  return {
+    reason,
+    fail: (failure) => tell(failure),
+    afterFailure: async () => {
+      if ((await reason) === undefined) return new Promise(() => {})
+      return io.sleep_ms(failed_close_ms_max)
+    },
+    forget,
+  }
+}
+
+async function openToServe(
+  given: Given,
+  limits: Partial<Record<LimitName, number>>,
+  onFailure: (failure: Fault) => void,
+  onBug: (error: unknown) => void,
+): Promise<Engine> {
+  const path = dbOf(given)
+  try {
+    return await openEngine(path, {
+      admin: true,
+      limits,
+      onFailure,
+      onBug,
+      ...fromEnv(given.env),
+    })
+  } catch (error) {
+    if (error instanceof RangeError) throw usage(error.message)
+    if (!isFault(error)) throw error
+    if (error.code === 'file_held') throw await heldBy(path)
+    throw unreachable(error.message, error.code)
+  }
+}
+
+function bugLine(error: unknown, json: boolean): string {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  if (json) return `${JSON.stringify({ event: 'bug', stack })}\n`
+  return `conveyor: this is a bug of conveyor, please report it\n${stack}\n`
+}
+
+type Place = { readonly host: string; readonly port: number }
+
+async function listen(engine: Engine, options: Place & HttpOptions): Promise<HttpDoor> {
+  try {
+    return await serveHttp(engine, options)
+  } catch (error) {
+    if (error instanceof RangeError) throw usage(error.message)
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' ? 'the port is taken, name another with --http' : message
+    throw unreachable(`cannot listen on ${options.host} port ${options.port}: ${why}`)
+  }
+}
+
+async function tellReady(
+  given: Given,
+  io: Io,
+  engine: Engine,
+  http: string | undefined,
+): Promise<void> {
+  const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
+  if (isOn(given, 'json')) {
+    const line = {
+      event: 'listening',
+      http: http ?? null,
+      db: engine.path,
+      pid: io.pid,
+      ...(demo === undefined ? {} : { demo: demoJson(demo) }),
+    }
+    await print(io.stdout, `${JSON.stringify(line)}\n`)
+    return
+  }
+  await print(io.stdout, `http  ${http ?? 'off'}\ndb    ${engine.path}\n`)
+  if (demo !== undefined) await print(io.stdout, demoText(demo, http ?? ''))
+}
+
+/** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
+export function placeOf(given: string): Place | undefined {
+  if (given === 'off') return undefined
+  const [, six, name, digits] =
+    /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(given) ?? []
+  const host = six ?? name
+  if (host === undefined || Number(digits) > 65_535) {
+    throw usage('--http takes HOST:PORT, such as 127.0.0.1:8080, or off')
+  }
+  return { host, port: Number(digits) }
+}
+
+function limitsOf(given: Given): Partial<Record<LimitName, number>> {
+  const limits: Partial<Record<LimitName, number>> = {}
+  for (const name of limitNames) {
+    const flag = name.replaceAll('_', '-')
+    const value = text(given, flag)
+    if (value !== undefined) limits[name] = wholeNumber(flag, value)
+  }
+  const window = text(given, 'window')
+  if (window !== undefined) limits.window_s = wholeNumber('window', window)
+  return limits
+}
+
+function wholeNumber(flag: string, given: string): number {
+  if (!/^[0-9]{1,15}$/.test(given)) throw usage(`--${flag} takes a whole number`)
+  return Number(given)
+}

@@ -1,0 +1,72 @@
+/**
+ * The shape of a verb: its words, its flags and what it does. A verb's row is all there is to know of
+ * it: parsing, help and running read the same row.
+ */
+
+import type { Exit } from './exits.ts'
+import type { Env, Io } from './io.ts'
+
+export interface Flag {
+  /** Without the dashes. Also the environment variable: `--secret-file` is CONVEYOR_SECRET_FILE. */
+  readonly name: string
+  /** What the value is, as help shows it: `FILE`. A flag without one is a switch. */
+  readonly value?: string
+  readonly says: string
+  /** May be given more than once; has no environment variable. */
+  readonly many?: true
+}
+
+export interface Word {
+  readonly name: string
+  readonly optional?: true
+}
+
+export interface Verb {
+  /** One or two words: `process import`. */
+  readonly name: string
+  readonly words: readonly Word[]
+  readonly flags: readonly Flag[]
+  readonly says: string
+  /** More lines for its own help. */
+  readonly notes?: readonly string[]
+  run(given: Given, io: Io): Promise<Exit>
+}
+
+/** A verb's words and flags as given, in the order of the row. */
+export interface Given {
+  readonly verb: Verb
+  readonly words: readonly string[]
+  readonly flags: Readonly<Record<string, string | boolean | readonly string[]>>
+  readonly env: Env
+}
+
+/** The word at `at`, which the row demands. */
+export function word(given: Given, at: number): string {
+  return given.words[at] as string
+}
+
+export function text(given: Given, name: string): string | undefined {
+  const value = given.flags[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+export function isOn(given: Given, name: string): boolean {
+  return given.flags[name] === true
+}
+
+export function list(given: Given, name: string): readonly string[] {
+  const value = given.flags[name]
+  return Array.isArray(value) ? value : []
+}
+
+export const db_flag: Flag = {
+  name: 'db',
+  value: 'FILE',
+  says: 'the data file (default ./conveyor.lmdb)',
+}
+
+export const json_flag: Flag = { name: 'json', says: 'print JSON, for programs' }
+
+export function dbOf(given: Given): string {
+  return text(given, 'db') ?? './conveyor.lmdb'
+}

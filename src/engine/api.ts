@@ -1,0 +1,193 @@
+/**
+ * The engine as its callers see it: embedders, doors and the command line. Types only.
+ *
+ * `apply` is the one door for ops; everything else is administration. Ops come back as results, never
+ * as rejections. A rejection carries a Fault (words/faults): a whole-request fault of `apply`, or an
+ * admin fault of the other calls, told by its `code`.
+ */
+import type { Chance, Clock } from '../words/clock.ts'
+import type { Fault, WholeFaultCode } from '../words/faults.ts'
+import type { LimitName, Limits } from '../words/limits.ts'
+import type { Caller, Change, OpResult, Status, Task } from '../words/model.ts'
+
+export interface EngineOptions {
+  readonly limits?: Partial<Record<LimitName, number>>
+  /** Opens the admin socket through which the command line reaches this process. */
+  readonly admin?: boolean
+  /** The folder of the admin socket, instead of `/tmp/conveyor-<uid>`; must be ours and 0700. */
+  readonly runtime_dir?: string
+  /** False: no timer fires and nothing is swept by this engine. */
+  readonly timers?: boolean
+  /** Told once, when a commit has failed and the engine has stopped writing. */
+  readonly onFailure?: (failure: Fault) => void
+  /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
+  readonly onBug?: (error: unknown) => void
+  /** 32 bytes in hex or base64 that seal the secrets, instead of the key file. */
+  readonly secret_key?: string
+  readonly clock?: Clock
+  readonly chance?: Chance
+}
+
+/** What `create`, `modify` and `task` take: an op without `type` and `obj`. */
+export interface CreateInput {
+  readonly conv_id: string | number
+  readonly ref?: string | number | null
+  /** A plain JSON value, or `rawJson(text)`. */
+  readonly data: unknown
+}
+
+export interface TargetInput {
+  readonly conv_id: string | number
+  readonly ref?: string | number | null
+  readonly obj_id?: string
+}
+
+export interface ModifyInput extends TargetInput {
+  readonly data: unknown
+  readonly is_sync?: boolean
+  readonly node_id?: string
+}
+
+export interface Engine {
+  /** The data file's real path, or `:memory:`. */
+  readonly path: string
+  readonly limits: Limits
+  readonly clock: Clock
+
+  /**
+   * Applies a list of ops in order, in one durable commit: results[i] belongs to ops[i]. An op is an
+   * object as wire 1.1 describes, its `data` a plain JSON value or `rawJson(text)`. Without
+   * `caller.user` every process is open. Rejects with a whole-request Fault: `shutting_down`,
+   * `store_failed`, `overloaded`, `no_space`, `rate_limited`, `format_error` (an empty list),
+   * `too_many_ops`, `internal_error`.
+   */
+  apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
+  create(op: CreateInput, caller?: Caller): Promise<OpResult>
+  modify(op: ModifyInput, caller?: Caller): Promise<OpResult>
+  /** The task, or undefined where there is none. Ended ones are found by obj_id. */
+  task(target: TargetInput): Promise<Task | undefined>
+  /** Changes from now on, after their commit. A watcher that falls too far behind is ended by a throw. */
+  watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
+
+  /** Reads, checks, compiles and stores a definition; `bad_definition`, `tasks_in_node`. */
+  putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
+  readonly processes: Processes
+  readonly tasks: Tasks
+  readonly users: Users
+
+  /** `ok`, or why the engine cannot write now. */
+  health(): 'ok' | WholeFaultCode
+  /** Walks every invariant of the key table; a sentence for each breach. */
+  check(): Promise<CheckReport>
+  /** Writes a synced and checked copy to a path that does not exist yet. */
+  backup(path: string): Promise<{ readonly path: string; readonly bytes: number }>
+  /** Refuses new ops with `shutting_down`, waits for those under way, lets go of the file. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface PutOptions {
+  /** Instead of the definition's own `obj_id`. */
+  readonly conv_id?: string | number
+  /** For nodes that the new definition drops: old node id → the node their tasks go to. */
+  readonly moves?: Readonly<Record<string, string>>
+}
+
+export interface PutResult {
+  readonly conv_id: string
+  readonly version: number
+  readonly state: 'created' | 'updated' | 'unchanged'
+  readonly warnings: readonly string[]
+}
+
+export interface ProcessInfo {
+  readonly conv_id: string
+  readonly title: string
+  readonly status: 'active' | 'paused'
+  readonly version: number
+  /** SHA-256 of the definition's canonical text, hex. */
+  readonly hash: string
+  /** Live tasks. */
+  readonly tasks: number
+}
+
+export interface ProcessDetails extends ProcessInfo {
+  /** The definition as it was given. */
+  readonly definition_text: string
+  readonly nodes: readonly {
+    readonly id: string
+    readonly title: string
+    readonly kind: 'logic' | 'start' | 'end' | 'escalation'
+    readonly tasks: number
+    readonly to: readonly string[]
+  }[]
+  readonly shared_with: readonly { readonly user: string; readonly can: readonly Can[] }[]
+}
+
+export type Can = 'create' | 'modify' | 'show'
+
+export interface Processes {
+  list(): Promise<ProcessInfo[]>
+  /** Rejects with `conv_not_found`, as do those below. */
+  show(conv_id: string | number): Promise<ProcessDetails>
+  /** Default: create, modify and show. `user_not_found`. */
+  share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
+  unshare(conv_id: string | number, user: string | number): Promise<void>
+  pause(conv_id: string | number): Promise<void>
+  resume(conv_id: string | number): Promise<void>
+  /** `process_has_tasks` while live tasks are in it. */
+  remove(conv_id: string | number): Promise<void>
+}
+
+export interface TaskFilter {
+  readonly node_id?: string
+  readonly status?: Status
+  /** At most so many tasks; default 100. */
+  readonly limit?: number
+  /** Goes on behind this task of an earlier list. */
+  readonly after?: string
+}
+
+export interface Tasks {
+  list(conv_id: string | number, filter?: TaskFilter): Promise<Task[]>
+  /** Runs a failed task again, from its node or from `node_id`. */
+  retry(target: TargetInput, node_id?: string): Promise<OpResult>
+  /** Ends a live task as `canceled`, frees its ref and disarms its timer. */
+  cancel(target: TargetInput): Promise<OpResult>
+}
+
+export interface UserInfo {
+  readonly id: string
+  readonly name: string
+  readonly create_time_ms: number
+  /** How many secrets are valid now: 2 while a rotation's grace runs. */
+  readonly secrets: number
+  readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
+}
+
+export interface NewSecret {
+  readonly id: string
+  /** Shown this once. */
+  readonly secret: string
+}
+
+export interface Users {
+  /** Without an id: one above the highest so far, from 13000 on. `user_exists`, `key_missing`. */
+  add(options?: { readonly id?: string | number; readonly name?: string }): Promise<NewSecret>
+  list(): Promise<UserInfo[]>
+  /** The old secrets end after `grace_ms` (default at once). `user_not_found`, `key_missing`. */
+  rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
+  remove(id: string | number): Promise<void>
+  /** Seals all secrets anew under a fresh key file, or under `secret_key`. */
+  rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
+  /**
+   * For a door that checks signatures: the secrets of a user valid now, none for an unknown user.
+   * Throws `store_failed` with a sentence that names the missing file where the key is missing.
+   */
+  secrets(id: string): readonly string[]
+}
+
+export interface CheckReport {
+  readonly breaches: readonly string[]
+  readonly counts: Readonly<Record<string, number>>
+}

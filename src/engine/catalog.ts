@@ -1,0 +1,58 @@
+/**
+ * Processes as the op path needs them: head and compiled graph by conv_id.
+ *
+ * The store is the truth: each transaction reads the head's bytes, and a cached process counts only
+ * while they are the same. So a rolled-back or remote change can never leave a stale graph behind.
+ */
+import { parseJson } from '../bytes/json.ts'
+import { processKey, versionKey } from '../bytes/keys.ts'
+import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
+import { compileProcess } from '../logic/graph.ts'
+import type { Graph } from '../logic/logic.ts'
+import type { View } from '../store/store.ts'
+import type { Limits } from '../words/limits.ts'
+import type { JsonObject } from '../words/model.ts'
+
+export interface Process {
+  readonly conv_id: string
+  readonly head: ProcessHead
+  readonly graph: Graph
+}
+
+export interface Catalog {
+  /** The process as `view` sees it; undefined where there is none. */
+  find(view: View, conv_id: string): Process | undefined
+}
+
+export function newCatalog(limits: Limits): Catalog {
+  const known = new Map<string, { readonly head_bytes: Buffer; readonly process: Process }>()
+  return {
+    find(view, conv_id) {
+      const bytes = view.get(processKey(conv_id))
+      const cached = known.get(conv_id)
+      if (bytes === undefined) {
+        if (cached !== undefined) known.delete(conv_id)
+        return undefined
+      }
+      if (cached?.head_bytes.equals(bytes)) return cached.process
+      const head_bytes = Buffer.from(bytes)
+      const head = decodeRecord<ProcessHead>(head_bytes)
+      const same = cached?.process.head.hash === head.hash ? cached.process.graph : undefined
+      const graph = same ?? compileStored(view, conv_id, head, limits)
+      const process = { conv_id, head, graph }
+      known.set(conv_id, { head_bytes, process })
+      return process
+    },
+  }
+}
+
+/** A stored definition was checked when it came in, so a mistake now is breakage. */
+function compileStored(view: View, conv_id: string, head: ProcessHead, limits: Limits): Graph {
+  const text = view.get(versionKey(conv_id, head.version))?.toString('utf8')
+  if (text === undefined) throw new Error(`process ${conv_id}: version ${head.version} is missing`)
+  const { graph, mistakes } = compileProcess(parseJson(text) as JsonObject, limits)
+  if (graph === undefined) {
+    throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
+  }
+  return graph
+}

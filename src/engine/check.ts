@@ -1,0 +1,189 @@
+/**
+ * `check`: walks exactly the invariants of the key table (bytes/keys) and names each breach.
+ *
+ * It goes in slices with the engine's work in between. Each key is judged against others of the same
+ * instant, so what goes on meanwhile cannot look like a breach; a node's count is summed over the
+ * slices and, where it then differs, counted again in one go before it is called wrong.
+ */
+import {
+  after,
+  atNodeKey,
+  atNodeOfKey,
+  dueKey,
+  endedKey,
+  type Family,
+  familySpan,
+  grantOfKey,
+  idHex,
+  type Key,
+  metaKey,
+  nodeCountKey,
+  nodeCountOfKey,
+  processKey,
+  processOfKey,
+  refKey,
+  refOfKey,
+  secretOfKey,
+  taskOfKey,
+  tasksAtNode,
+  timeOfKey,
+  userKey,
+  versionKey,
+  versionOfKey,
+} from '../bytes/keys.ts'
+import { decodeCount, decodeRecord, type ProcessHead } from '../bytes/records.ts'
+import { is_live } from '../bytes/task-record.ts'
+import type { Entry, Store, View } from '../store/store.ts'
+import type { CheckReport } from './api.ts'
+import { loadTask } from './task-file.ts'
+
+const slice_keys = 1_000
+const breaches_max = 1_000
+
+/** A sentence for a breach, or undefined where the key is as it should be. */
+type Invariant = (view: View, entry: Entry) => string | undefined
+
+const invariants: Partial<Record<Family, Invariant>> = {
+  secret: (view, { key }) => {
+    const { user, n } = secretOfKey(key)
+    return view.get(userKey(user)) ? undefined : `secret ${n} of user ${user}: no such user`
+  },
+  grant: (view, { key }) => {
+    const { user, conv } = grantOfKey(key)
+    return view.get(userKey(user)) ? undefined : `grant of ${conv} to user ${user}: no such user`
+  },
+  process: (view, { key, value }) => {
+    const conv_id = processOfKey(key)
+    const { version } = decodeRecord<ProcessHead>(value)
+    return view.get(versionKey(conv_id, version))
+      ? undefined
+      : `process ${conv_id}: version ${version} is missing`
+  },
+  version: (view, { key }) => {
+    const { conv, n } = versionOfKey(key)
+    return view.get(processKey(conv)) ? undefined : `version ${n} of ${conv}: no such process`
+  },
+  task: checkTask,
+  ref: (view, { key, value }) => {
+    const { conv, ref } = refOfKey(key)
+    const held = loadTask(view, idHex(value.toString('latin1')))
+    if (held === 'damaged') return undefined
+    const fits =
+      held !== undefined &&
+      is_live[held.task.status] &&
+      held.task.conv_id === conv &&
+      held.task.ref?.text === ref
+    return fits ? undefined : `ref "${ref}" of ${conv} names no live task with that ref`
+  },
+  at_node: (view, { key }) => {
+    const { conv, node, obj_id } = atNodeOfKey(key)
+    const held = loadTask(view, obj_id)
+    if (held === 'damaged') return undefined
+    const fits =
+      held !== undefined &&
+      is_live[held.task.status] &&
+      held.task.conv_id === conv &&
+      held.task.node_id === node
+    return fits ? undefined : `node "${node}" of ${conv} lists task ${obj_id}, which is not there`
+  },
+  due: (view, { key }) => {
+    const { conv, ms, obj_id } = timeOfKey(key)
+    const held = loadTask(view, obj_id)
+    if (held === 'damaged') return undefined
+    const fits = held !== undefined && held.task.conv_id === conv && held.task.due_ms === ms
+    return fits ? undefined : `a timer of ${conv} names task ${obj_id}, which has none at ${ms}`
+  },
+  ended: (view, { key }) => {
+    const { conv, obj_id } = timeOfKey(key)
+    const held = loadTask(view, obj_id)
+    if (held === 'damaged') return undefined
+    const fits = held !== undefined && !is_live[held.task.status] && held.task.conv_id === conv
+    return fits ? undefined : `the sweep list of ${conv} names task ${obj_id}, which has not ended`
+  },
+}
+
+function checkTask(view: View, { key }: Entry): string | undefined {
+  const obj_id = taskOfKey(key)
+  const held = loadTask(view, obj_id)
+  if (held === undefined || held === 'damaged') return `task ${obj_id} is damaged`
+  const { task } = held
+  const has = (other: Key): boolean => view.get(other) !== undefined
+  if (!is_live[task.status]) {
+    return has(endedKey(task.conv_id, task.change_ms, obj_id))
+      ? undefined
+      : `task ${obj_id} has ended and is not in the sweep list`
+  }
+  if (!has(processKey(task.conv_id))) return `task ${obj_id}: no process ${task.conv_id}`
+  if (!has(atNodeKey(task.conv_id, task.node_id, obj_id))) {
+    return `task ${obj_id} is not listed in its node "${task.node_id}"`
+  }
+  if (task.due_ms !== 0 && !has(dueKey(task.conv_id, task.due_ms, obj_id))) {
+    return `task ${obj_id} has no timer at ${task.due_ms}`
+  }
+  if (task.ref !== undefined) {
+    const holder = view.get(refKey(task.conv_id, task.ref.text))
+    if (holder === undefined || idHex(holder.toString('latin1')) !== obj_id) {
+      return `task ${obj_id} does not hold its ref "${task.ref.text}"`
+    }
+  }
+  return undefined
+}
+
+export async function checkStore(store: Store): Promise<CheckReport> {
+  const breaches: string[] = []
+  const counts: Record<string, number> = {}
+  const note = (breach: string | undefined): void => {
+    if (breach !== undefined && breaches.length < breaches_max) breaches.push(breach)
+  }
+  for (const name of ['format', 'file_id']) {
+    const found = await store.view((view) => view.get(metaKey(name)) !== undefined)
+    if (!found) note(`meta: ${name} is missing`)
+  }
+  const in_node = new Map<Key, number>()
+  for (const family of Object.keys(invariants) as Family[]) {
+    const invariant = invariants[family] as Invariant
+    counts[family] = await eachSlice(store, family, (view, entry) => {
+      note(invariant(view, entry))
+      if (family !== 'at_node') return
+      const { conv, node } = atNodeOfKey(entry.key)
+      const key = nodeCountKey(conv, node)
+      in_node.set(key, (in_node.get(key) ?? 0) + 1)
+    })
+  }
+  counts.user = await eachSlice(store, 'user', () => {})
+  counts.node_count = await eachSlice(store, 'node_count', (_view, { key }) => {
+    if (!in_node.has(key)) in_node.set(key, 0)
+  })
+  for (const [key, tasks] of in_node) note(await checkCount(store, key, tasks))
+  return { breaches, counts }
+}
+
+async function eachSlice(
+  store: Store,
+  family: Family,
+  visit: (view: View, entry: Entry) => void,
+): Promise<number> {
+  let { from, to } = familySpan(family)
+  let seen = 0
+  for (;;) {
+    const last = await store.view((view) => {
+      const entries = view.scan({ from, to, limit: slice_keys })
+      for (const entry of entries) visit(view, entry)
+      seen += entries.length
+      return entries[slice_keys - 1]?.key
+    })
+    if (last === undefined) return seen
+    from = after(last)
+  }
+}
+
+async function checkCount(store: Store, key: Key, tasks: number): Promise<string | undefined> {
+  const { conv, node } = nodeCountOfKey(key)
+  return store.view((view) => {
+    const stated = decodeCount(view.get(key))
+    if (stated === tasks) return undefined
+    const counted = view.scan({ ...tasksAtNode(conv, node), limit: Infinity }).length
+    if (stated === counted) return undefined
+    return `node "${node}" of ${conv} counts ${stated} tasks and lists ${counted}`
+  })
+}

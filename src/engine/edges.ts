@@ -1,0 +1,33 @@
+/**
+ * Where each node of a definition leads to, for pictures of it. Reads the members that name a node
+ * wherever a logic or a semaphor has them, so a new logic kind needs no word here.
+ */
+import { isObject, parseJson } from '../bytes/json.ts'
+import type { JsonValue } from '../words/model.ts'
+
+const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
+
+/** Node id → the ids it leads to, each once, in the order of the definition. */
+export function edgesOf(definition_text: string): Map<string, string[]> {
+  const edges = new Map<string, string[]>()
+  const scheme = memberOf(parseJson(definition_text), 'scheme')
+  for (const node of listOf(memberOf(scheme, 'nodes'))) {
+    const condition = memberOf(node, 'condition')
+    const parts = [
+      ...listOf(memberOf(condition, 'logics')),
+      ...listOf(memberOf(condition, 'semaphors')),
+    ]
+    const targets = parts.flatMap((part) => target_members.map((name) => memberOf(part, name)))
+    const named = targets.filter((one): one is string => typeof one === 'string' && one !== '')
+    edges.set(String(memberOf(node, 'id')), [...new Set(named)])
+  }
+  return edges
+}
+
+function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : []
+}

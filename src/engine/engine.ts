@@ -1,0 +1,196 @@
+/**
+ * The engine over a store: admission, the one write door `apply`, and what hangs on it.
+ *
+ * The way of a list of ops: admitted or refused as a whole → each op parsed → one transaction applies
+ * them in order → the commit is on disk → timers and watchers are told → results. Nothing is answered
+ * before that; a refused op is a result, and only breakage rejects.
+ */
+
+import { bytesOf } from '../bytes/json.ts'
+import { metaKey } from '../bytes/keys.ts'
+import { isOp, parseOp } from '../bytes/op.ts'
+import type { Store, View } from '../store/store.ts'
+import type { Chance, Clock } from '../words/clock.ts'
+import { type Fault, fault, isFault, type WholeFaultCode } from '../words/faults.ts'
+import type { Limits } from '../words/limits.ts'
+import type { Caller, Op, OpResult, ShowOp, Task } from '../words/model.ts'
+import { newAdmission } from './admission.ts'
+import type { Engine, EngineOptions, TargetInput } from './api.ts'
+import { newCatalog } from './catalog.ts'
+import { checkStore } from './check.ts'
+import { applyOp, applyShow } from './ops.ts'
+import { newProcesses } from './processes.ts'
+import { cancelTask, listTasks, retryTask } from './tasks.ts'
+import { newTimers } from './timers.ts'
+import { openUsers } from './users.ts'
+import { newWatchers } from './watch.ts'
+import { newWork, type Shared, type Work } from './work.ts'
+
+export interface EngineParts {
+  readonly path: string
+  readonly store: Store
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly chance: Chance
+  /** Where the key of the secrets stands; undefined for a store in memory. */
+  readonly key_path: string | undefined
+  /** What the store told of its failed commit, if it has. */
+  readonly failure: () => Fault | undefined
+  readonly options: EngineOptions
+}
+
+/** Starts an engine on a store whose format has been checked (open.ts). */
+export async function startEngine(parts: EngineParts): Promise<Engine> {
+  const { path, store, limits, clock, chance, options } = parts
+  const watchers = newWatchers(limits.watch_changes_max)
+  const catalog = newCatalog(limits)
+  const shared: Shared = {
+    catalog,
+    limits,
+    id_middle: await store.view(idMiddle),
+    fraction: () => chance.fraction(),
+    isWatched: watchers.isWatched,
+  }
+  const users = await openUsers({
+    store,
+    clock,
+    chance,
+    key_path: parts.key_path,
+    given_key: options.secret_key,
+  })
+  const timers = newTimers({
+    clock,
+    slice_tasks_max: limits.slice_tasks_max,
+    ended_kept_ms: limits.ended_kept_ms,
+    transact,
+    view: (fn) => store.view(fn),
+    onError: (error) => {
+      if (!isFault(error)) options.onBug?.(error)
+    },
+  })
+  const processes = newProcesses({
+    store,
+    catalog,
+    limits,
+    noteProcess: (conv_id) => timers.noteProcess(conv_id),
+  })
+  const admission = newAdmission({ limits, clock, store, failure: parts.failure })
+  let closing: Promise<void> | undefined
+
+  /** One transaction with its workspace; what it armed and changed is told once it is on disk. */
+  async function transact<T>(fn: (work: Work) => T): Promise<T> {
+    const now_ms = clock.now_ms()
+    const { result, work } = await store.update((tx) => {
+      const work = newWork(tx, shared, now_ms)
+      const result = fn(work)
+      work.flush()
+      return { result, work }
+    })
+    timers.noteArmed(work.armed)
+    if (work.has_ended) timers.noteEnded()
+    if (work.changes.length > 0) watchers.tell(work.changes)
+    return result
+  }
+
+  async function apply(ops: readonly unknown[], caller: Caller = {}): Promise<OpResult[]> {
+    if (ops.length === 0) throw fault('format_error', 'ops is empty')
+    if (ops.length > limits.ops_max) {
+      throw fault('too_many_ops', `${ops.length} ops, at most ${limits.ops_max} in one request`)
+    }
+    const parsed = ops.map((raw) => parseOp(raw, limits))
+    const leave = admission.enter(
+      ops.length,
+      parsed.reduce((sum, op) => sum + weightOf(op), 0),
+    )
+    try {
+      return await transact((work) =>
+        parsed.map((op) => (isOp(op) ? applyOp(work, op, caller) : op)),
+      )
+    } catch (error) {
+      if (isFault(error)) throw error
+      options.onBug?.(error)
+      throw fault('internal_error', undefined, { cause: error })
+    } finally {
+      leave()
+    }
+  }
+
+  async function one(raw: object, caller?: Caller): Promise<OpResult> {
+    const [result] = await apply([raw], caller)
+    return result as OpResult
+  }
+
+  /** The show op of a target; a malformed one is a programmer's mistake and throws. */
+  function targetOp(target: TargetInput): ShowOp {
+    const op = parseOp({ ...target, type: 'show', obj: 'task' }, limits)
+    if (isOp(op)) return op as ShowOp
+    throw new TypeError(`${op.key}: ${op.description}`)
+  }
+
+  async function task(target: TargetInput): Promise<Task | undefined> {
+    const op = targetOp(target)
+    const result = await store.view((view) => applyShow(view, catalog, op, {}))
+    return result.task
+  }
+
+  async function close(): Promise<void> {
+    admission.close()
+    await timers.stop()
+    await store.close()
+    watchers.close()
+  }
+
+  if (options.timers !== false) await timers.start()
+
+  const engine: Engine = {
+    path,
+    limits,
+    clock,
+    apply,
+    create: (op, caller) => one({ ...op, type: 'create', obj: 'task' }, caller),
+    modify: (op, caller) => one({ ...op, type: 'modify', obj: 'task' }, caller),
+    task,
+    watch: (filter = {}) =>
+      watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
+    putProcess: processes.put,
+    processes,
+    tasks: {
+      list: (conv_id, filter = {}) =>
+        store.view((view) => {
+          if (catalog.find(view, String(conv_id)) === undefined) {
+            throw fault('conv_not_found', `Object conv with id ${conv_id} does not exist`)
+          }
+          return listTasks(view, String(conv_id), filter)
+        }),
+      retry: async (target, node_id) => {
+        const op = targetOp(target)
+        return transact((work) => retryTask(work, op, node_id))
+      },
+      cancel: async (target) => {
+        const op = targetOp(target)
+        return transact((work) => cancelTask(work, op))
+      },
+    },
+    users,
+    health: (): 'ok' | WholeFaultCode => admission.refusal()?.code ?? 'ok',
+    check: () => checkStore(store),
+    backup: (to) => store.backup(to),
+    close: () => {
+      closing ??= close()
+      return closing
+    },
+    [Symbol.asyncDispose]: () => engine.close(),
+  }
+  return engine
+}
+
+/** Roughly the bytes an op holds in memory until it is on disk. */
+function weightOf(op: Op | OpResult): number {
+  return isOp(op) && op.type !== 'show' ? bytesOf(op.data.text) : 0
+}
+
+function idMiddle(view: View): string {
+  const bytes = view.get(metaKey('id_middle'))
+  if (bytes === undefined) throw new Error('the file has no id bytes')
+  return bytes.toString('hex')
+}

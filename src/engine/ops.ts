@@ -1,0 +1,209 @@
+/**
+ * What each op does to the store (wire 1.2), and what it is refused for (wire 1.4, second table, in
+ * that order). An op is checked fully before its first write, so a refused one leaves nothing and its
+ * neighbours stand.
+ */
+import { digestOf } from '../bytes/canonical.ts'
+import { bytesOf, mergeDocs, objectOf } from '../bytes/json.ts'
+import { grantKey } from '../bytes/keys.ts'
+import { refOf } from '../bytes/op.ts'
+import { grant_bits } from '../bytes/records.ts'
+import { is_live, type TaskRecord } from '../bytes/task-record.ts'
+import type { View } from '../store/store.ts'
+import type { OpFaultCode } from '../words/faults.ts'
+import type { Caller, CreateOp, ModifyOp, Op, OpResult, Ref, ShowOp } from '../words/model.ts'
+import type { Catalog, Process } from './catalog.ts'
+import { relocate } from './relocate.ts'
+import { type Draft, digestOfFirst, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
+import { viewTask } from './task-view.ts'
+import { enterNode, waitingLogic, walkFrom } from './walk.ts'
+import type { Work } from './work.ts'
+
+export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
+  const process = access(work.tx, work.shared.catalog, op, caller)
+  if ('code' in process) return refused(op, process)
+  switch (op.type) {
+    case 'create':
+      return create(work, process, op, caller)
+    case 'modify':
+      return modify(work, process, op)
+    case 'show':
+      return showIn(work.tx, op)
+  }
+}
+
+/** A show on a view, for reads that take no part in a transaction. */
+export function applyShow(view: View, catalog: Catalog, op: ShowOp, caller: Caller): OpResult {
+  const process = access(view, catalog, op, caller)
+  return 'code' in process ? refused(op, process) : showIn(view, op)
+}
+
+interface Refusal {
+  readonly code: OpFaultCode
+  readonly description: string
+  /** The task it is about, where known. */
+  readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
+}
+
+export function refused(op: Op, { code, description, task }: Refusal): OpResult {
+  return {
+    type: op.type,
+    ...(op.id_text === undefined ? {} : { id_text: op.id_text }),
+    ...refOf(op.ref ?? task?.ref),
+    obj: 'task',
+    ...(task === undefined ? {} : { obj_id: task.obj_id }),
+    proc: code,
+    description,
+  }
+}
+
+export function accepted(op: Op, task: Pick<TaskRecord, 'obj_id' | 'ref'>): OpResult {
+  const found_by_obj_id = op.type !== 'create' && op.obj_id !== undefined
+  return {
+    type: op.type,
+    ...(op.id_text === undefined ? {} : { id_text: op.id_text }),
+    ...refOf(found_by_obj_id ? task.ref : op.ref),
+    obj: 'task',
+    obj_id: task.obj_id,
+    proc: 'ok',
+  }
+}
+
+/** One answer where the grant does not cover it and where there is no such process (wire 1.4). */
+function access(view: View, catalog: Catalog, op: Op, caller: Caller): Process | Refusal {
+  const { conv_id } = op
+  if (caller.user !== undefined) {
+    const bits = view.get(grantKey(caller.user, conv_id))?.[0] ?? 0
+    const granted = (bits & grant_bits[op.type]) !== 0
+    const process = granted ? catalog.find(view, conv_id) : undefined
+    return (
+      process ?? {
+        code: 'access_denied',
+        description: `user: ${caller.user}, conv_id: ${quoted(conv_id)}`,
+      }
+    )
+  }
+  return (
+    catalog.find(view, conv_id) ?? {
+      code: 'conv_not_found',
+      description: `Object conv with id ${quoted(conv_id)} does not exist`,
+    }
+  )
+}
+
+function create(work: Work, process: Process, op: CreateOp, caller: Caller): OpResult {
+  const { limits } = work.shared
+  let clash: Refusal | undefined
+  if (op.ref !== undefined) {
+    const obj_id = holderOf(work.tx, op.conv_id, op.ref.text)
+    const holder = obj_id === undefined ? undefined : loadTask(work.tx, obj_id)
+    if (holder === 'damaged') clash = damaged(obj_id as string)
+    else if (holder !== undefined) {
+      if (digestOfFirst(holder.task).equals(digestOf(objectOf(op.data)))) {
+        return accepted(op, holder.task)
+      }
+      clash = {
+        code: 'not_unical_ref',
+        description: 'not unical reference',
+        task: { obj_id: holder.task.obj_id },
+      }
+    }
+  }
+  if (process.head.status === 'paused') return refused(op, paused)
+  const over = overSize(op.data.text, limits.task_bytes_max)
+  if (over !== undefined) return refused(op, over)
+  const mistake = process.graph.checkParams(objectOf(op.data))
+  if (mistake !== undefined) {
+    return refused(op, {
+      code: 'wrong_validate_params',
+      description: `Param: ${mistake.param}, Error: ${mistake.error}`,
+    })
+  }
+  if (clash !== undefined) return refused(op, clash)
+  const draft = newTask(work, {
+    conv_id: op.conv_id,
+    ref: op.ref,
+    user_id: caller.user,
+    doc: op.data,
+  })
+  const { keep_ended } = enterNode(work, process, draft, process.graph.start_id)
+  saveTask(work, draft, keep_ended)
+  return accepted(op, draft.task)
+}
+
+function modify(work: Work, process: Process, op: ModifyOp): OpResult {
+  if (process.head.status === 'paused') return refused(op, paused)
+  const found = findLive(work.tx, op)
+  if ('code' in found) return refused(op, found)
+  relocate(work, process, found)
+  const { task } = found
+  if (!is_live[task.status]) return refused(op, not_found_task)
+  const waits_at = waitingLogic(process, task)
+  const demanded_elsewhere = op.node_id !== undefined && op.node_id !== task.node_id
+  if ((op.is_sync || op.node_id !== undefined) && (waits_at === -1 || demanded_elsewhere)) {
+    return refused(op, {
+      code: 'no_api_callback_in_node_with_task',
+      description: 'no api callback logic in node with task',
+      task,
+    })
+  }
+  const doc = mergeDocs(task.doc, op.data)
+  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  if (over !== undefined) return refused(op, { ...over, task })
+  task.doc = doc
+  const { keep_ended } =
+    waits_at === -1 ? { keep_ended: true } : walkFrom(work, process, found, waits_at + 1)
+  saveTask(work, found, keep_ended)
+  return accepted(op, task)
+}
+
+function showIn(view: View, op: ShowOp): OpResult {
+  const found = findTask(view, op)
+  if ('code' in found) return refused(op, found)
+  return { ...accepted(op, found.task), task: viewTask(found.task) }
+}
+
+/** A live task of the op's process. */
+export function findLive(view: View, op: ModifyOp | ShowOp): Draft | Refusal {
+  const found = findTask(view, op)
+  if ('code' in found || is_live[found.task.status]) return found
+  return not_found_task
+}
+
+/** By obj_id where there is one, also an ended task; else the live task with that ref. */
+function findTask(view: View, op: ModifyOp | ShowOp): Draft | Refusal {
+  const obj_id = op.obj_id ?? holderOf(view, op.conv_id, op.ref?.text ?? '')
+  const found = obj_id === undefined ? undefined : loadTask(view, obj_id)
+  if (found === 'damaged') return damaged(obj_id as string)
+  if (found === undefined || found.task.conv_id !== op.conv_id) return not_found_task
+  return found
+}
+
+const not_found_task: Refusal = { code: 'not_found_task', description: 'not found task' }
+
+export const paused: Refusal = {
+  code: 'conveyor_is_not_active',
+  description: 'conveyor is not active',
+}
+
+function damaged(obj_id: string): Refusal {
+  return {
+    code: 'task_damaged',
+    description: 'the stored record fails its checksum',
+    task: { obj_id },
+  }
+}
+
+function overSize(text: string, bytes_max: number): Refusal | undefined {
+  // A UTF-16 unit takes at most 3 bytes, so a short text needs no counting.
+  if (text.length * 3 <= bytes_max) return undefined
+  const bytes = bytesOf(text)
+  if (bytes <= bytes_max) return undefined
+  return {
+    code: 'task_size_overflow_limit',
+    description: `Your task size: ${bytes} bytes, Max available task size: ${bytes_max} bytes`,
+  }
+}
+
+const quoted_chars_max = 128
+const quoted = (conv_id: string): string => conv_id.slice(0, quoted_chars_max)

@@ -1,0 +1,134 @@
+/**
+ * Tasks and their indexes in the store. All writes of the families task, ref, at_node, due, ended and
+ * node_count go through here, so each change of a task keeps their invariants (bytes/keys) at once.
+ */
+import { digestOf } from '../bytes/canonical.ts'
+import { objectOf } from '../bytes/json.ts'
+import { atNodeKey, dueKey, endedKey, idBytes, idHex, refKey, taskKey } from '../bytes/keys.ts'
+import { decodeTask, encodeTask, is_live, type TaskRecord } from '../bytes/task-record.ts'
+import type { View } from '../store/store.ts'
+import type { Doc, Ref, Status } from '../words/model.ts'
+import type { Work } from './work.ts'
+
+/** A task under work: its record, and what its indexes say until `saveTask`. */
+export interface Draft {
+  readonly task: TaskRecord
+  /** What is stored; undefined for a task that is new. */
+  readonly stored: Stored | undefined
+  /** The data it came in with, for the digest that tells a repeated create. */
+  readonly original: Doc
+}
+
+interface Stored {
+  readonly status: Status
+  readonly node_id: string
+  readonly due_ms: number
+  readonly change_ms: number
+}
+
+const none = Buffer.alloc(0)
+
+/** By obj_id, whatever its process and status. */
+export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefined {
+  const bytes = view.get(taskKey(obj_id))
+  if (bytes === undefined) return undefined
+  const task = decodeTask(obj_id, bytes)
+  if (task === 'damaged') return task
+  const { status, node_id, due_ms, change_ms } = task
+  return { task, stored: { status, node_id, due_ms, change_ms }, original: task.doc }
+}
+
+/** The obj_id of the live task that holds a ref. */
+export function holderOf(view: View, conv_id: string, ref: string): string | undefined {
+  const bytes = view.get(refKey(conv_id, ref))
+  return bytes === undefined ? undefined : idHex(bytes.toString('latin1'))
+}
+
+export function newTask(
+  work: Work,
+  given: { conv_id: string; ref: Ref | undefined; user_id: string | undefined; doc: Doc },
+): Draft {
+  const task: TaskRecord = {
+    obj_id: work.newTaskId(),
+    conv_id: given.conv_id,
+    ref: given.ref,
+    user_id: given.user_id,
+    create_ms: work.now_ms,
+    change_ms: work.now_ms,
+    status: 'processing',
+    details: undefined,
+    node_id: '',
+    node_prev_id: '',
+    wait: 'nothing',
+    logic_at: 0,
+    due_ms: 0,
+    semaphor_at: 0,
+    visit: 0,
+    moves: 0,
+    digest: undefined,
+    doc: given.doc,
+  }
+  return { task, stored: undefined, original: given.doc }
+}
+
+/** The digest of the data as first created. */
+export function digestOfFirst(task: TaskRecord): Buffer {
+  return task.digest ?? digestOf(objectOf(task.doc))
+}
+
+/**
+ * Writes a task and its indexes. An ended task stays where `keep_ended` says so, else it goes.
+ * The change time is now, and never before the one stored.
+ */
+export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
+  const { task, stored } = draft
+  const { tx } = work
+  const was_live = stored !== undefined && is_live[stored.status]
+  const live = is_live[task.status]
+  if (!live) task.due_ms = 0
+  task.change_ms = Math.max(work.now_ms, stored?.change_ms ?? 0)
+
+  if (was_live && (!live || stored.node_id !== task.node_id)) {
+    tx.del(atNodeKey(task.conv_id, stored.node_id, task.obj_id))
+    work.count(task.conv_id, stored.node_id, -1)
+  }
+  if (live && (!was_live || stored.node_id !== task.node_id)) {
+    tx.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), none)
+    work.count(task.conv_id, task.node_id, 1)
+  }
+  const stored_due_ms = stored?.due_ms ?? 0
+  if (stored_due_ms !== task.due_ms) {
+    if (stored_due_ms !== 0) tx.del(dueKey(task.conv_id, stored_due_ms, task.obj_id))
+    if (task.due_ms !== 0) {
+      tx.put(dueKey(task.conv_id, task.due_ms, task.obj_id), none)
+      const earliest = work.armed.get(task.conv_id)
+      if (earliest === undefined || task.due_ms < earliest) {
+        work.armed.set(task.conv_id, task.due_ms)
+      }
+    }
+  }
+  if (task.ref !== undefined) {
+    if (live && stored === undefined) {
+      tx.put(refKey(task.conv_id, task.ref.text), Buffer.from(idBytes(task.obj_id), 'latin1'))
+    }
+    if (!live && was_live) tx.del(refKey(task.conv_id, task.ref.text))
+    if (live && task.digest === undefined && task.doc.text !== draft.original.text) {
+      task.digest = digestOf(objectOf(draft.original))
+    }
+  }
+  if (live || keep_ended) tx.put(taskKey(task.obj_id), encodeTask(task))
+  else if (stored !== undefined) tx.del(taskKey(task.obj_id))
+  if (!live && keep_ended) {
+    tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
+    work.has_ended = true
+  }
+  if (work.shared.isWatched()) {
+    work.changes.push({
+      conv_id: task.conv_id,
+      obj_id: task.obj_id,
+      ref: task.ref?.text ?? null,
+      status: task.status,
+      node_id: task.node_id,
+    })
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Administration of tasks: list, retry, cancel. Answers results like an op, for they change tasks
+ * under the same rules.
+ */
+import { after, atNodeKey, endedOf, taskOfKey, tasksAtNode, tasksAtNodes } from '../bytes/keys.ts'
+import type { View } from '../store/store.ts'
+import { fault } from '../words/faults.ts'
+import type { OpResult, ShowOp, Task } from '../words/model.ts'
+import type { TaskFilter } from './api.ts'
+import { accepted, findLive, paused, refused } from './ops.ts'
+import { relocate } from './relocate.ts'
+import { loadTask, saveTask } from './task-file.ts'
+import { viewTask } from './task-view.ts'
+import { enterNode, walkFrom } from './walk.ts'
+import type { Work } from './work.ts'
+
+const default_tasks_max = 100
+const page_keys = 256
+
+/** Live tasks by node and age; with an ended status the ended ones, oldest first. */
+export function listTasks(view: View, conv_id: string, filter: TaskFilter): Task[] {
+  const { node_id, status, limit = default_tasks_max } = filter
+  const ended = status === 'processed' || status === 'canceled'
+  let span = ended
+    ? endedOf(conv_id)
+    : node_id === undefined
+      ? tasksAtNodes(conv_id)
+      : tasksAtNode(conv_id, node_id)
+  if (filter.after !== undefined && !ended) {
+    const draft = loadTask(view, filter.after)
+    if (draft === undefined || draft === 'damaged') throw fault('not_found_task', 'not found task')
+    span = { from: after(atNodeKey(conv_id, draft.task.node_id, filter.after)), to: span.to }
+  }
+  const found: Task[] = []
+  for (;;) {
+    const keys = view.scan({ ...span, limit: page_keys })
+    for (const { key } of keys) {
+      const draft = loadTask(view, taskOfKey(key))
+      if (draft === undefined || draft === 'damaged') continue
+      if (status !== undefined && draft.task.status !== status) continue
+      if (node_id !== undefined && draft.task.node_id !== node_id) continue
+      if (found.length >= limit) return found
+      found.push(viewTask(draft.task))
+    }
+    const last = keys[page_keys - 1]
+    if (last === undefined || found.length >= limit) return found
+    span = { from: after(last.key), to: span.to }
+  }
+}
+
+export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): OpResult {
+  const process = work.process(op.conv_id)
+  if (process === undefined) return noProcess(op)
+  if (process.head.status === 'paused') return refused(op, paused)
+  const draft = findLive(work.tx, op)
+  if ('code' in draft) return refused(op, draft)
+  const { task } = draft
+  relocate(work, process, draft)
+  if (task.status !== 'failed') {
+    return refused(op, { code: 'error', description: 'the task has not failed', task })
+  }
+  if (node_id !== undefined && !process.graph.nodes.has(node_id)) {
+    const description = `Value is not valid. node_id: "${node_id}" is no node`
+    return refused(op, { code: 'error', description, task })
+  }
+  const { keep_ended } =
+    node_id === undefined
+      ? walkFrom(work, process, draft, 0)
+      : enterNode(work, process, draft, node_id)
+  saveTask(work, draft, keep_ended)
+  return accepted(op, task)
+}
+
+export function cancelTask(work: Work, op: ShowOp): OpResult {
+  if (work.process(op.conv_id) === undefined) return noProcess(op)
+  const draft = findLive(work.tx, op)
+  if ('code' in draft) return refused(op, draft)
+  const { task } = draft
+  task.status = 'canceled'
+  task.details = undefined
+  task.wait = 'nothing'
+  saveTask(work, draft)
+  return accepted(op, task)
+}
+
+function noProcess(op: ShowOp): OpResult {
+  const description = `Object conv with id ${op.conv_id} does not exist`
+  return refused(op, { code: 'conv_not_found', description })
+}

@@ -1,0 +1,271 @@
+/**
+ * What is due, fired: timers of tasks, tasks that go on in the next transaction, tasks of dropped
+ * nodes, and the sweep of ended ones. All of it is data in the store; here is only what comes next.
+ *
+ * In memory stands one number per process that has due keys: no timer of it rings before that. It is
+ * read from the store when opened, lowered by each commit that arms something, and read anew after
+ * each firing. One timer of the clock is armed for the smallest. A paused process has no number.
+ *
+ * Work is done in slices, each a transaction of its own, with the requests of callers in between.
+ * Timers fire in due order over all processes, never before their time, overdue ones at once.
+ */
+import {
+  dueOf,
+  dueUpTo,
+  endedAfter,
+  endedOf,
+  endedUpTo,
+  familySpan,
+  processOfKey,
+  taskKey,
+  taskOfKey,
+  timeOfKey,
+} from '../bytes/keys.ts'
+import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
+import type { Tx, View } from '../store/store.ts'
+import type { Clock } from '../words/clock.ts'
+import type { Process } from './catalog.ts'
+import { relocate, relocateSome } from './relocate.ts'
+import { type Draft, loadTask, saveTask } from './task-file.ts'
+import { enterNode, type Walked, walkFrom } from './walk.ts'
+import type { Work } from './work.ts'
+
+export interface TimersPort {
+  readonly clock: Clock
+  readonly slice_tasks_max: number
+  readonly ended_kept_ms: number
+  /** Runs a transaction, with its workspace, and resolves once it is durable and taken over. */
+  transact<T>(fn: (work: Work) => T): Promise<T>
+  view<T>(fn: (view: View) => T): Promise<T>
+  /** A slice failed: the store is broken, or there is a bug. Timers stop. */
+  onError(error: unknown): void
+}
+
+export interface Timers {
+  /** Reads what is due from the store and starts firing. */
+  start(): Promise<void>
+  /** A commit armed these: conv_id → the earliest due time. */
+  noteArmed(armed: ReadonlyMap<string, number>): void
+  noteEnded(): void
+  /** A process was resumed, or its dropped nodes are to be emptied. */
+  noteProcess(conv_id: string): void
+  /** Fires no more; resolves when the slice under way is done. */
+  stop(): Promise<void>
+}
+
+export function newTimers(port: TimersPort): Timers {
+  const due = new Map<string, number>()
+  const to_relocate = new Set<string>()
+  let sweep_ms = Number.POSITIVE_INFINITY
+  let cancel: (() => void) | undefined
+  let running: Promise<void> | undefined
+  let started = false
+  let stopped = false
+
+  const lower = (conv_id: string, due_ms: number): void => {
+    if (due_ms < (due.get(conv_id) ?? Number.POSITIVE_INFINITY)) due.set(conv_id, due_ms)
+  }
+
+  function arm(): void {
+    if (!started || stopped || running !== undefined) return
+    cancel?.()
+    cancel = undefined
+    const next_ms = to_relocate.size > 0 ? 0 : Math.min(sweep_ms, earliest(due).ms)
+    if (next_ms === Number.POSITIVE_INFINITY) return
+    cancel = port.clock.wake_at(next_ms, () => {
+      running = runAll()
+        .catch((error: unknown) => {
+          stopped = true
+          port.onError(error)
+        })
+        .finally(() => {
+          running = undefined
+          arm()
+        })
+    })
+  }
+
+  async function runAll(): Promise<void> {
+    while (!stopped) {
+      const [relocating] = to_relocate
+      const { conv_id, ms, next_ms } = earliest(due)
+      const now_ms = port.clock.now_ms()
+      if (relocating !== undefined) await relocateSlice(relocating)
+      else if (conv_id !== undefined && ms <= now_ms) await fireSlice(conv_id, next_ms)
+      else if (sweep_ms <= now_ms) await sweepSlice()
+      else return
+    }
+  }
+
+  async function fireSlice(conv_id: string, next_ms: number): Promise<void> {
+    due.delete(conv_id)
+    const left_ms = await port.transact((work) =>
+      fireDue(work, conv_id, Math.min(next_ms, work.now_ms), port.slice_tasks_max),
+    )
+    if (left_ms !== undefined) lower(conv_id, left_ms)
+  }
+
+  async function relocateSlice(conv_id: string): Promise<void> {
+    const done = await port.transact((work) => relocateSome(work, conv_id, port.slice_tasks_max))
+    if (done) to_relocate.delete(conv_id)
+  }
+
+  async function sweepSlice(): Promise<void> {
+    sweep_ms = Number.POSITIVE_INFINITY
+    const oldest_ms = await port.transact((work) =>
+      sweep(work.tx, work.now_ms - port.ended_kept_ms, port.slice_tasks_max),
+    )
+    if (oldest_ms !== undefined) sweep_ms = Math.min(sweep_ms, oldest_ms + port.ended_kept_ms)
+  }
+
+  return {
+    async start() {
+      const found = await port.view(readAgenda)
+      for (const [conv_id, due_ms] of found.due) lower(conv_id, due_ms)
+      for (const conv_id of found.to_relocate) to_relocate.add(conv_id)
+      if (found.oldest_ms !== undefined) sweep_ms = found.oldest_ms + port.ended_kept_ms
+      started = true
+      arm()
+    },
+    noteArmed(armed) {
+      if (armed.size === 0) return
+      for (const [conv_id, due_ms] of armed) lower(conv_id, due_ms)
+      arm()
+    },
+    noteEnded() {
+      if (sweep_ms !== Number.POSITIVE_INFINITY) return
+      sweep_ms = port.clock.now_ms() + port.ended_kept_ms
+      arm()
+    },
+    noteProcess(conv_id) {
+      to_relocate.add(conv_id)
+      lower(conv_id, 0)
+      arm()
+    },
+    async stop() {
+      stopped = true
+      cancel?.()
+      await running
+    },
+  }
+}
+
+/** The process whose timer is the next, and when the one of any other is. */
+function earliest(due: ReadonlyMap<string, number>): {
+  conv_id: string | undefined
+  ms: number
+  next_ms: number
+} {
+  let conv_id: string | undefined
+  let ms = Number.POSITIVE_INFINITY
+  let next_ms = Number.POSITIVE_INFINITY
+  for (const [one, due_ms] of due) {
+    if (due_ms < ms) {
+      next_ms = ms
+      ms = due_ms
+      conv_id = one
+    } else if (due_ms < next_ms) next_ms = due_ms
+  }
+  return { conv_id, ms, next_ms }
+}
+
+/** Per active process one look for its first due key; no scan of the file. */
+function readAgenda(view: View): {
+  due: Map<string, number>
+  to_relocate: string[]
+  oldest_ms: number | undefined
+} {
+  const due = new Map<string, number>()
+  const to_relocate: string[] = []
+  for (const { key, value } of view.scan({ ...familySpan('process'), limit: Infinity })) {
+    const conv_id = processOfKey(key)
+    const head = decodeRecord<ProcessHead>(value)
+    if (head.status === 'paused') continue
+    const first_ms = firstDue(view, conv_id)
+    if (first_ms !== undefined) due.set(conv_id, first_ms)
+    if (Object.keys(head.moves).length > 0) to_relocate.push(conv_id)
+  }
+  return { due, to_relocate, oldest_ms: oldestEnded(view) }
+}
+
+function firstDue(view: View, conv_id: string): number | undefined {
+  const [first] = view.scan({ ...dueOf(conv_id), limit: 1 })
+  return first === undefined ? undefined : timeOfKey(first.key).ms
+}
+
+/** Fires what is due up to `until_ms`; answers when the next timer of the process rings. */
+export function fireDue(
+  work: Work,
+  conv_id: string,
+  until_ms: number,
+  tasks_max: number,
+): number | undefined {
+  const process = work.process(conv_id)
+  if (process === undefined || process.head.status === 'paused') return undefined
+  const overdue = work.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
+  for (const { key } of overdue) {
+    const draft = loadTask(work.tx, taskOfKey(key))
+    // A due key without a good task is for `check` to name; it must not ring for ever.
+    if (draft === undefined || draft === 'damaged') work.tx.del(key)
+    else {
+      const { keep_ended } = fire(work, process, draft)
+      saveTask(work, draft, keep_ended)
+    }
+  }
+  return firstDue(work.tx, conv_id)
+}
+
+function fire(work: Work, process: Process, draft: Draft): Walked {
+  const { task } = draft
+  const is_ready = task.wait === 'ready'
+  task.due_ms = 0
+  const relocated = relocate(work, process, draft)
+  if (relocated !== undefined) return relocated
+  if (is_ready) return walkFrom(work, process, draft, 0)
+  // The semaphor is looked up anew: the definition may have changed since it was armed.
+  const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
+  const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
+  if (semaphor === undefined) return { keep_ended: true }
+  return enterNode(work, process, draft, semaphor.to_node_id)
+}
+
+/**
+ * Removes ended tasks that ended at `until_ms` or before, process by process, at most `tasks_max`.
+ * Answers when the oldest one left ended.
+ */
+export function sweep(tx: Tx, until_ms: number, tasks_max: number): number | undefined {
+  let left = tasks_max
+  for (const conv_id of processesWithEnded(tx)) {
+    for (const { key } of tx.scan({ ...endedUpTo(conv_id, until_ms), limit: left })) {
+      tx.del(key)
+      tx.del(taskKey(taskOfKey(key)))
+      left--
+    }
+    if (left === 0) break
+  }
+  return oldestEnded(tx)
+}
+
+function oldestEnded(view: View): number | undefined {
+  let oldest_ms: number | undefined
+  for (const conv_id of processesWithEnded(view)) {
+    const [first] = view.scan({ ...endedOf(conv_id), limit: 1 })
+    if (first === undefined) continue
+    const { ms } = timeOfKey(first.key)
+    if (oldest_ms === undefined || ms < oldest_ms) oldest_ms = ms
+  }
+  return oldest_ms
+}
+
+/** The processes that have ended tasks, found by leaping from one to the next. */
+function processesWithEnded(view: View): string[] {
+  const found: string[] = []
+  let span = familySpan('ended')
+  for (;;) {
+    const [first] = view.scan({ ...span, limit: 1 })
+    if (first === undefined) return found
+    const { conv } = timeOfKey(first.key)
+    found.push(conv)
+    span = endedAfter(conv)
+  }
+}

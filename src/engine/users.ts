@@ -1,0 +1,212 @@
+/**
+ * Users, their secrets and what a door needs of them. Secrets stand unsealed in memory only, loaded
+ * when the file is opened; what is stored is sealed and bound to its user and number.
+ */
+import {
+  familySpan,
+  grantOfKey,
+  grantsOf,
+  metaKey,
+  secretKey,
+  secretOfKey,
+  secretsOf,
+  userKey,
+  userOfKey,
+} from '../bytes/keys.ts'
+import {
+  decodeRecord,
+  encodeRecord,
+  grant_bits,
+  type SecretRecord,
+  type UserRecord,
+} from '../bytes/records.ts'
+import type { Entry, Store, Tx, View } from '../store/store.ts'
+import type { Chance, Clock } from '../words/clock.ts'
+import { fault } from '../words/faults.ts'
+import type { Can, NewSecret, UserInfo, Users } from './api.ts'
+import { openVault, type Vault } from './vault.ts'
+
+export interface UsersOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly key_path: string | undefined
+  readonly given_key: string | undefined
+}
+
+interface Secret {
+  readonly n: number
+  readonly plain: string
+  readonly until_ms: number | undefined
+}
+
+const check_key = metaKey('key_check')
+const first_user = 13_000n
+const secret_bytes = 32
+
+export async function openUsers(options: UsersOptions): Promise<Users> {
+  const { store, clock, chance } = options
+  const stored = await store.view((view) => ({
+    check: view.get(check_key)?.toString('utf8'),
+    secrets: readAll(view, 'secret').map(({ key, value }) => ({
+      ...secretOfKey(key),
+      record: decodeRecord<SecretRecord>(value),
+    })),
+  }))
+  const vault = await openVault({ ...options, check: stored.check })
+  const known = new Map<string, Secret[]>()
+  if (vault.why() === undefined) {
+    for (const { user, n, record } of stored.secrets) {
+      const plain = vault.unseal(aboutSecret(user, n), record.sealed)
+      if (plain === undefined) throw fault('key_missing', `a secret of user ${user} is damaged`)
+      known.set(user, [...(known.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
+    }
+  }
+
+  const valid = (id: string): Secret[] => {
+    const now_ms = clock.now_ms()
+    return (known.get(id) ?? []).filter(
+      (one) => one.until_ms === undefined || one.until_ms > now_ms,
+    )
+  }
+
+  function freshSecret(): string {
+    const taken = new Set([...known.values()].flat().map((one) => one.plain))
+    for (;;) {
+      const plain = chance.bytes(secret_bytes).toString('base64url')
+      if (!taken.has(plain)) return plain
+    }
+  }
+
+  /** Writes the user's secrets as they shall be, and takes them over once that is on disk. */
+  async function storeSecrets(
+    id: string,
+    secrets: Secret[],
+    also: (tx: Tx) => void,
+  ): Promise<void> {
+    const sealed = secrets.map((one) => ({ one, sealed: sealOf(vault, id, one) }))
+    const check = vault.check()
+    await store.update((tx) => {
+      also(tx)
+      if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
+      for (const { key } of tx.scan({ ...secretsOf(id), limit: Infinity })) tx.del(key)
+      for (const { one, sealed: text } of sealed) putSecret(tx, id, one, text)
+    })
+    known.set(id, secrets)
+  }
+
+  return {
+    async add({ id: wanted, name = '' } = {}) {
+      await vault.prepare()
+      const id = wanted === undefined ? await store.view(nextUser) : userId(wanted)
+      const secret = { n: 1, plain: freshSecret(), until_ms: undefined }
+      const record: UserRecord = { name, create_ms: clock.now_ms() }
+      await storeSecrets(id, [secret], (tx) => {
+        if (tx.get(userKey(id)) !== undefined) throw fault('user_exists', `user ${id} exists`)
+        tx.put(userKey(id), encodeRecord(record))
+      })
+      return { id, secret: secret.plain }
+    },
+    list: () => store.view((view) => listUsers(view, (id) => valid(id).length)),
+    async rotate(wanted, { grace_ms = 0 } = {}): Promise<NewSecret> {
+      await vault.prepare()
+      const id = userId(wanted)
+      const until_ms = clock.now_ms() + grace_ms
+      const kept = valid(id)
+        .filter(() => grace_ms > 0)
+        .map((one) => ({ ...one, until_ms: Math.min(one.until_ms ?? until_ms, until_ms) }))
+      const n = Math.max(0, ...(known.get(id) ?? []).map((one) => one.n)) + 1
+      const secret = { n, plain: freshSecret(), until_ms: undefined }
+      await storeSecrets(id, [...kept, secret], (tx) => mustExist(tx, id))
+      return { id, secret: secret.plain }
+    },
+    async remove(wanted) {
+      const id = userId(wanted)
+      await store.update((tx) => {
+        mustExist(tx, id)
+        tx.del(userKey(id))
+        for (const span of [secretsOf(id), grantsOf(id)]) {
+          for (const { key } of tx.scan({ ...span, limit: Infinity })) tx.del(key)
+        }
+      })
+      known.delete(id)
+    },
+    async rekey({ secret_key } = {}) {
+      if (vault.why() !== undefined) throw fault('key_missing', vault.why())
+      await vault.prepare()
+      const next = await vault.rekey(secret_key)
+      const all = [...known].flatMap(([id, secrets]) => secrets.map((one) => ({ id, one })))
+      const sealed = all.map(({ id, one }) => ({
+        id,
+        one,
+        text: next.seal(aboutSecret(id, one.n), one.plain),
+      }))
+      const check = next.check()
+      await store.update((tx) => {
+        tx.put(check_key, Buffer.from(check))
+        for (const { id, one, text } of sealed) putSecret(tx, id, one, text)
+      })
+      await next.commit()
+      return { secrets: all.length }
+    },
+    secrets(id) {
+      const why = vault.why()
+      if (why !== undefined) throw fault('store_failed', why)
+      return valid(id).map((one) => one.plain)
+    },
+  }
+}
+
+/** `[1-9][0-9]{0,15}` as text; `not_possible` for anything else. */
+export function userId(given: string | number): string {
+  const id = String(given)
+  if (/^[1-9][0-9]{0,15}$/.test(id)) return id
+  throw fault(
+    'not_possible',
+    `a user id is a whole number of 1 to 16 digits, not ${id.slice(0, 40)}`,
+  )
+}
+
+export function mustExist(view: View, user: string): void {
+  if (view.get(userKey(user)) === undefined) throw fault('user_not_found', `no user ${user}`)
+}
+
+export function readCan(bits: number): Can[] {
+  return (Object.keys(grant_bits) as Can[]).filter((name) => (bits & grant_bits[name]) !== 0)
+}
+
+function sealOf(vault: Vault, id: string, secret: Secret): string {
+  return vault.seal(aboutSecret(id, secret.n), secret.plain)
+}
+
+const aboutSecret = (user: string, n: number): string => `secret ${user} ${n}`
+
+function putSecret(tx: Tx, id: string, secret: Secret, sealed: string): void {
+  const { n, until_ms } = secret
+  const record: SecretRecord = until_ms === undefined ? { sealed } : { sealed, until_ms }
+  tx.put(secretKey(id, n), encodeRecord(record))
+}
+
+function readAll(view: View, family: 'user' | 'secret'): Entry[] {
+  return view.scan({ ...familySpan(family), limit: Infinity })
+}
+
+function nextUser(view: View): string {
+  let highest = first_user - 1n
+  for (const { key } of readAll(view, 'user')) {
+    const id = BigInt(userOfKey(key))
+    if (id > highest) highest = id
+  }
+  return String(highest + 1n)
+}
+
+function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] {
+  return readAll(view, 'user').map(({ key, value }) => {
+    const id = userOfKey(key)
+    const { name, create_ms } = decodeRecord<UserRecord>(value)
+    const grants = view
+      .scan({ ...grantsOf(id), limit: Infinity })
+      .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: readCan(grant.value[0] ?? 0) }))
+    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), grants }
+  })
+}

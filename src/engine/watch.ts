@@ -1,0 +1,83 @@
+/**
+ * Watchers: changes told after their commit, in order, to whoever iterates.
+ *
+ * A watcher waits for nobody and nobody waits for it: each has a queue of its own, and one that falls
+ * more than `watch_changes_max` behind is ended by a throw, so memory stays bounded.
+ */
+import { fault } from '../words/faults.ts'
+import type { Change } from '../words/model.ts'
+
+export interface Watchers {
+  isWatched(): boolean
+  tell(changes: readonly Omit<Change, 'seq'>[]): void
+  watch(conv_id: string | undefined): AsyncIterableIterator<Change>
+  /** Ends all watchers, after what they have not read yet. */
+  close(): void
+}
+
+interface Watcher {
+  readonly conv_id: string | undefined
+  readonly queue: Change[]
+  /** Set while the reader waits for the next change. */
+  wake: (() => void) | undefined
+  ended: 'no' | 'closed' | 'lagged'
+}
+
+export function newWatchers(changes_max: number): Watchers {
+  const watchers = new Set<Watcher>()
+  let seq = 0
+
+  function end(watcher: Watcher, how: 'closed' | 'lagged'): void {
+    if (watcher.ended === 'no') watcher.ended = how
+    watchers.delete(watcher)
+    watcher.wake?.()
+  }
+
+  async function next(watcher: Watcher): Promise<IteratorResult<Change>> {
+    for (;;) {
+      if (watcher.ended === 'lagged') {
+        throw fault('overloaded', `the watcher fell more than ${changes_max} changes behind`)
+      }
+      const change = watcher.queue.shift()
+      if (change !== undefined) return { done: false, value: change }
+      if (watcher.ended === 'closed') return { done: true, value: undefined }
+      await new Promise<void>((resolve) => {
+        watcher.wake = resolve
+      })
+      watcher.wake = undefined
+    }
+  }
+
+  return {
+    isWatched: () => watchers.size > 0,
+    tell(changes) {
+      for (const change of changes) {
+        const told = { seq: ++seq, ...change }
+        for (const watcher of watchers) {
+          if (watcher.conv_id !== undefined && watcher.conv_id !== change.conv_id) continue
+          watcher.queue.push(told)
+          if (watcher.queue.length > changes_max) end(watcher, 'lagged')
+          else watcher.wake?.()
+        }
+      }
+    },
+    watch(conv_id) {
+      const watcher: Watcher = { conv_id, queue: [], wake: undefined, ended: 'no' }
+      watchers.add(watcher)
+      return {
+        next: () => next(watcher),
+        return: async () => {
+          watcher.queue.length = 0
+          end(watcher, 'closed')
+          return { done: true, value: undefined }
+        },
+        [Symbol.asyncIterator]() {
+          return this
+        },
+      }
+    },
+    close() {
+      for (const watcher of [...watchers]) end(watcher, 'closed')
+    },
+  }
+}

@@ -1,0 +1,6 @@
+/**
+ * `conveyor-engine/http`: the signed JSON endpoint for an engine that is open in this process.
+ *
+ * Importing this file starts nothing; `serveHttp(engine, options)` does.
+ */
+export { type HttpDoor, type HttpOptions, serveHttp } from './doors/http/serve.ts'

@@ -1,0 +1,58 @@
+/**
+ * Conveyor: an engine for business processes that one embeds the way one embeds SQLite.
+ *
+ * A process is a graph of nodes; a task is a unit of work that moves through it. `create` puts a task
+ * in, it runs until it rests, typically in an `api_callback` node; `modify`, found by the caller's own
+ * `ref`, adds data and sends it on. `ok` means on disk.
+ *
+ * The source is floors; a file imports only from its own or those below, and a test keeps it so.
+ *
+ *     words    limits · faults · clock · model         what everything is called
+ *     bytes    json · keys · task-record · op · wire   what everything looks like as bytes
+ *     store    store · group · memory-tree · lmdb-tree an ordered map with durable transactions
+ *     logic    logics/ · template · graph              what a process definition means, purely
+ *     engine   walk · ops · timers · engine            what ops do, in one transaction a request
+ *     open     the file, its lock, its format          which store a path means
+ *     doors    http · admin · cli                      translation, and nothing else
+ *
+ * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/ops →
+ * engine/walk → logic/logics/table → engine/task-file → store/group. Then bytes/keys, which is the
+ * file format on one page.
+ *
+ * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and has
+ * no effect but through its transaction; time, ids and chance come in as arguments; a refusal is a
+ * value with a code of the table in words/faults; after a failed commit nothing is written any more.
+ */
+export { rawJson } from './bytes/json.ts'
+export type {
+  Can,
+  CheckReport,
+  CreateInput,
+  Engine,
+  EngineOptions,
+  ModifyInput,
+  NewSecret,
+  ProcessDetails,
+  Processes,
+  ProcessInfo,
+  PutOptions,
+  PutResult,
+  TargetInput,
+  TaskFilter,
+  Tasks,
+  UserInfo,
+  Users,
+} from './engine/api.ts'
+export { openEngine } from './open.ts'
+export type { Chance, Clock } from './words/clock.ts'
+export type {
+  AdminFaultCode,
+  Fault,
+  FaultCode,
+  OpFaultCode,
+  WholeFaultCode,
+} from './words/faults.ts'
+export { isFault } from './words/faults.ts'
+export type { LimitName, Limits } from './words/limits.ts'
+export type { Caller, Change, Doc, OpResult, Status, StatusDetails, Task } from './words/model.ts'
+export { version } from './words/version.ts'

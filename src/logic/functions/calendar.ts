@@ -1,0 +1,95 @@
+/**
+ * The calendar behind date formats: fields of a wall-clock moment, moving one, and reading a date back.
+ * Knows no templates and no formats.
+ */
+import type { WallMs, Zone } from './zone.ts'
+
+export const fields = ['y', 'm', 'd', 'h', 'i', 's'] as const
+export type Field = (typeof fields)[number]
+
+export interface Shift {
+  readonly field: Field
+  readonly by: number
+}
+
+const years_max = 9_999
+const elapsed_ms = { h: 3_600_000, i: 60_000, s: 1_000 } as const
+
+/** What a field shows: the year in four digits, the others in two. */
+export function fieldText(field: Field, wall_ms: WallMs): string {
+  const wall = new Date(wall_ms)
+  if (field === 'y') return String(wall.getUTCFullYear()).padStart(4, '0')
+  if (field === 'm') return two(wall.getUTCMonth() + 1)
+  if (field === 'd') return two(wall.getUTCDate())
+  if (field === 'h') return two(wall.getUTCHours())
+  return two(field === 'i' ? wall.getUTCMinutes() : wall.getUTCSeconds())
+}
+
+/**
+ * An instant moved: years, months and days on the zone's calendar, where a day that the month does not
+ * have becomes its last; then elapsed time. Undefined outside the years 1000 to 9998.
+ */
+export function shifted(
+  zone: Zone,
+  instant_ms: number,
+  shifts: readonly Shift[],
+): WallMs | undefined {
+  if (shifts.length === 0) return zone.wallOf(instant_ms)
+  const by = { y: 0, m: 0, d: 0, h: 0, i: 0, s: 0 }
+  for (const shift of shifts) by[shift.field] += shift.by
+  const is_on_calendar = by.y !== 0 || by.m !== 0 || by.d !== 0
+  const wall_ms = is_on_calendar ? onCalendar(zone.wallOf(instant_ms), by) : 0
+  if (!isTold(wall_ms)) return undefined
+  const moved_ms =
+    (is_on_calendar ? zone.instantOf(wall_ms) : instant_ms) +
+    by.h * elapsed_ms.h +
+    by.i * elapsed_ms.i +
+    by.s * elapsed_ms.s
+  return isTold(moved_ms) ? zone.wallOf(moved_ms) : undefined
+}
+
+/** From the year 1000 to the end of 9998, so that no clock of any zone shows another number of digits. */
+function isTold(wall_ms: WallMs): boolean {
+  return wall_ms > told_from_ms && wall_ms < told_to_ms
+}
+
+const told_from_ms = Date.UTC(1_000, 0, 2)
+const told_to_ms = Date.UTC(years_max, 0, 1)
+
+const date_text =
+  /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]+([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
+
+/** `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined for all else. */
+export function dateOf(text: string): WallMs | undefined {
+  if (text.length > 64) return undefined
+  const match = date_text.exec(text)
+  if (match === null) return undefined
+  const [year, month, day, hour, minute, second] = match.slice(1).map((part) => Number(part ?? 0))
+  const wall_ms = Date.UTC(
+    year as number,
+    (month as number) - 1,
+    day as number,
+    hour as number,
+    minute as number,
+    second as number,
+  )
+  const shown = fields.map((field) => Number(fieldText(field, wall_ms)))
+  const given = [year, month, day, hour, minute, second]
+  return shown.every((value, at) => value === given[at]) ? wall_ms : undefined
+}
+
+function onCalendar(wall_ms: WallMs, by: Readonly<Record<Field, number>>): WallMs {
+  const wall = new Date(wall_ms)
+  const months = wall.getUTCFullYear() * 12 + wall.getUTCMonth() + by.y * 12 + by.m
+  const year = Math.floor(months / 12)
+  const month = months - year * 12
+  const days_in_month = new Date(
+    Date.UTC(2000 + (((year % 400) + 400) % 400), month + 1, 0),
+  ).getUTCDate()
+  const day = Math.min(wall.getUTCDate(), days_in_month) + by.d
+  return wall.setUTCFullYear(year, month, day)
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, '0')
+}

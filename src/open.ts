@@ -1,0 +1,168 @@
+/**
+ * Opening a file: the lock, the store, the format, the engine, and the admin socket if wanted. The
+ * only place that says which store a path means.
+ *
+ * In this order, so that a refused opening leaves nothing behind: lock the data file, open the tree,
+ * check its format (or write it into a new file) and tell who holds it, start the engine. Closing
+ * goes the same way back.
+ */
+import { realpath } from 'node:fs/promises'
+import { metaKey } from './bytes/keys.ts'
+import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
+import type { Engine, EngineOptions } from './engine/api.ts'
+import { startEngine } from './engine/engine.ts'
+import { storeOf } from './store/group.ts'
+import { memoryTree } from './store/memory-tree.ts'
+import type { Store, Tree } from './store/store.ts'
+import { type Chance, systemChance, systemClock } from './words/clock.ts'
+import { type Fault, fault } from './words/faults.ts'
+import { limitsWith } from './words/limits.ts'
+import { version } from './words/version.ts'
+
+export type { OwnerRecord } from './bytes/records.ts'
+
+/** Files of a higher format were written by a newer program. */
+const format = 1
+const format_key = metaKey('format')
+const file_id_key = metaKey('file_id')
+const owner_key = metaKey('owner')
+const file_id_bytes = 8
+const id_middle_bytes = 5
+
+/**
+ * Opens a data file, made if missing, or `:memory:`. Rejects with an admin Fault: `file_held` where
+ * another process has it, `not_a_database`, `newer_format`, `not_possible`, each with one sentence
+ * that says what to do; with a RangeError for a limit that is none.
+ */
+export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
+  const limits = limitsWith(options.limits)
+  const { clock = systemClock, chance = systemChance } = options
+  let failure: Fault | undefined
+  const place = path === ':memory:' ? memoryPlace() : await lockPlace(path)
+  try {
+    const store = storeOf(await place.openTree(), {
+      onFail: (told) => {
+        failure = told
+        options.onFailure?.(told)
+      },
+    })
+    place.onLeave(() => store.close())
+    const socket = options.admin === true ? await adminSocket(place.path, options) : null
+    const file_id = await signIn(store, path, chance, socket)
+    const engine = await startEngine({
+      path: place.path,
+      store,
+      limits,
+      clock,
+      chance,
+      key_path: place.key_path,
+      failure: () => failure,
+      options,
+    })
+    place.onLeave(() => engine.close())
+    if (socket !== null) {
+      const { serveAdmin } = await import('./doors/admin/serve.ts')
+      const door = await serveAdmin(engine, { socket, file_id, version })
+      place.onLeave(() => door.close())
+    }
+    let leaving: Promise<void> | undefined
+    const close = (): Promise<void> => {
+      leaving ??= place.leave()
+      return leaving
+    }
+    return { ...engine, close, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await place.leave()
+    throw error
+  }
+}
+
+/** Who holds the file, by its own word; undefined where nobody has told or it cannot be read. */
+export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
+  const { peekLmdb } = await import('./store/lmdb-peek.ts')
+  const bytes = await peekLmdb(path, owner_key)
+  return bytes === undefined ? undefined : decodeRecord<OwnerRecord>(bytes)
+}
+
+/** Where the data stands, and what to undo when leaving it, last first. */
+interface Place {
+  readonly path: string
+  readonly key_path: string | undefined
+  openTree(): Promise<Tree>
+  onLeave(step: () => Promise<void>): void
+  leave(): Promise<void>
+}
+
+function memoryPlace(): Place {
+  return {
+    path: ':memory:',
+    key_path: undefined,
+    openTree: async () => memoryTree(),
+    ...leaving(),
+  }
+}
+
+async function lockPlace(path: string): Promise<Place> {
+  const { lockFile } = await import('./store/lock.ts')
+  const lock = await lockFile(path)
+  if (lock === undefined) {
+    const owner = await readOwner(path)
+    const who = owner === undefined ? 'another process' : `process ${owner.pid}`
+    throw fault('file_held', `${path} is held by ${who}; one process owns a file`)
+  }
+  const steps = leaving()
+  steps.onLeave(() => lock.release())
+  const real_path = await realpath(path)
+  return {
+    path: real_path,
+    key_path: `${real_path}.key`,
+    openTree: async () => {
+      const { openLmdbTree } = await import('./store/lmdb-tree.ts')
+      return openLmdbTree(real_path)
+    },
+    ...steps,
+  }
+}
+
+function leaving(): Pick<Place, 'onLeave' | 'leave'> {
+  const steps: (() => Promise<void>)[] = []
+  return {
+    onLeave: (step) => steps.unshift(step),
+    async leave() {
+      for (const step of steps) await step()
+    },
+  }
+}
+
+async function adminSocket(real_path: string, options: EngineOptions): Promise<string> {
+  if (real_path === ':memory:') throw fault('not_possible', 'a store in memory has no admin socket')
+  const { adminSocketPath } = await import('./doors/admin/place.ts')
+  return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
+}
+
+/** Checks the format, or makes a new file ours, and writes down who holds it. Answers the file id. */
+async function signIn(
+  store: Store,
+  path: string,
+  chance: Chance,
+  socket: string | null,
+): Promise<string> {
+  const fresh_id = chance.bytes(file_id_bytes)
+  const id_middle = chance.bytes(id_middle_bytes)
+  return store.update((tx) => {
+    const found = tx.get(format_key)
+    if (found === undefined) {
+      if (tx.scan({ from: '', to: '\xff', limit: 1 }).length > 0) {
+        throw fault('not_a_database', `${path} holds something else; name another file with --db`)
+      }
+      tx.put(format_key, Buffer.from(String(format)))
+      tx.put(file_id_key, fresh_id)
+      tx.put(metaKey('id_middle'), id_middle)
+    } else if (Number(found.toString('utf8')) > format) {
+      throw fault('newer_format', `${path} was written by a newer conveyor; use that one`)
+    }
+    const file_id = (tx.get(file_id_key) ?? fresh_id).toString('hex')
+    tx.put(owner_key, encodeRecord({ pid: process.pid, socket, file_id, version }))
+    return file_id
+  })
+}

@@ -1,0 +1,8 @@
+/**
+ * The two calls of fs-native-extensions that store/lock.ts needs; the package brings no types.
+ */
+declare module 'fs-native-extensions' {
+  /** Takes an exclusive lock on the whole file; false when another holds one. */
+  export function tryLock(fd: number): boolean
+  export function unlock(fd: number): void
+}

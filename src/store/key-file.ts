@@ -1,0 +1,54 @@
+/**
+ * The key file beside the data file: 64 hex digits, mode 0600. Made only where none is, and never
+ * written over: a new key comes under a second name and takes the place of the first by a rename, so
+ * that at each moment one of the two opens what the store holds.
+ */
+import { constants } from 'node:fs'
+import { type FileHandle, open, readFile, rename, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** The text of a key file, or undefined where there is none or it cannot be read. */
+export async function readKeyFile(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Makes the file, synced to disk; rejects where one is. */
+export async function makeKeyFile(path: string, key: Buffer): Promise<void> {
+  const file = await open(
+    path,
+    constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW,
+    0o600,
+  )
+  try {
+    await file.writeFile(`${key.toString('hex')}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await syncFolder(path)
+}
+
+export async function replaceKeyFile(from: string, to: string): Promise<void> {
+  await rename(from, to)
+  await syncFolder(to)
+}
+
+export async function removeKeyFile(path: string): Promise<void> {
+  await unlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+}
+
+async function syncFolder(path: string): Promise<void> {
+  let folder: FileHandle | undefined
+  try {
+    folder = await open(dirname(path), constants.O_RDONLY)
+    await folder.sync()
+  } finally {
+    await folder?.close()
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * How long a key may be. The bound is LMDB's with pages of 4 KiB; every tree has it, so that what runs
+ * in memory also runs on disk.
+ *
+ * Limits at the doors keep keys far below it. A key over it is a mistake in the program, told before
+ * anything of its transaction is written.
+ */
+import type { Key } from '../bytes/keys.ts'
+import { fault } from '../words/faults.ts'
+
+export const key_bytes_max = 1978
+
+/** Throws `internal_error` for a key that no tree can hold. */
+export function checkKeySize(key: Key): void {
+  if (key.length > 0 && key.length <= key_bytes_max) return
+  throw fault('internal_error', `a key of ${key.length} bytes; it takes 1 to ${key_bytes_max}`)
+}

@@ -1,0 +1,71 @@
+/**
+ * The store port: an ordered map from byte strings to byte strings, changed by transactions.
+ *
+ * The law of `fn`: synchronous, no effect but through `tx`, and fit to be run again. Time, ids and
+ * chance come in as arguments. A remote store may run it on a snapshot, fetch what was missing and
+ * run it again; no caller may learn that today's stores are local.
+ */
+
+import type { Key } from '../bytes/keys.ts'
+
+export interface Entry {
+  readonly key: Key
+  readonly value: Buffer
+}
+
+export interface Range {
+  /** First key, included. */
+  readonly from: Key
+  /** End, excluded. */
+  readonly to: Key
+  readonly limit: number
+  readonly reverse?: boolean
+}
+
+/** Reads. A Buffer that comes out is good until the reading function returns; keep a copy, not it. */
+export interface View {
+  get(key: Key): Buffer | undefined
+  /** In key order (descending with `reverse`), at most `limit` entries. */
+  scan(range: Range): Entry[]
+}
+
+export interface Tx extends View {
+  /** Takes the buffer over: it must not be changed afterwards. */
+  put(key: Key, value: Buffer): void
+  del(key: Key): void
+}
+
+export interface Store {
+  /**
+   * Runs `fn` in a transaction and resolves with what it returned once that is durable, together with
+   * all it read. A throw of `fn` rejects and changes nothing. Rejects with `store_failed` from the
+   * first failed commit on.
+   */
+  update<T>(fn: (tx: Tx) => T): Promise<T>
+  /** Runs `fn` on durable state only. */
+  view<T>(fn: (view: View) => T): Promise<T>
+  /** Free bytes of the disk the store writes to; undefined where there is none. */
+  freeBytes(): Promise<number | undefined>
+  /** Writes a synced copy of the durable state to a path that does not exist yet. */
+  backup(path: string): Promise<void>
+  /** Waits for what is under way, then lets go of the file. */
+  close(): Promise<void>
+}
+
+/** Changes of one commit: the last value of each key, `null` where it is deleted. */
+export type Writes = ReadonlyMap<Key, Buffer | null>
+
+/**
+ * What a local store is made of: a durable ordered map that takes one commit at a time. store/group
+ * makes a Store of it. `commit` resolves when all writes are on disk, none without the others, and
+ * rejects when their fate is unknown.
+ */
+export interface Tree {
+  get(key: Key): Buffer | undefined
+  /** Lazily, in key order; `limit` is not the tree's business. */
+  range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
+  commit(writes: Writes): Promise<void>
+  freeBytes(): Promise<number | undefined>
+  backup(path: string): Promise<void>
+  close(): Promise<void>
+}

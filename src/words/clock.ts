@@ -1,0 +1,44 @@
+/**
+ * Time and chance, as things that are handed in. This file alone may read the system's clock, set a
+ * timer or draw a random number; everything else asks what it was given, so that a test can give it
+ * another.
+ */
+import { randomBytes } from 'node:crypto'
+
+export interface Clock {
+  /** Milliseconds since 1970 (UTC). May step back when the system's clock does. */
+  now_ms(): number
+  /** Calls `fn` once at or soon after `at_ms`; the answer takes it back. Never early by this clock. */
+  wake_at(at_ms: number, fn: () => void): () => void
+}
+
+export interface Chance {
+  bytes(count: number): Buffer
+  /** A double in [0, 1). */
+  fraction(): number
+}
+
+/** Node turns a longer delay into 1 ms, so a far time is reached in several steps. */
+export const timer_ms_max = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now_ms: () => Date.now(),
+  wake_at(at_ms, fn) {
+    let timer: NodeJS.Timeout
+    const arm = (): void => {
+      const left_ms = at_ms - Date.now()
+      timer = setTimeout(
+        () => (Date.now() < at_ms ? arm() : fn()),
+        Math.min(Math.max(left_ms, 0), timer_ms_max),
+      )
+      timer.unref()
+    }
+    arm()
+    return () => clearTimeout(timer)
+  },
+}
+
+export const systemChance: Chance = {
+  bytes: (count) => randomBytes(count),
+  fraction: () => Math.random(),
+}

@@ -1,0 +1,112 @@
+/**
+ * THE fault table (wire 1.4). Codes are for ever, texts may change. The order of the rows is the
+ * order of precedence: where several apply, the first is answered. Doors look a row up and decide
+ * nothing.
+ *
+ * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call that
+ * changes processes, users or the file. Op faults travel as values in results; the other two are
+ * thrown as a Fault and caught once, at a door. A Fault is recognised by `code`, never by class.
+ */
+
+export interface WholeRow {
+  readonly http: number
+  readonly grpc: string
+  readonly text: string
+}
+
+export const wholeFaults = {
+  bad_request: { http: 400, grpc: 'INTERNAL', text: 'not HTTP as it should be' },
+  not_found: { http: 404, grpc: 'UNIMPLEMENTED', text: 'no such path' },
+  method_not_allowed: { http: 405, grpc: 'UNIMPLEMENTED', text: 'only POST' },
+  shutting_down: { http: 503, grpc: 'UNAVAILABLE', text: 'shutting down' },
+  store_failed: { http: 503, grpc: 'UNAVAILABLE', text: 'the store has failed' },
+  overloaded: { http: 503, grpc: 'UNAVAILABLE', text: 'too much is waiting already' },
+  no_space: { http: 507, grpc: 'RESOURCE_EXHAUSTED', text: 'the disk is nearly full' },
+  unsupported_encoding: { http: 415, grpc: 'INTERNAL', text: 'Content-Encoding is not supported' },
+  body_too_large: { http: 413, grpc: 'RESOURCE_EXHAUSTED', text: 'the body is over the limit' },
+  request_timeout: {
+    http: 408,
+    grpc: 'DEADLINE_EXCEEDED',
+    text: 'the body did not arrive in time',
+  },
+  bad_signature: { http: 401, grpc: 'UNAUTHENTICATED', text: 'unknown user or wrong signature' },
+  stale_timestamp: { http: 401, grpc: 'UNAUTHENTICATED', text: 'timestamp outside the window' },
+  rate_limited: { http: 429, grpc: 'RESOURCE_EXHAUSTED', text: 'over the rate of this user' },
+  format_error: { http: 400, grpc: 'INVALID_ARGUMENT', text: 'the body is not as described' },
+  too_many_ops: { http: 400, grpc: 'RESOURCE_EXHAUSTED', text: 'too many ops' },
+  internal_error: { http: 500, grpc: 'INTERNAL', text: 'internal error' },
+} as const satisfies Record<string, WholeRow>
+
+export interface OpRow {
+  readonly grpc: string
+}
+
+export const opFaults = {
+  error: { grpc: 'INVALID_ARGUMENT' },
+  access_denied: { grpc: 'PERMISSION_DENIED' },
+  conv_not_found: { grpc: 'NOT_FOUND' },
+  conveyor_is_not_active: { grpc: 'FAILED_PRECONDITION' },
+  not_found_task: { grpc: 'NOT_FOUND' },
+  no_api_callback_in_node_with_task: { grpc: 'FAILED_PRECONDITION' },
+  task_size_overflow_limit: { grpc: 'RESOURCE_EXHAUSTED' },
+  wrong_validate_params: { grpc: 'INVALID_ARGUMENT' },
+  not_unical_ref: { grpc: 'ALREADY_EXISTS' },
+  task_damaged: { grpc: 'DATA_LOSS' },
+} as const satisfies Record<string, OpRow>
+
+export const adminFaults = {
+  bad_definition: 'the definition has mistakes',
+  tasks_in_node: 'tasks rest in a node that the definition drops',
+  process_has_tasks: 'the process still has live tasks',
+  user_exists: 'there is a user with this id',
+  user_not_found: 'there is no such user',
+  key_missing: 'the key of the secrets is missing or wrong',
+  file_held: 'another process holds the file',
+  not_a_database: 'the file is no conveyor database',
+  newer_format: 'the file was written by a newer conveyor',
+  not_possible: 'not possible in this state',
+} as const
+
+export type WholeFaultCode = keyof typeof wholeFaults
+export type OpFaultCode = keyof typeof opFaults
+export type AdminFaultCode = keyof typeof adminFaults
+export type FaultCode = WholeFaultCode | OpFaultCode | AdminFaultCode
+
+/** An expected failure on its way to a door: `code` is stable, `message` is safe to show. */
+export interface Fault extends Error {
+  readonly code: FaultCode
+  /** Every mistake of a refused definition, where `code` is `bad_definition`. */
+  readonly mistakes?: readonly string[]
+}
+
+/** Makes a Fault; `text` defaults to the table's, `cause` is for the log and never sent. */
+export function fault(
+  code: FaultCode,
+  text?: string,
+  more: { mistakes?: readonly string[]; cause?: unknown } = {},
+): Fault {
+  const error = new Error(text ?? faultText(code), { cause: more.cause })
+  Object.assign(error, { name: 'Fault', code })
+  if (more.mistakes !== undefined) Object.assign(error, { mistakes: more.mistakes })
+  return error as Fault
+}
+
+export function isFault(value: unknown): value is Fault {
+  if (!(value instanceof Error) && (typeof value !== 'object' || value === null)) return false
+  const code = (value as { code?: unknown }).code
+  return typeof code === 'string' && isFaultCode(code)
+}
+
+export function isWholeFaultCode(code: string): code is WholeFaultCode {
+  return Object.hasOwn(wholeFaults, code)
+}
+
+function isFaultCode(code: string): code is FaultCode {
+  return isWholeFaultCode(code) || Object.hasOwn(opFaults, code) || Object.hasOwn(adminFaults, code)
+}
+
+function faultText(code: FaultCode): string {
+  if (isWholeFaultCode(code)) return wholeFaults[code].text
+  if (Object.hasOwn(adminFaults, code)) return adminFaults[code as AdminFaultCode]
+  return code
+}

@@ -1,0 +1,69 @@
+/**
+ * Every number that bounds something, in one table (wire 1.8).
+ *
+ * Each row is a default, an option of `openEngine` and `serveHttp` under its own name, and a flag of
+ * `conveyor serve`: the name with dashes (`--ops-max 500`). The unit is the last word of the name but
+ * for `max` and `min`. A row that is not listed here does not bound anything.
+ */
+
+interface LimitRow {
+  readonly value: number
+  readonly says: string
+}
+
+export const limitTable = {
+  body_bytes_max: { value: 16 * 1024 * 1024, says: 'bytes of one request body' },
+  body_values_max: { value: 100_000, says: 'JSON values in one body' },
+  nesting_max: { value: 64, says: 'levels of nesting, the body’s own object counted as 1' },
+  ops_max: { value: 1_000, says: 'ops in one request' },
+  task_bytes_max: { value: 131_072, says: 'bytes of a task’s data as stored' },
+  ref_chars_max: { value: 255, says: 'code points of a ref' },
+  conv_id_chars_max: { value: 64, says: 'code points of a conv_id' },
+  node_id_chars_max: { value: 64, says: 'code points of a node id' },
+  certificate_name_bytes_max: { value: 255, says: 'bytes of a certificate name' },
+  header_bytes_max: { value: 8_192, says: 'bytes of a request’s headers' },
+  header_count_max: { value: 64, says: 'headers of a request' },
+  header_ms_max: { value: 10_000, says: 'milliseconds until the headers are in' },
+  request_ms_max: { value: 30_000, says: 'milliseconds until the body is in' },
+  idle_ms_max: { value: 65_000, says: 'milliseconds an idle connection is kept' },
+  connections_max: { value: 10_000, says: 'open connections' },
+  queue_ops_max: { value: 10_000, says: 'ops accepted and not yet on disk' },
+  queue_bytes_max: { value: 64 * 1024 * 1024, says: 'bytes of ops accepted and not yet on disk' },
+  unverified_bytes_max: {
+    value: 64 * 1024 * 1024,
+    says: 'bytes of bodies not yet verified, in all',
+  },
+  large_body_bytes: { value: 65_536, says: 'bytes from which an unverified body counts as large' },
+  large_bodies_max: { value: 16, says: 'large unverified bodies at once from one address' },
+  window_s: { value: 300, says: 'seconds a timestamp may be off either way; 0 switches it off' },
+  rate_ops_per_s: { value: 0, says: 'ops a second of one user; 0 sets no rate' },
+  ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
+  moves_per_transaction_max: { value: 1_000, says: 'moves of one task in one transaction' },
+  moves_without_rest_max: { value: 10_000, says: 'moves of one task without coming to rest' },
+  slice_tasks_max: { value: 256, says: 'tasks a timer, sweep or relocation step takes at a time' },
+  disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
+  drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
+  watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
+  pattern_steps_max: { value: 100_000, says: 'characters a pattern of a definition is run on' },
+} as const satisfies Record<string, LimitRow>
+
+export type LimitName = keyof typeof limitTable
+export type Limits = Readonly<Record<LimitName, number>>
+
+export const limitNames = Object.keys(limitTable) as LimitName[]
+
+/**
+ * The defaults, with what the caller set laid over them.
+ * Throws a RangeError that names the limit when a value is no whole number from 0 to 2^53 - 1.
+ */
+export function limitsWith(given: Partial<Record<LimitName, number>> = {}): Limits {
+  const limits = {} as Record<LimitName, number>
+  for (const name of limitNames) {
+    const value = given[name] ?? limitTable[name].value
+    if (!Number.isSafeInteger(value) || value < 0) {
+      throw new RangeError(`${name}: ${String(value)} is no whole number of 0 or more`)
+    }
+    limits[name] = value
+  }
+  return limits
+}

@@ -1,0 +1,128 @@
+/**
+ * The house keeps its floors: a file imports only from its own floor or those below, there are no
+ * circles, and what only one file may do stands in that file alone.
+ */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const top = fileURLToPath(new URL('..', import.meta.url))
+const src = join(top, 'src')
+
+/** Lowest first; a name that ends in .ts is that one file, `*` the files at the top of src. */
+const floors = ['words', 'bytes', 'store', 'logic', 'engine', 'open.ts', 'doors', '*'] as const
+
+interface Source {
+  readonly path: string
+  readonly text: string
+  readonly floor: number
+  readonly imports: readonly string[]
+  readonly packages: readonly string[]
+}
+
+const import_pattern = /(?:from|import)\s*\(?\s*'([^']+)'/g
+
+const sources: Source[] = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
+  .map((name) => {
+    const text = readFileSync(join(src, name), 'utf8')
+    const named = [...text.matchAll(import_pattern)].map((match) => match[1] as string)
+    return {
+      path: name,
+      text,
+      floor: floorOf(name),
+      imports: named
+        .filter((one) => one.startsWith('.'))
+        .map((one) => relative(src, join(src, dirname(name), one))),
+      packages: named.filter((one) => !one.startsWith('.')),
+    }
+  })
+
+function floorOf(name: string): number {
+  const at = floors.findIndex((floor) => name === floor || name.startsWith(`${floor}/`))
+  return at === -1 ? floors.length - 1 : at
+}
+
+test('imports point down the floors', () => {
+  const up = sources.flatMap(({ path, imports, floor }) =>
+    imports
+      .filter((target) => floorOf(target) > floor)
+      // The one way up: open.ts loads the admin door when it is asked for, and not before.
+      .filter((target) => !(path === 'open.ts' && target.startsWith('doors/admin/')))
+      .map((target) => `${path} → ${target}`),
+  )
+  assert.deepEqual(up, [])
+})
+
+test('there are no circles among imports', () => {
+  const byPath = new Map(sources.map((source) => [source.path, source]))
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+    else if (!done.has(path)) {
+      for (const next of byPath.get(path)?.imports ?? []) visit(next, [...trail, path])
+      done.add(path)
+    }
+  }
+  for (const { path } of sources) visit(path, [])
+  assert.deepEqual(circles, [])
+})
+
+/** [what, the files that alone may have it] */
+const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
+  [/\bDate\.now\(/, /^words\/clock\.ts$/],
+  [/\bnew Date\(\)/, /^nowhere$/],
+  [/\bsetTimeout\(|\bsetInterval\(/, /^words\/clock\.ts$/],
+  [/\bMath\.random\(|\brandomBytes\(/, /^words\/clock\.ts$/],
+  [/\bprocess\.env\b/, /^nowhere$/],
+  [/\bprocess\.(exit|on)\b/, /^nowhere$/],
+  [/'lmdb'/, /^store\/lmdb-[a-z-]+\.ts$/],
+  [/'fs-native-extensions'/, /^store\/lock\.ts$/],
+  [/\bfamilies\b/, /^bytes\/keys\.ts$/],
+  [/String\.fromCharCode\(/, /^bytes\/(keys|json-exact)\.ts$/],
+  [/: any\b|<any>|as any\b/, /^nowhere$/],
+  [/^(export )?(const )?enum /m, /^nowhere$/],
+  [/^export default/m, /^nowhere$/],
+  [/^export \* from/m, /^nowhere$/],
+  [/^(export )?(abstract )?class /m, /^nowhere$/],
+  [/ instanceof (?!Error\b|Uint8Array\b|ArrayBuffer\b)/, /^nowhere$/],
+]
+
+for (const [pattern, allowed] of onlyIn) {
+  test(`${pattern.source} only in ${allowed.source}`, () => {
+    const found = sources
+      .filter(({ path, text }) => !allowed.test(path) && pattern.test(withoutComments(text)))
+      .map(({ path }) => path)
+    assert.deepEqual(found, [])
+  })
+}
+
+test('logic sees no store, engine or door, and the engine no door', () => {
+  const packagesOf = (folder: string) =>
+    sources.filter(({ path }) => path.startsWith(folder)).flatMap(({ packages }) => packages)
+  assert.deepEqual(new Set(packagesOf('logic/')), new Set(['re2js']))
+  assert.ok(!packagesOf('engine/').includes('node:http'))
+})
+
+test('each file opens with what it is for, and is read in a minute or two', () => {
+  const lines_max = 400
+  const columns_max = 100
+  const wrong = sources.flatMap(({ path, text }) => {
+    const lines = text.split('\n')
+    const wide = lines.findIndex((line) => line.length > columns_max)
+    return [
+      ...(text.startsWith('/**') || text.startsWith('#!') ? [] : [`${path}: no head comment`]),
+      ...(lines.length > lines_max ? [`${path}: ${lines.length} lines`] : []),
+      ...(wide === -1 ? [] : [`${path}:${wide + 1}: ${lines[wide]?.length} columns`]),
+      ...(/\b(TODO|FIXME|XXX)\b/.test(text) ? [`${path}: something is left to do`] : []),
+    ]
+  })
+  assert.deepEqual(wrong, [])
+})
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
+}

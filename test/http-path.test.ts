@@ -1,0 +1,99 @@
+/** The path grammar (wire 1.1), row by row. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { routeUnder } from '../src/doors/http/path.ts'
+
+const hex = '0123456789abcdef0123456789abcdef01234567'
+const good = `/api/1/json/13000/1370442000/${hex}`
+
+const served: [string, string, [1 | 2, string, string]][] = [
+  ['version 1', good, [1, '13000', '1370442000']],
+  ['version 2', `/api/2/json/13000/1370442000/${hex}`, [2, '13000', '1370442000']],
+  [
+    'upper-case hex',
+    `/api/1/json/13000/1370442000/${hex.toUpperCase()}`,
+    [1, '13000', '1370442000'],
+  ],
+  [
+    'a fraction',
+    `/api/1/json/13000/1370442000.123456789/${hex}`,
+    [1, '13000', '1370442000.123456789'],
+  ],
+  ['the shortest', `/api/1/json/1/1/${hex}`, [1, '1', '1']],
+  [
+    'the longest',
+    `/api/1/json/9999999999999999/9999999999.9/${hex}`,
+    [1, '9999999999999999', '9999999999.9'],
+  ],
+  ['a query', `${good}?a=b/c`, [1, '13000', '1370442000']],
+  ['an empty query', `${good}?`, [1, '13000', '1370442000']],
+]
+
+const unknown: [string, string][] = [
+  ['a closing slash', `${good}/`],
+  ['a closing slash before a query', `${good}/?a`],
+  ['an encoded slash', `/api/1/json/13000%2F1370442000/${hex}`],
+  ['an encoded digit', `/api/%31/json/13000/1370442000/${hex}`],
+  ['version 3', `/api/3/json/13000/1370442000/${hex}`],
+  ['no version', `/api/json/13000/1370442000/${hex}`],
+  ['another format', `/api/1/xml/13000/1370442000/${hex}`],
+  ['another case', `/API/1/json/13000/1370442000/${hex}`],
+  ['a doubled slash', `//api/1/json/13000/1370442000/${hex}`],
+  ['dots', `/x/../api/1/json/13000/1370442000/${hex}`],
+  ['user 0', `/api/1/json/0/1370442000/${hex}`],
+  ['a leading zero', `/api/1/json/013000/1370442000/${hex}`],
+  ['17 digits', `/api/1/json/12345678901234567/1370442000/${hex}`],
+  ['a user in letters', `/api/1/json/abc/1370442000/${hex}`],
+  ['a sign', `/api/1/json/13000/-1370442000/${hex}`],
+  ['an exponent', `/api/1/json/13000/1e9/${hex}`],
+  ['a timestamp of 11 digits', `/api/1/json/13000/13704420000/${hex}`],
+  ['a timestamp of 0', `/api/1/json/13000/0/${hex}`],
+  ['a point without digits', `/api/1/json/13000/1370442000./${hex}`],
+  ['a fraction of 10 digits', `/api/1/json/13000/1370442000.1234567890/${hex}`],
+  ['a comma', `/api/1/json/13000/1370442000,5/${hex}`],
+  ['39 digits of hex', `/api/1/json/13000/1370442000/${hex.slice(1)}`],
+  ['41 digits of hex', `/api/1/json/13000/1370442000/${hex}0`],
+  ['no hex', `/api/1/json/13000/1370442000/${'g'.repeat(40)}`],
+  ['a fragment', `${good}#a`],
+  ['a whole URL', `http://127.0.0.1${good}`],
+  ['a line feed', `${good}\n`],
+  ['other digits', `/api/1/json/١٣/1370442000/${hex}`],
+  ['nothing', ''],
+  ['a star', '*'],
+  ['the root', '/'],
+  ['health with a slash', '/healthz/'],
+  ['health with more', '/healthzz'],
+]
+
+describe('path', () => {
+  const route = routeUnder('')
+  for (const [says, url, [version, user, timestamp]] of served) {
+    test(`served: ${says}`, () => {
+      assert.deepEqual(route(url), { version, user, timestamp, signature: hex })
+    })
+  }
+  for (const [says, url] of unknown) {
+    test(`unknown: ${says}`, () => assert.equal(route(url), undefined))
+  }
+  for (const url of ['/healthz', '/healthz?a']) {
+    test(url, () => assert.equal(route(url), 'health'))
+  }
+})
+
+describe('path under a base', () => {
+  for (const base of ['/conveyor', '/conveyor/', '/a.b/c+d']) {
+    const route = routeUnder(base)
+    const prefix = base.replace(/\/$/, '')
+    test(base, () => {
+      assert.notEqual(route(prefix + good), undefined)
+      assert.equal(route(good), undefined, 'the base is missing')
+      assert.equal(route(`${prefix}/${good}`), undefined, 'one slash too many')
+      assert.equal(route(prefix.replace('.', 'x') + good) !== undefined, !prefix.includes('.'))
+      assert.equal(route(`${prefix}/healthz`), 'health')
+      assert.equal(route('/healthz'), 'health')
+    })
+  }
+  for (const base of ['conveyor', 'http://x', '/a b', '/é']) {
+    test(`refused: ${base}`, () => assert.throws(() => routeUnder(base), RangeError))
+  }
+})

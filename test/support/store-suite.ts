@@ -1,0 +1,303 @@
+/**
+ * What every tree must do below store/group: rows of scans, then the promises of the port one by one,
+ * then random histories against a model. A new tree calls `storeSuite` and passes, or is none.
+ */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { storeOf } from '../../src/store/group.ts'
+import { key_bytes_max } from '../../src/store/key-size.ts'
+import type { Range, Store, Tree } from '../../src/store/store.ts'
+import type { Fault } from '../../src/words/faults.ts'
+import { checkAgainstModel } from './store-model.ts'
+import { failingTree, heldTree, turns } from './store-trees.ts'
+
+/** A place for one tree. */
+export interface TreeBed {
+  /** Opens the tree; after a close the same one again, where it lasts. */
+  open(): Promise<Tree>
+  readonly lasts: boolean
+  remove(): Promise<void>
+}
+
+/** Keys that are put, in no order; each value is the key's place here. */
+const put_keys = ['b', 'a', 'ab', 'a\x00', '\xff', '\x01', 'c', 'a\xff', '\xff\xff']
+const all = ['\x01', 'a', 'a\x00', 'ab', 'a\xff', 'b', 'c', '\xff', '\xff\xff']
+
+const scanRows: [what: string, range: Range, keys: string[]][] = [
+  ['everything', { from: '', to: '\xff\xff\xff', limit: 99 }, all],
+  [
+    'everything backwards',
+    { from: '', to: '\xff\xff\xff', limit: 99, reverse: true },
+    [...all].reverse(),
+  ],
+  ['from is in, to is not', { from: 'a', to: 'b', limit: 99 }, ['a', 'a\x00', 'ab', 'a\xff']],
+  [
+    'the same backwards',
+    { from: 'a', to: 'b', limit: 99, reverse: true },
+    ['a\xff', 'ab', 'a\x00', 'a'],
+  ],
+  ['bounds that are no keys', { from: 'aa', to: 'bb', limit: 99 }, ['ab', 'a\xff', 'b']],
+  ['the same backwards', { from: 'aa', to: 'bb', limit: 99, reverse: true }, ['b', 'a\xff', 'ab']],
+  ['a limit', { from: 'a', to: 'z', limit: 2 }, ['a', 'a\x00']],
+  ['a limit backwards', { from: 'a', to: 'z', limit: 2, reverse: true }, ['c', 'b']],
+  ['no limit left', { from: 'a', to: 'z', limit: 0 }, []],
+  ['nothing between', { from: 'd', to: 'e', limit: 9 }, []],
+  ['nothing between, backwards', { from: 'd', to: 'e', limit: 9, reverse: true }, []],
+  ['one key', { from: 'c', to: 'c\x00', limit: 9 }, ['c']],
+  ['an empty range', { from: 'c', to: 'c', limit: 9 }, []],
+  ['a range the wrong way round', { from: 'c', to: 'a', limit: 9 }, []],
+  ['the wrong way round, backwards', { from: 'c', to: 'a', limit: 9, reverse: true }, []],
+  ['up to the last byte', { from: '\xff', to: '\xff\xff', limit: 9 }, ['\xff']],
+  ['behind the last byte', { from: '\xff\x00', to: '\xff\xff\xff', limit: 9 }, ['\xff\xff']],
+]
+
+/** Declares the suite; `runs` is how many random histories are tried. */
+export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs = 100): void {
+  const withStore = (fn: (store: Store, tree: Tree) => Promise<void>) => async () => {
+    const bed = await makeBed()
+    const tree = await bed.open()
+    const store = storeOf(tree)
+    try {
+      await fn(store, tree)
+    } finally {
+      await store.close()
+      await bed.remove()
+    }
+  }
+  const withTree = (fn: (tree: Tree) => Promise<void>) => async () => {
+    const bed = await makeBed()
+    try {
+      await fn(await bed.open())
+    } finally {
+      await bed.remove()
+    }
+  }
+
+  describe(`${name}: scans`, () => {
+    for (const [index, [what, range, keys]] of scanRows.entries()) {
+      it(
+        `${index} ${what}`,
+        withStore(async (store) => {
+          const scanned = await store.update((tx) => {
+            for (const [place, key] of put_keys.entries()) tx.put(key, Buffer.from([place]))
+            tx.put('bz', Buffer.from('gone'))
+            tx.del('bz')
+            return keysOf(tx.scan(range))
+          })
+          assert.deepEqual(scanned, keys, 'over what is not on disk yet')
+          const viewed = await store.view((view) => view.scan(range))
+          assert.deepEqual(keysOf(viewed), keys, 'over the tree')
+          const again = await store.update((tx) => {
+            tx.put('aa', Buffer.from('new'))
+            tx.del('aa')
+            tx.put('b', Buffer.from('newer'))
+            return tx.scan(range)
+          })
+          assert.deepEqual(keysOf(again), keys, 'over both')
+          for (const { key, value } of again) {
+            const expected = key === 'b' ? 'newer' : String.fromCharCode(put_keys.indexOf(key))
+            assert.equal(value.toString('latin1'), expected)
+          }
+        }),
+      )
+    }
+  })
+
+  describe(`${name}: promises of the port`, () => {
+    it(
+      'a transaction that throws changes nothing and rejects with what it threw',
+      withStore(async (store) => {
+        const thrown = new Error('on purpose')
+        await store.update((tx) => tx.put('kept', Buffer.from('1')))
+        const before = store.update((tx) => tx.put('with it', Buffer.from('2')))
+        const failed = store.update((tx) => {
+          tx.put('kept', Buffer.from('changed'))
+          tx.put('kept', Buffer.from('changed twice'))
+          tx.del('with it')
+          tx.put('new', Buffer.from('3'))
+          throw thrown
+        })
+        await assert.rejects(failed, (error) => error === thrown)
+        await before
+        const state = await store.view((view) => view.scan({ from: '', to: '\xff', limit: 9 }))
+        assert.deepEqual(textsOf(state), ['kept=1', 'with it=2'])
+      }),
+    )
+
+    it(
+      'an update resolves when its commit does, and so does one that only read',
+      withTree(async (below) => {
+        const { tree, asked, letThrough } = heldTree(below)
+        const store = storeOf(tree)
+        const order: string[] = []
+        const note = (what: string) => () => void order.push(what)
+        const first = store.update((tx) => tx.put('a', Buffer.from('1'))).then(note('first'))
+        await turns()
+        assert.equal(asked(), 1)
+        const second = store
+          .update((tx) => {
+            assert.equal(tx.get('a')?.toString(), '1', 'sees what is being written')
+            tx.put('a', Buffer.from('2'))
+          })
+          .then(note('second'))
+        const reader = store.update((tx) => tx.get('a')?.toString())
+        const readerDone = reader.then(note('reader'))
+        await turns()
+        assert.deepEqual(order, [], 'nothing is durable yet')
+        assert.equal(await store.view((view) => view.get('a')), undefined)
+        letThrough()
+        await first
+        await turns()
+        assert.deepEqual(order, ['first'])
+        assert.equal(await store.view((view) => view.get('a')?.toString()), '1')
+        assert.equal(asked(), 2)
+        letThrough()
+        await Promise.all([second, readerDone])
+        assert.deepEqual([order, await reader], [['first', 'second', 'reader'], '2'])
+        const idle = store.update((tx) => tx.get('a')?.toString())
+        assert.equal(await idle, '2', 'with nothing under way it waits for nothing')
+        await store.close()
+      }),
+    )
+
+    it(
+      'updates of one turn share a commit',
+      withTree(async (below) => {
+        const { tree, asked, letThrough } = heldTree(below)
+        const store = storeOf(tree)
+        const sent = ['a', 'b', 'c'].map((key) =>
+          store.update((tx) => tx.put(key, Buffer.from(key))),
+        )
+        await turns()
+        assert.equal(asked(), 1)
+        letThrough()
+        await Promise.all(sent)
+        assert.equal(asked(), 1)
+        await store.close()
+      }),
+    )
+
+    it(
+      'after a failed commit nothing is written any more, and views still answer',
+      withTree(async (below) => {
+        const told: Fault[] = []
+        const store = storeOf(failingTree(below, 2), { onFail: (failure) => told.push(failure) })
+        await store.update((tx) => tx.put('a', Buffer.from('1')))
+        const flying = store.update((tx) => tx.put('a', Buffer.from('2')))
+        const alsoFlying = store.update((tx) => tx.put('b', Buffer.from('2')))
+        await new Promise((resolve) => setImmediate(resolve))
+        const open = store.update((tx) => tx.put('c', Buffer.from('3')))
+        const reading = store.update((tx) => tx.get('c'))
+        const sent = await Promise.allSettled([flying, alsoFlying, open, reading])
+        const late = await Promise.allSettled([store.update((tx) => tx.get('a'))])
+        for (const one of [...sent, ...late]) {
+          assert.equal(one.status === 'rejected' && one.reason.code, 'store_failed')
+        }
+        assert.deepEqual(
+          told.map((failure) => [failure.code, (failure.cause as Error).message]),
+          [['store_failed', 'the disk is broken']],
+        )
+        const state = await store.view((view) => view.scan({ from: '', to: '\xff', limit: 9 }))
+        assert.deepEqual(textsOf(state), ['a=1'])
+        await store.close()
+      }),
+    )
+
+    it(
+      'closing waits for what was sent and refuses what comes then',
+      withTree(async (tree) => {
+        const store = storeOf(tree)
+        const sent = [1, 2, 3].map((n) => store.update((tx) => tx.put('n', Buffer.from([n]))))
+        const closed = store.close()
+        await assert.rejects(
+          store.update((tx) => tx.get('n')),
+          { code: 'shutting_down' },
+        )
+        await assert.rejects(
+          store.view((view) => view.get('n')),
+          { code: 'shutting_down' },
+        )
+        await closed
+        await Promise.all(sent)
+        await store.close()
+      }),
+    )
+
+    for (const [what, key] of [
+      ['one byte too many', 'k'.repeat(key_bytes_max + 1)],
+      ['no byte', ''],
+    ] as const) {
+      it(
+        `a key with ${what} is refused before anything is written`,
+        withStore(async (store, tree) => {
+          const refused = store.update((tx) => {
+            tx.put('before', Buffer.from('1'))
+            tx.put(key, Buffer.from('2'))
+          })
+          await assert.rejects(refused, { code: 'internal_error' })
+          await store.update((tx) => tx.del(key))
+          assert.equal(await store.update((tx) => tx.get(key)), undefined)
+          assert.deepEqual([...tree.range('', '\xff', false)], [])
+        }),
+      )
+    }
+
+    it(
+      'the longest key, large values and empty ones come back as they were',
+      withStore(async (store) => {
+        const longest = '\xff'.repeat(key_bytes_max)
+        const large = Buffer.alloc(5_000_000, 'large')
+        const page = Buffer.alloc(40_000, 'page')
+        await store.update((tx) => {
+          tx.put(longest, Buffer.from('longest'))
+          tx.put('large', large)
+          tx.put('page', page)
+          tx.put('empty', Buffer.alloc(0))
+        })
+        await store.view((view) => {
+          const got = view.get('large')
+          const other = view.get('page')
+          assert.equal(view.get('empty')?.length, 0)
+          assert.equal(view.get(longest)?.toString(), 'longest')
+          assert.ok(got?.equals(large), 'a read is good until the function returns')
+          assert.ok(other?.equals(page))
+          const scanned = view.scan({ from: '', to: longest, limit: 9 })
+          assert.deepEqual(keysOf(scanned), ['empty', 'large', 'page'])
+          assert.ok(scanned[1]?.value.equals(large))
+          assert.ok(scanned[2]?.value.equals(page))
+        })
+      }),
+    )
+
+    it(
+      'many keys of one commit are there at once, and deletes of what is not there do no harm',
+      withStore(async (store) => {
+        const keys = Array.from({ length: 5_000 }, (_, n) => `k${String(n).padStart(5, '0')}`)
+        await store.update((tx) => {
+          for (const key of keys) tx.put(key, Buffer.from(key))
+          for (const key of keys) tx.del(`no ${key}`)
+        })
+        const range = { from: 'k', to: 'l', limit: 10_000 }
+        assert.deepEqual(keysOf(await store.view((view) => view.scan(range))), keys)
+        await store.update((tx) => {
+          for (const key of keys) if (!key.endsWith('7')) tx.del(key)
+        })
+        const left = await store.view((view) => view.scan({ ...range, reverse: true }))
+        assert.deepEqual(keysOf(left), keys.filter((key) => key.endsWith('7')).reverse())
+        assert.equal(await store.update((tx) => tx.del('nothing')), undefined)
+      }),
+    )
+
+    it('random histories end as a plain map does', async () => {
+      await checkAgainstModel(makeBed, runs)
+    })
+  })
+}
+
+function keysOf(entries: readonly { readonly key: string }[]): string[] {
+  return entries.map(({ key }) => key)
+}
+
+function textsOf(entries: readonly { readonly key: string; readonly value: Buffer }[]): string[] {
+  return entries.map(({ key, value }) => `${key}=${value}`)
+}
