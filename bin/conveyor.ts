@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program `conveyor`: hands the process's arguments, environment and streams to the command line,
- * and takes the exit code from it. The only place that reads `process`.
+ * The program `conveyor`: hands the process's arguments, environment and streams to the command
+ * line, and takes the exit code from it. The only place that reads `process`.
  */
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { main } from '../src/doors/cli/main.ts'

@@ -43,7 +43,8 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const store = storeOf(await place.openTree(), {
       onFail: (told) => {
         failure = told
-        options.onFailure?.(told)
+        // The embedder's code runs in a turn of its own, so that its throw is its own.
+        setImmediate(() => options.onFailure?.(told))
       },
     })
     place.onLeave(() => store.close())
@@ -79,7 +80,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
 
 /** Who holds the file, by its own word; undefined where nobody has told or it cannot be read. */
 export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
-  const { peekLmdb } = await import('./store/lmdb-peek.ts')
+  const { peekLmdb } = await import('./store/lmdb-file.ts')
   const bytes = await peekLmdb(path, owner_key)
   return bytes === undefined ? undefined : decodeRecord<OwnerRecord>(bytes)
 }

@@ -174,7 +174,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     users,
     health: (): 'ok' | WholeFaultCode => admission.refusal()?.code ?? 'ok',
     check: () => checkStore(store),
-    backup: (to) => store.backup(to),
+    backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
     close: () => {
       closing ??= close()
       return closing

@@ -3,9 +3,9 @@
  * result each. Both sides are read as the cast has it, then compared. A pair that is not here is
  * refused when the definition is compiled.
  *
- * string compares texts, other values by their compact JSON, so numbers by token (`1.10` is not `1.1`);
- * number compares doubles; array and object compare members, whatever their order of keys, with numbers
- * by token. Order of texts is by UTF-16 code units.
+ * string compares texts, other values by their compact JSON, so numbers by token (`1.10` is not
+ * `1.1`); number compares doubles; array and object compare members, whatever their order of keys,
+ * with numbers by token. Order of texts is by UTF-16 code units.
  */
 import { canonicalText } from '../bytes/canonical.ts'
 import type { JsonValue } from '../words/model.ts'
@@ -14,44 +14,51 @@ import { convert, doubleOf, textOf, type ValueType } from './convert.ts'
 /** One side, read as its cast: texts of arrays and objects are canonical. */
 export type Comparand = string | number | boolean
 
+export type Compare = (value: Comparand, constant: Comparand) => boolean
+
 export interface Comparison {
   readonly fun: string
   readonly cast: ValueType
   /** `param fun const` as an editor shows it. */
   readonly syntax: string
-  /** A value of param and a const for which it holds, and a value for which it does not. */
-  readonly example: {
-    readonly constant: JsonValue
-    readonly holds: JsonValue
-    readonly fails: JsonValue
-  }
-  /** Absent for `regexp`, whose const is a pattern and no value. */
-  readonly compare?: (value: Comparand, constant: Comparand) => boolean
+  /** A const, a value of param for which it holds, and one for which it does not. */
+  readonly example: readonly [constant: JsonValue, holds: JsonValue, fails: JsonValue]
+  /** None for `regexp`, whose const is a pattern and no value. */
+  readonly compare: Compare | undefined
 }
 
-// biome-ignore format: a table
 export const comparisonTable: readonly Comparison[] = [
-  { fun: 'eq',         cast: 'string',  syntax: 'a = text',        example: { constant: 'paid', holds: 'paid', fails: 'Paid' }, compare: equal },
-  { fun: 'not_eq',     cast: 'string',  syntax: 'a ≠ text',        example: { constant: 'paid', holds: 'open', fails: 'paid' }, compare: unequal },
-  { fun: 'less',       cast: 'string',  syntax: 'a < text',        example: { constant: 'b', holds: 'a', fails: 'b' }, compare: less },
-  { fun: 'more',       cast: 'string',  syntax: 'a > text',        example: { constant: 'b', holds: 'c', fails: 'b' }, compare: more },
-  { fun: 'less_or_eq', cast: 'string',  syntax: 'a ≤ text',        example: { constant: 'b', holds: 'b', fails: 'c' }, compare: lessOrEqual },
-  { fun: 'more_or_eq', cast: 'string',  syntax: 'a ≥ text',        example: { constant: 'b', holds: 'b', fails: 'a' }, compare: moreOrEqual },
-  { fun: 'regexp',     cast: 'string',  syntax: 'a ~ pattern',     example: { constant: '^[A-Z]+-[0-9]', holds: 'AB-1', fails: 'ab-1' } },
-  { fun: 'eq',         cast: 'number',  syntax: 'a = 10',          example: { constant: '10', holds: '10.0', fails: 11 }, compare: equal },
-  { fun: 'not_eq',     cast: 'number',  syntax: 'a ≠ 10',          example: { constant: '10', holds: 11, fails: 10 }, compare: unequal },
-  { fun: 'less',       cast: 'number',  syntax: 'a < 10',          example: { constant: '10', holds: 9, fails: 10 }, compare: less },
-  { fun: 'more',       cast: 'number',  syntax: 'a > 10',          example: { constant: '10', holds: '11', fails: 9 }, compare: more },
-  { fun: 'less_or_eq', cast: 'number',  syntax: 'a ≤ 10',          example: { constant: '10', holds: 10, fails: 11 }, compare: lessOrEqual },
-  { fun: 'more_or_eq', cast: 'number',  syntax: 'a ≥ 10',          example: { constant: '10', holds: 10, fails: 9 }, compare: moreOrEqual },
-  { fun: 'regexp',     cast: 'number',  syntax: 'a ~ pattern',     example: { constant: '^[0-9]{3}$', holds: 123, fails: 12 } },
-  { fun: 'eq',         cast: 'boolean', syntax: 'a = true',        example: { constant: 'true', holds: true, fails: false }, compare: equal },
-  { fun: 'not_eq',     cast: 'boolean', syntax: 'a ≠ true',        example: { constant: 'true', holds: 'false', fails: true }, compare: unequal },
-  { fun: 'eq',         cast: 'array',   syntax: 'a = [1,2]',       example: { constant: '[1, 2]', holds: [1, 2], fails: [2, 1] }, compare: equal },
-  { fun: 'not_eq',     cast: 'array',   syntax: 'a ≠ [1,2]',       example: { constant: '[1,2]', holds: [], fails: '[1,2]' }, compare: unequal },
-  { fun: 'eq',         cast: 'object',  syntax: 'a = {"x":1}',     example: { constant: '{"x":1,"y":2}', holds: { y: 2, x: 1 }, fails: { x: 1 } }, compare: equal },
-  { fun: 'not_eq',     cast: 'object',  syntax: 'a ≠ {"x":1}',     example: { constant: '{"x":1}', holds: {}, fails: { x: 1 } }, compare: unequal },
+  row('eq', 'string', 'a = text', ['paid', 'paid', 'Paid'], equal),
+  row('not_eq', 'string', 'a ≠ text', ['paid', 'open', 'paid'], unequal),
+  row('less', 'string', 'a < text', ['b', 'a', 'b'], less),
+  row('more', 'string', 'a > text', ['b', 'c', 'b'], more),
+  row('less_or_eq', 'string', 'a ≤ text', ['b', 'b', 'c'], lessOrEqual),
+  row('more_or_eq', 'string', 'a ≥ text', ['b', 'b', 'a'], moreOrEqual),
+  row('regexp', 'string', 'a ~ pattern', ['^[A-Z]+-[0-9]', 'AB-1', 'ab-1']),
+  row('eq', 'number', 'a = 10', ['10', '10.0', 11], equal),
+  row('not_eq', 'number', 'a ≠ 10', ['10', 11, 10], unequal),
+  row('less', 'number', 'a < 10', ['10', 9, 10], less),
+  row('more', 'number', 'a > 10', ['10', '11', 9], more),
+  row('less_or_eq', 'number', 'a ≤ 10', ['10', 10, 11], lessOrEqual),
+  row('more_or_eq', 'number', 'a ≥ 10', ['10', 10, 9], moreOrEqual),
+  row('regexp', 'number', 'a ~ pattern', ['^[0-9]{3}$', 123, 12]),
+  row('eq', 'boolean', 'a = true', ['true', true, false], equal),
+  row('not_eq', 'boolean', 'a ≠ true', ['true', 'false', true], unequal),
+  row('eq', 'array', 'a = [1,2]', ['[1, 2]', [1, 2], [2, 1]], equal),
+  row('not_eq', 'array', 'a ≠ [1,2]', ['[1,2]', [], '[1,2]'], unequal),
+  row('eq', 'object', 'a = {"x":1}', ['{"x":1,"y":2}', { y: 2, x: 1 }, { x: 1 }], equal),
+  row('not_eq', 'object', 'a ≠ {"x":1}', ['{"x":1}', {}, { x: 1 }], unequal),
 ]
+
+function row(
+  fun: string,
+  cast: ValueType,
+  syntax: string,
+  example: Comparison['example'],
+  compare?: Compare,
+): Comparison {
+  return { fun, cast, syntax, example, compare }
+}
 
 /** A value read as a cast; undefined where it is missing or cannot be. */
 export function comparandOf(value: JsonValue | undefined, cast: ValueType): Comparand | undefined {

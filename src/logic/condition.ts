@@ -6,16 +6,26 @@
  */
 import { isNumberToken, numberText, objectOf } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
-import { type Comparand, type Comparison, comparandOf, comparisonTable } from './comparisons.ts'
+import {
+  type Comparand,
+  type Compare,
+  type Comparison,
+  comparandOf,
+  comparisonTable,
+} from './comparisons.ts'
 import { isValueType, textOf, type ValueType } from './convert.ts'
 import type { Report, Scope } from './logic.ts'
 import { plainName } from './path.ts'
 import { compilePattern, literalPattern } from './pattern.ts'
 import { quoted } from './quoted.ts'
-import { compileName, compileTemplate, looksTemplated, type Template } from './template.ts'
+import { compileName, compileTemplate, type Template } from './template.ts'
+import { jsonTemplate } from './template-json.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from './template-source.ts'
 
 export type Condition = (scope: Scope) => boolean
+
+/** What is no path by itself: `items[{{n}}]` is one, `{{items}}` is none. */
+const opens_template = /^\s*(?:\{\{|\$\.[A-Za-z_][A-Za-z0-9_]*\()/
 
 /** Reads a condition; mistakes go to `report` behind `place`. */
 export function compileCondition(raw: JsonObject, report: Report, place: string): Condition {
@@ -27,7 +37,7 @@ export function compileCondition(raw: JsonObject, report: Report, place: string)
   }
   const constant = constantOf(raw.const, report, `${place} const`)
   if (row === undefined || constant === undefined) return () => false
-  const value = looksTemplated(param)
+  const value = opens_template.test(param)
     ? compileTemplate(param, report, `${place} param`).value
     : compileName(param, report, `${place} param`)
   if (row.compare === undefined) return patternCondition(value, constant, report, `${place} const`)
@@ -80,8 +90,6 @@ function isMember(data: JsonObject, name: string, text: string): boolean {
   return (typeof value === 'string' ? value : textOf(value)) === text
 }
 
-type Compare = (value: Comparand, constant: Comparand) => boolean
-
 function constantCondition(
   row: Comparison,
   compare: Compare,
@@ -103,10 +111,12 @@ function templateCondition(
   constant: Template,
 ): Condition {
   const otherwise = row.fun === 'not_eq'
+  const is_json = (row.cast === 'array' || row.cast === 'object') && constant.parts.length > 1
+  const read = is_json ? jsonTemplate(constant) : constant.value
   return (scope) => {
     const run = expansionOf(scope)
     const found = valueIn(value, run, row.cast)
-    const wanted = found === undefined ? undefined : valueIn(constant.value, run, row.cast)
+    const wanted = found === undefined ? undefined : valueIn(read, run, row.cast)
     return found === undefined || wanted === undefined ? otherwise : compare(found, wanted)
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The conversions of values, one table of types (process format: `extra_type`, `cast`). A number keeps
- * its token through every one of them; a value that is already of the type is given back as it is.
+ * The conversions of values, one table of types (process format: `extra_type`, `cast`). A number
+ * keeps its token through every one of them; a value that is already of the type is given back as
+ * it is.
  */
 import { isNumberToken, isObject, numberToken, parseJson, stringifyJson } from '../bytes/json.ts'
 import type { JsonValue } from '../words/model.ts'

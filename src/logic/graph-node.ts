@@ -1,7 +1,7 @@
 /**
  * Reads one node of a process. Every mistake is noted with the node it stands in; where it leads is
- * noted too, so that the graph can tell which nodes nothing leads to. The logics and semaphors of an end
- * are not looked at.
+ * noted too, so that the graph can tell which nodes nothing leads to. The logics and semaphors of
+ * an end are not looked at.
  */
 import { isObject, parseJson } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'

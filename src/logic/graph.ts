@@ -1,7 +1,7 @@
 /**
  * Compiles a process: reads its definition, names every mistake with its place, writes nothing and
- * throws at nothing. Members that are not known are ignored. With no mistakes there is a graph whose
- * logics are closures: running it reads no definition again.
+ * throws at nothing. Members that are not known are ignored. With no mistakes there is a graph
+ * whose logics are closures: running it reads no definition again.
  */
 import { isNumberToken, isObject, numberText } from '../bytes/json.ts'
 import type { Limits } from '../words/limits.ts'
@@ -93,9 +93,8 @@ function convId(
     (is_number ? /^-?[0-9]+$/.test(text) : isIdText(text)) &&
     isWithin(text, limits.conv_id_chars_max)
   if (is_id) return text
-  mistakes.push(
-    `process: obj_id is ${quoted(obj_id)}, a whole number or a text of 1 to ${limits.conv_id_chars_max} characters was expected`,
-  )
+  const wanted = `a whole number or a text of 1 to ${limits.conv_id_chars_max} characters`
+  mistakes.push(`process: obj_id is ${quoted(obj_id)}, ${wanted} was expected`)
   return undefined
 }
 
@@ -159,9 +158,8 @@ function readNodeHead(
   const kind = typeof raw.obj_type === 'number' ? node_kinds[raw.obj_type] : undefined
   const is_id = typeof id === 'string' && isIdText(id) && isWithin(id, limits.node_id_chars_max)
   if (!is_id) {
-    mistakes.push(
-      `${place}: id is ${quoted(id)}, a text of 1 to ${limits.node_id_chars_max} characters was expected`,
-    )
+    const wanted = `a text of 1 to ${limits.node_id_chars_max} characters`
+    mistakes.push(`${place}: id is ${quoted(id)}, ${wanted} was expected`)
   }
   if (kind === undefined) {
     mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 was expected`)

@@ -1,6 +1,7 @@
 /**
- * Regular expressions of definitions, run on callers' text: linear in time, and bounded in the size of
- * the pattern, of what it compiles to and of the text. A pattern is searched for; `^` and `$` anchor it.
+ * Regular expressions of definitions, run on callers' text: linear in time, and bounded in the size
+ * of the pattern, of what it compiles to and of the text. A pattern is searched for; `^` and `$`
+ * anchor it.
  */
 import { RE2JS } from 're2js'
 import { pattern_chars_max, pattern_program_max, pattern_text_chars_max } from './bounds.ts'

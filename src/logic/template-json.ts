@@ -1,7 +1,7 @@
 /**
  * A template whose text is to become JSON, as in `{"id":{{id}},"name":"{{name}}"}`. What is put in
- * stays data: inside quotes it is escaped, so that no value can end its string; outside quotes it is
- * one JSON value or the run fails, so that no value can add a member. Number tokens stay exact.
+ * stays data: inside quotes it is escaped, so that no value can end its string; outside quotes it
+ * is one JSON value or the run fails, so that no value can add a member. Number tokens stay exact.
  */
 import { parseJson, stringifyJson } from '../bytes/json.ts'
 import type { JsonValue } from '../words/model.ts'

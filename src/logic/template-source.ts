@@ -24,7 +24,9 @@ export interface ExpansionFailure {
   readonly description: string
 }
 
-/** What stands in a template's place: its value, undefined where it is missing or the run failed. */
+/**
+ * What stands in a template's place: its value, undefined where it is missing or the run failed.
+ */
 export type Term = (run: Expansion) => JsonValue | undefined
 
 /** A piece of a template: text as written, or a term. */
@@ -57,8 +59,8 @@ export function failWith(
 }
 
 /**
- * Joins parts, each term's value as `spell` has it. Stops with an overflow before the text is longer
- * than the run may still put in.
+ * Joins parts, each term's value as `spell` has it. Stops with an overflow before the text is
+ * longer than the run may still put in.
  */
 export function joinParts(
   parts: readonly Part[],

@@ -1,10 +1,12 @@
 /**
- * Templates: `{{path}}` and `$.function(…)` in the texts of a definition (process format). A text is
- * read once, here, and compiled to closures; what a template puts in is data and is never read again.
+ * Templates: `{{path}}` and `$.function(…)` in the texts of a definition (process format). A text
+ * is read once, here, and compiled to closures; what a template puts in is data and is never read
+ * again.
  *
- * A text that is exactly one template has the value of what it names, with its type; missing is absent.
- * Inside longer text a value is put in as text: a text as it is, anything else (null too) as its
- * compact JSON, numbers by token; missing is the empty string. Reading is linear in the text's length.
+ * A text that is exactly one template has the value of what it names, with its type; missing is
+ * absent. Inside longer text a value is put in as text: a text as it is, anything else (null too)
+ * as its compact JSON, numbers by token; missing is the empty string. Reading is linear in the
+ * text's length.
  */
 import { isFault } from '../words/faults.ts'
 import type { JsonValue } from '../words/model.ts'
@@ -131,7 +133,9 @@ function readTerm(source: Source): Term | undefined {
   return deeper(source, () => row.read(source))
 }
 
-/** Of three braces the first is text, as in `{"a":{{{x}}:1}}`; a name that is a template is none. */
+/**
+ * Of three braces the first is text, as in `{"a":{{{x}}:1}}`; a name that is a template is none.
+ */
 function readBraces(source: Source): Term | undefined {
   const { text, at } = source
   if (text.startsWith('{{{{', at)) throw mistakeAt(source, 'a name cannot come from a template')

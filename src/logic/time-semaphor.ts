@@ -1,7 +1,7 @@
 /**
- * Time semaphors. A number, or a text of digits alone, counts seconds from coming to rest; `dimension`
- * is how an editor shows it. A text with a template gives an absolute Unix second: one that is past
- * rings at once, one that is missing or no number fails the node.
+ * Time semaphors. A number, or a text of digits alone, counts seconds from coming to rest;
+ * `dimension` is how an editor shows it. A text with a template gives an absolute Unix second: one
+ * that is past rings at once, one that is missing or no number fails the node.
  */
 import { isNumberToken, numberText } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
@@ -17,7 +17,7 @@ export function compileTimeSemaphor(raw: JsonObject, report: Report): TimeSemaph
   const to_node_id = report.target('to_node_id', raw.to_node_id) ?? ''
   const seconds = secondsOf(raw.value)
   if (seconds !== undefined) {
-    if (seconds < 0 || seconds > unix_seconds_max) {
+    if (!(seconds >= 0 && seconds <= unix_seconds_max)) {
       report.mistake(`value ${quoted(raw.value)} is no number of seconds from 0`)
     }
     const wait_ms = Math.ceil(seconds * 1_000)
@@ -35,7 +35,7 @@ function secondsOf(value: JsonValue | undefined): number | undefined {
 function dueAt(raw: JsonValue | undefined, report: Report): (scope: Scope) => DueTime {
   const text = typeof raw === 'string' ? raw : ''
   const template = compileTemplate(text, report, 'value')
-  if (typeof raw !== 'string' || (template.constant !== undefined && template.constant === text)) {
+  if (typeof raw !== 'string' || template.constant === text) {
     report.mistake(`value ${quoted(raw)} is neither a number of seconds nor a template`)
   }
   return (scope) => {

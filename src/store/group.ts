@@ -43,6 +43,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   let replaced: [Key, Buffer | null | undefined][] = []
 
   const write = (key: Key, value: Buffer | null): void => {
+    checkKeySize(key)
     replaced.push([key, open.layer.get(key)])
     open.layer.set(key, value)
   }
@@ -55,10 +56,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
       return tree.get(key)
     },
     scan: (range) => scanLayers(tree, [flying?.layer ?? nothing, open.layer], range),
-    put(key, value) {
-      checkKeySize(key)
-      write(key, value)
-    },
+    put: write,
     del: (key) => write(key, null),
   }
 

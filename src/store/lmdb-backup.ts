@@ -3,20 +3,22 @@
  * (so that nobody else can read it half-made), synced, opened and read through, and only then given its
  * name. Whatever fails, nothing is left behind and no file is ever replaced.
  */
-import { chmod, link, lstat, mkdtemp, open as openHandle, rename, rm } from 'node:fs/promises'
+import { chmod, link, lstat, mkdtemp, open as openHandle, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type Fault, fault, isFault } from '../words/faults.ts'
 import { fileFault } from './file-faults.ts'
+import { key_bytes_max } from './key-size.ts'
 import { type LmdbDatabase, lmdbOptions } from './lmdb-options.ts'
 
 /** Entries read from the copy before others get a turn. */
 const slice_entries = 512
+const last_key = '\xff'.repeat(key_bytes_max)
 
 /**
- * Copies the newest durable state to `path` (mode 0600), which must not exist. Throws `not_possible`
+ * Copies the newest durable state to `path` (mode 0600), which must not exist; answers its bytes. Throws `not_possible`
  * when it does, or when the copy cannot be made or read.
  */
-export async function copyLmdb(db: LmdbDatabase, path: string): Promise<void> {
+export async function copyLmdb(db: LmdbDatabase, path: string): Promise<number> {
   const target = resolve(path)
   if (await exists(target)) throw taken(path)
   let folder: string
@@ -33,6 +35,7 @@ export async function copyLmdb(db: LmdbDatabase, path: string): Promise<void> {
     await readThrough(copy)
     await nameIt(copy, target, path)
     await sync(dirname(target))
+    return (await stat(target)).size
   } catch (error) {
     throw isFault(error) ? error : notMade(path, error)
   } finally {
@@ -47,7 +50,7 @@ async function readThrough(copy: string): Promise<void> {
   try {
     const { entryCount } = db.getStats() as { entryCount: number }
     let count = 0
-    for (const _ of db.getRange({ start: '', end: '\xff'.repeat(64) })) {
+    for (const _ of db.getRange({ start: '', end: last_key, inclusiveEnd: true })) {
       if (++count % slice_entries === 0) await new Promise((resolve) => setImmediate(resolve))
     }
     if (count !== entryCount) throw new Error(`${count} of ${entryCount} entries can be read`)

@@ -46,8 +46,8 @@ export interface Store {
   view<T>(fn: (view: View) => T): Promise<T>
   /** Free bytes of the disk the store writes to; undefined where there is none. */
   freeBytes(): Promise<number | undefined>
-  /** Writes a synced copy of the durable state to a path that does not exist yet. */
-  backup(path: string): Promise<void>
+  /** Writes a synced copy of the durable state to a path that does not exist yet; answers its bytes. */
+  backup(path: string): Promise<number>
   /** Waits for what is under way, then lets go of the file. */
   close(): Promise<void>
 }
@@ -66,6 +66,6 @@ export interface Tree {
   range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
   commit(writes: Writes): Promise<void>
   freeBytes(): Promise<number | undefined>
-  backup(path: string): Promise<void>
+  backup(path: string): Promise<number>
   close(): Promise<void>
 }

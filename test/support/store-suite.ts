@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { after } from '../../src/bytes/keys.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { key_bytes_max } from '../../src/store/key-size.ts'
 import type { Range, Store, Tree } from '../../src/store/store.ts'
@@ -19,9 +20,10 @@ export interface TreeBed {
   remove(): Promise<void>
 }
 
+const longest = 'z'.repeat(key_bytes_max)
 /** Keys that are put, in no order; each value is the key's place here. */
-const put_keys = ['b', 'a', 'ab', 'a\x00', '\xff', '\x01', 'c', 'a\xff', '\xff\xff']
-const all = ['\x01', 'a', 'a\x00', 'ab', 'a\xff', 'b', 'c', '\xff', '\xff\xff']
+const put_keys = ['b', 'a', 'ab', 'a\x00', '\xff', longest, '\x01', 'c', 'a\xff', '\xff\xff']
+const all = ['\x01', 'a', 'a\x00', 'ab', 'a\xff', 'b', 'c', longest, '\xff', '\xff\xff']
 
 const scanRows: [what: string, range: Range, keys: string[]][] = [
   ['everything', { from: '', to: '\xff\xff\xff', limit: 99 }, all],
@@ -47,6 +49,18 @@ const scanRows: [what: string, range: Range, keys: string[]][] = [
   ['an empty range', { from: 'c', to: 'c', limit: 9 }, []],
   ['a range the wrong way round', { from: 'c', to: 'a', limit: 9 }, []],
   ['the wrong way round, backwards', { from: 'c', to: 'a', limit: 9, reverse: true }, []],
+  ['from behind the longest key', { from: after(longest), to: '\xff\xff', limit: 9 }, ['\xff']],
+  [
+    'the same backwards',
+    { from: after(longest), to: '\xff\xff', limit: 9, reverse: true },
+    ['\xff'],
+  ],
+  ['to behind the longest key', { from: 'c', to: after(longest), limit: 9 }, ['c', longest]],
+  [
+    'the same backwards',
+    { from: 'c', to: after(longest), limit: 9, reverse: true },
+    [longest, 'c'],
+  ],
   ['up to the last byte', { from: '\xff', to: '\xff\xff', limit: 9 }, ['\xff']],
   ['behind the last byte', { from: '\xff\x00', to: '\xff\xff\xff', limit: 9 }, ['\xff\xff']],
 ]
@@ -134,6 +148,8 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
         const first = store.update((tx) => tx.put('a', Buffer.from('1'))).then(note('first'))
         await turns()
         assert.equal(asked(), 1)
+        const early = store.update((tx) => tx.get('a')?.toString())
+        const earlyDone = early.then(note('early'))
         const second = store
           .update((tx) => {
             assert.equal(tx.get('a')?.toString(), '1', 'sees what is being written')
@@ -148,12 +164,13 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
         letThrough()
         await first
         await turns()
-        assert.deepEqual(order, ['first'])
+        assert.deepEqual([order, await early], [['first', 'early'], '1'])
+        await earlyDone
         assert.equal(await store.view((view) => view.get('a')?.toString()), '1')
         assert.equal(asked(), 2)
         letThrough()
         await Promise.all([second, readerDone])
-        assert.deepEqual([order, await reader], [['first', 'second', 'reader'], '2'])
+        assert.deepEqual([order, await reader], [['first', 'early', 'second', 'reader'], '2'])
         const idle = store.update((tx) => tx.get('a')?.toString())
         assert.equal(await idle, '2', 'with nothing under way it waits for nothing')
         await store.close()
@@ -181,14 +198,23 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
       'after a failed commit nothing is written any more, and views still answer',
       withTree(async (below) => {
         const told: Fault[] = []
-        const store = storeOf(failingTree(below, 2), { onFail: (failure) => told.push(failure) })
-        await store.update((tx) => tx.put('a', Buffer.from('1')))
-        const flying = store.update((tx) => tx.put('a', Buffer.from('2')))
-        const alsoFlying = store.update((tx) => tx.put('b', Buffer.from('2')))
-        await new Promise((resolve) => setImmediate(resolve))
-        const open = store.update((tx) => tx.put('c', Buffer.from('3')))
-        const reading = store.update((tx) => tx.get('c'))
-        const sent = await Promise.allSettled([flying, alsoFlying, open, reading])
+        const { tree, letThrough } = heldTree(failingTree(below, 2))
+        const store = storeOf(tree, { onFail: (failure) => told.push(failure) })
+        const first = store.update((tx) => tx.put('a', Buffer.from('1')))
+        await turns()
+        letThrough()
+        await first
+        const flying = [
+          store.update((tx) => tx.put('a', Buffer.from('2'))),
+          store.update((tx) => tx.put('b', Buffer.from('2'))),
+        ]
+        await turns()
+        const open = [
+          store.update((tx) => tx.put('c', Buffer.from('3'))),
+          store.update((tx) => tx.get('c')),
+        ]
+        letThrough()
+        const sent = await Promise.allSettled([...flying, ...open])
         const late = await Promise.allSettled([store.update((tx) => tx.get('a'))])
         for (const one of [...sent, ...late]) {
           assert.equal(one.status === 'rejected' && one.reason.code, 'store_failed')
@@ -235,7 +261,10 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
             tx.put(key, Buffer.from('2'))
           })
           await assert.rejects(refused, { code: 'internal_error' })
-          await store.update((tx) => tx.del(key))
+          await assert.rejects(
+            store.update((tx) => tx.del(key)),
+            { code: 'internal_error' },
+          )
           assert.equal(await store.update((tx) => tx.get(key)), undefined)
           assert.deepEqual([...tree.range('', '\xff', false)], [])
         }),

@@ -1,8 +1,8 @@
 /**
  * The other end of the admin socket. A call either gives what the verb gives, or rejects with the
- * Fault that the verb threw; `file_held` where the owner is there but cannot be talked to. Where
- * nobody listens the system's error passes through (`ENOENT`, `ECONNREFUSED`): the owner has gone, and
- * the file may be free.
+ * Fault that the verb threw; `file_held` where the owner is there but cannot be talked to,
+ * `store_failed` where it ended before it answered. Where nobody listens the system's error passes
+ * through (`syscall` is `connect`): the owner has gone, and the file may be free.
  */
 import { Agent, request } from 'node:http'
 import { fault } from '../../words/faults.ts'
@@ -51,10 +51,16 @@ function post(agent: Agent, socket: string, body: Buffer): Promise<string> {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-      response.on('error', reject)
+      response.on('error', (error) => reject(cutOff(error)))
     })
-    call.on('error', reject)
+    call.on('error', (error) => reject(cutOff(error)))
     call.setHeader('content-type', 'application/json; charset=utf-8')
     call.end(body)
   })
+}
+
+function cutOff(error: NodeJS.ErrnoException): Error {
+  if (error.syscall === 'connect') return error
+  const text = 'the process that holds the file ended before it answered: look whether it was done'
+  return fault('store_failed', text, { cause: error })
 }

@@ -1,7 +1,8 @@
 /**
  * Importing definitions: a file holds one or an array of them. All are read before the first is
  * stored, so a mistake in any of them stores none. What only the stored tasks can refuse (a dropped
- * node in which some rest) is seen when its turn comes; the refusal then names those stored before it.
+ * node in which some rest) is seen when its turn comes; the refusal then names those stored before
+ * it.
  */
 import { isObject, parseJson } from '../../bytes/json.ts'
 import type { Engine, PutResult } from '../../engine/api.ts'

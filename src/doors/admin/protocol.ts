@@ -1,7 +1,7 @@
 /**
- * What crosses the admin socket: one POST a call, JSON both ways. Both ends say which file and which
- * version they speak for, and a call between two that differ is refused before anything is done:
- * that is what lets either end trust the shapes of the other.
+ * What crosses the admin socket: one POST a call, JSON both ways. Both ends say which file and
+ * which version they speak for, and a call between two that differ is refused before anything is
+ * done: that is what lets either end trust the shapes of the other.
  */
 import { type Fault, fault, isFault } from '../../words/faults.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The admin verbs about tasks. Data and refs cross as the JSON text they are, so that no number loses
- * its token on the way; tasks come back with their text, masked as the terminal must show it.
+ * The admin verbs about tasks. Data and refs cross as the JSON text they are, so that no number
+ * loses its token on the way; tasks come back with their text, masked as the terminal must show it.
  */
 import { parseJson, rawJson } from '../../bytes/json.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'

@@ -1,9 +1,9 @@
 /**
- * `serve --demo`: on a new file one user, one process and lines to paste that create a task and finish
- * it by a callback. A file that holds anything else is left as it is.
+ * `serve --demo`: on a new file one user, one process and lines to paste that create a task and
+ * finish it by a callback. A file that holds anything else is left as it is.
  *
- * The lines need bash, curl and openssl. The secret stands in them once, in a shell variable, and is
- * not handed to any program as an argument.
+ * The lines need bash, curl and openssl. The secret stands in them once, in a shell variable, and
+ * is not handed to any program as an argument.
  */
 import { readFile } from 'node:fs/promises'
 import { parseJson } from '../../bytes/json.ts'

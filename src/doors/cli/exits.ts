@@ -1,6 +1,6 @@
 /**
- * How a verb ends: the exit codes (wire 3), which fault leads to which, and the faults that only the
- * command line knows. A fault is told by its `code`, as everywhere.
+ * How a verb ends: the exit codes (wire 3), which fault leads to which, and the faults that only
+ * the command line knows. A fault is told by its `code`, as everywhere.
  */
 import { isFault } from '../../words/faults.ts'
 

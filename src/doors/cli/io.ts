@@ -1,6 +1,6 @@
 /**
- * What the command line has of the outside: its streams, time, and being told to stop. Handed in, so
- * that a test runs a verb in its own process. Nothing else in this folder touches `process`.
+ * What the command line has of the outside: its streams, time, and being told to stop. Handed in,
+ * so that a test runs a verb in its own process. Nothing else in this folder touches `process`.
  */
 import type { Clock } from '../../words/clock.ts'
 

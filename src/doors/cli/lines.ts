@@ -1,6 +1,6 @@
 /**
- * A stream of bytes as lines, holding one line at a time however long the stream is. A line over the
- * bound is read past and told as a mistake, so a file without line ends cannot fill the memory.
+ * A stream of bytes as lines, holding one line at a time however long the stream is. A line over
+ * the bound is read past and told as a mistake, so a file without line ends cannot fill the memory.
  */
 
 export type Line =

@@ -1,6 +1,6 @@
 /**
- * A process as a Mermaid flowchart: one box a node with the tasks in it, one arrow a way out. Nodes are
- * numbered, since their ids may be any text.
+ * A process as a Mermaid flowchart: one box a node with the tasks in it, one arrow a way out. Nodes
+ * are numbered, since their ids may be any text.
  */
 import type { ProcessDetails } from '../../engine/api.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Words and environment to a verb and its flags. A flag on the command line beats its environment
- * variable. Whatever does not fit is a usage fault that names it, never its value: a secret typed in
- * the wrong place must not be printed again.
+ * variable. Whatever does not fit is a usage fault that names it, never its value: a secret typed
+ * in the wrong place must not be printed again.
  */
 import { parseArgs } from 'node:util'
 import { usage } from './exits.ts'

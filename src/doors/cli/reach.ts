@@ -1,9 +1,10 @@
 /**
- * How a verb reaches the data file. Where nobody holds it, this process opens it (without timers: it
- * will be gone in a moment); where another process does, that one is asked over its admin socket.
+ * How a verb reaches the data file. Where nobody holds it, this process opens it (without timers:
+ * it will be gone in a moment); where another process does, that one is asked over its admin
+ * socket.
  *
- * The owner may come or go between two looks, and a short verb in another shell holds the file for a
- * moment only, so both ways are tried again for about a second before giving up.
+ * The owner may come or go between two looks, and a short verb in another shell holds the file for
+ * a moment only, so both ways are tried again for about a second before giving up.
  */
 import { existsSync } from 'node:fs'
 import type { EngineOptions } from '../../engine/api.ts'
@@ -17,9 +18,9 @@ import type { Env, Io } from './io.ts'
 import { dbOf, type Given } from './verb.ts'
 
 /**
- * Runs `use` with whoever answers for the file, and lets go of it after. Rejects with exit 3 where the
- * file is missing (and `creates` is not set), cannot be opened, or is held by a process without a
- * socket, which is named by its pid.
+ * Runs `use` with whoever answers for the file, and lets go of it after. Rejects with exit 3 where
+ * the file is missing (and `creates` is not set), cannot be opened, or is held by a process without
+ * a socket, which is named by its pid.
  */
 export async function withAdmin<T>(
   given: Given,
@@ -91,7 +92,7 @@ async function askOwner(path: string): Promise<Admin | undefined> {
     return admin
   } catch (error) {
     await admin.close()
-    if (isFault(error)) throw error
+    if (isFault(error) && error.code === 'file_held') throw error
     return undefined
   }
 }

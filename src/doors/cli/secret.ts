@@ -1,6 +1,6 @@
 /**
- * Where a secret may come from: a file, the environment, or standard input where that is free. Never
- * an argument, which every user of the machine can read.
+ * Where a secret may come from: a file, the environment, or standard input where that is free.
+ * Never an argument, which every user of the machine can read.
  */
 import { usage } from './exits.ts'
 import { decodeText, readInput } from './input.ts'

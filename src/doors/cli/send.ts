@@ -1,11 +1,13 @@
 /**
- * `send` and `sign`: the client's side of the signed endpoint. The body goes out byte for byte as it
- * came in, since the signature is over its bytes.
+ * `send` and `sign`: the client's side of the signed endpoint. The body goes out byte for byte as
+ * it came in, since the signature is over its bytes.
  */
+import http from 'node:http'
+import https from 'node:https'
 import { signatureOf } from '../../bytes/signature.ts'
 import { type Exit, exits, unreachable, usage } from './exits.ts'
 import { readInput } from './input.ts'
-import { type Io, print } from './io.ts'
+import { type Io, print, readAll } from './io.ts'
 import { readSecret, secret_flag, secret_notes } from './secret.ts'
 import { clean } from './table.ts'
 import { type Flag, type Given, isOn, json_flag, text, type Verb } from './verb.ts'
@@ -79,23 +81,24 @@ function baseOf(given: string | undefined): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
 
-async function post(
+/** Not `fetch`, which refuses some ports. */
+function post(
   url: string,
   body: Buffer,
 ): Promise<{ readonly status: number; readonly answer: string }> {
-  try {
-    const response = await fetch(url, { method: 'POST', body, redirect: 'manual' })
-    return { status: response.status, answer: await response.text() }
-  } catch (error) {
-    const { message, cause } = error as Error
-    const why = cause instanceof Error ? (codeOf(cause) ?? cause.message) : message
-    throw unreachable(`${new URL(url).origin} does not answer (${why}): does the server run there?`)
-  }
-}
-
-function codeOf(error: Error): string | undefined {
-  const { code } = error as NodeJS.ErrnoException
-  return typeof code === 'string' ? code : undefined
+  return new Promise((resolve, reject) => {
+    const lost = (error: NodeJS.ErrnoException): void => {
+      const why = error.code ?? error.message
+      const origin = new URL(url).origin
+      reject(unreachable(`${origin} does not answer (${why}): does the server run there?`))
+    }
+    const request = url.startsWith('https:') ? https.request : http.request
+    const call = request(url, { method: 'POST' }, (response) => {
+      const status = response.statusCode ?? 0
+      readAll(response).then((bytes) => resolve({ status, answer: bytes.toString('utf8') }), lost)
+    })
+    call.on('error', lost).end(body)
+  })
 }
 
 /** By the status, and by each op where the request as a whole was taken. */

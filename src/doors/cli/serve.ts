@@ -1,6 +1,7 @@
 /**
- * `serve`: one process that owns the file and answers at the doors, until it is told to stop or cannot
- * write any more. It drains before it ends, so no request that was taken goes without its answer.
+ * `serve`: one process that owns the file and answers at the doors, until it is told to stop or
+ * cannot write any more. It drains before it ends, so no request that was taken goes without its
+ * answer.
  */
 import type { Engine } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
@@ -63,7 +64,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
       const failure = await ended.reason
       await http?.drain()
       if (failure !== undefined) {
-        throw unreachable(`the store has failed, so serving ends: ${failure.message}`, failure.code)
+        throw unreachable('a write has failed, so serving ends: look at the disk', failure.code)
       }
     } finally {
       await Promise.race([engine.close(), ended.afterFailure()])
@@ -118,7 +119,7 @@ async function openToServe(
       ...fromEnv(given.env),
     })
   } catch (error) {
-    if (error instanceof RangeError) throw usage(error.message)
+    if (isRangeError(error)) throw usage(error.message)
     if (!isFault(error)) throw error
     if (error.code === 'file_held') throw await heldBy(path)
     throw unreachable(error.message, error.code)
@@ -131,13 +132,18 @@ function bugLine(error: unknown, json: boolean): string {
   return `conveyor: this is a bug of conveyor, please report it\n${stack}\n`
 }
 
+/** An option that makes no sense, which its maker says in a sentence. */
+function isRangeError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'RangeError'
+}
+
 type Place = { readonly host: string; readonly port: number }
 
 async function listen(engine: Engine, options: Place & HttpOptions): Promise<HttpDoor> {
   try {
     return await serveHttp(engine, options)
   } catch (error) {
-    if (error instanceof RangeError) throw usage(error.message)
+    if (isRangeError(error)) throw usage(error.message)
     const { code, message } = error as NodeJS.ErrnoException
     const why = code === 'EADDRINUSE' ? 'the port is taken, name another with --http' : message
     throw unreachable(`cannot listen on ${options.host} port ${options.port}: ${why}`)

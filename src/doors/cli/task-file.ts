@@ -3,8 +3,8 @@
  * batches of which a few are under way at once, and answered in the order of the file; nothing but
  * those batches is held in memory.
  *
- * A bad line or a refused op is named and passed over; a fault of a whole batch stops the reading, and
- * says up to which line everything is in.
+ * A bad line or a refused op is named and passed over; a fault of a whole batch stops the reading,
+ * and says up to which line everything is in.
  */
 import { createReadStream } from 'node:fs'
 import { isFault } from '../../words/faults.ts'

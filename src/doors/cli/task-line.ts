@@ -1,7 +1,7 @@
 /**
- * A line of `task create --file` to an op. A line with a member `data` is a task, `{"ref":…,"data":{…}}`,
- * and may hold nothing else; a line without one is the data itself. So a slip in a task's line is
- * refused, never stored as data.
+ * A line of `task create --file` to an op. A line with a member `data` is a task,
+ * `{"ref":…,"data":{…}}`, and may hold nothing else; a line without one is the data itself. So a
+ * slip in a task's line is refused, never stored as data.
  */
 import { isNumberToken, isObject, parseJson, stringifyJson } from '../../bytes/json.ts'
 import { isFault } from '../../words/faults.ts'

@@ -1,6 +1,7 @@
 /**
- * `task …`: tasks without signing, as whoever may open the file. Several verbs name a task by a word:
- * 24 lowercase hex digits are an obj_id, anything else is a ref; `--ref` and `--obj-id` say which.
+ * `task …`: tasks without signing, as whoever may open the file. Several verbs name a task by a
+ * word: 24 lowercase hex digits are an obj_id, anything else is a ref; `--ref` and `--obj-id` say
+ * which.
  */
 import { parseJson } from '../../bytes/json.ts'
 import type { TargetInput, TaskFilter } from '../../engine/api.ts'
@@ -167,9 +168,10 @@ const page_tasks = 500
 
 async function listTasks(given: Given, io: Io): Promise<Exit> {
   const limit = limitOf(text(given, 'limit') ?? '100')
+  const filter = filterOf(given)
   await withAdmin(given, io, async (admin) => {
     let shown = 0
-    for await (const tasks of pagesOf(admin, given, limit)) {
+    for await (const tasks of pagesOf(admin, word(given, 0), filter, limit)) {
       if (isOn(given, 'json')) await printLines(io, tasks.map(taskJson))
       else await print(io.stdout, rowsOf(tasks, shown === 0))
       shown += tasks.length
@@ -178,25 +180,29 @@ async function listTasks(given: Given, io: Io): Promise<Exit> {
   return exits.done
 }
 
-async function* pagesOf(
-  admin: Admin,
-  given: Given,
-  limit: number,
-): AsyncGenerator<readonly TaskView[]> {
+function filterOf(given: Given): TaskFilter {
   const node_id = text(given, 'node')
   const status = text(given, 'status')
-  const filter: TaskFilter = {
+  return {
     ...(node_id === undefined ? {} : { node_id }),
     ...(status === undefined ? {} : { status: statusOf(status) }),
   }
-  // Ended tasks come in one list: they are not paged by the engine.
+}
+
+async function* pagesOf(
+  admin: Admin,
+  conv_id: string,
+  filter: TaskFilter,
+  limit: number,
+): AsyncGenerator<readonly TaskView[]> {
+  // Ended tasks come in one list: the engine does not page them.
   const is_ended = filter.status === 'processed' || filter.status === 'canceled'
   let left = limit
   let after: string | undefined
   while (left > 0) {
     const page = { ...filter, limit: is_ended ? left : Math.min(left, page_tasks) }
     const tasks = await admin.call('task.list', {
-      conv_id: word(given, 0),
+      conv_id,
       filter: after === undefined ? page : { ...page, after },
     })
     if (tasks.length === 0) return

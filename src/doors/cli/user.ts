@@ -1,6 +1,6 @@
 /**
- * `user …`: who may sign requests. A secret is printed once, when it is made, and is never taken from
- * the command line.
+ * `user …`: who may sign requests. A secret is printed once, when it is made, and is never taken
+ * from the command line.
  */
 import { exits, usage } from './exits.ts'
 import { print } from './io.ts'

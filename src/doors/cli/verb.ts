@@ -1,6 +1,6 @@
 /**
- * The shape of a verb: its words, its flags and what it does. A verb's row is all there is to know of
- * it: parsing, help and running read the same row.
+ * The shape of a verb: its words, its flags and what it does. A verb's row is all there is to know
+ * of it: parsing, help and running read the same row.
  */
 
 import type { Exit } from './exits.ts'

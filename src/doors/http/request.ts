@@ -71,7 +71,8 @@ function reply(
   body: string,
 ): void {
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
-  if (connection.surplus || door.draining) {
+  // While draining the connection's last open answer ends it; those behind it are still due.
+  if (connection.surplus || (door.draining && connection.open === 1)) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
   }

@@ -1,6 +1,6 @@
 /**
- * The calendar behind date formats: fields of a wall-clock moment, moving one, and reading a date back.
- * Knows no templates and no formats.
+ * The calendar behind date formats: fields of a wall-clock moment, moving one, and reading a date
+ * back. Knows no templates and no formats.
  */
 import type { WallMs, Zone } from './zone.ts'
 
@@ -26,8 +26,8 @@ export function fieldText(field: Field, wall_ms: WallMs): string {
 }
 
 /**
- * An instant moved: years, months and days on the zone's calendar, where a day that the month does not
- * have becomes its last; then elapsed time. Undefined outside the years 1000 to 9998.
+ * An instant moved: years, months and days on the zone's calendar, where a day that the month does
+ * not have becomes its last; then elapsed time. Undefined outside the years 1000 to 9998.
  */
 export function shifted(
   zone: Zone,
@@ -48,7 +48,10 @@ export function shifted(
   return isTold(moved_ms) ? zone.wallOf(moved_ms) : undefined
 }
 
-/** From the year 1000 to the end of 9998, so that no clock of any zone shows another number of digits. */
+/**
+ * From the year 1000 to the end of 9998, so that no clock of any zone shows another number of
+ * digits.
+ */
 function isTold(wall_ms: WallMs): boolean {
   return wall_ms > told_from_ms && wall_ms < told_to_ms
 }
@@ -59,7 +62,9 @@ const told_to_ms = Date.UTC(years_max, 0, 1)
 const date_text =
   /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]+([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
 
-/** `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined for all else. */
+/**
+ * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined for all else.
+ */
 export function dateOf(text: string): WallMs | undefined {
   if (text.length > 64) return undefined
   const match = date_text.exec(text)

@@ -1,11 +1,12 @@
 /**
  * `$.date` and `$.unixtime`: now, moved and shown through a format of `%y %m %d %h %i %s`.
  *
- * `%d+1` or `%h-2` behind a field moves the whole moment, then every field is shown from the moved one;
- * `+{{n}}` takes the number from the data. Years, months and days move on the calendar (31 January and
- * a month is the end of February), hours, minutes and seconds in elapsed time. A minus before a zero
- * (`%y-01-01`) or before a template is text. `$.unixtime` reads what the format shows as a date.
- * `.tz('Europe/Kyiv')` behind either shows and reads the clock of that zone; without it, UTC.
+ * `%d+1` or `%h-2` behind a field moves the whole moment, then every field is shown from the moved
+ * one; `+{{n}}` takes the number from the data. Years, months and days move on the calendar (31
+ * January and a month is the end of February), hours, minutes and seconds in elapsed time. A minus
+ * before a zero (`%y-01-01`) or before a template is text. `$.unixtime` reads what the format shows
+ * as a date. `.tz('Europe/Kyiv')` behind either shows and reads the clock of that zone; without it,
+ * UTC.
  */
 import { textOf } from '../convert.ts'
 import { cut } from '../quoted.ts'
@@ -21,7 +22,7 @@ import {
   type Term,
 } from '../template-source.ts'
 import { dateOf, type Field, fields, fieldText, type Shift, shifted } from './calendar.ts'
-import type { FunctionKind, NumberTerm } from './function.ts'
+import { type FunctionKind, type NumberTerm, wholeNumber } from './function.ts'
 import { utc, type Zone, zoneOf } from './zone.ts'
 
 export const unixtimeFunction: FunctionKind = {
@@ -156,9 +157,8 @@ function readMove(source: Source): NumberTerm | undefined {
 
 function wholeTerm(term: Term, label: string): NumberTerm {
   return (run) => {
-    const value = term(run)
-    const number = value === undefined ? Number.NaN : Number(textOf(value) || Number.NaN)
-    if (Number.isSafeInteger(number)) return number
+    const number = wholeNumber(term(run))
+    if (number !== undefined) return number
     failWith(run, 'convert', `${cut(label)} is no whole number`)
     return Number.NaN
   }

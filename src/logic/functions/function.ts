@@ -1,6 +1,6 @@
 /**
- * What a function of a template is, and how its arguments are read. A function reads its own text from
- * behind its opening parenthesis to behind its end, once, and gives what computes it.
+ * What a function of a template is, and how its arguments are read. A function reads its own text
+ * from behind its opening parenthesis to behind its end, once, and gives what computes it.
  */
 import type { JsonObject, JsonValue } from '../../words/model.ts'
 import { doubleOf, textOf } from '../convert.ts'
@@ -62,7 +62,8 @@ function argumentValue(parts: readonly Part[], run: Expansion): JsonValue | unde
   return joinParts(parts, run, (value) => (value === undefined ? '' : textOf(value)))
 }
 
-function wholeNumber(value: JsonValue | undefined): number | undefined {
+/** A whole number that a double has exactly, or a text that is one. */
+export function wholeNumber(value: JsonValue | undefined): number | undefined {
   const double = doubleOf(value)
   return Number.isSafeInteger(double) ? double : undefined
 }

@@ -1,7 +1,7 @@
 /**
- * `$.math`: + - * / and parentheses over doubles. An operand is a number, a template or a function; a
- * value that is missing, no number or of no finite double fails the run, as do division by zero and a
- * result without end. Sums and products are lists, so a long expression is not a deep one.
+ * `$.math`: + - * / and parentheses over doubles. An operand is a number, a template or a function;
+ * a value that is missing, no number or of no finite double fails the run, as do division by zero
+ * and a result without end. Sums and products are lists, so a long expression is not a deep one.
  */
 import type { JsonValue } from '../../words/model.ts'
 import { doubleOf } from '../convert.ts'

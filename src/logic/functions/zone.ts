@@ -1,7 +1,7 @@
 /**
- * Wall clocks: an instant as the date and time that a time zone's clock shows, and back. Without a zone
- * it is UTC. A time that a clock shows twice is the earlier instant; one it skips is read with the
- * offset before the skip.
+ * Wall clocks: an instant as the date and time that a time zone's clock shows, and back. Without a
+ * zone it is UTC. A time that a clock shows twice is the earlier instant; one it skips is read with
+ * the offset before the skip.
  */
 
 /** A moment on a wall clock, as the milliseconds that a UTC clock showing the same would have. */

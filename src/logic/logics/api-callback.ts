@@ -1,6 +1,7 @@
 /**
  * `api_callback`: rests the task until a modify; then the logics behind it run. `is_sync` and
- * `obj_id_path` belong to the public callback URL, which is not served: kept in the definition, ignored.
+ * `obj_id_path` belong to the public callback URL, which is not served: kept in the definition,
+ * ignored.
  */
 import type { LogicKind, Move } from '../logic.ts'
 

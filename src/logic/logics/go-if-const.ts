@@ -1,6 +1,6 @@
 /**
- * `go_if_const`: moves on if all its conditions hold, else the next logic has its turn: conditions of
- * one logic are an "and", logics in order are the "or".
+ * `go_if_const`: moves on if all its conditions hold, else the next logic has its turn: conditions
+ * of one logic are an "and", logics in order are the "or".
  */
 import { isObject } from '../../bytes/json.ts'
 import type { JsonObject } from '../../words/model.ts'

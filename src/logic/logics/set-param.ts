@@ -1,12 +1,12 @@
 /**
- * `set_param`: sets keys of the data. Keys and values may hold templates, each value is converted to
- * the type that `extra_type` has for its key. Every template of one `set_param` sees the data as it was
- * before it, so the order of `extra` does not matter, but that the last of two keys that come out alike
- * holds. A key is one key of the data, dots and all.
+ * `set_param`: sets keys of the data. Keys and values may hold templates, each value is converted
+ * to the type that `extra_type` has for its key. Every template of one `set_param` sees the data as
+ * it was before it, so the order of `extra` does not matter, but that the last of two keys that
+ * come out alike holds. A key is one key of the data, dots and all.
  *
- * A value that is missing leaves its key alone where no type is asked for, and cannot be converted where
- * one is. A failed conversion, a key that is missing and an expansion beyond the size of a task fail the
- * logic and set nothing.
+ * A value that is missing leaves its key alone where no type is asked for, and cannot be converted
+ * where one is. A failed conversion, a key that is missing and an expansion beyond the size of a
+ * task fail the logic and set nothing.
  */
 import { docOfValue, isObject, objectOf, setMember, stringifyJson } from '../../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../../words/model.ts'

@@ -1,6 +1,6 @@
 /**
- * THE table of logic kinds. A new kind is one file beside this and one row here. Types that no release
- * of this program runs are named too, so that an import says so.
+ * THE table of logic kinds. A new kind is one file beside this and one row here. Types that no
+ * release of this program runs are named too, so that an import says so.
  */
 import type { JsonObject } from '../../words/model.ts'
 import type { Logic, LogicKind, Report } from '../logic.ts'

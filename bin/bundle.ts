@@ -1,0 +1,109 @@
+/**
+ * `npm run bundle [-- FILE]`: the library and the HTTP door as one file, `dist/conveyor.mjs`, that
+ * needs Node and `lmdb` beside it and nothing else.
+ *
+ * Everything is text in it: the other dependencies, the example processes (`examples`, by file name),
+ * the native file lock of each platform that lmdb runs on, and at the end the licences of what is not
+ * ours. Names stay as written, so a stack trace can be read.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build, type Metafile, type Plugin } from 'esbuild'
+
+const top = fileURLToPath(new URL('..', import.meta.url))
+const out = resolve(process.argv[2] ?? join(top, 'dist/conveyor.mjs'))
+
+/** The platforms that both lmdb and fs-native-extensions ship a native part for. */
+const platforms = [
+  'darwin-arm64',
+  'darwin-x64',
+  'linux-arm64',
+  'linux-x64',
+  'win32-arm64',
+  'win32-x64',
+] as const
+
+/** Puts the addon's bytes where fs-native-extensions would look for a file of its package. */
+const addonInside: Plugin = {
+  name: 'addon-inside',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/binding(\.js)?$/ }, ({ importer }) =>
+      /[\\/]fs-native-extensions[\\/]index\.js$/.test(importer)
+        ? { path: 'binding', namespace: 'addon' }
+        : undefined,
+    )
+    onLoad({ filter: /^binding$/, namespace: 'addon' }, () => ({
+      contents: [
+        `const { loadAddon } = require('./bundled-addon.ts')`,
+        `module.exports = loadAddon(${JSON.stringify(packedAddons(), null, 2)})`,
+      ].join('\n'),
+      resolveDir: join(top, 'bin'),
+    }))
+  },
+}
+
+const { outputFiles, metafile } = await build({
+  absWorkingDir: top,
+  stdin: { contents: entry(), resolveDir: top, sourcefile: 'conveyor.ts', loader: 'ts' },
+  outfile: out,
+  write: false,
+  metafile: true,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  charset: 'utf8',
+  legalComments: 'none',
+  external: ['lmdb'],
+  // File names in the output are as the checkout has them, wherever its node_modules really stands.
+  preserveSymlinks: true,
+  plugins: [addonInside],
+})
+if (metafile.inputs['addon:binding'] === undefined) {
+  throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
+}
+mkdirSync(dirname(out), { recursive: true })
+writeFileSync(out, `${outputFiles[0]?.text}${licencesOf(metafile)}`)
+
+function entry(): string {
+  const names = readdirSync(join(top, 'src/examples')).filter((name) => name.endsWith('.json'))
+  const imports = names.map((name, at) => `import e${at} from './src/examples/${name}'`)
+  const members = names.map((name, at) => `${JSON.stringify(name)}: e${at}`)
+  return [
+    ...imports,
+    `export * from './src/index.ts'`,
+    `export * from './src/http.ts'`,
+    `export const examples = { ${members.join(', ')} }`,
+  ].join('\n')
+}
+
+function packedAddons(): Record<string, string> {
+  const prebuilds = join(top, 'node_modules/fs-native-extensions/prebuilds')
+  return Object.fromEntries(
+    platforms.map((platform) => {
+      const bytes = readFileSync(join(prebuilds, platform, 'fs-native-extensions.node'))
+      return [platform, gzipSync(bytes, { level: 9 }).toString('base64')]
+    }),
+  )
+}
+
+/** One comment for each licence text, headed by the packages it stands for. */
+function licencesOf({ inputs }: Metafile): string {
+  const names = Object.keys(inputs).flatMap(
+    (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
+  )
+  const byText = new Map<string, string[]>()
+  for (const name of [...new Set(names)].sort()) {
+    const folder = join(top, 'node_modules', name)
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
+    if (file === undefined) throw new Error(`${name} has no licence to carry along`)
+    const text = readFileSync(join(folder, file), 'utf8').trim().replaceAll('*/', '* /')
+    byText.set(text, [...(byText.get(text) ?? []), `${name} ${version}`])
+  }
+  return [...byText]
+    .map(([text, packages]) => `\n/*\nContains ${packages.join(', ')}:\n\n${text}\n*/\n`)
+    .join('')
+}

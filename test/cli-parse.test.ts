@@ -1,0 +1,210 @@
+/**
+ * Words to verbs: what is taken, what is refused as usage, and what help says. No file is touched.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { failureOf } from '../src/doors/cli/exits.ts'
+import type { Env } from '../src/doors/cli/io.ts'
+import { parseWords } from '../src/doors/cli/parse.ts'
+import { placeOf } from '../src/doors/cli/serve.ts'
+import { table } from '../src/doors/cli/table.ts'
+import { durationMs } from '../src/doors/cli/user.ts'
+import { verbs } from '../src/doors/cli/verbs.ts'
+import { limitNames } from '../src/words/limits.ts'
+import { version } from '../src/words/version.ts'
+import { run } from './support/cli-run.ts'
+
+// biome-ignore format: a table
+const taken: [argv: string, env: Env, verb: string, words: string[], flags: object][] = [
+  ['user add',                          {}, 'user add',       [], {}],
+  ['user add --id 7 --name=Ann',        {}, 'user add',       [], { id: '7', name: 'Ann' }],
+  ['user rotate 7 --grace 24h --json',  {}, 'user rotate',    ['7'], { grace: '24h', json: true }],
+  ['process import f --move a=b --move c=d', {}, 'process import', ['f'], { move: ['a=b', 'c=d'] }],
+  ['process import -',                  {}, 'process import', ['-'], {}],
+  ['task show 1 order-1',               {}, 'task show',      ['1', 'order-1'], {}],
+  ['task show 1 --ref -- -x',           {}, 'usage', [], {}],
+  ['task show 1 --ref=-x',              {}, 'task show',      ['1'], { ref: '-x' }],
+  ['serve --ops-max 5',                 {}, 'serve',          [], { 'ops-max': '5' }],
+  ['check',  { CONVEYOR_DB: 'x.lmdb' },     'check',          [], { db: 'x.lmdb' }],
+  ['check --db y', { CONVEYOR_DB: 'x' },    'check',          [], { db: 'y' }],
+  ['check',  { CONVEYOR_JSON: '1' },        'check',          [], { json: true }],
+  ['check',  { CONVEYOR_JSON: '0' },        'check',          [], {}],
+  ['check',  { CONVEYOR_JSON: '' },         'check',          [], {}],
+  ['check',  { CONVEYOR_HTTP: 'off' },      'check',          [], {}],
+  ['serve',  { CONVEYOR_HTTP: 'off', CONVEYOR_WINDOW: '9' }, 'serve', [], { http: 'off', window: '9' }],
+  ['check',  { CONVEYOR_JSON: 'perhaps' },  'usage', [], {}],
+  ['process import f', { CONVEYOR_MOVE: 'a=b' }, 'process import', ['f'], {}],
+]
+
+for (const [argv, env, verb, words, flags] of taken) {
+  test(`parse: ${argv} ${JSON.stringify(env)}`, () => {
+    if (verb === 'usage') {
+      assert.throws(() => parseWords(argv.split(' '), env, verbs), { code: 'usage' })
+      return
+    }
+    const parsed = parseWords(argv.split(' '), env, verbs)
+    assert.ok(parsed.kind === 'run')
+    assert.equal(parsed.given.verb.name, verb)
+    assert.deepEqual(parsed.given.words, words)
+    assert.deepEqual(parsed.given.flags, flags)
+  })
+}
+
+// biome-ignore format: a table
+const refused: [argv: string[], says: RegExp][] = [
+  [[],                                     /name a verb/],
+  [['fly'],                                /no such verb: fly/],
+  [['user'],                               /conveyor user add, list/],
+  [['user', 'bind', '1', 'x'],             /no such verb: user bind/],
+  [['user', 'unbind', 'x'],                /no such verb: user unbind/],
+  [['certs', 'init', 'd'],                 /no such verb: certs/],
+  [['doctor'],                             /no such verb: doctor/],
+  [['help', 'fly'],                        /no such verb: fly/],
+  [['--db', 'x', 'check'],                 /the verb comes first/],
+  [['serve', '--grpc', 'h:1'],             /no such flag --grpc/],
+  [['serve', '--tls', 'd'],                /no such flag --tls/],
+  [['serve', 'x'],                         /serve takes no words/],
+  [['serve', '--http', '8080'],            /HOST:PORT/],
+  [['serve', '--http', 'off', '--demo'],   /--demo needs --http/],
+  [['serve', '--ops-max', 'many'],         /--ops-max takes a whole number/],
+  [['serve', '--window', '-1'],            /ambiguous/],
+  [['check', '--db'],                      /argument missing/],
+  [['check', '--db='],                     /--db needs a value/],
+  [['check', '--json=yes'],                /does not take an argument/],
+  [['user', 'rotate'],                     /ID is missing/],
+  [['user', 'rotate', '1', '2'],           /takes one word, not 2/],
+  [['user', 'rotate', '1', '--grace', '1'], /such as 24h/],
+  [['user', 'add', '--id', 'ann'],         /1 to 16 digits/],
+  [['process', 'import', '/no/such/file'], /cannot read .* there is no such file/],
+  [['process', 'import', '-', '--move', 'x'], /OLD=NEW/],
+  [['process', 'share', '1', '2', '--can', 'fly'], /create,modify,show/],
+  [['process', 'show', '1', '--svg'],      /no such flag --svg/],
+  [['process', 'show', '1', '--mermaid', '--json'], /not both/],
+  [['task', 'show', '1'],                  /name the task/],
+  [['task', 'show', '1', 'a', '--ref', 'a'], /name the task once/],
+  [['task', 'show', '1', '--obj-id', 'a'], /24 hex digits/],
+  [['task', 'modify', '1', 'a', '--data', '[1]'], /--data is not a JSON object/],
+  [['task', 'create', '1', '--data', '{a'], /--data is not JSON: .* line 1 column 2/],
+  [['task', 'create', '1', '--file', 'f', '--ref', 'x'], /leave out --ref/],
+  [['task', 'list', '1', '--status', 'odd'], /--status is one of/],
+  [['task', 'list', '1', '--limit', 'x'],  /--limit is a whole number/],
+  [['send', '--user', '1'],                /--url takes/],
+  [['send', '--url', 'ftp://x', '--user', '1'], /--url takes/],
+  [['send', '--url', 'http://x'],          /--user takes/],
+  [['send', '--url', 'http://x', '--user', '1'], /no secret/],
+  [['sign', '--url', 'http://x', '--user', '1', '--secret', 's3cret'], /never an argument/],
+  [['sign', '--url', 'http://x', '--user', '1', '--secret=s3cret'], /never an argument/],
+]
+
+for (const [argv, says] of refused) {
+  test(`usage: conveyor ${argv.join(' ')}`, async () => {
+    const { exit, out, err } = await run(argv, { env: { CONVEYOR_DB: '/no/such/folder/x.lmdb' } })
+    assert.equal(exit, 2, err)
+    assert.equal(out, '')
+    assert.match(err, says)
+    assert.equal(err.split('\n').length, 2, 'one line')
+    assert.doesNotMatch(err, /s3cret/)
+  })
+}
+
+test('a usage fault is a JSON line where programs listen', async () => {
+  const { exit, err } = await run(['check', '--json', '--odd'])
+  assert.equal(exit, 2)
+  const line = JSON.parse(err) as Record<string, unknown>
+  assert.equal(line.error, 'usage')
+  assert.match(String(line.description), /--odd/)
+})
+
+test('help lists every verb, and the help of a verb each of its flags', async () => {
+  const all = await run(['--help'])
+  assert.equal(all.exit, 0)
+  for (const verb of verbs) {
+    assert.ok(all.out.includes(`${verb.name} `), verb.name)
+    const { out, exit } = await run([...verb.name.split(' '), '--help'])
+    assert.equal(exit, 0)
+    assert.ok(out.startsWith(`conveyor ${verb.name}`), verb.name)
+    for (const flag of verb.flags) assert.ok(out.includes(`--${flag.name}`), flag.name)
+  }
+})
+
+test('help of a group, by either way of asking', async () => {
+  const { out } = await run(['user', '--help'])
+  assert.match(out, /user rotate/)
+  assert.doesNotMatch(out, /task list/)
+  assert.equal((await run(['help', 'user'])).out, out)
+  assert.equal((await run(['help', 'task', 'list'])).out, (await run(['task', 'list', '-h'])).out)
+})
+
+test('each limit is a flag of serve, and no flag takes a secret', () => {
+  const serve = verbs.find((verb) => verb.name === 'serve')
+  const names = new Set(serve?.flags.map((flag) => flag.name))
+  for (const name of limitNames) assert.ok(names.has(name.replaceAll('_', '-')), name)
+  for (const verb of verbs) {
+    for (const flag of verb.flags) assert.doesNotMatch(flag.name, /^(secret|password|key)$/)
+  }
+})
+
+test('verb names and the flags of a verb are there once', () => {
+  assert.equal(new Set(verbs.map((verb) => verb.name)).size, verbs.length)
+  for (const verb of verbs) {
+    assert.equal(new Set(verb.flags.map((flag) => flag.name)).size, verb.flags.length, verb.name)
+  }
+})
+
+test('--version', async () => {
+  assert.deepEqual(await run(['--version']), { exit: 0, out: `${version}\n`, err: '' })
+})
+
+// biome-ignore format: a table
+const durations: [string, number | undefined][] = [
+  ['90s', 90_000], ['15m', 900_000], ['24h', 86_400_000], ['7d', 604_800_000], ['0s', 0],
+  ['24', undefined], ['h', undefined], ['1.5h', undefined], ['-1h', undefined], ['1w', undefined],
+]
+for (const [given, ms] of durations) {
+  test(`a time: ${given}`, () => {
+    if (ms === undefined) assert.throws(() => durationMs(given), { code: 'usage' })
+    else assert.equal(durationMs(given), ms)
+  })
+}
+
+// biome-ignore format: a table
+const places: [string, { host: string; port: number } | undefined | 'usage'][] = [
+  ['127.0.0.1:8080', { host: '127.0.0.1', port: 8080 }],
+  ['[::1]:0',        { host: '::1', port: 0 }],
+  ['localhost:1',    { host: 'localhost', port: 1 }],
+  ['off',            undefined],
+  ['::1:80', 'usage'], ['host', 'usage'], [':80', 'usage'], ['h:70000', 'usage'], ['h:', 'usage'],
+]
+for (const [given, place] of places) {
+  test(`--http ${given}`, () => {
+    if (place === 'usage') assert.throws(() => placeOf(given), { code: 'usage' })
+    else assert.deepEqual(placeOf(given), place)
+  })
+}
+
+test('tables are aligned, and text from callers moves no cursor', () => {
+  const rows = [
+    ['x\u001b[2Jy', '1'],
+    ['zz', 'é'],
+  ]
+  assert.equal(table(['A', 'LONG'], rows), 'A       LONG\nx·[2Jy  1\nzz      é\n')
+  assert.equal(table(['A'], []), '')
+})
+
+// biome-ignore format: a table
+const failures: [error: object, exit: number, code: string][] = [
+  [Object.assign(new Error('x'), { code: 'file_held' }),      3, 'file_held'],
+  [Object.assign(new Error('x'), { code: 'store_failed' }),   3, 'store_failed'],
+  [Object.assign(new Error('x'), { code: 'overloaded' }),     3, 'overloaded'],
+  [Object.assign(new Error('x'), { code: 'bad_signature' }),  4, 'bad_signature'],
+  [Object.assign(new Error('x'), { code: 'user_exists' }),    1, 'user_exists'],
+  [Object.assign(new Error('x'), { code: 'bad_definition' }), 1, 'bad_definition'],
+  [Object.assign(new Error('x'), { code: 'EACCES', syscall: 'open' }), 3, 'EACCES'],
+  [new TypeError('x'),                                        3, 'internal_error'],
+]
+for (const [error, exit, code] of failures) {
+  test(`a failure of ${code} exits ${exit}`, () => {
+    const failure = failureOf(error)
+    assert.deepEqual([failure.exit, failure.code], [exit, code])
+  })
+}

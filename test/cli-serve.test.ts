@@ -1,0 +1,237 @@
+/**
+ * `serve` as a process: its one line, the lock, the verbs through its socket, signed requests, what
+ * the demo tells people to paste, and its end by a signal.
+ */
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { readOwner } from '../src/open.ts'
+import { callback_process } from './support/cli-process.ts'
+import { rowsOf, run, tempFolder } from './support/cli-run.ts'
+import { node_args, type Served, startServe } from './support/cli-serve.ts'
+
+const folder = tempFolder()
+const db = join(folder.path, 'demo.lmdb')
+const other_db = join(folder.path, 'other.lmdb')
+let served: Served
+let secret = ''
+
+before(async () => {
+  served = await startServe([
+    process.execPath,
+    ...node_args,
+    'serve',
+    '--json',
+    '--http',
+    '127.0.0.1:0',
+    '--db',
+    db,
+    '--demo',
+    '--ops-max',
+    '50',
+  ])
+  secret = (served.line.demo as { secret: string }).secret
+})
+
+after(() => {
+  served.child.kill('SIGKILL')
+  folder.remove()
+})
+
+const on = (line: string, options = {}) => run([...line.split(' '), '--db', db], options)
+
+test('the line on stdout says where, and with the demo, the secret', () => {
+  const { event, http, pid, demo } = served.line
+  assert.equal(event, 'listening')
+  assert.match(String(http), /^http:\/\/127\.0\.0\.1:\d+$/)
+  assert.equal(pid, served.child.pid)
+  assert.deepEqual(demo, { state: 'made', user: 13000, conv_id: '1234', secret })
+  assert.equal(served.out().split('\n').length, 2)
+})
+
+test('verbs work while it runs', async () => {
+  const owner = await readOwner(db)
+  assert.equal(owner?.pid, served.child.pid)
+  assert.equal(statSync(String(owner?.socket)).mode & 0o777, 0o600)
+  const created = await on('task create 1234 --ref s1 --data {"n":1.10,"big":12345678901234567890}')
+  assert.equal(created.exit, 0, created.err)
+  const shown = await on('task show 1234 s1 --json')
+  assert.ok(shown.out.includes('"data":{"n":1.10,"big":12345678901234567890}'), shown.out)
+  assert.equal((await on('task create 1234 --ref s1 --data {"n":2}')).exit, 1)
+  assert.equal((await on('task modify 1234 s1 --data {"paid":true}')).exit, 0)
+  assert.equal((await on('check')).exit, 0)
+  const definition = join(folder.path, 'more.conv.json')
+  writeFileSync(definition, JSON.stringify({ ...callback_process, obj_id: 55 }))
+  assert.equal((await on(`process import ${definition}`)).exit, 0)
+  assert.equal((await on('process remove 55')).exit, 0)
+  assert.equal((await on(`backup ${join(folder.path, 'copy.lmdb')}`)).exit, 0)
+  const lines = '{"data":{"a":1}}\n'.repeat(120)
+  const many = await on('task create 1234 --file -', { stdin: lines })
+  assert.equal(many.out, 'created 120, refused 0\n', many.err)
+})
+
+test('verbs of several shells at once all get their turn', async () => {
+  const adds = await Promise.all([1, 2, 3, 4].map((n) => on(`user add --id ${n} --json`)))
+  assert.deepEqual(
+    adds.map(({ exit }) => exit),
+    [0, 0, 0, 0],
+  )
+})
+
+test('a second serve exits 3 and names the holder', async () => {
+  const { exit, err } = await on('serve --http 127.0.0.1:0')
+  assert.equal(exit, 3)
+  assert.match(err, new RegExp(`held by process ${served.child.pid}`))
+})
+
+test('a taken port exits 3 and says so', async () => {
+  const { port } = new URL(served.url)
+  const args = ['serve', '--db', other_db, '--http', `127.0.0.1:${port}`]
+  const { exit, err } = await run(args)
+  assert.equal(exit, 3)
+  assert.match(err, /the port is taken/)
+})
+
+const create = '{"ops":[{"type":"create","obj":"task","conv_id":1234,"ref":"x1","data":{}}]}'
+const modify = '{"ops":[{"type":"modify","obj":"task","conv_id":1234,"ref":"x1","data":{}}]}'
+
+test('send signs, prints the answer, and exits by it', async () => {
+  const to = ['send', '--url', `${served.url}/`, '--user', '13000']
+  const env = { CONVEYOR_SECRET: secret }
+  const created = await run(to, { env, stdin: create })
+  assert.equal(created.exit, 0, created.err)
+  assert.match(created.out, /^\{"request_proc":"ok","ops":\[\{"ref":"x1",.*"proc":"ok"\}\]\}\n$/)
+
+  const file = join(folder.path, 'modify.json')
+  writeFileSync(file, modify)
+  const modified = await run([...to, file], { stdin: `${secret}\n` })
+  assert.equal(modified.exit, 0, modified.err)
+  const again = await run([...to, file], { env })
+  assert.equal(again.exit, 1)
+  assert.match(again.out, /not_found_task/)
+
+  const secret_file = join(folder.path, 'secret')
+  writeFileSync(secret_file, `${secret}\n`)
+  const by_file = await run([...to, '--secret-file', secret_file], { stdin: create })
+  assert.equal(by_file.exit, 0, by_file.err)
+  assert.equal((await run([...to, '-'], { env, stdin: modify })).exit, 0)
+
+  const wrong = await run(to, { env: { CONVEYOR_SECRET: 'no' }, stdin: create })
+  assert.equal(wrong.exit, 4)
+  assert.match(wrong.out, /bad_signature/)
+  assert.equal((await run(to, { env, stdin: 'no json' })).exit, 1)
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  const nobody = ['send', '--url', `http://127.0.0.1:${port}`, '--user', '1']
+  const lost = await run(nobody, { env, stdin: create })
+  assert.equal(lost.exit, 3)
+  assert.match(lost.err, /does not answer \(ECONNREFUSED\)/)
+})
+
+const missing = ['curl', 'openssl', 'bash'].filter(
+  (tool) => spawnSync(tool, ['--version']).error !== undefined,
+)
+const skip = missing.length === 0 ? false : `${missing.join(' and ')} not on this machine`
+
+test('the curl line that sign prints works', { skip }, async () => {
+  const file = join(folder.path, "it's a body.json")
+  writeFileSync(file, create)
+  const env = { CONVEYOR_SECRET: secret }
+  const signed = await run(['sign', '--url', served.url, '--user', '13000', file], { env })
+  const [url, curl] = signed.out.split('\n')
+  assert.match(String(url), /\/api\/1\/json\/13000\/\d{10}\/[0-9a-f]{40}$/)
+  const { stdout } = spawnSync('bash', ['-c', String(curl)], { encoding: 'utf8' })
+  assert.match(stdout, /"proc":"ok"/)
+  assert.ok(!signed.out.includes(secret))
+})
+
+test('what the demo tells people to paste works as it is', { skip }, async () => {
+  const fresh = join(folder.path, 'paste.lmdb')
+  let told = ''
+  const args = ['serve', '--demo', '--http', '127.0.0.1:0', '--db', fresh, '--base', '/conveyor']
+  let stop = (): void => {}
+  let pasted: Promise<{ stdout: string; stderr: string }> | undefined
+  const ended = await run(args, {
+    onWait: (end) => {
+      stop = end
+    },
+    onOut: (text) => {
+      told += text
+      const from = told.indexOf("SECRET='")
+      if (from === -1) return
+      pasted ??= bash(told.slice(from)).finally(() => stop())
+    },
+  })
+  assert.equal(ended.exit, 0, ended.err)
+  const { stdout, stderr } = (await pasted) ?? { stdout: '', stderr: '' }
+  assert.equal(stderr, '')
+  const [first, second, ...more] = rowsOf(stdout)
+  assert.deepEqual(more, [])
+  const { ops } = first as { ops: Record<string, unknown>[] }
+  assert.deepEqual([first?.request_proc, ops[0]?.ref, ops[0]?.proc], ['ok', 'order-1', 'ok'])
+  assert.deepEqual(second, { request_proc: 'ok', ops: [{ ref: 'order-1', proc: 'ok' }] })
+  const left = await run(['task', 'list', '1234', '--db', fresh])
+  assert.equal(left.out, '', 'the task has come to its end')
+
+  const again = await run([...args], { onWait: (end) => void setTimeout(end, 50) })
+  assert.match(again.out, /shown at the first start.*\n.*conveyor user rotate 13000/)
+  assert.ok(!again.out.includes('SECRET='))
+})
+
+test('--demo leaves a file that holds something else as it is', async () => {
+  await run(['user', 'add', '--db', other_db])
+  const args = ['serve', '--demo', '--json', '--http', '127.0.0.1:0', '--db', other_db]
+  const { exit, out } = await run(args, { onWait: (end) => void setTimeout(end, 50) })
+  assert.equal(exit, 0)
+  const [line] = rowsOf(out)
+  assert.deepEqual(line?.demo, { state: 'not_new', user: 13000, conv_id: '1234' })
+})
+
+test('the program prints help and exits by the code', () => {
+  const { status, stderr } = spawnSync(process.execPath, [...node_args, 'fly'], {
+    encoding: 'utf8',
+  })
+  assert.equal(status, 2)
+  assert.match(stderr, /^conveyor: no such verb: fly/)
+})
+
+test('a failed write ends serve with 3, and the file opens again', { skip }, async () => {
+  const small = join(folder.path, 'small.lmdb')
+  const serve = [...node_args, 'serve', '--demo', '--json', '--http', '127.0.0.1:0', '--db', small]
+  const command = `ulimit -f 1000; exec ${[process.execPath, ...serve].join(' ')}`
+  const failing = await startServe(['bash', '-c', command])
+  const data = { text: 'x'.repeat(50_000) }
+  const op = { type: 'create', obj: 'task', conv_id: 1234, data }
+  const env = { CONVEYOR_SECRET: (failing.line.demo as { secret: string }).secret }
+  const sent = await run(['send', '--url', failing.url, '--user', '13000'], {
+    env,
+    stdin: JSON.stringify({ ops: Array.from({ length: 40 }, () => op) }),
+  })
+  assert.equal(sent.exit, 3)
+  assert.match(sent.out, /"store_failed"/)
+  assert.equal(await failing.ended, 3)
+  assert.match(failing.err(), /\{"error":"store_failed".*look at the disk/)
+  const left = await run(['check', '--db', small])
+  assert.equal(left.exit, 0, left.err)
+})
+
+test('SIGTERM drains and exits 0, with nothing on stderr', async () => {
+  assert.equal(await served.stop(), 0)
+  assert.equal(served.err(), '')
+  assert.ok(!served.err().includes(secret))
+  assert.equal((await on('check')).exit, 0)
+})
+
+/** Runs text as if it were pasted into bash. */
+function bash(text: string): Promise<{ stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const child = execFile('bash', ['-s'], (_error, stdout, stderr) => resolve({ stdout, stderr }))
+    child.stdin?.end(text)
+  })
+}

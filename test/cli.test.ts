@@ -1,0 +1,286 @@
+/**
+ * Every verb on a real file, opened by the verb itself: what it prints for people and programs, and
+ * its exit code. The same verbs against a running server are in cli-serve.
+ */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { openEngine } from '../src/open.ts'
+import { callback_process, failing_process } from './support/cli-process.ts'
+import { type Ran, type RunOptions, rowsOf, run, tempFolder } from './support/cli-run.ts'
+
+const folder = tempFolder()
+const db = join(folder.path, 'a.lmdb')
+const definition = join(folder.path, 'order.conv.json')
+after(() => folder.remove())
+
+/** A verb on the file of this test. */
+function on(line: string, options: RunOptions = {}): Promise<Ran> {
+  return run([...line.split(' '), '--db', db], options)
+}
+
+async function ok(line: string, options: RunOptions = {}): Promise<string> {
+  const { exit, out, err } = await on(line, options)
+  assert.equal(exit, 0, `${line}: ${err}`)
+  return out
+}
+
+async function okJson(line: string): Promise<Record<string, unknown>> {
+  const [row, ...more] = rowsOf(await ok(`${line} --json`))
+  assert.deepEqual(more, [], line)
+  return row as Record<string, unknown>
+}
+
+before(async () => {
+  writeFileSync(definition, JSON.stringify(callback_process))
+  const failing = join(folder.path, 'failing.conv.json')
+  writeFileSync(failing, JSON.stringify([failing_process]))
+  await ok(`process import ${definition}`)
+  await ok(`process import ${failing}`)
+})
+
+test('a verb on a missing file exits 3 and makes none', async () => {
+  const missing = join(folder.path, 'missing.lmdb')
+  const lines = ['check', 'task list 1', 'user list', 'process list', 'user rotate 1', 'backup x']
+  for (const line of lines) {
+    const { exit, err } = await run([...line.split(' '), '--db', missing])
+    assert.equal(exit, 3, line)
+    assert.match(err, /there is no file/)
+  }
+  assert.ok(!existsSync(missing))
+})
+
+test('a file that is no database exits 3', async () => {
+  const { exit, err } = await run(['check', '--db', definition])
+  assert.equal(exit, 3, err)
+  assert.equal(err.split('\n').length, 2)
+})
+
+test('user add, list, rotate, remove', async () => {
+  const first = await okJson('user add --id 14000 --name Ann')
+  assert.deepEqual(Object.keys(first), ['id', 'secret'])
+  assert.equal(first.id, 14000)
+  assert.ok(String(first.secret).length >= 32)
+  assert.match(await ok('user add'), /^user {4}14001\nsecret {2}\S{32,}\n.*only time/)
+  assert.equal((await on('user add --id 14000')).exit, 1)
+
+  const rotated = await okJson('user rotate 14000 --grace 1h')
+  assert.notEqual(rotated.secret, first.secret)
+  const users = rowsOf(await ok('user list --json'))
+  assert.deepEqual(
+    users.map(({ id, name, secrets }) => [id, name, secrets]),
+    [
+      [14000, 'Ann', 2],
+      [14001, '', 1],
+    ],
+  )
+  const shown = await ok('user list')
+  assert.match(shown, /^USER +NAME/)
+  assert.ok(!shown.includes(String(rotated.secret)))
+
+  await ok('user rotate 14000')
+  assert.equal(rowsOf(await ok('user list --json'))[0]?.secrets, 1)
+  assert.deepEqual(await okJson('user rekey'), { secrets: 2 })
+  assert.deepEqual(await okJson('user remove 14001'), { id: 14001, removed: true })
+  assert.equal((await on('user remove 14001')).exit, 1)
+})
+
+test('a key handed in by the environment seals, and is asked for', async () => {
+  const other = join(folder.path, 'keyed.lmdb')
+  const env = { CONVEYOR_KEY: 'ab'.repeat(32), CONVEYOR_DB: other, CONVEYOR_JSON: '1' }
+  assert.equal((await run(['user', 'add'], { env })).exit, 0)
+  assert.ok(!readdirSync(folder.path).includes('keyed.lmdb.key'))
+  const next = { ...env, CONVEYOR_NEW_KEY: 'cd'.repeat(32) }
+  assert.equal((await run(['user', 'rekey'], { env: next })).exit, 0)
+  assert.equal((await run(['user', 'rotate', '13000'], { env })).exit, 1)
+  const later = { ...env, CONVEYOR_KEY: 'cd'.repeat(32) }
+  assert.equal((await run(['user', 'rotate', '13000'], { env: later })).exit, 0)
+})
+
+test('process import: again, under another id, from standard input', async () => {
+  const again = await okJson(`process import ${definition}`)
+  assert.deepEqual([again.conv_id, again.version, again.state], ['1234', 1, 'unchanged'])
+  assert.equal((await okJson(`process import ${definition} --id 99`)).conv_id, '99')
+  const renamed = JSON.stringify({ ...callback_process, title: 'New' })
+  const { out, err } = await on('process import - --id 99', { stdin: `\ufeff${renamed}` })
+  assert.equal(out, 'process 99: updated, version 2\n')
+  assert.match(err, /warning: .*time limit/)
+  await ok('process remove 99')
+})
+
+test('a bad definition names every mistake and stores none of the file', async () => {
+  const bad = {
+    ...callback_process,
+    obj_id: 501,
+    scheme: { nodes: [...callback_process.scheme.nodes, { id: 'x', obj_type: 9 }, { id: 'end' }] },
+  }
+  const stdin = JSON.stringify([{ ...callback_process, obj_id: 500 }, bad, 7])
+  const people = await on('process import -', { stdin })
+  assert.equal(people.exit, 1)
+  assert.match(people.err, /\d mistakes in the definition, nothing was stored\n {2}definition 2: /)
+  assert.match(people.err, /definition 3: no JSON object/)
+  const program = await on('process import - --json', { stdin })
+  const { error, mistakes } = JSON.parse(program.err) as { error: string; mistakes: string[] }
+  assert.equal(error, 'bad_definition')
+  assert.ok(mistakes.length >= 3, String(mistakes))
+  assert.equal((await on('process show 500')).exit, 1)
+
+  const twice = JSON.stringify([callback_process, callback_process])
+  assert.match((await on('process import -', { stdin: twice })).err, /a second one of 1234/)
+  assert.equal((await on('process import -', { stdin: '{' })).exit, 1)
+  assert.equal((await on('process import -', { stdin: Buffer.from([0xff]) })).exit, 1)
+})
+
+test('process list, show, export, share, unshare, pause, resume', async () => {
+  await ok('user add --id 15000')
+  const shared = await okJson('process share 1234 15000 --can create,show')
+  assert.deepEqual(shared, { conv_id: '1234', user: 15000, can: ['create', 'show'] })
+  assert.match(await ok('process list'), /^PROCESS +TITLE.*\n1234 +Order +active/)
+  const details = await okJson('process show 1234')
+  assert.deepEqual(details.shared_with, [{ user: '15000', can: ['create', 'show'] }])
+  assert.ok(!('definition_text' in details))
+  const page = await ok('process show 1234')
+  assert.match(page, /shared +15000 \(create,show\)\n\nNODE +KIND/)
+  assert.match(page, /wait +logic +\d+ +Wait "bank" +end/)
+  assert.deepEqual(JSON.parse(await ok('process export 1234')), callback_process)
+
+  await ok('process unshare 1234 15000')
+  assert.match(await ok('process show 1234'), /shared +-\n/)
+  assert.equal((await on('process share 1234 404')).exit, 1)
+
+  assert.deepEqual(await okJson('process pause 1234'), { conv_id: '1234', status: 'paused' })
+  const refused = await on('task create 1234')
+  assert.deepEqual([refused.exit, refused.out], [1, ''])
+  assert.match(refused.err, /conveyor_is_not_active/)
+  assert.equal(await ok('process resume 1234'), '')
+  assert.equal((await on('process pause 404')).exit, 1)
+})
+
+test('process show --mermaid draws every node and way, and no text breaks out', async () => {
+  const drawn = await ok('process show 1234 --mermaid')
+  assert.equal(
+    drawn,
+    [
+      'flowchart TD',
+      '  n0(["Start"])',
+      '  n1["Wait #34;bank#34;"]',
+      '  n2((("Done")))',
+      '  n0 --> n1',
+      '  n1 --> n2',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('a task from create to its end, numbers and masks kept', async () => {
+  const made = await on('task create 1234 --ref m1 --data {"card":"4111","n":1.10} --json')
+  const { obj_id } = JSON.parse(made.out) as { obj_id: string }
+  assert.equal(made.out, `{"ref":"m1","obj_id":"${obj_id}","proc":"ok"}\n`)
+  const shown = await ok('task show 1234 m1 --json')
+  assert.ok(shown.includes('"data":{"card":"***","n":1.10}}'), shown)
+  assert.equal(await ok(`task show 1234 ${obj_id} --json`), shown)
+  assert.equal(await ok(`task show 1234 --obj-id ${obj_id.toUpperCase()} --json`), shown)
+  assert.match(await ok('task show 1234 m1'), /status +delayed\n/)
+  assert.match(await ok('process show 1234 --mermaid'), /Wait #34;bank#34;<br\/>1 task"/)
+
+  const elsewhere = await on('task modify 1234 m1 --node start')
+  assert.equal(elsewhere.exit, 1)
+  assert.match(elsewhere.err, /no_api_callback_in_node_with_task/)
+  assert.equal(await ok('task modify 1234 m1 --sync --data {"paid":true}'), 'modified\n')
+  assert.equal((await on('task show 1234 m1')).exit, 1)
+  assert.match(await ok(`task show 1234 ${obj_id}`), /status +processed\n/)
+  assert.equal((await on('task modify 1234 m1 --json')).exit, 1)
+
+  await openEngine(db).then((engine) =>
+    engine.task({ conv_id: 1234, obj_id }).then((task) => {
+      assert.equal(task?.dataText, '{"card":"4111","n":1.10,"paid":true}')
+      return engine.close()
+    }),
+  )
+})
+
+test('a ref that looks like an obj_id is reached by --ref', async () => {
+  const ref = 'a'.repeat(24)
+  await ok(`task create 1234 --ref ${ref}`)
+  assert.equal((await on(`task show 1234 ${ref}`)).exit, 1)
+  await ok(`task show 1234 --ref ${ref}`)
+  assert.equal(await ok(`task cancel 1234 --ref ${ref}`), 'canceled\n')
+  assert.equal((await on(`task cancel 1234 --ref ${ref}`)).exit, 1)
+})
+
+test('task list pages, filters and says nothing of nothing', async () => {
+  const lines = Array.from({ length: 1203 }, (_, at) => `{"ref":"p${at}","data":{}}`).join('\n')
+  await ok('task create 1234 --file - --json', { stdin: lines })
+  const all = rowsOf(await ok('task list 1234 --json --limit 0'))
+  assert.equal(all.length, 1203)
+  assert.equal(new Set(all.map(({ obj_id }) => obj_id)).size, 1203)
+  assert.equal(rowsOf(await ok('task list 1234 --json')).length, 100)
+  assert.equal(rowsOf(await ok('task list 1234 --json --limit 7 --node wait')).length, 7)
+  assert.equal(await ok('task list 1234 --node start'), '')
+  assert.equal(await ok('task list 1234 --status failed'), '')
+  assert.equal(rowsOf(await ok('task list 1234 --json --status processed')).length, 1)
+  const table = await ok('task list 1234 --limit 0')
+  const widths = new Set(
+    table
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.indexOf('wait')),
+  )
+  assert.equal(widths.size, 1, 'columns stay aligned over pages')
+  assert.equal((await on('task list 404')).exit, 1)
+})
+
+test('a failed task is shown with its reason, retried and canceled', async () => {
+  assert.equal((await on('task create 77 --ref f --data {"text":"none"}')).exit, 0)
+  const shown = await ok('task show 77 f')
+  assert.match(shown, /status +failed\nwhy +set_param_wrong_convert_param/)
+  assert.equal(rowsOf(await ok('task list 77 --status failed --json')).length, 1)
+  assert.equal((await on('task retry 77 f --to nowhere')).exit, 1)
+  await ok('task modify 77 f --data {"text":"7"}')
+  assert.equal(await ok('task retry 77 f'), 'runs again\n')
+  assert.equal((await on('task retry 77 f')).exit, 1)
+})
+
+test('backup writes a file that opens; check is silent where all is well', async () => {
+  const copy = join(folder.path, 'copy.lmdb')
+  const { path, bytes } = await okJson(`backup ${copy}`)
+  assert.equal(path, copy)
+  assert.ok(Number(bytes) > 0)
+  assert.equal((await run(['check', '--db', copy])).out, '')
+  assert.equal((await on(`backup ${copy}`)).exit, 1)
+  assert.equal(await ok('check'), '')
+  assert.deepEqual((await okJson('check')).breaches, [])
+})
+
+test('a file held by a process without a socket exits 3 and names it', async () => {
+  const engine = await openEngine(db, { timers: false })
+  const { exit, err } = await on('check')
+  assert.equal(exit, 3)
+  assert.match(err, new RegExp(`held by process ${process.pid}`))
+  await engine.close()
+  await ok('check')
+})
+
+test('serve in this process: one line, then the end it is asked for', async () => {
+  const stopped = await on('serve --http off --json', { onWait: stopSoon() })
+  assert.equal(stopped.exit, 0, stopped.err)
+  const line = { event: 'listening', http: null, db, pid: process.pid }
+  assert.deepEqual(rowsOf(stopped.out), [line])
+  const people = await on('serve --http 127.0.0.1:0 --base /x', { onWait: stopSoon() })
+  assert.match(people.out, /^http {2}http:\/\/127\.0\.0\.1:\d+\/x\ndb {4}/)
+  const odd = await on('serve --http 127.0.0.1:0 --unverified-bytes-max 1')
+  assert.equal(odd.exit, 2, odd.err)
+})
+
+test('serve where it cannot listen exits 3 and lets the file go', async () => {
+  const { exit, err } = await on('serve --http 192.0.2.1:80')
+  assert.equal(exit, 3)
+  assert.match(err, /cannot listen on 192\.0\.2\.1 port 80/)
+  await ok('check')
+})
+
+/** Stops a verb a moment after it began to wait. */
+function stopSoon(): (stop: () => void) => void {
+  return (stop) => void setTimeout(stop, 50)
+}

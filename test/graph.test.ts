@@ -1,0 +1,532 @@
+/**
+ * Compiling a process: what a good one becomes, how every mistake is named, and that nothing
+ * throws.
+ */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { docOfText, objectOf } from '../src/bytes/json.ts'
+import { compileProcess } from '../src/logic/graph.ts'
+import { limitsWith } from '../src/words/limits.ts'
+import type { JsonObject } from '../src/words/model.ts'
+import { blindScope, compiledText, now_ms, scopeOf } from './support/logic-scope.ts'
+
+const limits = limitsWith()
+const examples = new URL('../src/examples/', import.meta.url)
+const example_files = readdirSync(examples)
+
+test('there are examples', () => assert.ok(example_files.length >= 3))
+
+for (const file of example_files) {
+  test(`${file} compiles with no mistakes and no warnings`, () => {
+    const { graph, mistakes, warnings } = compiledText(
+      readFileSync(new URL(file, examples), 'utf8'),
+    )
+    assert.deepEqual({ mistakes, warnings }, { mistakes: [], warnings: [] })
+    assert.ok(graph?.nodes.has(graph.start_id))
+  })
+}
+
+const to_end = [{ type: 'go', to_node_id: 'end' }]
+const end = { id: 'end', obj_type: 2, title: 'End' }
+
+/** start → middle → end, with `middle` as given. */
+function processWith(middle: object, head: object = {}): JsonObject {
+  const nodes = [
+    {
+      id: 'start',
+      obj_type: 1,
+      title: 'Start',
+      condition: { logics: [{ type: 'go', to_node_id: 'mid' }] },
+    },
+    { id: 'mid', obj_type: 0, title: 'Middle', ...middle },
+    end,
+  ]
+  return {
+    obj_type: 1,
+    obj_id: 1234,
+    title: 'T',
+    conv_type: 'process',
+    status: 'active',
+    ...head,
+    scheme: { nodes },
+  } as JsonObject
+}
+
+const good = processWith({ condition: { logics: to_end } })
+
+test('what is compiled of a good definition', () => {
+  const { graph, mistakes } = compileProcess(
+    processWith(
+      {
+        obj_type: 3,
+        condition: {
+          logics: [{ type: 'api_callback' }, ...to_end],
+          semaphors: [{ type: 'time', value: 60, dimension: 'min', to_node_id: 'end' }],
+        },
+      },
+      { params: [{ name: 'card', flags: ['auto-clear'] }], unknown: 1 },
+    ),
+    limits,
+  )
+  assert.deepEqual(mistakes, [])
+  assert.equal(graph?.conv_id, '1234')
+  assert.equal(graph.title, 'T')
+  assert.equal(graph.status, 'active')
+  assert.equal(graph.start_id, 'start')
+  assert.deepEqual(graph.masked, ['card'])
+  const middle = graph.nodes.get('mid')
+  assert.equal(middle?.kind, 'escalation')
+  assert.equal(middle.title, 'Middle')
+  assert.deepEqual(
+    middle.logics.map(({ type, is_wait }) => [type, is_wait]),
+    [
+      ['api_callback', true],
+      ['go', false],
+    ],
+  )
+  assert.deepEqual(middle.time_semaphors[0]?.due(blindScope()), { due_ms: now_ms + 60_000 })
+})
+
+const nodes = (list: unknown): JsonObject => ({ ...good, scheme: { nodes: list } }) as JsonObject
+const logics = (...list: unknown[]): JsonObject =>
+  processWith({ condition: { logics: [...list, ...to_end] } })
+const timer = (semaphor: object): JsonObject =>
+  processWith({
+    condition: { logics: to_end, semaphors: [{ type: 'time', to_node_id: 'end', ...semaphor }] },
+  })
+
+const mistakes: [definition: unknown, mistakes: string[]][] = [
+  [{ ...good, obj_type: 0 }, ['process: obj_type is 0, 1 was expected']],
+  [
+    { ...good, conv_type: 'state' },
+    ['process: conv_type "state" does not run here, only "process" does'],
+  ],
+  [{ ...good, title: 5 }, ['process: title is 5, a text was expected']],
+  [{ ...good, status: 'deleted' }, ['process: status "deleted" is neither "active" nor "paused"']],
+  [
+    { ...good, status: 'toString' },
+    ['process: status "toString" is neither "active" nor "paused"'],
+  ],
+  [
+    { ...good, obj_id: 1.5 },
+    ['process: obj_id is 1.5, a whole number or a text of 1 to 64 characters was expected'],
+  ],
+  [
+    { ...good, obj_id: '' },
+    ['process: obj_id is "", a whole number or a text of 1 to 64 characters was expected'],
+  ],
+  [
+    { ...good, obj_id: 'a\nb' },
+    ['process: obj_id is "a\\nb", a whole number or a text of 1 to 64 characters was expected'],
+  ],
+  [
+    { ...good, scheme: [] },
+    [
+      'scheme: nodes was expected to be an array',
+      'scheme: there is no start (a node with obj_type 1)',
+    ],
+  ],
+  [nodes([]), ['scheme: there is no start (a node with obj_type 1)']],
+  [nodes([{ id: 's', obj_type: 1 }]), ['nodes[0] "s": the start leads nowhere']],
+  [
+    nodes([{ id: 's', obj_type: 1, condition: { logics: to_end } }, end, end]),
+    ['nodes[2] "End": id "end" is that of nodes[1] too'],
+  ],
+  [
+    nodes([
+      { id: 's', obj_type: 1, condition: { logics: to_end } },
+      { id: 't', obj_type: 1, condition: { logics: to_end } },
+      end,
+    ]),
+    ['scheme: one start was expected, there are 2: nodes[0] "s", nodes[1] "t"'],
+  ],
+  [processWith({ id: 'other' }), ['nodes[0] "Start": to_node_id "mid" is no node']],
+  [
+    processWith({ id: '' }),
+    [
+      'nodes[1] "Middle": id is "", a text of 1 to 64 characters was expected',
+      'nodes[0] "Start": to_node_id "mid" is no node',
+    ],
+  ],
+  [
+    processWith({ id: '𝒳'.repeat(65) }),
+    [
+      `nodes[1] "Middle": id is "${'𝒳'.repeat(65)}", a text of 1 to 64 characters was expected`,
+      'nodes[0] "Start": to_node_id "mid" is no node',
+    ],
+  ],
+  [processWith({ obj_type: 4 }), ['nodes[1] "Middle": obj_type is 4, one of 0 1 2 3 was expected']],
+  [
+    processWith({ obj_type: '0' }),
+    ['nodes[1] "Middle": obj_type is "0", one of 0 1 2 3 was expected'],
+  ],
+  [processWith({ title: [] }), ['nodes[1] "mid": title is an array, a text was expected']],
+  [processWith({ condition: 1 }), ['nodes[1] "Middle": condition is 1, an object was expected']],
+  [
+    processWith({ condition: { logics: {} } }),
+    ['nodes[1] "Middle": logics is an object, an array was expected'],
+  ],
+  [
+    processWith({ options: '{"save' }),
+    ['nodes[1] "Middle": options is "{\\"save", an object was expected'],
+  ],
+  [logics(null), ['nodes[1] "Middle": logics[0] is null, an object was expected']],
+  [logics({ type: 'go' }), ['nodes[1] "Middle": to_node_id nothing is no node']],
+  [
+    logics({ type: 'set_param', err_node_id: 'x' }),
+    ['nodes[1] "Middle": err_node_id "x" is no node'],
+  ],
+  [logics({ type: 'git_call' }), ['nodes[1] "Middle": logics[0] type "git_call" is not run here']],
+  [logics({ type: 'db_call' }), ['nodes[1] "Middle": logics[0] type "db_call" is not run here']],
+  [logics({ type: 'api_form' }), ['nodes[1] "Middle": logics[0] type "api_form" is not run here']],
+  ...[
+    'api',
+    'api_code',
+    'api_copy',
+    'api_rpc',
+    'api_rpc_reply',
+    'api_queue',
+    'api_get_task',
+    'api_sum',
+    'x',
+  ].map((type): [unknown, string[]] => [
+    logics({ type }),
+    [`nodes[1] "Middle": logics[0] type "${type}" is no logic of this release`],
+  ]),
+  [
+    logics({ type: 'go_if_const', to_node_id: 'end' }),
+    ['nodes[1] "Middle": logics[0] go_if_const: conditions is nothing, an array was expected'],
+  ],
+  [
+    timer({ type: 'count', value: 5 }),
+    ['nodes[1] "Middle": semaphors[0] type "count" is no semaphor of this release'],
+  ],
+  [timer({ value: 5, to_node_id: 'x' }), ['nodes[1] "Middle": to_node_id "x" is no node']],
+  [
+    timer({}),
+    [
+      'nodes[1] "Middle": semaphors[0] time: value nothing is neither a number of seconds nor a template',
+    ],
+  ],
+  [
+    timer({ value: -1 }),
+    ['nodes[1] "Middle": semaphors[0] time: value -1 is no number of seconds from 0'],
+  ],
+  [
+    timer({ value: '1.5' }),
+    [
+      'nodes[1] "Middle": semaphors[0] time: value "1.5" is neither a number of seconds nor a template',
+    ],
+  ],
+  [
+    timer({ value: '{{a' }),
+    ['nodes[1] "Middle": semaphors[0] time: value "{{a": "}}" was expected at character 4'],
+  ],
+  [{ ...good, params: {} }, ['params: is an object, an array was expected']],
+  [{ ...good, params: [1] }, ['params[0]: is 1, an object was expected']],
+  [{ ...good, params: [{ name: '' }] }, ['params[0]: name is "", a text was expected']],
+  [
+    { ...good, params: [{ name: 'a', type: 'date' }] },
+    ['params[0]: "a" type "date" is none of string number boolean array object'],
+  ],
+  [
+    { ...good, params: [{ name: 'a', flags: 'input' }] },
+    ['params[0]: flags is "input", an array was expected'],
+  ],
+  [
+    { ...good, params: [{ name: 'a', regex: '(?=x)' }] },
+    [
+      'params[0]: "a" regex "(?=x)": the pattern cannot be run: invalid or unsupported Perl syntax: `(?=`',
+    ],
+  ],
+]
+
+for (const [definition, expected] of mistakes) {
+  test(`names: ${expected.join(' | ').slice(0, 90)}`, () => {
+    const compiled = compileProcess(definition as JsonObject, limits)
+    assert.deepEqual(compiled.mistakes, expected)
+    assert.equal(compiled.graph, undefined)
+  })
+}
+
+test('every mistake of a definition is named at once', () => {
+  const { mistakes: named } = compileProcess(
+    { ...logics({ type: 'x' }, { type: 'go', to_node_id: 'y' }), conv_type: 'state' },
+    limits,
+  )
+  assert.equal(named.length, 3)
+})
+
+test('too many nodes are refused before they are read', () => {
+  const many = Array.from({ length: 10_001 }, (_, at) => ({ id: `n${at}`, obj_type: 2 }))
+  assert.equal(
+    compileProcess(nodes(many), limits).mistakes[0],
+    'scheme: 10001 nodes are more than 10000',
+  )
+})
+
+const warnings: [definition: JsonObject, warnings: string[]][] = [
+  [good, []],
+  [
+    logics({ type: 'api_callback' }),
+    ['nodes[1] "Middle": waits for a callback without a time limit'],
+  ],
+  [
+    processWith({}),
+    [
+      'nodes[1] "Middle": a task that no logic sends on rests here without a time limit',
+      'nodes[2] "End": nothing leads here from the start',
+    ],
+  ],
+  [timer({ value: 5 }), []],
+  [
+    nodes([
+      { id: 's', obj_type: 1, condition: { logics: to_end } },
+      end,
+      { id: 'lost', obj_type: 2 },
+    ]),
+    ['nodes[2] "lost": nothing leads here from the start'],
+  ],
+  [
+    logics({ type: 'go_if_const', to_node_id: 'end', conditions: [] }),
+    ['nodes[1] "Middle": logics[0] go_if_const: has no conditions and always moves on'],
+  ],
+]
+
+for (const [definition, expected] of warnings) {
+  test(`warns: ${expected.join(' | ')}`, () => {
+    const compiled = compileProcess(definition, limits)
+    assert.deepEqual(compiled.mistakes, [])
+    assert.deepEqual(compiled.warnings, expected)
+  })
+}
+
+test('what stands in an end is not looked at', () => {
+  const { graph } = compileProcess(
+    processWith({ obj_type: 2, condition: { logics: [{ type: 'x' }], semaphors: 5 } }),
+    limits,
+  )
+  assert.deepEqual(graph?.nodes.get('mid')?.logics, [])
+})
+
+test('options come as text or as an object', () => {
+  for (const [options, save_task] of [
+    ['{"save_task":true}', true],
+    [{ save_task: true }, true],
+    ['{"save_task":false}', false],
+    ['', false],
+    [null, false],
+    [[], false],
+    [undefined, false],
+  ] as const) {
+    const { graph } = compileProcess(processWith({ obj_type: 2, options }), limits)
+    assert.equal(graph?.nodes.get('mid')?.save_task, save_task, JSON.stringify(options))
+  }
+})
+
+test('ids of any text are ids', () => {
+  const text = `{"scheme":{"nodes":[
+    {"id":"__proto__","obj_type":1,"condition":{"logics":[{"type":"go","to_node_id":"constructor"}]}},
+    {"id":"constructor","obj_type":2}]}}`
+  const { graph, mistakes: named } = compiledText(text)
+  assert.deepEqual(named, [])
+  assert.equal(graph?.start_id, '__proto__')
+  assert.equal(graph.conv_id, undefined)
+  assert.equal(compiledText(text.replace('"constructor"}]', '"toString"}]')).mistakes.length, 1)
+  assert.equal(
+    compiledText(
+      '{"obj_id":12345678901234567890,"scheme":{"nodes":[{"id":"a","obj_type":1,"condition":{"logics":[{"type":"go","to_node_id":"a"}]}}]}}',
+    ).graph?.conv_id,
+    '12345678901234567890',
+  )
+})
+
+for (const [status, expected] of [
+  ['active', 'active'],
+  ['actived', 'active'],
+  ['paused', 'paused'],
+  ['inactive', 'paused'],
+  [null, 'active'],
+] as const) {
+  test(`status ${status} is ${expected}`, () => {
+    assert.equal(compileProcess({ ...good, status }, limits).graph?.status, expected)
+  })
+}
+
+const due_times: [value: unknown, data: string, due_ms: number | string][] = [
+  [86400, '{}', now_ms + 86_400_000],
+  ['30', '{}', now_ms + 30_000],
+  [0, '{}', now_ms],
+  [1.5, '{}', now_ms + 1_500],
+  ['{{at}}', '{"at":1800000000}', 1_800_000_000_000],
+  ['{{at}}', '{"at":"1800000000.5"}', 1_800_000_000_500],
+  ['{{at}}', '{"at":5}', 5_000],
+  ['{{at}}', '{"at":-5}', 0],
+  ['$.unixtime(%y-%m-%d+1 09:00:00)', '{}', Date.UTC(2024, 2, 1, 9)],
+  ['$.math($.unixtime()+{{n}})', '{"n":10}', Math.floor(now_ms / 1_000) * 1_000 + 10_000],
+  ['{{at}}', '{}', 'time semaphor: Value: missing, Try convert to: Unix time'],
+  ['{{at}}', '{"at":"soon"}', 'time semaphor: Value: soon, Try convert to: Unix time'],
+  ['{{at}}', '{"at":1e300}', 'time semaphor: Value: 1e300, Try convert to: Unix time'],
+  ['$.math({{at}}+1)', '{}', 'time semaphor: $.math: {{at}} is missing'],
+]
+
+for (const [value, data, expected] of due_times) {
+  test(`a semaphor of ${JSON.stringify(value)} over ${data}`, () => {
+    const { graph, mistakes: named } = compileProcess(timer({ value, dimension: 'day' }), limits)
+    assert.deepEqual(named, [])
+    const due = graph?.nodes.get('mid')?.time_semaphors[0]?.due(scopeOf(data))
+    const wanted =
+      typeof expected === 'number'
+        ? { due_ms: expected }
+        : { tag: 'semaphor_wrong_convert_param', description: expected }
+    assert.deepEqual(due, wanted)
+  })
+}
+
+const input = ['input']
+const params = [
+  { name: 'amount', type: 'number', flags: ['required', 'input'] },
+  { name: 'code', type: 'string', flags: input, regex: '^[A-Z]+$', regex_error_text: 'capitals' },
+  { name: 'n', type: 'number', flags: input, regex: '^[0-9]+$', regex_error_text: '' },
+  { name: 'list', type: 'array', flags: input },
+  { name: 'map', type: 'object', flags: input },
+  { name: 'yes', type: 'boolean', flags: input },
+  { name: 'any', flags: input },
+  { name: 'out', type: 'number', flags: ['required', 'output'] },
+]
+
+const checks: [data: string, param: string | undefined, error?: string][] = [
+  ['{"amount":1.10}', undefined],
+  ['{"amount":1,"code":"AB","n":7,"list":[],"map":{},"yes":false,"any":null}', undefined],
+  ['{}', 'amount', 'is required'],
+  ['{"amount":"1"}', 'amount', 'is not of type number'],
+  ['{"amount":null}', 'amount', 'is not of type number'],
+  ['{"amount":1,"code":"ab"}', 'code', 'capitals'],
+  ['{"amount":1,"code":1}', 'code', 'is not of type string'],
+  ['{"amount":1,"n":1.0}', 'n', 'the value does not match the pattern'],
+  ['{"amount":1,"list":{}}', 'list', 'is not of type array'],
+  ['{"amount":1,"map":1.0}', 'map', 'is not of type object'],
+  ['{"amount":1,"yes":"true"}', 'yes', 'is not of type boolean'],
+]
+
+for (const [data, param, error] of checks) {
+  test(`params of ${data}`, () => {
+    const { graph } = compileProcess({ ...good, params } as JsonObject, limits)
+    const mistake = graph?.checkParams(objectOf(docOfText(data)))
+    assert.deepEqual(mistake, param === undefined ? undefined : { param, error })
+  })
+}
+
+test('a name of the prototype is no parameter that is there', () => {
+  const named = {
+    ...good,
+    params: [{ name: 'toString', flags: ['input', 'required'] }],
+  } as JsonObject
+  assert.equal(compileProcess(named, limits).graph?.checkParams({})?.param, 'toString')
+})
+
+const word = fc.constantFrom(
+  ...[
+    'start',
+    'mid',
+    'end',
+    '__proto__',
+    '{{a}}',
+    '{{',
+    '$.math(',
+    'go',
+    'set_param',
+    'go_if_const',
+    '[',
+    '',
+    'time',
+    '0',
+  ],
+)
+const anything: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    word,
+    fc.integer({ min: -2, max: 4 }),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 4 }),
+  ),
+})).value
+const member_names = [
+  'id',
+  'obj_type',
+  'title',
+  'condition',
+  'logics',
+  'semaphors',
+  'type',
+  'to_node_id',
+  'extra',
+  'extra_type',
+]
+const key = fc.constantFrom(
+  ...member_names,
+  'nodes',
+  'scheme',
+  'params',
+  'conditions',
+  'param',
+  'fun',
+  'cast',
+  'const',
+  'value',
+  'options',
+  'flags',
+  'regex',
+  '__proto__',
+)
+
+test('no JSON object makes compiling throw', () => {
+  fc.assert(
+    fc.property(fc.dictionary(key, anything), (definition) => {
+      const { graph, mistakes: named } = compileProcess(definition as JsonObject, limits)
+      assert.equal(graph === undefined, named.length > 0)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+const originals = example_files.map((file) => readFileSync(new URL(file, examples), 'utf8'))
+
+/** Every place in a value, so that a mutation can put something else there. */
+function placesOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
+  if (typeof value !== 'object' || value === null) return [path]
+  return [
+    path,
+    ...Object.entries(value).flatMap(([name, member]) => placesOf(member, [...path, name])),
+  ]
+}
+
+function replaced(value: unknown, path: readonly (string | number)[], by: unknown): unknown {
+  const [name, ...rest] = path
+  if (name === undefined) return by
+  const copy = Array.isArray(value) ? [...value] : { ...(value as object) }
+  Object.assign(copy, { [name]: replaced((value as Record<string, unknown>)[name], rest, by) })
+  return copy
+}
+
+test('no change to a good definition makes compiling or running throw', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...originals), fc.nat(), anything, (text, at, by) => {
+      const original: unknown = JSON.parse(text)
+      const places = placesOf(original).slice(1)
+      const changed = replaced(original, places[at % places.length] ?? [], by)
+      const { graph, mistakes: named } = compileProcess(changed as JsonObject, limits)
+      assert.equal(graph === undefined, named.length > 0)
+      for (const node of graph?.nodes.values() ?? []) {
+        for (const logic of node.logics) logic.run(scopeOf({ amount: 1, attempts: 'x' }))
+        for (const semaphor of node.time_semaphors) semaphor.due(scopeOf({}))
+      }
+    }),
+    { numRuns: 1_500 },
+  )
+})

@@ -1,0 +1,160 @@
+/** Reading bodies: the bytes come out as they went in, and the account of unverified bytes holds. */
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { after, before, describe, test } from 'node:test'
+import { hasRoom, noUnverified, readBody } from '../src/doors/http/body.ts'
+import { limitsWith } from '../src/words/limits.ts'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
+import { connectRaw } from './support/http-raw.ts'
+
+const limits = limitsWith({
+  body_bytes_max: 1_000,
+  unverified_bytes_max: 1_500,
+  large_body_bytes: 400,
+  large_bodies_max: 1,
+})
+
+function arriving(address = '10.0.0.1'): PassThrough & IncomingMessage {
+  const socket = { remoteAddress: address }
+  return Object.assign(new PassThrough(), { socket }) as unknown as PassThrough & IncomingMessage
+}
+
+const pieces: [string, number[], number][] = [
+  ['nothing', [], 0],
+  ['one piece', [10], 10],
+  ['pieces of one byte', Array(300).fill(1), 300],
+  ['pieces of one byte, unannounced', Array(300).fill(1), 0],
+  ['uneven pieces', [1, 399, 2, 598], 1_000],
+  ['uneven pieces, unannounced', [399, 1, 598, 2], 0],
+]
+
+describe('readBody', () => {
+  for (const [says, sizes, announced] of pieces) {
+    test(says, async () => {
+      const held = noUnverified(limits)
+      const request = arriving()
+      const { body } = readBody(request, announced, held)
+      const sent = sizes.map((size, at) => Buffer.alloc(size, at % 251))
+      for (const piece of sent) request.write(piece)
+      request.end()
+      assert.deepEqual(await body, Buffer.concat(sent))
+      assert.equal(held.bytes, 0)
+      assert.equal(held.large.size, 0)
+    })
+  }
+
+  test('what is held follows what has arrived, at most twice', async () => {
+    const held = noUnverified(limits)
+    const request = arriving()
+    const reading = readBody(request, 900, held)
+    assert.equal(held.bytes, 0, 'nothing for an announcement')
+    for (let bytes = 100; bytes <= 800; bytes += 100) {
+      request.write(Buffer.alloc(100))
+      await new Promise((resolve) => setImmediate(resolve))
+      assert.ok(held.bytes >= bytes && held.bytes <= Math.min(2 * bytes, 900), `${held.bytes}`)
+    }
+    reading.fail(new Error('gone'))
+    await assert.rejects(reading.body, /gone/)
+    assert.deepEqual([held.bytes, held.large.size], [0, 0])
+  })
+
+  const refused: [string, string, (held: ReturnType<typeof noUnverified>) => number[]][] = [
+    ['over the limit', 'body_too_large', () => [600, 401]],
+    [
+      'over what all may hold',
+      'overloaded',
+      (held) => {
+        held.bytes = 1_300
+        return [100, 101]
+      },
+    ],
+    [
+      'one more large one of this address',
+      'overloaded',
+      (held) => {
+        held.large.set('10.0.0.1', 1)
+        return [300, 101]
+      },
+    ],
+  ]
+  for (const [says, code, sizesGiven] of refused) {
+    test(`refused: ${says}`, async () => {
+      const held = noUnverified(limits)
+      const sizes = sizesGiven(held)
+      const before = [held.bytes, held.large.get('10.0.0.1')]
+      const request = arriving()
+      const { body } = readBody(request, 0, held)
+      for (const size of sizes) request.write(Buffer.alloc(size))
+      await assert.rejects(body, { code })
+      assert.deepEqual([held.bytes, held.large.get('10.0.0.1')], before)
+      request.end(Buffer.alloc(5_000))
+      await new Promise((resolve) => setImmediate(resolve))
+      assert.deepEqual([held.bytes, held.large.get('10.0.0.1')], before)
+    })
+  }
+
+  test('room, before a byte is read', () => {
+    const held = noUnverified(limits)
+    held.bytes = 700
+    held.large.set('10.0.0.1', 1)
+    assert.equal(hasRoom(held, 400, '10.0.0.1'), true)
+    assert.equal(hasRoom(held, 401, '10.0.0.1'), false)
+    assert.equal(hasRoom(held, 401, '10.0.0.2'), true)
+    assert.equal(hasRoom(held, 801, '10.0.0.2'), false)
+  })
+})
+
+describe('unverified bodies over sockets', () => {
+  let door: TestDoor
+  before(async () => {
+    const few = { body_bytes_max: 100_000, unverified_bytes_max: 100_000, large_bodies_max: 1_000 }
+    door = await openDoor({ limits: few })
+  })
+  after(() => door.close())
+
+  test('over the bound in all: refused before and while it arrives, served again after', async () => {
+    const post = (length: number): string =>
+      `POST ${door.path('')} HTTP/1.1\r\nContent-Length: ${length}\r\n\r\n`
+    const holder = await connectRaw(door.port)
+    const grower = await connectRaw(door.port)
+    grower.send(`${post(60_000)}${'x'.repeat(20_000)}`)
+    holder.send(`${post(70_000)}${'x'.repeat(60_000)}`)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    const early = await connectRaw(door.port)
+    early.send(post(60_000))
+    assert.equal(codeOf(await early.answer()), 'overloaded')
+    grower.send('x'.repeat(39_000))
+    assert.equal(codeOf(await grower.answer()), 'overloaded')
+    assert.equal(codeOf(await door.send(createBody('small'))), 'ok')
+    holder.socket.resetAndDestroy()
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    const large = createBody('large', { text: 'x'.repeat(90_000) })
+    assert.equal(codeOf(await door.send(large)), 'ok')
+    for (const { socket } of [early, grower]) socket.destroy()
+  })
+
+  test('many refused large bodies leave memory flat', async () => {
+    const large = Buffer.alloc(90_000, 'x')
+    const wrong = door.post(large, { secret: 'wrong' })
+    const too_large = Buffer.from(
+      `POST ${door.path('')} HTTP/1.1\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(90_000)}`,
+    )
+    const flood = async (count: number): Promise<void> => {
+      for (let at = 0; at < count; at++) {
+        const client = await connectRaw(door.port)
+        client.send(at % 2 ? wrong : too_large)
+        assert.equal(codeOf(await client.answer()), at % 2 ? 'bad_signature' : 'body_too_large')
+        client.socket.destroy()
+      }
+    }
+    const memory = (): number => {
+      const { heapUsed, external } = process.memoryUsage()
+      return heapUsed + external
+    }
+    await flood(100)
+    const settled_bytes = memory()
+    await flood(600)
+    assert.ok(memory() < settled_bytes + 40_000_000, `${settled_bytes} to ${memory()}`)
+  })
+})

@@ -1,0 +1,348 @@
+/**
+ * Every whole-request fault of the table (wire 1.4), provoked over a socket: its status, its headers,
+ * its body, and where two apply, which one is said. After each row a good request must be answered.
+ */
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import type { Engine } from '../src/engine/api.ts'
+import type { HttpOptions } from '../src/http.ts'
+import { fault, type WholeFaultCode, wholeFaults } from '../src/words/faults.ts'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
+import { type Answer, exchange } from './support/http-raw.ts'
+
+interface Row {
+  readonly says: string
+  readonly code: WholeFaultCode
+  /** Where it is not the table's. */
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly closes?: true
+  readonly description?: string
+  readonly options?: HttpOptions
+  readonly over?: Partial<Engine>
+  readonly bodiless?: true
+  /** How often `onBug` is told. */
+  readonly bugs?: number
+  send(door: TestDoor): string | Uint8Array
+}
+
+const body = createBody('r')
+const old = '1370442000'
+const gzip = ['Content-Encoding: gzip']
+/** A head that announces more than is ever sent: only an early answer can come. */
+const headOnly = (door: TestDoor, length: number, ...lines: string[]): string =>
+  `POST ${door.path('x')} HTTP/1.1\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
+const health = (code: WholeFaultCode): Partial<Engine> => ({ health: () => code })
+const apply = (thrown: unknown): Partial<Engine> => ({ apply: () => Promise.reject(thrown) })
+const retry = { 'retry-after': '1' }
+const drain = { 'retry-after': '5' }
+
+const rows: Row[] = [
+  { says: 'no HTTP', code: 'bad_request', closes: true, send: () => 'hello\r\n\r\n' },
+  {
+    says: 'headers over the limit',
+    code: 'bad_request',
+    status: 431,
+    closes: true,
+    send: (door) => door.post(body, { headers: [`X: ${'x'.repeat(9000)}`] }),
+  },
+  {
+    says: 'too many headers',
+    code: 'bad_request',
+    status: 431,
+    closes: true,
+    send: (door) => door.post(body, { headers: Array(64).fill('A: b') }),
+  },
+  {
+    says: 'another path, before its body',
+    code: 'not_found',
+    closes: true,
+    send: () => 'POST /api/1/json HTTP/1.1\r\nContent-Length: 99999\r\n\r\n',
+  },
+  { says: 'the root', code: 'not_found', send: () => 'GET / HTTP/1.1\r\n\r\n' },
+  {
+    says: 'GET',
+    code: 'method_not_allowed',
+    headers: { allow: 'POST' },
+    send: (door) => `GET ${door.path('')} HTTP/1.1\r\n\r\n`,
+  },
+  {
+    says: 'HEAD',
+    code: 'method_not_allowed',
+    headers: { allow: 'POST' },
+    bodiless: true,
+    send: (door) => `HEAD ${door.path('')} HTTP/1.1\r\n\r\n`,
+  },
+  {
+    says: 'POST to health',
+    code: 'method_not_allowed',
+    headers: { allow: 'GET, HEAD' },
+    send: () => 'POST /healthz HTTP/1.1\r\nContent-Length: 0\r\n\r\n',
+  },
+  {
+    says: 'the engine closes',
+    code: 'shutting_down',
+    headers: drain,
+    closes: true,
+    over: health('shutting_down'),
+    send: (door) => headOnly(door, 100, ...gzip),
+  },
+  {
+    says: 'the engine closed meanwhile',
+    code: 'shutting_down',
+    headers: drain,
+    closes: true,
+    over: apply(fault('shutting_down')),
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'the store has failed, before the body',
+    code: 'store_failed',
+    over: health('store_failed'),
+    send: (door) => headOnly(door, 100, ...gzip),
+  },
+  {
+    says: 'the commit failed',
+    code: 'store_failed',
+    over: apply(fault('store_failed', 'disk gone')),
+    description: 'disk gone',
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'the key file is missing',
+    code: 'store_failed',
+    over: {
+      users: {
+        secrets: () => {
+          throw fault('store_failed', 'no key file')
+        },
+      } as unknown as Engine['users'],
+    },
+    description: 'no key file',
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'a full queue, before the body',
+    code: 'overloaded',
+    headers: retry,
+    over: health('overloaded'),
+    send: (door) => headOnly(door, 100, ...gzip),
+  },
+  {
+    says: 'a full queue',
+    code: 'overloaded',
+    headers: retry,
+    over: apply(fault('overloaded')),
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'no space, before the body',
+    code: 'no_space',
+    closes: true,
+    over: health('no_space'),
+    send: (door) => headOnly(door, 1e9, ...gzip),
+  },
+  {
+    says: 'no space',
+    code: 'no_space',
+    over: apply(fault('no_space')),
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'gzip, before the body and its size',
+    code: 'unsupported_encoding',
+    closes: true,
+    send: (door) => headOnly(door, 1e9, ...gzip),
+  },
+  {
+    says: 'a length over the limit, before the body',
+    code: 'body_too_large',
+    closes: true,
+    description: 'the body is over 1000 bytes',
+    options: { limits: { body_bytes_max: 1000 } },
+    send: (door) => headOnly(door, 1001),
+  },
+  {
+    says: 'a length no double holds',
+    code: 'body_too_large',
+    closes: true,
+    send: (door) =>
+      `POST ${door.path('x')} HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n`,
+  },
+  {
+    says: 'chunks over the limit',
+    code: 'body_too_large',
+    closes: true,
+    options: { limits: { body_bytes_max: 1000 } },
+    send: (door) =>
+      `POST ${door.path('x')} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n` +
+      `3e8\r\n${'x'.repeat(1000)}\r\n1\r\nx`,
+  },
+  {
+    says: 'a body that does not come',
+    code: 'request_timeout',
+    closes: true,
+    options: { limits: { request_ms_max: 60 } },
+    send: (door) => `${headOnly(door, 2)}x`,
+  },
+  {
+    says: 'a wrong secret, and an old time, and no JSON',
+    code: 'bad_signature',
+    send: (door) => door.post('x', { secret: 'y', timestamp: old }),
+  },
+  {
+    says: 'an unknown user is answered alike',
+    code: 'bad_signature',
+    send: (door) => door.post('x', { user: '13001', timestamp: old }),
+  },
+  {
+    says: 'an old time, and no JSON',
+    code: 'stale_timestamp',
+    send: (door) => door.post('x', { timestamp: old }),
+  },
+  {
+    says: 'a time to come',
+    code: 'stale_timestamp',
+    send: (door) => door.post(body, { timestamp: '9999999999.5' }),
+  },
+  {
+    says: 'the rate of the engine',
+    code: 'rate_limited',
+    over: apply(fault('rate_limited')),
+    send: (door) => door.post(body),
+  },
+  { says: 'no JSON', code: 'format_error', send: (door) => door.post('{"ops":') },
+  { says: 'no body', code: 'format_error', send: (door) => door.post('') },
+  { says: 'no ops', code: 'format_error', send: (door) => door.post('{}') },
+  {
+    says: 'too many ops',
+    code: 'too_many_ops',
+    options: { limits: { ops_max: 1 } },
+    send: (door) => door.post('{"ops":[1,2]}'),
+  },
+  {
+    says: 'a bug keeps its text',
+    code: 'internal_error',
+    description: 'internal error',
+    bugs: 1,
+    over: apply(new Error('secret words')),
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'a bug the engine has seen keeps its text',
+    code: 'internal_error',
+    description: 'internal error',
+    over: apply(fault('internal_error', 'secret words')),
+    send: (door) => door.post(body),
+  },
+  {
+    says: 'a fault that is no answer to a request is a bug',
+    code: 'internal_error',
+    description: 'internal error',
+    bugs: 1,
+    over: apply(fault('user_exists')),
+    send: (door) => door.post(body),
+  },
+]
+
+describe('whole-request faults', () => {
+  for (const row of rows) {
+    test(`${row.code}: ${row.says}`, async () => {
+      const bugs: unknown[] = []
+      const options: HttpOptions = { ...row.options, onBug: (bug) => bugs.push(bug) }
+      const door = await openDoor(options, row.over)
+      try {
+        const answer = await exchange(door.port, row.send(door), row.bodiless)
+        check(row, answer)
+        assert.equal(bugs.length, row.bugs ?? 0)
+        if (row.over === undefined) assert.equal(codeOf(await door.send(createBody('s'))), 'ok')
+      } finally {
+        await door.close()
+      }
+    })
+  }
+
+  test('each row of the table is provoked', () => {
+    const provoked = new Set<string>(rows.map((row) => row.code))
+    for (const code of Object.keys(wholeFaults)) assert.ok(provoked.has(code), code)
+  })
+
+  function check(row: Row, answer: Answer): void {
+    assert.equal(answer.status, row.status ?? wholeFaults[row.code].http)
+    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+    const closes = row.closes ? 'close' : 'keep-alive'
+    assert.equal(answer.headers.connection, closes)
+    for (const [name, value] of Object.entries(row.headers ?? {})) {
+      assert.equal(answer.headers[name], value)
+    }
+    if (row.bodiless) return
+    const said = JSON.parse(answer.body)
+    assert.deepEqual(Object.keys(said), ['request_proc', 'ops', 'description'])
+    assert.equal(said.request_proc, row.code)
+    assert.deepEqual(said.ops, [])
+    if (row.description !== undefined) assert.equal(said.description, row.description)
+    assert.equal(Number(answer.headers['content-length']), Buffer.byteLength(answer.body))
+  }
+})
+
+describe('window', async () => {
+  let now_ms = 1_700_000_000_000
+  const clock = { now_ms: () => now_ms, wake_at: () => () => {} }
+  const door = await openDoor({}, { clock })
+  const open = await openDoor({ limits: { window_s: 0 } }, { clock })
+  after(() => Promise.all([door.close(), open.close()]))
+
+  const windows: [string, number, string][] = [
+    ['1699999700', 0, 'ok'],
+    ['1700000300', 0, 'ok'],
+    ['1699999700', 1, 'stale_timestamp'],
+    ['1700000300.001', 0, 'stale_timestamp'],
+    ['1700000300.001', 1, 'ok'],
+    ['1699999699.999', 0, 'stale_timestamp'],
+    ['1', 0, 'stale_timestamp'],
+  ]
+  for (const [timestamp, later_ms, code] of windows) {
+    test(`${timestamp} at 1700000000 s and ${later_ms} ms: ${code}`, async () => {
+      now_ms = 1_700_000_000_000 + later_ms
+      assert.equal(codeOf(await door.send(body, { timestamp })), code)
+      assert.equal(codeOf(await open.send(body, { timestamp })), 'ok', 'without a window')
+    })
+  }
+})
+
+describe('rate', () => {
+  test('is counted in ops, and told with the time to wait', async () => {
+    const now_ms = Date.now()
+    const clock = { now_ms: () => now_ms, wake_at: () => () => {} }
+    const door = await openDoor({ limits: { rate_ops_per_s: 2 } }, { clock })
+    const op = JSON.stringify(JSON.parse(body).ops[0])
+    const eight = `{"ops":[${Array(8).fill(op).join()}]}`
+    assert.equal(codeOf(await door.send(eight)), 'ok')
+    const answer = await door.send('no JSON')
+    assert.equal(answer.status, 429)
+    assert.equal(answer.headers['retry-after'], '3')
+    assert.equal(codeOf(answer), 'rate_limited')
+    assert.equal(codeOf(await door.send(body, { secret: 'x' })), 'bad_signature')
+    await door.close()
+  })
+})
+
+describe('health', () => {
+  const states: ['ok' | WholeFaultCode, number][] = [
+    ['ok', 200],
+    ['store_failed', 503],
+    ['no_space', 503],
+    ['shutting_down', 503],
+  ]
+  for (const [code, status] of states) {
+    test(code, async () => {
+      const door = await openDoor({}, { health: () => code })
+      const answer = await exchange(door.port, 'GET /healthz?probe HTTP/1.1\r\n\r\n')
+      assert.equal(answer.status, status)
+      assert.equal(answer.body, `{"request_proc":"${code}"}`)
+      const head = await exchange(door.port, 'HEAD /healthz HTTP/1.1\r\n\r\n', true)
+      assert.equal(head.status, status)
+      await door.close()
+    })
+  }
+})

@@ -1,0 +1,150 @@
+/**
+ * Habits of clients in use (wire 1.1): each row is a request as such a client writes it, byte by byte,
+ * and what it must find stored. That works because the signature is over raw bytes.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { codeOf, openDoor, type Signing, type TestDoor } from './support/http-door.ts'
+import { connectRaw, exchange } from './support/http-raw.ts'
+
+const op = '"type":"create","obj":"task","conv_id":1234'
+
+// biome-ignore format: one line a row: habit, body, the data as stored
+const bodies: [string, string, string][] = [
+  ['escaped slashes', `{"ops":[{${op},"data":{"u":"http:\\/\\/x\\/"}}]}`, '{"u":"http://x/"}'],
+  ['\\u escapes', `{"ops":[{${op},"data":{"n":"\\u041a\\u0438\\u0457\\u0432 \\ud83d\\ude00"}}]}`, '{"n":"Київ 😀"}'],
+  ['plain UTF-8', `{"ops":[{${op},"data":{"n":"Київ 😀"}}]}`, '{"n":"Київ 😀"}'],
+  ['sorted keys', '{"ops":[{"conv_id":"1234","data":{"a":1},"obj":"task","ref":null,"type":"create"}]}', '{"a":1}'],
+  ['", " separators', `{"ops": [{"type": "create", "obj": "task", "conv_id": 1234, "data": {"a": 1, "b": "x"}}]}`, '{"a":1,"b":"x"}'],
+  ['newlines and tabs', `\r\n{\n\t"ops": [\n\t\t{${op},\n"data":\t{}\r\n}\n\t]\n}\n`, '{}'],
+  ['10.0', `{"ops":[{${op},"data":{"a":10.0,"b":1.10,"c":1e400}}]}`, '{"a":10.0,"b":1.10,"c":1e400}'],
+  ['a long number', `{"ops":[{${op},"data":{"a":12345678901234567890}}]}`, '{"a":12345678901234567890}'],
+  ['an empty map as an array', `{"ops":[{${op},"data":[]}]}`, '{}'],
+  ['ref null', `{"ops":[{${op},"ref":null,"data":{}}]}`, '{}'],
+  ['a single op', `{"ops":{${op},"data":{"a":1}}}`, '{"a":1}'],
+  ['members nobody knows', `{"ops":[{${op},"action":"user","company_id":null,"data":{}}],"v":2}`, '{}'],
+]
+
+// biome-ignore format: one line a row
+const headers: [string, readonly string[]][] = [
+  ['application/json', ['Host: x', 'Content-Type: application/json; charset=utf-8']],
+  ['octet-stream', ['Host: x', 'Content-Type: application/octet-stream']],
+  ['urlencoded', ['Host: x', 'Content-Type: application/x-www-form-urlencoded']],
+  ['a broken type', ['Host: x', 'Content-Type: ;;;']],
+  ['no type', ['Host: x']],
+  ['no Host', ['Accept: */*']],
+  ['identity', ['Host: x', 'Content-Encoding: Identity']],
+  ['an offer to upgrade', ['Host: x', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk']],
+  ['another expectation', ['Host: x', 'Expect: 200-ok']],
+]
+
+const signings: [string, Signing][] = [
+  ['version 2', { version: 2 }],
+  ['a fraction of a second', { timestamp: `${Math.floor(Date.now() / 1000)}.123456` }],
+]
+
+describe('client habits', () => {
+  let door: TestDoor
+  before(async () => {
+    door = await openDoor()
+  })
+  after(() => door.close())
+
+  const stored = async (obj_id: string): Promise<string | undefined> =>
+    (await door.engine.task({ conv_id: 1234, obj_id }))?.dataText
+
+  for (const [says, body, data] of bodies) {
+    test(says, async () => {
+      const answer = await door.send(body)
+      assert.equal(codeOf(answer), 'ok', answer.body)
+      const [result] = JSON.parse(answer.body).ops
+      assert.equal(await stored(result.obj_id), data)
+    })
+  }
+
+  const body = `{"ops":[{${op},"data":{}}]}`
+  for (const [says, lines] of headers) {
+    test(`header: ${says}`, async () => {
+      assert.equal(codeOf(await door.send(body, { headers: lines })), 'ok')
+    })
+  }
+  for (const [says, how] of signings) {
+    test(says, async () => assert.equal(codeOf(await door.send(body, how)), 'ok'))
+  }
+
+  test('an upper-case signature', async () => {
+    const path = door.path(body).replace(/[0-9a-f]{40}$/, (hex) => hex.toUpperCase())
+    const head = `POST ${path} HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n`
+    assert.equal(codeOf(await exchange(door.port, head + body)), 'ok')
+  })
+
+  test('a query is ignored', async () => {
+    const head = `POST ${door.path(body)}?a=1 HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n`
+    assert.equal(codeOf(await exchange(door.port, head + body)), 'ok')
+  })
+
+  test('HTTP/1.0 ends the connection after the answer', async () => {
+    const client = await connectRaw(door.port)
+    client.send(`POST ${door.path(body)} HTTP/1.0\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    const answer = await client.answer()
+    assert.equal(codeOf(answer), 'ok')
+    assert.equal(answer.headers.connection, 'close')
+    await client.ended()
+  })
+
+  test('HTTP/1.0 with keep-alive is served twice', async () => {
+    const client = await connectRaw(door.port)
+    const lines = `Connection: Keep-Alive\r\nContent-Length: ${body.length}`
+    for (let at = 0; at < 2; at++) {
+      client.send(`POST ${door.path(body)} HTTP/1.0\r\n${lines}\r\n\r\n${body}`)
+      const answer = await client.answer()
+      assert.equal(codeOf(answer), 'ok')
+      assert.equal(answer.headers.connection, 'keep-alive')
+    }
+    client.socket.destroy()
+  })
+
+  test('chunks, one byte each, with extensions and trailers', async () => {
+    const chunks = [...Buffer.from(body)].map((byte) => `1;a=b\r\n${String.fromCharCode(byte)}\r\n`)
+    const head = `POST ${door.path(body)} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const answer = await exchange(door.port, `${head}${chunks.join('')}0\r\nX-Sum: 1\r\n\r\n`)
+    assert.equal(codeOf(answer), 'ok')
+  })
+
+  test('Expect: 100-continue is told to go on', async () => {
+    const client = await connectRaw(door.port)
+    const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}`
+    client.send(`POST ${door.path(body)} HTTP/1.1\r\n${lines}\r\n\r\n`)
+    assert.equal((await client.answer()).status, 100)
+    client.send(body)
+    assert.equal(codeOf(await client.answer()), 'ok')
+    client.socket.destroy()
+  })
+
+  test('Expect: 100-continue is refused before the body', async () => {
+    const client = await connectRaw(door.port)
+    client.send('POST /api/3 HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
+    const answer = await client.answer()
+    assert.equal(codeOf(answer), 'not_found')
+    assert.equal(answer.headers.connection, 'close')
+    await client.ended()
+  })
+
+  test('the answers of both versions, to the byte', async () => {
+    const create =
+      '{"ops":[{"type":"create","obj":"task","conv_id":1234,"ref":"130605ref1","data":{}}]}'
+    const modify = create.replace('create', 'modify')
+    const created = await door.send(create)
+    const { obj_id } = JSON.parse(created.body).ops[0]
+    assert.match(obj_id, /^[0-9a-f]{24}$/)
+    const one = `{"ref":"130605ref1","obj":"task","obj_id":"${obj_id}","proc":"ok"}`
+    assert.equal(created.body, `{"request_proc":"ok","ops":[${one}]}`)
+    const two = `{"id":"","proc":"ok","obj":"task","ref":"130605ref1","obj_id":"${obj_id}"}`
+    assert.equal(
+      (await door.send(create, { version: 2 })).body,
+      `{"request_proc":"ok","ops":[${two}]}`,
+    )
+    const done = '{"ref":"130605ref1","proc":"ok"}'
+    assert.equal((await door.send(modify)).body, `{"request_proc":"ok","ops":[${done}]}`)
+  })
+})

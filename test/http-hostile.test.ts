@@ -1,0 +1,243 @@
+/**
+ * Hostile and broken HTTP: each row ends in the answer it says, or in a closed connection, and a good
+ * request behind it is still answered. Nothing here may crash the door, answer twice on one request or
+ * see two requests where a proxy saw one.
+ */
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
+import { connectRaw, type RawClient } from './support/http-raw.ts'
+
+const limits = {
+  header_ms_max: 80,
+  request_ms_max: 160,
+  idle_ms_max: 400,
+  body_bytes_max: 200_000,
+  unverified_bytes_max: 300_000,
+  large_body_bytes: 10_000,
+  large_bodies_max: 2,
+  connections_max: 40,
+}
+const body = createBody('r')
+
+describe('hostile HTTP', () => {
+  let door: TestDoor
+  const bugs: unknown[] = []
+  before(async () => {
+    door = await openDoor({ limits, onBug: (bug) => bugs.push(bug) })
+  })
+  after(() => door.close())
+  afterEach(async () => {
+    assert.equal(codeOf(await door.send(body)), 'ok')
+    assert.deepEqual(bugs, [])
+  })
+
+  const post = (lines: string, rest = ''): string =>
+    `POST ${door.path(body)} HTTP/1.1\r\n${lines}\r\n\r\n${rest}`
+  const length = `Content-Length: ${body.length}`
+  const chunked = 'Transfer-Encoding: chunked'
+
+  /** [what is sent, its bytes, the code of the one answer]; then the connection must end. */
+  const refused: [string, () => string | Uint8Array, string][] = [
+    ['garbage', () => Buffer.alloc(300, 0xff), 'bad_request'],
+    ['a TLS hello', () => Buffer.from('16030100c8010000c40303', 'hex'), 'bad_request'],
+    ['an HTTP/2 preface', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'bad_request'],
+    ['HTTP/2.0 on the line', () => 'GET / HTTP/2.0\r\n\r\n', 'bad_request'],
+    ['an unknown method', () => 'BREW / HTTP/1.1\r\n\r\n', 'bad_request'],
+    ['a space in the path', () => 'POST /a b HTTP/1.1\r\n\r\n', 'bad_request'],
+    ['a header without a colon', () => post('Host'), 'bad_request'],
+    ['a folded header', () => post('Host: x\r\n y: z\r\n: '), 'bad_request'],
+    ['a NUL in a header', () => post('Host: a\0b'), 'bad_request'],
+    ['a bare carriage return', () => post('Host: a\rX: b'), 'bad_request'],
+    ['a megabyte of header', () => post(`X: ${'x'.repeat(1 << 20)}`), 'bad_request'],
+    ['a megabyte of path', () => `POST /${'x'.repeat(1 << 20)}`, 'bad_request'],
+    ['a length twice', () => post(`${length}\r\n${length}`, body), 'bad_request'],
+    ['two lengths', () => post(`${length}\r\nContent-Length: 1`, body), 'bad_request'],
+    ['lengths in a list', () => post('Content-Length: 5, 5', body), 'bad_request'],
+    ['a negative length', () => post('Content-Length: -1', body), 'bad_request'],
+    ['a length in hex', () => post('Content-Length: 0x10', body), 'bad_request'],
+    ['a length and chunks', () => post(`${length}\r\n${chunked}`, '0\r\n\r\n'), 'bad_request'],
+    ['chunks and a length', () => post(`${chunked}\r\n${length}`, '0\r\n\r\n'), 'bad_request'],
+    [
+      'a coding behind chunked',
+      () => post('Transfer-Encoding: chunked, x', '0\r\n\r\n'),
+      'bad_request',
+    ],
+    ['another coding alone', () => post('Transfer-Encoding: gzip', '0\r\n\r\n'), 'bad_request'],
+    ['chunked, misspelt', () => post('Transfer-Encoding: xchunked', '0\r\n\r\n'), 'bad_request'],
+    ['chunks in HTTP/1.0', () => post(chunked, '0\r\n\r\n').replace('1.1', '1.0'), 'bad_request'],
+    ['a chunk size in letters', () => post(chunked, 'zz\r\n\r\n'), 'bad_request'],
+    ['a chunk longer than it says', () => post(chunked, '1\r\nabc\r\n0\r\n\r\n'), 'bad_request'],
+    ['a chunk size over 64 bits', () => post(chunked, `${'f'.repeat(17)}\r\na`), 'bad_request'],
+    ['an endless chunk extension', () => post(chunked, `1;${'x'.repeat(20_000)}`), 'bad_request'],
+    [
+      'a chunk over the limit',
+      () => post(chunked, `fffff\r\n${'x'.repeat(250_000)}`),
+      'body_too_large',
+    ],
+    [
+      'a body over the limit',
+      () => post('Content-Length: 999999', 'x'.repeat(250_000)),
+      'body_too_large',
+    ],
+    ['CONNECT', () => 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 'not_found'],
+    ['slow headers', () => 'POST / HTTP/1.1\r\nHost: x\r\n', 'request_timeout'],
+    ['a slow body', () => post('Content-Length: 50', '{'), 'request_timeout'],
+    ['a slow chunk', () => post(chunked, '5\r\n{'), 'request_timeout'],
+    [
+      'a length too long',
+      () => post(`Content-Length: ${body.length + 1}`, body),
+      'request_timeout',
+    ],
+  ]
+  for (const [says, bytes, code] of refused) {
+    test(`${says}: ${code}`, async () => {
+      const client = await connectRaw(door.port)
+      client.send(bytes())
+      const answer = await client.answer()
+      assert.equal(codeOf(answer), code, answer.body)
+      assert.equal(answer.headers.connection, 'close')
+      assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+      await client.ended()
+    })
+  }
+
+  test('a length too short: one refusal, then what is left is no HTTP', async () => {
+    const client = await connectRaw(door.port)
+    client.send(post(`Content-Length: ${body.length - 1}`, body))
+    assert.equal(codeOf(await client.answer()), 'bad_signature')
+    assert.equal(codeOf(await client.answer()), 'bad_request')
+    await client.ended()
+  })
+
+  test('pipelined requests are answered in order', async () => {
+    const client = await connectRaw(door.port)
+    const refs = ['a', 'b', 'c', 'd', 'e']
+    const slow = createBody('slow', { text: 'x'.repeat(20_000) })
+    const posts = refs.flatMap((ref) => [door.post(slow), door.post(createBody(ref))])
+    client.send(Buffer.concat(posts))
+    for (const ref of refs) {
+      assert.match((await client.answer()).body, /"ref":"slow"/)
+      assert.match((await client.answer()).body, new RegExp(`"ref":"${ref}"`))
+    }
+    client.socket.destroy()
+  })
+
+  test('garbage behind pipelined requests waits for their answers', async () => {
+    const client = await connectRaw(door.port)
+    client.send(
+      Buffer.concat([door.post(createBody('f')), door.post(createBody('g')), Buffer.from('\0\0')]),
+    )
+    assert.match((await client.answer()).body, /"ref":"f"/)
+    assert.match((await client.answer()).body, /"ref":"g"/)
+    assert.equal(codeOf(await client.answer()), 'bad_request')
+    await client.ended()
+  })
+
+  test('a refusal that closes is the last answer, whatever is pipelined behind it', async () => {
+    const client = await connectRaw(door.port)
+    const bad = 'GET / HTTP/2.0\r\n\r\n'
+    client.send(Buffer.concat([door.post(createBody('h')), Buffer.from(bad), door.post(body)]))
+    assert.match((await client.answer()).body, /"ref":"h"/)
+    assert.equal(codeOf(await client.answer()), 'bad_request')
+    await client.ended()
+  })
+
+  test('a refused short body leaves the connection in order', async () => {
+    const client = await connectRaw(door.port)
+    client.send(
+      `POST /x HTTP/1.1\r\nContent-Length: 8\r\n\r\nGET / HT${door.post(body).toString()}`,
+    )
+    assert.equal(codeOf(await client.answer()), 'not_found')
+    assert.equal(codeOf(await client.answer()), 'ok')
+    client.socket.destroy()
+  })
+
+  test('a side shut after the request still gets its answer', async () => {
+    const client = await connectRaw(door.port)
+    client.socket.end(door.post(body))
+    assert.equal(codeOf(await client.answer()), 'ok')
+    await client.ended()
+  })
+
+  test('a side shut in the middle of a body', async () => {
+    const client = await connectRaw(door.port)
+    client.socket.end(post('Content-Length: 50', '{'))
+    assert.equal(codeOf(await client.answer()), 'bad_request')
+    await client.ended()
+  })
+
+  const silent: [string, (client: RawClient) => void][] = [
+    ['nothing sent', () => {}],
+    ['a side shut with nothing sent', (client) => client.socket.end()],
+    ['a connection left idle', (client) => client.send('GET /healthz HTTP/1.1\r\n\r\n')],
+  ]
+  for (const [says, act] of silent) {
+    test(`${says}: closed without a word`, async () => {
+      const client = await connectRaw(door.port)
+      act(client)
+      if (says.includes('idle')) assert.equal((await client.answer()).status, 200)
+      await client.ended()
+    })
+  }
+
+  test('resets in the middle of everything', async () => {
+    const cuts = [1, 30, 120, door.post(body).length - 1, door.post(body).length]
+    for (const cut of cuts) {
+      for (let at = 0; at < 5; at++) {
+        const client = await connectRaw(door.port)
+        client.send(door.post(body).subarray(0, cut))
+        await new Promise((resolve) => setImmediate(resolve))
+        client.socket.resetAndDestroy()
+      }
+    }
+  })
+
+  test('large unverified bodies: so many of one address, and room again once they are gone', async () => {
+    const large = post('Content-Length: 20000', '{')
+    const clients = [await connectRaw(door.port), await connectRaw(door.port)]
+    for (const client of clients) client.send(large)
+    await settle()
+    const third = await connectRaw(door.port)
+    third.send(large)
+    const answer = await third.answer()
+    assert.equal(codeOf(answer), 'overloaded')
+    assert.equal(answer.headers['retry-after'], '1')
+    await third.ended()
+    const growing = await connectRaw(door.port)
+    growing.send(post(chunked, `4e20\r\n${'x'.repeat(15_000)}`))
+    assert.equal(codeOf(await growing.answer()), 'overloaded', 'one that turns out large')
+    await growing.ended()
+    for (const client of clients) client.socket.resetAndDestroy()
+    await settle()
+    const good = createBody('large', { text: 'x'.repeat(20_000) })
+    assert.equal(codeOf(await door.send(good)), 'ok')
+  })
+
+  test('connections over the bound are told so, and the others are served', async () => {
+    const clients: RawClient[] = []
+    for (let at = 0; at < limits.connections_max; at++) clients.push(await connectRaw(door.port))
+    const surplus = await connectRaw(door.port)
+    surplus.send(door.post(body))
+    const answer = await surplus.answer()
+    assert.equal(codeOf(answer), 'overloaded')
+    assert.equal(answer.headers.connection, 'close')
+    await surplus.ended()
+    const first = clients[0] as RawClient
+    first.send(door.post(body))
+    assert.equal(codeOf(await first.answer()), 'ok')
+    for (const { socket } of clients) socket.destroy()
+    await settle()
+  })
+
+  test('a thousand connections at once leave the door standing', async () => {
+    const clients = await Promise.all(Array.from({ length: 1_000 }, () => connectRaw(door.port)))
+    for (const { socket } of clients) socket.resetAndDestroy()
+    await settle()
+  })
+
+  /** Lets what was sent arrive: answers to it cannot be waited for, as there are none. */
+  async function settle(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 60))
+  }
+})

@@ -1,0 +1,184 @@
+/**
+ * One owner at a time: openers race for a file in waves, the winner is killed, the next wave races.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+import { lockFile } from '../src/store/lock.ts'
+import { type BuiltChild, buildChild } from './support/store-child.ts'
+
+const waves = 10
+const openers_a_wave = 10
+
+let built: BuiltChild
+before(async () => {
+  built = await buildChild('./store-lock-child.ts')
+})
+after(() => built.remove())
+
+interface Opener {
+  readonly child: ChildProcess
+  /** Resolves with the child's next line. */
+  line(): Promise<string>
+}
+
+function startOpener(path: string, mode = 'hold'): Opener {
+  const child = spawn(process.execPath, [built.script, path, mode], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let text = ''
+  child.stdout?.on('data', (bytes: Buffer) => {
+    text += bytes.toString()
+    child.emit('text')
+  })
+  return {
+    child,
+    line: async () => {
+      while (!text.includes('\n')) {
+        const ended = await Promise.race([
+          once(child, 'text').then(() => false),
+          once(child, 'close').then(() => true),
+        ])
+        if (ended && !text.includes('\n')) return 'ended'
+      }
+      const end = text.indexOf('\n')
+      const line = text.slice(0, end)
+      text = text.slice(end + 1)
+      return line
+    },
+  }
+}
+
+async function kill({ child }: Opener): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
+}
+
+describe('lock', () => {
+  it(`${waves * openers_a_wave} racing processes: one at a time, and the next after a kill`, async () => {
+    const path = join(built.folder, 'raced.conveyor')
+    let winner: Opener | undefined
+    for (let wave = 0; wave < waves; wave++) {
+      // While an owner lives, half of the wave must be refused; killed in between, it frees the rest.
+      const early = Array.from({ length: openers_a_wave / 2 }, () => startOpener(path))
+      const said = await Promise.all(early.map((opener) => opener.line()))
+      const held = said.filter((line) => line === 'held').length
+      assert.equal(held, winner === undefined ? 1 : 0, `early openers of wave ${wave}`)
+      winner ??= early[said.indexOf('held')]
+      assert.ok(winner)
+      await kill(winner)
+      const late = Array.from({ length: openers_a_wave / 2 }, () => startOpener(path))
+      const saidLate = await Promise.all(late.map((opener) => opener.line()))
+      assert.deepEqual(
+        saidLate.toSorted(),
+        ['held', ...Array(openers_a_wave / 2 - 1).fill('refused')],
+        `late openers of wave ${wave}`,
+      )
+      winner = late[saidLate.indexOf('held')]
+    }
+    assert.equal(await lockFile(path), undefined, 'the last winner still lives')
+    if (winner !== undefined) await kill(winner)
+    const lock = await lockFile(path)
+    assert.ok(lock)
+    await lock.release()
+  })
+
+  it('a kill in the middle of a commit frees the file, which opens whole', async () => {
+    const path = join(built.folder, 'worked.conveyor')
+    for (let round = 0; round < 3; round++) {
+      const owner = startOpener(path, 'work')
+      assert.deepEqual([await owner.line(), await owner.line()], ['held', 'working'])
+      assert.equal(await lockFile(path), undefined)
+      await kill(owner)
+      const lock = await lockFile(path)
+      assert.ok(lock, 'free at once')
+      const tree = await openLmdbTree(path)
+      assert.match(tree.get('n')?.toString() ?? '', /^\d+$/)
+      await tree.close()
+      await lock.release()
+    }
+  })
+
+  it('an owner keeps it while its database is opened, written and closed', async () => {
+    const path = join(built.folder, 'kept.conveyor')
+    const lock = await lockFile(path)
+    assert.ok(lock)
+    const others = async () => {
+      const opener = startOpener(path)
+      const said = [await lockFile(path), await opener.line()]
+      await kill(opener)
+      return said
+    }
+    const tree = await openLmdbTree(path)
+    await tree.commit(new Map([['a', Buffer.from('1')]]))
+    assert.deepEqual(await others(), [undefined, 'refused'])
+    await tree.close()
+    assert.deepEqual(await others(), [undefined, 'refused'], 'closing the database lets nothing go')
+    await lock.release()
+    await lock.release()
+    const again = await lockFile(path)
+    assert.ok(again)
+    await again.release()
+  })
+
+  it('an owner that ends by itself lets go', async () => {
+    const path = join(built.folder, 'ended.conveyor')
+    const owner = startOpener(path)
+    assert.equal(await owner.line(), 'held')
+    const closed = once(owner.child, 'close')
+    owner.child.stdin?.end()
+    await closed
+    const lock = await lockFile(path)
+    assert.ok(lock)
+    await lock.release()
+  })
+
+  it('makes a missing file for its owner alone, and holds the file that bears the name', async () => {
+    const path = join(built.folder, 'made.conveyor')
+    const lock = await lockFile(path)
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+    await rename(path, `${path}.old`)
+    const other = await lockFile(path)
+    assert.ok(other, 'another file of that name is free')
+    assert.equal(await lockFile(`${path}.old`), undefined)
+    await lock?.release()
+    await other.release()
+    await rm(path)
+  })
+
+  const rows: [what: string, make: (path: string) => Promise<string>, says: RegExp][] = [
+    ['a missing folder', async (path) => join(path, 'db'), /does not exist/],
+    [
+      'a folder',
+      async (path) => {
+        await mkdir(path)
+        return path
+      },
+      /is a folder/,
+    ],
+    [
+      'a path through a file',
+      async (path) => {
+        await writeFile(path, '')
+        return join(path, 'db')
+      },
+      /no folder/,
+    ],
+  ]
+  for (const [place, [what, make, says]] of rows.entries()) {
+    it(`${what} is refused in one sentence`, async () => {
+      const path = await make(join(built.folder, `refused${place}`))
+      await assert.rejects(lockFile(path), (error: Error & { code: string }) => {
+        assert.equal(error.code, 'not_possible')
+        assert.match(error.message, says)
+        return true
+      })
+    })
+  }
+})

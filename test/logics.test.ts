@@ -1,0 +1,352 @@
+/** One table for each kind of logic: definition, data, now → move. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { docOfText, objectOf, stringifyJson } from '../src/bytes/json.ts'
+import { comparisonTable } from '../src/logic/comparisons.ts'
+import { convert, typeTable, type ValueType } from '../src/logic/convert.ts'
+import { logicTable } from '../src/logic/logics/table.ts'
+import { blindScope, compiledLogic, moved, scopeOf } from './support/logic-scope.ts'
+
+const go_a = { move: 'go', to_node_id: 'a' }
+const next = { move: 'next' }
+
+test('go moves on and looks at nothing', () => {
+  const { move } = compiledLogic('{"type":"go","to_node_id":"a"}', blindScope())
+  assert.deepEqual(move, go_a)
+})
+
+test('go without a node is a mistake', () => {
+  for (const text of [
+    '{"type":"go"}',
+    '{"type":"go","to_node_id":7}',
+    '{"type":"go","to_node_id":"x"}',
+  ]) {
+    assert.equal(compiledLogic(text, blindScope()).mistakes.length, 1)
+  }
+})
+
+test('api_callback rests and looks at nothing', () => {
+  const text = '{"type":"api_callback","is_sync":true,"obj_id_path":"x"}'
+  assert.deepEqual(compiledLogic(text, blindScope()).move, { move: 'rest' })
+})
+
+test('every kind has a row of its own type', () => {
+  assert.deepEqual(
+    logicTable.map(({ type }) => type),
+    ['go', 'go_if_const', 'set_param', 'api_callback'],
+  )
+})
+
+function condition(param: string, fun: string, constant: unknown, cast: string): string {
+  const conditions = [{ param, fun, const: constant, cast }]
+  return JSON.stringify({ type: 'go_if_const', to_node_id: 'a', conditions })
+}
+
+for (const { fun, cast, syntax, example } of comparisonTable) {
+  const [constant, holds, fails] = example
+  test(`${cast} ${syntax} (${fun})`, () => {
+    const text = condition('x', fun, constant, cast)
+    assert.deepEqual(moved(text, { x: holds }), go_a)
+    assert.deepEqual(moved(text, { x: fails }), next)
+    const templated = condition('{{x}}', fun, fun === 'regexp' ? constant : '{{c}}', cast)
+    assert.deepEqual(moved(templated, { x: holds, c: constant }), go_a)
+    assert.deepEqual(moved(templated, { x: fails, c: constant }), next)
+    assert.deepEqual(
+      moved(text, {}),
+      fun === 'not_eq' ? go_a : next,
+      'missing holds for not_eq alone',
+    )
+  })
+}
+
+const conditions: [
+  param: string,
+  fun: string,
+  constant: unknown,
+  cast: string,
+  data: string,
+  holds: boolean,
+][] = [
+  ['a', 'eq', '1.10', 'string', '{"a":1.10}', true],
+  ['a', 'eq', '1.1', 'string', '{"a":1.10}', false],
+  ['a', 'eq', '1.1', 'number', '{"a":1.10}', true],
+  ['a', 'eq', '{"b":1.0}', 'string', '{"a":{"b":1.0}}', true],
+  ['a', 'eq', 'null', 'string', '{"a":null}', true],
+  ['a', 'eq', '', 'string', '{"a":""}', true],
+  ['a', 'eq', '', 'string', '{}', false],
+  ['a', 'not_eq', '', 'string', '{}', true],
+  ['a', 'not_eq', '{{b}}', 'string', '{"a":1}', true],
+  ['a', 'eq', '{{b}}', 'string', '{}', false],
+  ['a', 'eq', '5', 'number', '{"a":"five"}', false],
+  ['a', 'not_eq', '5', 'number', '{"a":"five"}', true],
+  ['a', 'less', '5', 'number', '{"a":null}', false],
+  ['a', 'more', '5', 'number', '{"a":1e400}', false],
+  ['a', 'not_eq', '5', 'number', '{"a":1e400}', true],
+  ['a', 'not_eq', 'x', 'number', '{"a":5}', true],
+  ['a', 'eq', 'x', 'number', '{"a":5}', false],
+  ['a', 'more', '9', 'string', '{"a":"10"}', false],
+  ['a', 'more', '9', 'number', '{"a":" 10 "}', true],
+  ['a', 'eq', 5, 'number', '{"a":5}', true],
+  ['a', 'eq', true, 'boolean', '{"a":"true"}', true],
+  ['a', 'eq', 'true', 'boolean', '{"a":1}', false],
+  ['a', 'eq', '[1.0]', 'array', '{"a":[1]}', false],
+  ['a', 'eq', '[{"x":1,"y":2}]', 'array', '{"a":[{"y":2,"x":1}]}', true],
+  [
+    'a',
+    'eq',
+    '{"x":"{{b}}"}',
+    'object',
+    '{"a":{"x":"\\",\\"y\\":\\""},"b":"\\",\\"y\\":\\""}',
+    true,
+  ],
+  ['a.b[1].c', 'eq', 'x', 'string', '{"a":{"b":[0,{"c":"x"}]}}', true],
+  ['a[{{n}}]', 'eq', 'x', 'string', '{"a":["y","x"],"n":1}', true],
+  ['a\\.b', 'eq', 'x', 'string', '{"a.b":"x"}', true],
+  ['root.ref', 'eq', 'order-1', 'string', '{}', true],
+  ['{{root.ref}}', 'eq', 'order-1', 'string', '{}', true],
+  ['{{a}}-{{b}}', 'eq', 'x-1', 'string', '{"a":"x","b":1}', true],
+  ['$.math({{a}}*2)', 'more', '5', 'number', '{"a":3}', true],
+  ['$.math({{a}}*2)', 'not_eq', '5', 'number', '{}', true],
+  ['__proto__', 'eq', 'x', 'string', '{}', false],
+  ['__proto__', 'eq', 'x', 'string', '{"__proto__":"x"}', true],
+  ['constructor', 'not_eq', 'x', 'string', '{}', true],
+  ['a', 'regexp', 'user_*', 'string', '{"a":"a user_1"}', true],
+  ['a', 'regexp', '^{{b}}[0-9]$', 'string', '{"a":"x.1","b":"x."}', true],
+  ['a', 'regexp', '^{{b}}[0-9]$', 'string', '{"a":"xy1","b":"x."}', false],
+  ['a', 'regexp', '{{b}}', 'string', '{"a":"anything","b":".*"}', false],
+  ['a', 'regexp', '[{{b}}', 'string', '{"a":"["}', false],
+  ['a', 'regexp', 'x', 'string', `{"a":"${'x'.repeat(100_001)}"}`, false],
+]
+
+for (const [param, fun, constant, cast, data, holds] of conditions) {
+  test(`${param} ${fun} ${JSON.stringify(constant)} as ${cast} over ${data.slice(0, 40)}`, () => {
+    assert.deepEqual(moved(condition(param, fun, constant, cast), data), holds ? go_a : next)
+  })
+}
+
+test('all conditions of one logic must hold', () => {
+  const one = { param: 'x', fun: 'eq', const: '1', cast: 'number' }
+  const two = { param: 'y', fun: 'eq', const: '2', cast: 'number' }
+  const text = JSON.stringify({ type: 'go_if_const', to_node_id: 'a', conditions: [one, two] })
+  assert.deepEqual(moved(text, { x: 1, y: 2 }), go_a)
+  assert.deepEqual(moved(text, { x: 1, y: 3 }), next)
+})
+
+const bad_conditions: [conditions: unknown, mistake: string][] = [
+  [undefined, 'conditions is nothing, an array was expected'],
+  [[1], 'conditions[0] is 1, an object was expected'],
+  [
+    [{ param: 'x', fun: 'like', const: '', cast: 'string' }],
+    'conditions[0] fun "like" with cast "string" is none of eq not_eq less more less_or_eq more_or_eq regexp',
+  ],
+  [
+    [{ param: 'x', fun: 'less', const: '', cast: 'array' }],
+    'conditions[0] fun "less" with cast "array" is none of eq not_eq',
+  ],
+  [
+    [{ param: 'x', fun: 'eq', const: '', cast: 'toString' }],
+    'conditions[0] cast "toString" is none of string number boolean array object',
+  ],
+  [
+    [{ fun: 'eq', const: '', cast: 'string' }],
+    'conditions[0] param is nothing, a name was expected',
+  ],
+  [
+    [{ param: 'a..b', fun: 'eq', const: '', cast: 'string' }],
+    'conditions[0] param "a..b": a name was expected at character 3',
+  ],
+  [
+    [{ param: 'x', fun: 'eq', cast: 'string' }],
+    'conditions[0] const is nothing, a text was expected',
+  ],
+  [
+    [{ param: 'x', fun: 'regexp', const: '(a)\\1', cast: 'string' }],
+    'conditions[0] const "(a)\\\\1": the pattern cannot be run: invalid escape sequence: `\\1`',
+  ],
+  [
+    [{ param: 'x', fun: 'regexp', const: '(x{1000}|y{1000}){1}z{1000}', cast: 'string' }],
+    'conditions[0] const "(x{1000}|y{1000}){1}z{1000}": the pattern repeats too much',
+  ],
+]
+
+for (const [given, mistake] of bad_conditions) {
+  test(`refuses: ${mistake}`, () => {
+    const text = JSON.stringify({ type: 'go_if_const', to_node_id: 'a', conditions: given })
+    assert.deepEqual(compiledLogic(text, blindScope()).mistakes, [mistake])
+  })
+}
+
+function setting(extra: unknown, extra_type?: unknown): string {
+  return JSON.stringify({ type: 'set_param', extra, extra_type, err_node_id: 'b' })
+}
+
+for (const [type, { example }] of Object.entries(typeTable)) {
+  const [given, becomes] = example
+  test(`converts to ${type}`, () => {
+    assert.deepEqual(convert(given, type as ValueType), becomes)
+    assert.deepEqual(convert(becomes, type as ValueType), becomes, 'and leaves what is of the type')
+  })
+}
+
+// [value, type, data, the data after it]; the key is `to`.
+const settings: [value: unknown, type: string | undefined, data: string, after: string][] = [
+  ['{{a}}', 'number', '{"a":1.10}', '{"a":1.10,"to":1.10}'],
+  ['{{a}}', undefined, '{"a":1.10}', '{"a":1.10,"to":1.10}'],
+  ['{{a}}', 'string', '{"a":1.10}', '{"a":1.10,"to":"1.10"}'],
+  ['{{a}}', 'number', '{"a":"10.0"}', '{"a":"10.0","to":10.0}'],
+  ['1e400', 'number', '{}', '{"to":1e400}'],
+  ['12345678901234567890', 'number', '{}', '{"to":12345678901234567890}'],
+  ['x {{a}}', 'string', '{"a":[1.0]}', '{"a":[1.0],"to":"x [1.0]"}'],
+  ['{{a}}', undefined, '{"a":{"b":[1.50]}}', '{"a":{"b":[1.50]},"to":{"b":[1.50]}}'],
+  ['{{a}}', undefined, '{"to":1}', '{"to":1}'],
+  ['{{a}}{{b}}', undefined, '{"to":1}', '{"to":""}'],
+  ['', 'string', '{"to":1}', '{"to":""}'],
+  ['true', 'boolean', '{}', '{"to":true}'],
+  ['{{a}}', 'array', '{"a":"[1.0]"}', '{"a":"[1.0]","to":[1.0]}'],
+  ['[{{a}},"{{b}}"]', 'array', '{"a":1.0,"b":2.0}', '{"a":1.0,"b":2.0,"to":[1.0,"2.0"]}'],
+  [
+    '{"x":"{{a}}"}',
+    'object',
+    '{"a":"\\",\\"y\\":\\""}',
+    '{"a":"\\",\\"y\\":\\"","to":{"x":"\\",\\"y\\":\\""}}',
+  ],
+  ['{"x":{{a}}}', 'object', '{"a":{"y":1.0}}', '{"a":{"y":1.0},"to":{"x":{"y":1.0}}}'],
+  ['{"x":{{a}}}', 'object', '{"a":"{\\"y\\":1.0}"}', '{"a":"{\\"y\\":1.0}","to":{"x":{"y":1.0}}}'],
+  [5, undefined, '{}', '{"to":5}'],
+  [{ a: [1] }, 'object', '{}', '{"to":{"a":[1]}}'],
+  [{ a: 1 }, 'string', '{}', '{"to":"{\\"a\\":1}"}'],
+  [null, undefined, '{}', '{"to":null}'],
+  ['{{a}}', 'string', '{"a":"{{b}}","b":1}', '{"a":"{{b}}","b":1,"to":"{{b}}"}'],
+]
+
+for (const [value, type, data, after] of settings) {
+  test(`sets ${JSON.stringify(value)} as ${type} over ${data}`, () => {
+    assert.equal(moved(setting({ to: value }, { to: type }), data), after)
+  })
+}
+
+// [value, type, data, description]; each fails with the convert tag and sets nothing.
+const failures: [value: unknown, type: string, data: string, description: string][] = [
+  ['abc', 'number', '{}', 'Param: to, Value: abc, Try convert to: number'],
+  ['{{a}}', 'number', '{"a":"x"}', 'Param: to, Value: x, Try convert to: number'],
+  ['{{a}}', 'string', '{}', 'Param: to, Value: {{a}}, Try convert to: string'],
+  ['{{a}}', 'object', '{"a":[]}', 'Param: to, Value: [], Try convert to: object'],
+  ['{{a}}', 'boolean', '{"a":1}', 'Param: to, Value: 1, Try convert to: boolean'],
+  ['{{a}}', 'array', '{"a":"[1"}', 'Param: to, Value: [1, Try convert to: array'],
+  ['{"x":{{a}}}', 'object', '{"a":"1,\\"y\\":2"}', 'Value: 1,"y":2, Try convert to: JSON'],
+  ['{"x":{{a}}}', 'object', '{}', 'Value: , Try convert to: JSON'],
+  ['$.math({{a}}/0)', 'number', '{"a":1}', '$.math: division by zero'],
+  [
+    `${'['.repeat(61)}${']'.repeat(61)}`,
+    'array',
+    '{}',
+    `Param: to, Value: ${'['.repeat(61)}${']'.repeat(61)}, Try convert to: array`,
+  ],
+]
+
+for (const [value, type, data, description] of failures) {
+  test(`fails to set ${JSON.stringify(value).slice(0, 40)} as ${type} over ${data}`, () => {
+    const expected = {
+      ...{ move: 'fail', kind: 'set_param', error_type: 'software' },
+      ...{ tag: 'set_param_wrong_convert_param', description, err_node_id: 'b' },
+    }
+    assert.deepEqual(moved(setting({ to: value }, { to: type }), data), expected)
+  })
+}
+
+test('sixty levels below the data are taken', () => {
+  const deep = `${'['.repeat(60)}${']'.repeat(60)}`
+  assert.equal(moved(setting({ to: deep }, { to: 'array' }), {}), `{"to":${deep}}`)
+})
+
+test('keys hold templates, and are keys whatever they say', () => {
+  const cases: [key: string, data: string, after: string][] = [
+    ['{{k}}', '{"k":"x.y"}', '{"k":"x.y","x.y":"v"}'],
+    ['{{k}}', '{"k":7}', '{"7":"v","k":7}'],
+    ['n_{{k}}', '{"k":1.0}', '{"k":1.0,"n_1.0":"v"}'],
+    ['{{k}}', '{"k":"__proto__"}', '{"k":"__proto__","__proto__":"v"}'],
+    ['a.b', '{}', '{"a.b":"v"}'],
+  ]
+  for (const [key, data, after] of cases) assert.equal(moved(setting({ [key]: 'v' }), data), after)
+  const proto =
+    '{"type":"set_param","extra":{"__proto__":"{{a}}"},"extra_type":{"__proto__":"number"}}'
+  assert.equal(moved(proto, '{"a":1}'), '{"a":1,"__proto__":1}')
+  const failed = moved(setting({ '{{k}}': 'v' }), {}) as { description: string }
+  assert.equal(failed.description, 'the key {{k}} is missing')
+})
+
+test('templates of one set_param see the data before it', () => {
+  assert.equal(moved(setting({ a: '{{b}}', b: '{{a}}' }), '{"a":1,"b":2}'), '{"a":2,"b":1}')
+})
+
+test('an expansion beyond the size of a task stops', () => {
+  const big = { a: 'x'.repeat(600), o: { x: 'y'.repeat(600) } }
+  const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, '{{o}}']))
+  for (const extra of [{ to: '{{a}}{{a}}' }, { x: '{{a}}', y: '{{a}}' }, many]) {
+    const fail = moved(setting(extra), big, { task_bytes_max: 1_000 })
+    assert.equal((fail as { tag: string }).tag, 'set_param_task_size_overflow')
+  }
+})
+
+test('the data a set starts from is not changed', () => {
+  const scope = scopeOf({ a: 1 })
+  const { move } = compiledLogic(setting({ a: '2' }), scope)
+  assert.equal(move?.move === 'set' && move.doc.text, '{"a":"2"}')
+  assert.equal(stringifyJson(objectOf(scope.doc)), '{"a":1}')
+})
+
+const bad_settings: [logic: unknown, mistake: string][] = [
+  [{ extra: 'x' }, 'extra is "x", an object was expected'],
+  [
+    { extra: { a: '1' }, extra_type: { a: 'float' } },
+    'extra_type["a"] "float" is none of string number boolean array object',
+  ],
+  [{ extra: { a: '{{' } }, 'extra["a"] "{{": a name was expected at character 3'],
+  [{ extra: { '{{': '' } }, 'the key "{{": a name was expected at character 3'],
+  [
+    { extra: { a: ['{{b}}'] } },
+    'extra["a"] holds a template inside an array: write the value as a text',
+  ],
+  [{ extra: {}, err_node_id: 'x' }, 'err_node_id is no node'],
+]
+
+for (const [logic, mistake] of bad_settings) {
+  test(`refuses: ${mistake}`, () => {
+    const text = JSON.stringify({ type: 'set_param', ...(logic as object) })
+    assert.deepEqual(compiledLogic(text, blindScope()).mistakes, [mistake])
+  })
+}
+
+test('a constant that can never be converted is warned of', () => {
+  const { warnings } = compiledLogic(setting({ a: 'x' }, { a: 'number' }), scopeOf({}))
+  assert.deepEqual(warnings, ['extra["a"] "x" cannot be converted to number'])
+})
+
+// A number token of any shape: signs, zeros at the end, exponents, more digits than a double has.
+const token = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.oneof(fc.constant('0'), fc.bigInt({ min: 1n, max: 10n ** 25n }).map(String)),
+    fc.oneof(
+      fc.constant(''),
+      fc.nat(999_999).map((digits) => `.${digits}0`),
+    ),
+    fc.constantFrom('', 'e5', 'E+400', 'e-7'),
+  )
+  .map((parts) => parts.join(''))
+
+test('a token that no expression touched keeps its text through set_param', () => {
+  fc.assert(
+    fc.property(token, (number) => {
+      const data = `{"a":${number},"b":{"c":[${number}]}}`
+      const extra = { x: '{{a}}', y: '{{b}}', z: '{{b.c[0]}}', s: '{{a}}', o: '{"n":{{a}}}' }
+      const types = { x: 'number', y: 'object', z: 'number', s: 'string', o: 'object' }
+      const after = moved(setting(extra, types), data)
+      const set = `"x":${number},"y":{"c":[${number}]},"z":${number},"s":"${number}","o":{"n":${number}}`
+      assert.equal(after, `${data.slice(0, -1)},${set}}`)
+      assert.equal(stringifyJson(objectOf(docOfText(String(after)))), after)
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,216 @@
+/**
+ * The package as its user gets it: built, packed, installed into an empty folder, imported, compiled
+ * against and run. And what package.json promises about versions.
+ *
+ * It builds into a folder of its own, so `dist` of the checkout is neither needed nor touched.
+ */
+import assert from 'node:assert/strict'
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { version } from '../src/words/version.ts'
+import { installed, linkPackages, run, tempFolder, top } from './support/package-folder.ts'
+
+const manifest = readJson<Manifest>('package.json')
+const lock = readJson<{ packages: Record<string, { version: string }> }>('package-lock.json')
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly dependencies: Record<string, string>
+  readonly devDependencies: Record<string, string>
+}
+
+describe('versions', () => {
+  test('the program tells the version of its package', () =>
+    assert.equal(version, manifest.version))
+
+  const direct = { ...manifest.dependencies, ...manifest.devDependencies }
+  for (const [name, wanted] of Object.entries(direct)) {
+    test(`${name} is pinned, and what is pinned is installed`, () => {
+      assert.match(wanted, /^\d+\.\d+\.\d+$/)
+      assert.equal(lock.packages[`node_modules/${name}`]?.version, wanted)
+      assert.equal(installed(name).version, wanted)
+    })
+  }
+
+  test('lmdb is the version whose order of syncs was looked at', () => {
+    assert.equal(manifest.dependencies.lmdb, '3.5.6')
+  })
+
+  /** [package, the first version without the fault, the advisory] */
+  const floors: readonly (readonly [string, string, string])[] = [
+    ['msgpackr', '1.10.1', 'CVE-2023-52079'],
+    ['esbuild', '0.25.0', 'GHSA-67mh-4wv8-f99w'],
+    ['semver', '7.5.2', 'CVE-2022-25883'],
+    ['ansi-regex', '5.0.1', 'CVE-2021-3807'],
+    ['marked', '4.0.10', 'CVE-2022-21680'],
+    ['highlight.js', '10.4.1', 'GHSA-7wwv-vh3v-89cq'],
+  ]
+  for (const [name, floor, advisory] of floors) {
+    test(`${name} is at least ${floor} (${advisory})`, () => {
+      const found = Object.entries(lock.packages).filter(([path]) =>
+        `/${path}`.endsWith(`/node_modules/${name}`),
+      )
+      assert.ok(found.length > 0, 'the row stands for nothing that is installed')
+      for (const [path, entry] of found) assert.ok(isAtLeast(entry.version, floor), path)
+    })
+  }
+})
+
+describe('the package', () => {
+  const folder = tempFolder()
+  const user = join(folder.path, 'user')
+  let files: { path: string; mode: number }[] = []
+  let tarball = ''
+
+  before(() => {
+    const staged = join(folder.path, 'staged')
+    mkdirSync(staged)
+    for (const name of ['package.json', 'LICENSE', 'README.md']) {
+      if (existsSync(join(top, name))) cpSync(join(top, name), join(staged, name))
+    }
+    run(top, process.execPath, ['--import', 'tsx', 'bin/build.ts', join(staged, 'dist')])
+    const packed = run(staged, 'npm', ['pack', '--json', '--ignore-scripts'])
+    const [told] = JSON.parse(packed) as [{ filename: string; files: typeof files }]
+    files = told.files
+    tarball = join(staged, told.filename)
+    install(user, tarball)
+  })
+  after(() => folder.remove())
+
+  test('holds what is used and nothing else', () => {
+    const allowed =
+      /^(package\.json|LICENSE|README\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z-]+(\.js|\.d\.ts|\.conv\.json))$/
+    const paths = files.map(({ path }) => path)
+    assert.deepEqual(
+      paths.filter((path) => !allowed.test(path)),
+      [],
+    )
+    const wanted = [
+      'LICENSE',
+      'README.md',
+      'dist/bin/conveyor.js',
+      'dist/src/examples/callback.conv.json',
+      'dist/src/http.d.ts',
+      'dist/src/http.js',
+      'dist/src/index.d.ts',
+      'dist/src/index.js',
+      'package.json',
+    ]
+    assert.deepEqual(
+      wanted.filter((path) => !paths.includes(path)),
+      [],
+    )
+  })
+
+  test('its program can be executed and names its interpreter', () => {
+    const program = join(user, 'node_modules', manifest.name, 'dist/bin/conveyor.js')
+    assert.equal(statSync(program).mode & 0o111, 0o111)
+    assert.match(readFileSync(program, 'utf8'), /^#!\/usr\/bin\/env node\n/)
+  })
+
+  test('runs as a command', () => {
+    const npx = (...args: string[]) => run(user, 'npx', ['--no-install', 'conveyor', ...args])
+    assert.match(npx('--help'), /conveyor serve/)
+    assert.equal(npx('--version'), `${version}\n`)
+  })
+
+  test('is imported by its names, and by no other', () => {
+    writeFileSync(
+      join(user, 'names.mjs'),
+      `
+      import * as library from 'conveyor-engine'
+      import * as http from 'conveyor-engine/http'
+      import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
+      import manifest from 'conveyor-engine/package.json' with { type: 'json' }
+      const hidden = await import('conveyor-engine/dist/src/open.js').catch(({ code }) => code)
+      console.log(JSON.stringify({
+        library: Object.keys(library).sort(),
+        http: Object.keys(http),
+        example: example.obj_id,
+        version: manifest.version,
+        hidden,
+      }))`,
+    )
+    const told = JSON.parse(run(user, process.execPath, ['--no-warnings', 'names.mjs']))
+    assert.deepEqual(told, {
+      library: ['isFault', 'openEngine', 'rawJson', 'version'],
+      http: ['serveHttp'],
+      example: 1234,
+      version,
+      hidden: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
+    })
+  })
+
+  test('compiles in a strict project that checks the declarations too', () => {
+    writeFileSync(join(user, 'consumer.ts'), consumer)
+    const options = {
+      module: 'nodenext',
+      target: 'es2023',
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+      noEmit: true,
+      types: ['node'],
+    }
+    const project = { compilerOptions: options, files: ['consumer.ts'] }
+    writeFileSync(join(user, 'tsconfig.json'), JSON.stringify(project))
+    run(user, process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', '.'])
+  })
+})
+
+const consumer = `
+import { type Engine, isFault, openEngine, rawJson, type Task } from 'conveyor-engine'
+import { type HttpDoor, serveHttp } from 'conveyor-engine/http'
+
+export async function use(definition: unknown): Promise<string> {
+  await using engine: Engine = await openEngine(':memory:', { limits: { ops_max: 10 } })
+  await engine.putProcess(definition, { conv_id: '1234' })
+  const [created] = await engine.apply([
+    { type: 'create', obj: 'task', conv_id: 1234, ref: 'order-1', data: rawJson('{"amount":1.10}') },
+  ])
+  await engine.modify({ conv_id: 1234, ref: 'order-1', data: { paid: true } })
+  const task: Task | undefined = await engine.task({ conv_id: 1234, ref: 'order-1' })
+  const door: HttpDoor = await serveHttp(engine, { port: 0 })
+  const port: number = door.address.port
+  await door.drain()
+  for await (const change of engine.watch({ conv_id: 1234 })) return change.obj_id
+  // @ts-expect-error: a limit that does not exist
+  await openEngine(':memory:', { limits: { nothing_max: 10 } }).catch((error: unknown) => {
+    if (isFault(error)) console.error(error.code)
+  })
+  return \`\${created?.proc} \${task?.dataText} \${port}\`
+}
+`
+
+/** By npm out of its cache; where that lacks something, by hand from what the checkout has. */
+function install(user: string, tarball: string): void {
+  mkdirSync(user)
+  writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true }))
+  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts']
+  try {
+    run(user, 'npm', ['install', '--offline', ...quiet, tarball])
+  } catch {
+    const place = join(user, 'node_modules', manifest.name)
+    mkdirSync(place, { recursive: true })
+    run(user, 'tar', ['-xzf', tarball, '-C', place, '--strip-components=1'])
+    linkPackages(user, Object.keys(manifest.dependencies))
+    mkdirSync(join(user, 'node_modules/.bin'))
+    run(join(user, 'node_modules/.bin'), 'ln', [
+      '-s',
+      `../${manifest.name}/dist/bin/conveyor.js`,
+      'conveyor',
+    ])
+  }
+  linkPackages(user, ['@types/node', 'undici-types'])
+}
+
+function readJson<T>(name: string): T {
+  return JSON.parse(readFileSync(join(top, name), 'utf8')) as T
+}
+
+function isAtLeast(found: string, floor: string): boolean {
+  return found.localeCompare(floor, 'en', { numeric: true }) >= 0
+}

@@ -1,0 +1,324 @@
+/**
+ * The tree on disk passes what every tree must; and what only a file can do wrong.
+ */
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { storeOf } from '../src/store/group.ts'
+import { peekLmdb } from '../src/store/lmdb-file.ts'
+import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+import type { Tree, Writes } from '../src/store/store.ts'
+import { storeSuite } from './support/store-suite.ts'
+
+let folder: string
+let count = 0
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'conveyor-store-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+const newPath = () => join(folder, `${count++}.conveyor`)
+
+storeSuite(
+  'lmdb',
+  async () => {
+    const path = newPath()
+    const opened: Tree[] = []
+    return {
+      lasts: true,
+      open: async () => {
+        const tree = await openLmdbTree(path)
+        opened.push(tree)
+        return tree
+      },
+      remove: async () => {
+        for (const tree of opened) await tree.close()
+        for (const end of ['', '-lock']) await rm(path + end, { force: true })
+      },
+    }
+  },
+  40,
+)
+
+/** A database of three keys, one of them large, closed again. */
+async function filled(path = newPath()): Promise<string> {
+  const tree = await openLmdbTree(path)
+  await tree.commit(
+    new Map([
+      ['a', Buffer.from('1')],
+      ['large', Buffer.alloc(100_000, 'x')],
+      ['z', Buffer.from('26')],
+    ]),
+  )
+  await tree.close()
+  return path
+}
+
+describe('lmdb: files that are refused', () => {
+  const rows: [
+    what: string,
+    make: (path: string) => Promise<string>,
+    code: string,
+    says: RegExp,
+  ][] = [
+    [
+      'text',
+      write('a letter to somebody, long enough to be looked at'),
+      'not_a_database',
+      /no conveyor/,
+    ],
+    ['a little text', write('x'), 'not_a_database', /no conveyor/],
+    ['SQLite', write(`SQLite format 3\0${'\0'.repeat(9000)}`), 'not_a_database', /no conveyor/],
+    ['many zeros', write('\0'.repeat(200_000)), 'not_a_database', /no conveyor/],
+    ['one page of a database', cut(4096), 'not_a_database', /no conveyor/],
+    ['the first pages of a database', cut(3 * 4096), 'not_a_database', /ends too early/],
+    ['all but the last page', cut(-4096), 'not_a_database', /ends too early/],
+    ['a page of zeros in the head', zeroed(4096), 'not_a_database', /no conveyor/],
+    ['a folder', madeFolder, 'not_possible', /is a folder/],
+    ['a missing folder', async (path) => join(path, 'db'), 'not_possible', /does not exist/],
+    ['a path through a file', async () => join(await filled(), 'db'), 'not_possible', /no folder/],
+    ['a device', async () => '/dev/null', 'not_possible', /no regular file/],
+    ['a long path', async (path) => path + 'x'.repeat(300), 'not_possible', /too long/],
+  ]
+  for (const [what, make, code, says] of rows) {
+    it(what, async () => {
+      const path = await make(newPath())
+      const contents = await readFile(path).catch(() => undefined)
+      await assert.rejects(openLmdbTree(path), (error: Error & { code: string }) => {
+        assert.equal(error.code, code)
+        assert.match(error.message, says)
+        assert.ok(error.message.startsWith(path), 'the sentence names the path')
+        return true
+      })
+      assert.deepEqual(await readFile(path).catch(() => undefined), contents, 'nothing is changed')
+    })
+  }
+
+  const root = process.getuid?.() === 0
+  it('a file that may not be written', { skip: root && 'root may do all' }, async () => {
+    const path = await filled()
+    const handle = await open(path)
+    await handle.chmod(0o400)
+    await handle.close()
+    await assert.rejects(openLmdbTree(path), { code: 'not_possible' })
+  })
+
+  for (const bytes of [0, 4096, 8192]) {
+    it(`${bytes} zero bytes, as a power cut leaves a new file, are a new database`, async () => {
+      const path = await write('\0'.repeat(bytes))(newPath())
+      const tree = await openLmdbTree(path)
+      await tree.commit(new Map([['a', Buffer.from('1')]]))
+      await tree.close()
+      assert.equal((await peekLmdb(path, 'a'))?.toString(), '1')
+    })
+  }
+})
+
+function write(text: string): (path: string) => Promise<string> {
+  return async (path) => {
+    await writeFile(path, text)
+    return path
+  }
+}
+
+async function madeFolder(path: string): Promise<string> {
+  await mkdir(path)
+  return path
+}
+
+/** A database cut to its first bytes, or by as many where negative. */
+function cut(bytes: number): (path: string) => Promise<string> {
+  return async (path) => {
+    await filled(path)
+    const handle = await open(path, 'r+')
+    const { size } = await handle.stat()
+    await handle.truncate(bytes < 0 ? size + bytes : bytes)
+    await handle.close()
+    return path
+  }
+}
+
+function zeroed(bytes: number): (path: string) => Promise<string> {
+  return async (path) => {
+    await filled(path)
+    const handle = await open(path, 'r+')
+    await handle.write(Buffer.alloc(bytes), 0, bytes, 0)
+    await handle.close()
+    return path
+  }
+}
+
+describe('lmdb: the file', () => {
+  it('is readable by its owner alone, as is its lock', async () => {
+    const umask = process.umask(0)
+    try {
+      const path = await filled()
+      for (const end of ['', '-lock']) {
+        assert.equal((await stat(path + end)).mode & 0o777, 0o600, end)
+      }
+    } finally {
+      process.umask(umask)
+    }
+  })
+
+  it('knows how much room its disk has', async () => {
+    const tree = await openLmdbTree(newPath())
+    assert.ok(((await tree.freeBytes()) ?? 0) > 0)
+    await tree.close()
+  })
+
+  it('is not touched by a commit that breaks off while it is made', async () => {
+    const path = newPath()
+    const tree = await openLmdbTree(path)
+    await tree.commit(new Map([['a', Buffer.from('1')]]))
+    const broken = new Map<string, Buffer | null>([['a', Buffer.from('2')]])
+    broken[Symbol.iterator] = function* () {
+      for (let n = 0; n < 3000; n++) yield [`b${n}`, Buffer.from('2')]
+      throw new Error('broken off')
+    } as Writes[typeof Symbol.iterator] as never
+    await assert.rejects(tree.commit(broken), /broken off/)
+    await assert.rejects(tree.commit(new Map([['c', Buffer.from('3')]])), /broken off/)
+    assert.equal(tree.get('a')?.toString(), '1')
+    await tree.close()
+    assert.equal(await peekLmdb(path, 'b0'), undefined)
+  })
+
+  it('refuses everything once it is closed', async () => {
+    const tree = await openLmdbTree(newPath())
+    await tree.close()
+    await tree.close()
+    const shut = { code: 'shutting_down' }
+    assert.throws(() => tree.get('a'), shut)
+    assert.throws(() => [...tree.range('a', 'b', false)], shut)
+    await assert.rejects(tree.commit(new Map()), shut)
+    await assert.rejects(tree.backup(newPath()), shut)
+  })
+})
+
+describe('lmdb: a look from outside', () => {
+  it('finds what LMDB finds, on whatever pages', async () => {
+    const path = newPath()
+    const tree = await openLmdbTree(path)
+    const keys = Array.from({ length: 3_000 }, (_, n) =>
+      `${(n * 7919) % 3_000}`.padStart(30, '\xf0'),
+    )
+    const sized = (n: number) => Buffer.alloc(n % 100 === 0 ? 9_000 : n % 50, n)
+    await tree.commit(new Map(keys.map((key, n) => [key, sized(n)])))
+    for (const [n, key] of keys.entries()) {
+      if (n % 37 === 0) assert.ok((await peekLmdb(path, key))?.equals(sized(n)), `key ${n}`)
+    }
+    assert.equal(await peekLmdb(path, 'nothing'), undefined)
+    await tree.close()
+  })
+
+  it('always sees a whole commit while others write', async () => {
+    const path = newPath()
+    const tree = await openLmdbTree(path)
+    const write = (n: number) => {
+      const writes = new Map([['n', Buffer.alloc(6_000, String(n % 10))]])
+      for (let key = 0; key < 20; key++)
+        writes.set(`${(n * 31 + key * 17) % 997}`, Buffer.alloc(400))
+      return tree.commit(writes)
+    }
+    await write(0)
+    let done = false
+    const looking = (async () => {
+      let looks = 0
+      for (; !done || looks === 0; looks++) {
+        const seen = await peekLmdb(path, 'n')
+        assert.equal(seen?.length, 6_000)
+        assert.ok(seen.every((byte) => byte === seen[0]))
+      }
+      return looks
+    })()
+    for (let n = 1; n < 300; n++) await write(n)
+    done = true
+    assert.ok((await looking) > 0)
+    await tree.close()
+  })
+
+  const rows: [what: string, make: () => Promise<string>][] = [
+    ['a missing file', async () => newPath()],
+    ['an empty file', () => write('')(newPath())],
+    ['a text', () => write('a text')(newPath())],
+    [
+      'an empty database',
+      async () => {
+        const path = newPath()
+        await (await openLmdbTree(path)).close()
+        return path
+      },
+    ],
+  ]
+  for (const [what, make] of rows) {
+    it(`finds nothing in ${what}, and makes no file`, async () => {
+      const path = await make()
+      const names = await readdir(folder)
+      assert.equal(await peekLmdb(path, 'a'), undefined)
+      assert.deepEqual(await readdir(folder), names)
+    })
+  }
+
+  it('says so when it meets a broken page', async () => {
+    const path = await cut(2 * 4096)(newPath())
+    await assert.rejects(peekLmdb(path, 'a'), { code: 'not_a_database' })
+  })
+})
+
+describe('lmdb: backup', () => {
+  it('holds the durable state, while writing goes on', async () => {
+    const tree = await openLmdbTree(await filled())
+    const store = storeOf(tree)
+    await store.update((tx) => tx.put('\xff'.repeat(1978), Buffer.from('last')))
+    const path = newPath()
+    let writing = true
+    const writer = (async () => {
+      for (let n = 0; writing; n++) await store.update((tx) => tx.put('n', Buffer.from([n & 255])))
+    })()
+    await store.backup(path)
+    writing = false
+    await writer
+    await store.close()
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+    const copy = await openLmdbTree(path)
+    const keys = [...copy.range('', '\xff', false)].map((entry) => entry.key)
+    assert.deepEqual(
+      keys.filter((key) => key !== 'n'),
+      ['a', 'large', 'z'],
+    )
+    assert.ok(copy.get('large')?.equals(Buffer.alloc(100_000, 'x')))
+    await copy.close()
+  })
+
+  const rows: [what: string, target: (path: string) => Promise<string>][] = [
+    ['an existing file', (path) => write('precious')(path)],
+    ['an existing folder', madeFolder],
+    ['a missing folder', async (path) => join(path, 'copy')],
+  ]
+  for (const [what, target] of rows) {
+    it(`to ${what} is refused and leaves nothing behind`, async () => {
+      const tree = await openLmdbTree(await filled())
+      const path = await target(newPath())
+      const names = (await readdir(folder)).sort()
+      await assert.rejects(tree.backup(path), (error: Error & { code: string }) => {
+        assert.equal(error.code, 'not_possible')
+        assert.ok(error.message.startsWith(path))
+        return true
+      })
+      assert.deepEqual((await readdir(folder)).sort(), names)
+      if (what === 'an existing file') assert.equal(await readFile(path, 'utf8'), 'precious')
+      await tree.close()
+    })
+  }
+
+  it('leaves one file and no other', async () => {
+    const tree = await openLmdbTree(await filled())
+    const path = newPath()
+    const names = await readdir(dirname(path))
+    await tree.backup(path)
+    assert.deepEqual((await readdir(folder)).sort(), [...names, basename(path)].sort())
+    await tree.close()
+  })
+})

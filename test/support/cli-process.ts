@@ -1,0 +1,64 @@
+/**
+ * Definitions for tests of the command line: one that waits for a callback, and one whose tasks
+ * fail, since the number its node demands is none.
+ */
+
+const end = { id: 'end', obj_type: 2, title: 'Done', condition: { logics: [], semaphors: [] } }
+
+export const callback_process = {
+  obj_type: 1,
+  obj_id: 1234,
+  title: 'Order',
+  conv_type: 'process',
+  status: 'active',
+  params: [
+    { name: 'card', type: 'string', flags: ['auto-clear'], regex: '', regex_error_text: '' },
+  ],
+  scheme: {
+    nodes: [
+      {
+        id: 'start',
+        obj_type: 1,
+        title: 'Start',
+        condition: { logics: [{ type: 'go', to_node_id: 'wait' }], semaphors: [] },
+      },
+      {
+        id: 'wait',
+        obj_type: 0,
+        title: 'Wait "bank"',
+        condition: {
+          logics: [
+            { type: 'api_callback', is_sync: false },
+            { type: 'go', to_node_id: 'end' },
+          ],
+          semaphors: [],
+        },
+      },
+      { ...end, options: '{"save_task":true}' },
+    ],
+  },
+}
+
+export const failing_process = {
+  ...callback_process,
+  obj_id: 77,
+  title: 'Fails',
+  params: [],
+  scheme: {
+    nodes: [
+      {
+        id: 'start',
+        obj_type: 1,
+        title: 'Start',
+        condition: {
+          logics: [
+            { type: 'set_param', extra: { sum: '{{text}}' }, extra_type: { sum: 'number' } },
+            { type: 'go', to_node_id: 'end' },
+          ],
+          semaphors: [],
+        },
+      },
+      end,
+    ],
+  },
+}

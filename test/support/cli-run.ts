@@ -1,0 +1,74 @@
+/**
+ * Runs the command line in this process, with captured streams, a file of its own and no
+ * environment but what a test gives. A pause is short, and being told to stop is a call.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Env, Io, Output } from '../../src/doors/cli/io.ts'
+import { main } from '../../src/doors/cli/main.ts'
+import { systemClock } from '../../src/words/clock.ts'
+
+export interface Ran {
+  readonly exit: number
+  readonly out: string
+  readonly err: string
+}
+
+export interface RunOptions {
+  readonly env?: Env
+  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>
+  /** Told once the verb waits to be stopped; what it is given stops it. */
+  readonly onWait?: (stop: () => void) => void
+  /** Told of each text printed on stdout. */
+  readonly onOut?: (text: string) => void
+}
+
+export async function run(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const out: string[] = []
+  const err: string[] = []
+  const io: Io = {
+    stdin: streamOf(options.stdin ?? ''),
+    stdout: outputTo(out, options.onOut),
+    stderr: outputTo(err),
+    clock: systemClock,
+    pid: process.pid,
+    sleep_ms: () => new Promise((resolve) => setImmediate(resolve)),
+    onStop(fn) {
+      options.onWait?.(fn)
+      return () => {}
+    },
+  }
+  const exit = await main(argv, options.env ?? {}, io)
+  return { exit, out: out.join(''), err: err.join('') }
+}
+
+/** A folder for one test file, and how to be rid of it. */
+export function tempFolder(): { readonly path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'conveyor-test-'))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/** Rows of NDJSON. */
+export function rowsOf(text: string): Record<string, unknown>[] {
+  const lines = text.split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+function outputTo(parts: string[], onText: (text: string) => void = () => {}): Output {
+  return {
+    write(text, done) {
+      parts.push(text)
+      onText(text)
+      done()
+    },
+  }
+}
+
+async function* streamOf(
+  given: string | Uint8Array | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  if (typeof given === 'string') yield Buffer.from(given)
+  else if (given instanceof Uint8Array) yield given
+  else yield* given
+}

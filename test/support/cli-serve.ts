@@ -1,0 +1,54 @@
+/**
+ * `conveyor serve` as a process of its own, for what only a process shows: signals, the lock, the
+ * socket. Each costs a start of the program, so tests share one.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+export const program = join(import.meta.dirname, '../../bin/conveyor.ts')
+export const node_args = ['--import', 'tsx', program]
+
+export interface Served {
+  readonly child: ChildProcess
+  /** The line it prints when it listens. */
+  readonly line: Readonly<Record<string, unknown>>
+  readonly url: string
+  /** What it has printed so far. */
+  out(): string
+  err(): string
+  /** Its exit code, once it has ended. */
+  readonly ended: Promise<number | null>
+  /** Sends SIGTERM and resolves with its exit code. */
+  stop(): Promise<number | null>
+}
+
+/** Starts a command that serves with `--json`, and waits until it listens. */
+export async function startServe([command = '', ...args]: readonly string[]): Promise<Served> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let out = ''
+  let err = ''
+  child.stderr.on('data', (chunk) => {
+    err += String(chunk)
+  })
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const line = await new Promise<Record<string, unknown>>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      out += String(chunk)
+      if (out.includes('\n')) resolve(JSON.parse(out) as Record<string, unknown>)
+    })
+    child.on('exit', (code) => reject(new Error(`serve ended with ${code}: ${err}`)))
+  })
+  return {
+    child,
+    line,
+    url: String(line.http),
+    out: () => out,
+    err: () => err,
+    ended,
+    async stop() {
+      child.kill('SIGTERM')
+      return ended
+    },
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Scopes, reports and compilers for tests of the logic floor. The moment is 2024-02-29 12:30:15.250
+ * UTC and chance is 0.5, as the worked examples of functions have it.
+ */
+import { docOfText, parseJson, stringifyJson } from '../../src/bytes/json.ts'
+import { compileProcess } from '../../src/logic/graph.ts'
+import type { Compiled, Move, Report, Scope } from '../../src/logic/logic.ts'
+import { logicTable } from '../../src/logic/logics/table.ts'
+import { compileTemplate } from '../../src/logic/template.ts'
+import { expansionOf } from '../../src/logic/template-source.ts'
+import { limitsWith } from '../../src/words/limits.ts'
+import type { JsonObject, JsonValue } from '../../src/words/model.ts'
+
+export const now_ms = Date.UTC(2024, 1, 29, 12, 30, 15, 250)
+
+const root_fields: Record<string, JsonValue> = {
+  ref: 'order-1',
+  conv_id: '1234',
+  create_time: 1700,
+}
+
+/** `data` is JSON text, or an object that JSON text is made of. */
+export function scopeOf(data: string | JsonObject, more: Partial<Scope> = {}): Scope {
+  return {
+    doc: docOfText(typeof data === 'string' ? data : stringifyJson(data)),
+    now_ms,
+    fraction: () => 0.5,
+    root: (name) => root_fields[name],
+    task_bytes_max: 131_072,
+    ...more,
+  }
+}
+
+/** A scope whose data may not be looked at. */
+export function blindScope(): Scope {
+  const doc = {
+    get text(): string {
+      throw new Error('the data was looked at')
+    },
+    get memo(): undefined {
+      throw new Error('the data was looked at')
+    },
+    set memo(_value) {
+      throw new Error('the data was looked at')
+    },
+  }
+  return { ...scopeOf('{}'), doc }
+}
+
+/** Knows the nodes `a` and `b`, and collects what is noted. */
+export function notes(): Report & { mistakes: string[]; warnings: string[] } {
+  const mistakes: string[] = []
+  const warnings: string[] = []
+  return {
+    mistakes,
+    warnings,
+    mistake: (text) => mistakes.push(text),
+    warning: (text) => warnings.push(text),
+    target(member, id) {
+      if (id === 'a' || id === 'b') return id
+      mistakes.push(`${member} is no node`)
+      return undefined
+    },
+  }
+}
+
+/** A value of `template` over `data` as JSON text; `fails: …` and `absent` for the other two. */
+export function expanded(template: string, data: string | JsonObject = '{}'): string {
+  const report = notes()
+  const compiled = compileTemplate(template, report, 'text')
+  if (report.mistakes.length > 0) return `mistake: ${report.mistakes.join('; ')}`
+  const run = expansionOf(scopeOf(data))
+  const value = compiled.value(run)
+  if (run.failure !== undefined) return `fails: ${run.failure.description}`
+  return value === undefined ? 'absent' : stringifyJson(value)
+}
+
+/** The mistake of a text that must have one. */
+export function mistakeOf(template: string): string {
+  const report = notes()
+  compileTemplate(template, report, 'text')
+  return report.mistakes.join('; ')
+}
+
+/** Compiles the logic (JSON text) and runs it. A set gives its data as text. */
+export function moved(
+  logic: string,
+  data: string | JsonObject,
+  more: Partial<Scope> = {},
+): unknown {
+  const { move, mistakes } = compiledLogic(logic, scopeOf(data, more))
+  if (mistakes.length > 0) return { mistakes }
+  if (move?.move === 'set') return move.doc.text
+  return move
+}
+
+export function compiledLogic(
+  logic: string,
+  scope: Scope,
+): { move: Move | undefined; mistakes: string[]; warnings: string[] } {
+  const raw = parseJson(logic) as JsonObject
+  const report = notes()
+  const row = logicTable.find(({ type }) => type === raw.type)
+  if (row === undefined) throw new Error(`no kind ${String(raw.type)}`)
+  const compiled = row.compile(raw, report)
+  const { mistakes, warnings } = report
+  return { move: mistakes.length > 0 ? undefined : compiled.run(scope), mistakes, warnings }
+}
+
+export function compiledText(definition: string): Compiled {
+  return compileProcess(parseJson(definition) as JsonObject, limitsWith())
+}

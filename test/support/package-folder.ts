@@ -1,0 +1,62 @@
+/**
+ * Folders outside the checkout in which a test plays the user of the package or of the bundle: made
+ * empty, given exactly the packages that are named, and removed.
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const top = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Installed {
+  readonly version: string
+  readonly dependencies?: Record<string, string>
+  readonly optionalDependencies?: Record<string, string>
+}
+
+/** A new folder; `path` has no symbolic link in it. */
+export function tempFolder(): { readonly path: string; remove(): void } {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'conveyor-test-')))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/** Runs a program to its end in `folder`; answers what it printed, throws with all of it on failure. */
+export function run(
+  folder: string,
+  program: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): string {
+  try {
+    const stdio = ['ignore', 'pipe', 'pipe'] as const
+    return execFileSync(program, args, { cwd: folder, env, stdio: [...stdio], encoding: 'utf8' })
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+    throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`, { cause: error })
+  }
+}
+
+/** The manifest of a package of the checkout. */
+export function installed(name: string): Installed {
+  return JSON.parse(readFileSync(join(top, 'node_modules', name, 'package.json'), 'utf8'))
+}
+
+/** Puts links to packages of the checkout into `folder`'s node_modules, and no others. */
+export function linkPackages(folder: string, names: readonly string[]): void {
+  for (const name of names) {
+    const place = join(folder, 'node_modules', name)
+    if (existsSync(place)) continue
+    mkdirSync(dirname(place), { recursive: true })
+    symlinkSync(join(top, 'node_modules', name), place)
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Tries to lock the file it is told, says `held` or `refused`, and keeps what it got until it is killed
+ * or its input ends. With `work` it also opens the database and commits once a round, as an owner does.
+ */
+import { writeSync } from 'node:fs'
+import { openLmdbTree } from '../../src/store/lmdb-tree.ts'
+import { lockFile } from '../../src/store/lock.ts'
+
+const [path = '', mode] = process.argv.slice(2)
+const lock = await lockFile(path)
+writeSync(1, lock === undefined ? 'refused\n' : 'held\n')
+if (lock !== undefined) {
+  process.stdin.resume()
+  process.stdin.on('end', () => void lock.release())
+  if (mode === 'work') {
+    const tree = await openLmdbTree(path)
+    for (let n = 0; ; n++) {
+      await tree.commit(new Map([['n', Buffer.from(String(n))]]))
+      if (n === 0) writeSync(1, 'working\n')
+    }
+  }
+}

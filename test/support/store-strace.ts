@@ -1,0 +1,191 @@
+/**
+ * What a process asked of the kernel, and in which order: was a commit safe before its reply left?
+ *
+ * LMDB writes the changed pages, syncs them, and then writes one of the two first pages, the head, in
+ * such a way that this is synced too; only then do the pages count. `syncOrderMistakes` looks for that
+ * before every reply, whatever a reply is: a line on standard output or bytes on a socket.
+ *
+ * Calls of several threads interleave, so a call has a place where it began and one where it ended.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+
+export interface Call {
+  readonly name: string
+  /** As strace prints them; a file descriptor carries its path, `7</tmp/file>`. */
+  readonly args: string
+  readonly result: string
+  /** Line numbers of the trace. */
+  readonly began: number
+  readonly ended: number
+}
+
+export interface TracedRun {
+  readonly calls: Call[]
+  readonly stdout: string
+  readonly stderr: string
+  readonly code: number | null
+}
+
+export interface TraceOptions {
+  /** Where the trace goes. */
+  readonly log: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Makes a call fail, as strace's `-e inject` takes it. Counts go by thread. */
+  readonly inject?: string
+}
+
+const traced_calls =
+  'openat,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,msync,sendto,sendmsg'
+const writes = new Set(['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2'])
+const syncs = new Set(['fsync', 'fdatasync', 'msync'])
+const head_pages = 2
+
+/** False on machines without strace, or where it may not trace. */
+export function canTrace(): boolean {
+  return spawnSync('strace', ['-f', '-o', '/dev/null', 'true']).status === 0
+}
+
+/** Runs `node` with `args` under strace until it ends. */
+export async function runTraced(
+  args: readonly string[],
+  options: TraceOptions,
+): Promise<TracedRun> {
+  const inject = options.inject === undefined ? [] : ['-e', `inject=${options.inject}`]
+  const child = spawn(
+    'strace',
+    ['-f', '-y', '-s', '80', '-e', `trace=${traced_calls}`, ...inject, '-o', options.log].concat(
+      process.execPath,
+      args,
+    ),
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } },
+  )
+  const out = { stdout: '', stderr: '' }
+  child.stdout.on('data', (bytes) => {
+    out.stdout += bytes
+  })
+  child.stderr.on('data', (bytes) => {
+    out.stderr += bytes
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { ...out, code, calls: readTrace(await readFile(options.log, 'utf8')) }
+}
+
+/** The calls of a trace in the order in which they ended; one that never ended is left out. */
+export function readTrace(trace: string): Call[] {
+  const calls: Call[] = []
+  const begun = new Map<string, { text: string; began: number }>()
+  for (const [line, text] of trace.split('\n').entries()) {
+    const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(text) ?? []
+    if (rest.endsWith('<unfinished ...>')) {
+      begun.set(thread, { text: rest.slice(0, -'<unfinished ...>'.length), began: line })
+      continue
+    }
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest)
+    const start = resumed === null ? undefined : begun.get(thread)
+    if (resumed !== null && start === undefined) continue
+    const whole = start === undefined ? rest : start.text + resumed?.[1]
+    const [, name, args = '', result = ''] = /^(\w+)\((.*)\) += (.*)$/.exec(whole) ?? []
+    if (name !== undefined) {
+      calls.push({ name, args, result, began: start?.began ?? line, ended: line })
+    }
+  }
+  return calls
+}
+
+/** Text that a traced process wrote with one call. */
+export function isWriteOf(call: Call, text: string): boolean {
+  return writes.has(call.name) && call.args.includes(text)
+}
+
+/**
+ * One sentence for each reply that was not preceded, since the reply before, by a whole commit of the
+ * database at `path`, or was preceded by one done in the wrong order: pages written, then synced, then
+ * the head written and synced. No sentence means that all is well; a trace without a reply is a mistake
+ * itself.
+ */
+export function syncOrderMistakes(
+  calls: readonly Call[],
+  path: string,
+  isReply: (call: Call) => boolean,
+  page_bytes = 4096,
+): string[] {
+  const replies = calls.filter(isReply)
+  if (replies.length === 0) return ['there is no reply in the trace']
+  const commits = readCommits(calls, path, head_pages * page_bytes)
+  const mistakes: string[] = []
+  let since = -1
+  for (const [index, reply] of replies.entries()) {
+    const own = commits.filter(({ ended }) => ended > since && ended < reply.began)
+    const mistake = own.length === 0 ? 'no head was written' : own.find(isMistaken)?.mistake
+    if (mistake !== undefined) mistakes.push(`reply ${index}: ${mistake}`)
+    since = reply.began
+  }
+  return mistakes
+}
+
+interface Commit {
+  /** When its head was written. */
+  readonly ended: number
+  readonly mistake: string | undefined
+}
+
+const isMistaken = ({ mistake }: Commit): boolean => mistake !== undefined
+
+/** Each write of a head ends a commit, which has the pages written since the head before. */
+function readCommits(calls: readonly Call[], path: string, head_bytes: number): Commit[] {
+  const synced = syncedHandles(calls, path)
+  const onFile = calls.filter((call) => call.args.includes(`<${path}>`))
+  const written = onFile.filter((call) => writes.has(call.name))
+  const isSynced = (from: number, to: number): boolean =>
+    onFile.some((call) => isSync(call) && call.began > from && call.ended < to)
+  const commits: Commit[] = []
+  let pages: Call[] = []
+  for (const [place, call] of written.entries()) {
+    // LMDB makes a new file with both head pages in one write.
+    if (offsetOf(call) === 0) continue
+    if (offsetOf(call) >= head_bytes) {
+      pages.push(call)
+      continue
+    }
+    const lastPage = Math.max(-1, ...pages.map((page) => page.ended))
+    const next = written[place + 1]?.began ?? Infinity
+    let mistake: string | undefined
+    if (pages.length === 0) mistake = 'no page was written before the head'
+    else if (!isSynced(lastPage, call.began)) mistake = 'the pages were not synced before the head'
+    else if (!synced.has(handleOf(call)) && !isSynced(call.ended, next)) {
+      mistake = 'the head was not synced'
+    }
+    commits.push({ ended: call.ended, mistake })
+    pages = []
+  }
+  return commits
+}
+
+/** Where the call writes; behind the head where it goes on from where the last one ended. */
+function offsetOf(call: Call): number {
+  if (call.name !== 'pwrite64') return Infinity
+  return Number(/, (\d+)$/.exec(call.args)?.[1] ?? Infinity)
+}
+
+function isSync(call: Call): boolean {
+  return syncs.has(call.name) && call.result.startsWith('0')
+}
+
+/** Handles of the file whose every write is synced. */
+function syncedHandles(calls: readonly Call[], path: string): Set<string> {
+  const handles = new Set<string>()
+  for (const call of calls) {
+    if (call.name !== 'openat' || !call.args.includes(`"${path}"`)) continue
+    const handle = /^\d+/.exec(call.result)?.[0]
+    if (handle === undefined) continue
+    if (/O_D?SYNC/.test(call.args)) handles.add(handle)
+    else handles.delete(handle)
+  }
+  return handles
+}
+
+function handleOf(call: Call): string {
+  return /^\d+/.exec(call.args)?.[0] ?? ''
+}

@@ -1,0 +1,185 @@
+/**
+ * Runs one vector on one face: does its steps in order, compares each answer as text, then the tasks
+ * that are left, then every invariant of the store.
+ */
+import assert from 'node:assert/strict'
+import { canonicalText } from '../../src/bytes/canonical.ts'
+import { parseJson, stringifyJson } from '../../src/bytes/json.ts'
+import { renderResults } from '../../src/bytes/wire.ts'
+import type { Can, Engine } from '../../src/engine/api.ts'
+import { isFault } from '../../src/words/faults.ts'
+import type { JsonObject, JsonValue, OpResult, Task } from '../../src/words/model.ts'
+import type { Face, Link } from './vector-faces.ts'
+import { definitionOf, type Vector } from './vector-form.ts'
+import { openWorld, type TaskTarget, type World } from './vector-world.ts'
+
+interface Run {
+  readonly world: World
+  readonly face: Face
+  link: Link
+  /** `$id1` → the id it stands for. */
+  readonly ids: Map<string, string>
+}
+
+export async function runVector(vector: Vector, face: Face): Promise<void> {
+  const world = await openWorld(vector)
+  const run: Run = { world, face, link: await face.open(world), ids: new Map() }
+  try {
+    for (const [at, step] of vector.steps.entries()) {
+      await doStep(run, step, `steps[${at}]`)
+      await world.settle()
+    }
+    await expectTasks(world.engine(), vector.end, 'end')
+    const { breaches } = await world.engine().check()
+    const is_damaged = vector.steps.some((step) => 'damage' in step)
+    if (!is_damaged) assert.deepEqual(breaches, [], 'check')
+  } finally {
+    await run.link.close()
+    await world.close()
+  }
+}
+
+async function doStep(run: Run, step: JsonObject, at: string): Promise<void> {
+  const { world } = run
+  if ('ops' in step || 'body' in step) await doRequest(run, step, at)
+  else if (Array.isArray(step.admin)) await doAdmin(run, step, at)
+  else if ('advance_ms' in step) world.advance(step.advance_ms as number)
+  else if ('set_clock_ms' in step) world.setClock(step.set_clock_ms as number)
+  else if ('expect' in step) await expectTasks(world.engine(), step.expect as JsonObject, at)
+  else if ('reopen' in step) await between(run, () => world.reopen())
+  else if ('damage' in step) {
+    const task = await world.engine().task(targetOf(run, step.damage))
+    await between(run, () => world.damage((task as Task).obj_id))
+  } else throw new Error(`${at}: not a step: ${Object.keys(step)}`)
+}
+
+async function between(run: Run, work: () => Promise<void>): Promise<void> {
+  await run.link.close()
+  await work()
+  run.link = await run.face.open(run.world)
+}
+
+async function doRequest(run: Run, step: JsonObject, at: string): Promise<void> {
+  const { as = run.world.first_user, version = 1, body, ops } = step
+  const answer = await run.link.send({
+    user: as === null ? null : String(as),
+    version: version as 1 | 2,
+    body: body === undefined ? undefined : withIds(run, [body].flat().join('')),
+    ops: ops === undefined ? undefined : withIds(run, stringifyJson(ops)),
+  })
+  if (step.refused !== undefined) {
+    const { request_proc, ops, description } = JSON.parse(answer) as JsonObject
+    assert.deepEqual(ops, [], at)
+    const wanted = step.refused as JsonObject
+    const told = wanted.description === undefined ? {} : { description }
+    assert.deepEqual({ code: request_proc, ...told } as unknown, { ...wanted }, at)
+    return
+  }
+  const { results } = step
+  if (results === 'ok') {
+    const done = JSON.parse(answer) as { request_proc: string; ops: { proc: string }[] }
+    assert.equal(done.request_proc, 'ok', `${at}: ${answer}`)
+    for (const { proc } of done.ops) assert.equal(proc, 'ok', `${at}: ${answer}`)
+  } else expectText(run, answer, `{"request_proc":"ok","ops":${stringifyJson(results ?? null)}}`, at)
+}
+
+async function doAdmin(run: Run, step: JsonObject, at: string): Promise<void> {
+  const [verb, ...args] = step.admin as JsonValue[]
+  const known = Object.hasOwn(verbs, String(verb)) ? verbs[String(verb)] : undefined
+  if (known === undefined) throw new Error(`${at}: no admin verb ${stringifyJson(verb ?? null)}`)
+  let answer: string | undefined
+  try {
+    answer = await known(run, args)
+  } catch (error) {
+    if (!isFault(error)) throw error
+    const wanted = (step.refused ?? {}) as JsonObject
+    const told = wanted.description === undefined ? {} : { description: error.message }
+    assert.deepEqual({ code: error.code, ...told } as unknown, { ...wanted }, at)
+    return
+  }
+  assert.equal(step.refused, undefined, `${at}: was not refused`)
+  if (step.result !== undefined) expectText(run, answer ?? '', stringifyJson(step.result), at)
+}
+
+const verbs: Record<string, (run: Run, args: JsonValue[]) => Promise<string | undefined>> = {
+  async put({ world }, [definition, moves]) {
+    const text = stringifyJson(definitionOf(definition as JsonValue))
+    const given = moves === undefined ? {} : { moves: moves as Record<string, string> }
+    const { version, state } = await world.engine().putProcess(text, given)
+    return JSON.stringify({ version, state })
+  },
+  pause: ({ world }, [conv_id]) => done(world.engine().processes.pause(conv_id as number)),
+  resume: ({ world }, [conv_id]) => done(world.engine().processes.resume(conv_id as number)),
+  remove: ({ world }, [conv_id]) => done(world.engine().processes.remove(conv_id as number)),
+  share: ({ world }, [conv_id, user, can]) =>
+    done(world.engine().processes.share(conv_id as number, user as number, can as unknown as Can[])),
+  unshare: ({ world }, [conv_id, user]) =>
+    done(world.engine().processes.unshare(conv_id as number, user as number)),
+  cancel: async (run, [task]) =>
+    resultText(await run.world.engine().tasks.cancel(targetOf(run, task))),
+  retry: async (run, [task, node_id]) =>
+    resultText(
+      await run.world.engine().tasks.retry(targetOf(run, task), node_id as string | undefined),
+    ),
+}
+
+async function done(work: Promise<void>): Promise<undefined> {
+  await work
+}
+
+function resultText(result: OpResult): string {
+  return renderResults(1, [result]).slice('{"request_proc":"ok","ops":['.length, -']}'.length)
+}
+
+function targetOf(run: Run, task: JsonValue | undefined): TaskTarget {
+  return parseJson(withIds(run, stringifyJson(task ?? null))) as TaskTarget
+}
+
+/** Puts ids in the place of their names. */
+function withIds({ ids }: Run, text: string): string {
+  return text.replace(/\$id[0-9]+/g, (name) => {
+    const id = ids.get(name)
+    if (id === undefined) throw new Error(`${name} was not seen in an answer yet`)
+    return id
+  })
+}
+
+/** Compares after the ids of the answer have got the names that the vector has for them. */
+function expectText({ ids }: Run, answer: string, wanted: string, at: string): void {
+  const names = wanted.match(/\$id[0-9]+/g) ?? []
+  const found = answer.match(/\b[0-9a-f]{24}\b/g) ?? []
+  const named = new Map([...ids].map(([name, id]) => [id, name]))
+  for (const [n, id] of found.entries()) {
+    const name = names[n]
+    if (name === undefined || named.has(id) || ids.has(name)) continue
+    ids.set(name, id)
+    named.set(id, name)
+  }
+  const text = answer.replace(/\b[0-9a-f]{24}\b/g, (id) => named.get(id) ?? id)
+  assert.equal(text, wanted, at)
+}
+
+async function expectTasks(engine: Engine, wanted: JsonObject, at: string): Promise<void> {
+  const found: Record<string, string[]> = {}
+  for (const { conv_id } of await engine.processes.list()) {
+    const tasks = await engine.tasks.list(conv_id, { limit: 1e6 })
+    tasks.sort((a, b) => (a.obj_id < b.obj_id ? -1 : 1))
+    if (tasks.length > 0) found[conv_id] = tasks.map(rowOf)
+  }
+  const rows = Object.entries(wanted).map(
+    ([conv_id, tasks]) => [conv_id, (tasks as JsonObject[]).map(rowWanted)] as const,
+  )
+  assert.deepEqual(found, Object.fromEntries(rows), at)
+}
+
+function rowOf(task: Task): string {
+  const ref = task.ref_is_number ? task.ref : JSON.stringify(task.ref)
+  const tag = task.status_details === undefined ? '' : ` ${task.status_details.tag}`
+  const data = canonicalText(parseJson(task.dataText))
+  return `${ref} ${task.status}${tag} in ${task.node_id} ${data}`
+}
+
+function rowWanted({ ref = null, status, tag, node_id, data }: JsonObject): string {
+  const is_tagged = tag === undefined ? '' : ` ${tag}`
+  return `${stringifyJson(ref)} ${status}${is_tagged} in ${node_id} ${canonicalText(data ?? {})}`
+}

@@ -1,0 +1,189 @@
+/**
+ * Templates: what they find, how it is put in, what they refuse; and that no text makes them throw.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { compileTemplate } from '../src/logic/template.ts'
+import { expansionOf } from '../src/logic/template-source.ts'
+import { blindScope, expanded, mistakeOf, notes, scopeOf } from './support/logic-scope.ts'
+
+const values: [text: string, data: string, gives: string][] = [
+  ['plain', '{}', '"plain"'],
+  ['', '{}', '""'],
+  ['{{a}}', '{"a":1.10}', '1.10'],
+  ['{{a}}', '{"a":12345678901234567890}', '12345678901234567890'],
+  ['{{a}}', '{"a":{"b":[1,null]}}', '{"b":[1,null]}'],
+  ['{{a}}', '{"a":null}', 'null'],
+  ['{{a}}', '{}', 'absent'],
+  ['{{ a }}', '{"a":1}', '1'],
+  ['{{first name}}', '{"first name":"Ann"}', '"Ann"'],
+  ['{{ім’я}}', '{"ім’я":"Оля"}', '"Оля"'],
+  ['{{a.b[0].c}}', '{"a":{"b":[{"c":true}]}}', 'true'],
+  ['{{a[0][1]}}', '{"a":[[1,2]]}', '2'],
+  ['{{a[x]}}', '{"a":{"x":"y"}}', '"y"'],
+  ['{{a[{{n}}]}}', '{"a":[5,6],"n":1}', '6'],
+  ['{{a[$.math({{n}}-1)].x}}', '{"a":[{"x":7}],"n":1}', '7'],
+  ['{{a[{{n}}]}}', '{"a":{"x.y":1},"n":"x.y"}', '1'],
+  ['{{a[{{n}}]}}', '{"a":[1]}', 'absent'],
+  ['{{a[-1]}}', '{"a":[1]}', 'absent'],
+  ['{{a.length}}', '{"a":[1]}', 'absent'],
+  ['{{a.length}}', '{"a":"text"}', 'absent'],
+  ['{{a\\.b}}', '{"a.b":1,"a":{"b":2}}', '1'],
+  ['{{a\\[0\\]}}', '{"a[0]":1,"a":[2]}', '1'],
+  ['{{a.token}}', '{"a":1.10}', 'absent'],
+  ['{{__proto__}}', '{}', 'absent'],
+  ['{{__proto__.x}}', '{"__proto__":{"x":1}}', '1'],
+  ['{{constructor}}', '{}', 'absent'],
+  ['{{a.toString}}', '{"a":{}}', 'absent'],
+  ['{{root.ref}}', '{"root":{"ref":"mine"}}', '"order-1"'],
+  ['{{root.end_time}}', '{}', 'absent'],
+  ['{{root.mine}}', '{"root":{"mine":1}}', '1'],
+  ['{{root}}', '{"root":1}', '1'],
+  ['{{node}} {{conv.x}}', '{"node":1,"conv":{"x":2}}', '"1 2"'],
+  ['<{{a}}>', '{"a":1.10}', '"<1.10>"'],
+  ['<{{a}}>', '{"a":"x"}', '"<x>"'],
+  ['<{{a}}>', '{"a":[1.0,"x",{}]}', '"<[1.0,\\"x\\",{}]>"'],
+  ['<{{a}}{{b}}>', '{"a":true,"b":null}', '"<truenull>"'],
+  ['<{{a}}>', '{}', '"<>"'],
+  ['{{a}}{{a}}', '{"a":1}', '"11"'],
+  [' {{a}}', '{"a":1}', '" 1"'],
+  ['{{a}}', '{"a":"{{b}} $.math(1+1)","b":2}', '"{{b}} $.math(1+1)"'],
+  ['x{{a}}', '{"a":"{{b}}","b":2}', '"x{{b}}"'],
+  ['{ } }} $ $. $.50 $.a.b {', '{}', '"{ } }} $ $. $.50 $.a.b {"'],
+  ['{{{a}}}', '{"a":1}', '"{1}"'],
+]
+
+for (const [text, data, gives] of values) {
+  test(`${text} over ${data}`, () => assert.equal(expanded(text, data), gives))
+}
+
+const mistakes: [text: string, mistake: string][] = [
+  ['{{a', '"}}" was expected at character 4'],
+  ['{{}}', 'a name was expected at character 3'],
+  ['{{ }}', 'a name was expected at character 4'],
+  ['{{a..b}}', 'a name was expected at character 5'],
+  ['{{.a}}', 'a name was expected at character 3'],
+  ['{{a[}}', '"]" was expected at character 7'],
+  ['{{a[]}}', 'an index was expected at character 6'],
+  ['{{a]}}', '"]" was not expected in a name at character 4'],
+  ['{{a[0]b}}', '"b" was not expected in a name at character 7'],
+  ['{{a{{b}}}}', 'a name cannot come from a template at character 4'],
+  ['{{{{a}}}}', 'a name cannot come from a template at character 1'],
+  ['{{node[66a1].count}}', '"node[…]" is not read by this release at character 3'],
+  ['{{conv[1].ref[2].x}}', '"conv[…]" is not read by this release at character 3'],
+  ['{{env_var[@key]}}', '"env_var[…]" is not read by this release at character 3'],
+  ['{{a['.repeat(40), 'nested deeper than 32 at character 67'],
+  ['\ud800', 'a lone surrogate stands in the text at character 1'],
+]
+
+for (const [text, mistake] of mistakes) {
+  test(`refuses ${text.slice(0, 30).toWellFormed()}`, () => {
+    assert.ok(mistakeOf(text).endsWith(`: ${mistake}`), mistakeOf(text))
+  })
+}
+
+test('a name behind root that is no field of a task is warned of', () => {
+  const report = notes()
+  compileTemplate('{{root.taskid}}', report, 'text')
+  assert.equal(report.mistakes.length, 0)
+  assert.equal(report.warnings.length, 1)
+})
+
+test('a text without templates is constant and looks at nothing', () => {
+  const template = compileTemplate('as it is', notes(), 'text')
+  assert.equal(template.constant, 'as it is')
+  const run = expansionOf(blindScope())
+  assert.equal(template.value(run), 'as it is')
+})
+
+test('an expansion stops before it is longer than the task may be', () => {
+  const template = compileTemplate('{{a}}'.repeat(100_000), notes(), 'text')
+  const run = expansionOf(scopeOf({ a: 'x'.repeat(60_000) }))
+  assert.equal(template.value(run), undefined)
+  assert.equal(run.failure?.why, 'overflow')
+})
+
+test('an index made of templates stops there too', () => {
+  const template = compileTemplate(`{{a[${'{{b}}'.repeat(100_000)}]}}`, notes(), 'text')
+  const run = expansionOf(scopeOf({ a: {}, b: 'x'.repeat(60_000) }))
+  assert.equal(template.value(run), undefined)
+  assert.equal(run.failure?.why, 'overflow')
+})
+
+const piece = fc.constantFrom(
+  ...[
+    '{{',
+    '}}',
+    '{',
+    '}',
+    '[',
+    ']',
+    '(',
+    ')',
+    '$.',
+    '$.math(',
+    '$.random(',
+    '$.date(',
+    '%y',
+    '%d+1',
+  ],
+  ...[
+    '$.unixtime(',
+    ".tz('UTC')",
+    'a',
+    '.',
+    '\\',
+    ' ',
+    '1',
+    '+',
+    '-',
+    '/',
+    ',',
+    'root',
+    'node',
+    "'",
+    '𝒳',
+  ],
+)
+const template_text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join('')),
+)
+
+test('no text makes compiling or running throw', () => {
+  fc.assert(
+    fc.property(
+      template_text,
+      fc.object({ key: fc.constantFrom('a', 'root', '1') }),
+      (text, data) => {
+        const template = compileTemplate(text, notes(), 'text')
+        const run = expansionOf(scopeOf(JSON.stringify(data).toWellFormed()))
+        template.value(run)
+        template.text(run)
+      },
+    ),
+    { numRuns: 3_000 },
+  )
+})
+
+test('a lone template of a value gives that value, whatever the value says', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+      const text = JSON.stringify(value)
+      if (!text.isWellFormed() || text.includes('\\ud')) return
+      assert.equal(expanded('{{a}}', `{"a":${text}}`), expanded('{{b.c}}', `{"b":{"c":${text}}}`))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('hostile lengths are read in one pass', () => {
+  const count = 200_000
+  for (const text of ['{', '{{a}}', '$.', '$.math(1)', '}}', '\\'].map((part) =>
+    part.repeat(count),
+  )) {
+    compileTemplate(text, notes(), 'text')
+  }
+  assert.equal(mistakeOf(`{{${'a.'.repeat(count)}a}}`), '')
+})

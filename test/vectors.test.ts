@@ -1,0 +1,42 @@
+/**
+ * The conformance vectors: each of test/vectors/*.json on each face, and what the vectors together
+ * must cover.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { opFaults } from '../src/words/faults.ts'
+import { faces } from './support/vector-faces.ts'
+import { readVectors } from './support/vector-form.ts'
+import { rules } from './support/vector-rules.ts'
+import { runVector } from './support/vector-run.ts'
+
+const files = readVectors()
+const vectors = [...files.values()].flat()
+
+for (const face of faces) {
+  for (const [file, ones] of files) {
+    describe(`${face.name}: ${file}`, () => {
+      for (const vector of ones) test(vector.name, () => runVector(vector, face))
+    })
+  }
+}
+
+describe('what the vectors cover', () => {
+  test('each vector has a name of its own', () => {
+    const names = vectors.map(({ name }) => name)
+    assert.deepEqual([...new Set(names)], names)
+  })
+
+  const named = new Set(vectors.flatMap(({ rule }) => rule))
+  for (const [rule, says] of Object.entries(rules)) {
+    test(`rule ${rule}: ${says}`, () => assert.ok(named.has(rule)))
+  }
+  test('no vector names a rule that is not listed', () => {
+    assert.deepEqual([...named].filter((rule) => !Object.hasOwn(rules, rule)), [])
+  })
+
+  const answers = JSON.stringify(vectors.map(({ steps }) => steps.map((step) => step.results)))
+  for (const code of Object.keys(opFaults)) {
+    test(`op fault ${code} is provoked`, () => assert.ok(answers.includes(`"proc":"${code}"`)))
+  }
+})
