@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { readOwner } from '../src/open.ts'
@@ -219,6 +219,20 @@ test('a failed write ends serve with 3, and the file opens again', { skip }, asy
   assert.match(failing.err(), /\{"error":"store_failed".*look at the disk/)
   const left = await run(['check', '--db', small])
   assert.equal(left.exit, 0, left.err)
+})
+
+test('a second signal ends it at once, not with 0', async () => {
+  const args = ['serve', '--json', '--http', '127.0.0.1:0', '--db', join(folder.path, 'two.lmdb')]
+  const stuck = await startServe([process.execPath, ...node_args, ...args])
+  const socket = connect(Number(new URL(stuck.url).port), '127.0.0.1')
+  socket.on('error', () => {})
+  const path = `/api/1/json/13000/1700000000/${'0'.repeat(40)}`
+  socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`)
+  await once(socket, 'connect')
+  const again = setInterval(() => stuck.child.kill('SIGTERM'), 100)
+  assert.equal(await stuck.ended, 1)
+  clearInterval(again)
+  socket.destroy()
 })
 
 test('SIGTERM drains and exits 0, with nothing on stderr', async () => {

@@ -161,7 +161,7 @@ test('batches go out a few at once, in order, and no more are read than that', a
   )
 })
 
-test('an overloaded engine is asked again; another fault stops, saying how far it came', async () => {
+test('overloaded is asked again; another fault stops, saying how far it came', async () => {
   let calls = 0
   const admin = adminOf(async (ops) => {
     calls++

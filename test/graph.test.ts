@@ -206,9 +206,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   [timer({ value: 5, to_node_id: 'x' }), ['nodes[1] "Middle": to_node_id "x" is no node']],
   [
     timer({}),
-    [
-      'nodes[1] "Middle": semaphors[0] time: value nothing is neither a number of seconds nor a template',
-    ],
+    ['nodes[1] "Middle": semaphors[0] time: value nothing is neither seconds nor a template'],
   ],
   [
     timer({ value: -1 }),
@@ -216,9 +214,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   ],
   [
     timer({ value: '1.5' }),
-    [
-      'nodes[1] "Middle": semaphors[0] time: value "1.5" is neither a number of seconds nor a template',
-    ],
+    ['nodes[1] "Middle": semaphors[0] time: value "1.5" is neither seconds nor a template'],
   ],
   [
     timer({ value: '{{a' }),
@@ -236,10 +232,8 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     ['params[0]: flags is "input", an array was expected'],
   ],
   [
-    { ...good, params: [{ name: 'a', regex: '(?=x)' }] },
-    [
-      'params[0]: "a" regex "(?=x)": the pattern cannot be run: invalid or unsupported Perl syntax: `(?=`',
-    ],
+    { ...good, params: [{ name: 'a', regex: '(' }] },
+    ['params[0]: "a" regex "(": the pattern cannot be run: missing closing ): `(`'],
   ],
 ]
 
@@ -328,19 +322,16 @@ test('options come as text or as an object', () => {
 
 test('ids of any text are ids', () => {
   const text = `{"scheme":{"nodes":[
-    {"id":"__proto__","obj_type":1,"condition":{"logics":[{"type":"go","to_node_id":"constructor"}]}},
+    {"id":"__proto__","obj_type":1,
+     "condition":{"logics":[{"type":"go","to_node_id":"constructor"}]}},
     {"id":"constructor","obj_type":2}]}}`
   const { graph, mistakes: named } = compiledText(text)
   assert.deepEqual(named, [])
   assert.equal(graph?.start_id, '__proto__')
   assert.equal(graph.conv_id, undefined)
   assert.equal(compiledText(text.replace('"constructor"}]', '"toString"}]')).mistakes.length, 1)
-  assert.equal(
-    compiledText(
-      '{"obj_id":12345678901234567890,"scheme":{"nodes":[{"id":"a","obj_type":1,"condition":{"logics":[{"type":"go","to_node_id":"a"}]}}]}}',
-    ).graph?.conv_id,
-    '12345678901234567890',
-  )
+  const numbered = text.replace('{', '{"obj_id":12345678901234567890,')
+  assert.equal(compiledText(numbered).graph?.conv_id, '12345678901234567890')
 })
 
 for (const [status, expected] of [
@@ -445,17 +436,6 @@ const word = fc.constantFrom(
     '0',
   ],
 )
-const anything: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 4 },
-    word,
-    fc.integer({ min: -2, max: 4 }),
-    fc.boolean(),
-    fc.constant(null),
-    fc.array(tie('value'), { maxLength: 3 }),
-    fc.dictionary(key, tie('value'), { maxKeys: 4 }),
-  ),
-})).value
 const member_names = [
   'id',
   'obj_type',
@@ -485,6 +465,17 @@ const key = fc.constantFrom(
   '__proto__',
 )
 
+const anything: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    word,
+    fc.integer({ min: -2, max: 4 }),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 4 }),
+  ),
+})).value
 test('no JSON object makes compiling throw', () => {
   fc.assert(
     fc.property(fc.dictionary(key, anything), (definition) => {

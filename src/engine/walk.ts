@@ -151,7 +151,7 @@ function withinSize(move: Move, kind: string, task_bytes_max: number): Move {
     error_type: 'software',
     tag: `${kind}_task_size_overflow`,
     description: `Your task size: ${bytes} bytes, Max available task size: ${task_bytes_max} bytes`,
-    err_node_id: undefined,
+    err_node_id: move.err_node_id,
   }
 }
 

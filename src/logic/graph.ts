@@ -206,8 +206,9 @@ function warnOfLost(
 
 /** `nodes[3] "Wait bank"`: by title, else by id. */
 function placeOf(at: number, raw: JsonValue): string {
-  const title = isObject(raw) ? raw.title || raw.id : undefined
-  return typeof title === 'string' ? `nodes[${at}] ${quoted(title)}` : `nodes[${at}]`
+  const names = isObject(raw) ? [raw.title, raw.id] : []
+  const name = names.find((text) => typeof text === 'string' && text !== '')
+  return name === undefined ? `nodes[${at}]` : `nodes[${at}] ${quoted(name)}`
 }
 
 function isIdText(text: string): boolean {

@@ -40,7 +40,12 @@ export type Move =
   | { readonly move: 'next' }
   | { readonly move: 'go'; readonly to_node_id: string }
   /** The task's data becomes `doc`, then the next logic of the node. */
-  | { readonly move: 'set'; readonly doc: Doc }
+  | {
+      readonly move: 'set'
+      readonly doc: Doc
+      /** Where the task goes if the whole of `doc` is over the size of a task. */
+      readonly err_node_id: string | undefined
+    }
   /** Rests until a modify; then the logics behind this one run. */
   | { readonly move: 'rest' }
   /** To `err_node_id` with the error fields of `kind` set, or failed in this node without one. */

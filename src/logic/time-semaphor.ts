@@ -36,7 +36,7 @@ function dueAt(raw: JsonValue | undefined, report: Report): (scope: Scope) => Du
   const text = typeof raw === 'string' ? raw : ''
   const template = compileTemplate(text, report, 'value')
   if (typeof raw !== 'string' || template.constant === text) {
-    report.mistake(`value ${quoted(raw)} is neither a number of seconds nor a template`)
+    report.mistake(`value ${quoted(raw)} is neither seconds nor a template`)
   }
   return (scope) => {
     const run = expansionOf(scope)

@@ -113,7 +113,7 @@ export function treeOver(db: LmdbDatabase, path: string): Tree {
     },
     backup: async (target) => {
       checkOpen()
-      await tracked(copyLmdb(db, target))
+      return tracked(copyLmdb(db, target))
     },
     close: () => {
       closing ??= drain()

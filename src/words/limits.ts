@@ -44,7 +44,6 @@ export const limitTable = {
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
-  pattern_steps_max: { value: 100_000, says: 'characters a pattern of a definition is run on' },
 } as const satisfies Record<string, LimitRow>
 
 export type LimitName = keyof typeof limitTable

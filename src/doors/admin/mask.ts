@@ -16,7 +16,7 @@ export function maskedNames(definition_text: string): ReadonlySet<string> {
   return names
 }
 
-/** The text of a task's data with the named top-level values masked; other values keep their text. */
+/** A task's data with the named top-level values masked; the others keep their text. */
 export function maskData(data_text: string, names: ReadonlySet<string>): string {
   if (names.size === 0) return data_text
   const data = parseJson(data_text)

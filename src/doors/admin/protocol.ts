@@ -45,7 +45,7 @@ export function demandSame(mine: Identity, theirs: Identity): void {
   if (theirs.version !== mine.version) {
     throw fault(
       'file_held',
-      `the file is held by conveyor ${theirs.version} and this is ${mine.version}: use that version or stop it first`,
+      `conveyor ${theirs.version} holds the file and this is ${mine.version}: use that, or stop it`,
     )
   }
 }

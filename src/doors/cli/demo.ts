@@ -69,7 +69,12 @@ post() {
   curl -sS --data-binary "$body" "${url}/api/1/json/${user}/$time/\${sum##* }"
   echo
 }
-post '{"ops":[{"type":"create","obj":"task","conv_id":${conv_id},"ref":"order-1","data":{"amount":120}}]}'
-post '{"ops":[{"type":"modify","obj":"task","conv_id":${conv_id},"ref":"order-1","data":{"paid":true}}]}'
+post '${bodyOf('create', '{"amount":120}')}'
+post '${bodyOf('modify', '{"paid":true}')}'
 `
+}
+
+function bodyOf(type: 'create' | 'modify', data: string): string {
+  const op = `"type":"${type}","obj":"task","conv_id":${conv_id},"ref":"order-1","data":${data}`
+  return `{"ops":[{${op}}]}`
 }

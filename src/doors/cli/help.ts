@@ -1,5 +1,4 @@
 /** Help, printed from the table of verbs; what it says of a flag is what the parser takes. */
-import { envName } from './parse.ts'
 import { columns } from './table.ts'
 import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
 
@@ -14,8 +13,9 @@ export function helpOfAll(verbs: readonly Verb[], group?: string): string {
       ['', '--db FILE', db_flag.says],
       ['', '--json', json_flag.says],
     ]),
-    '\n`conveyor VERB --help` tells all of a verb. Flags are also read from CONVEYOR_…, such as\n',
-    'CONVEYOR_DB. Exit: 0 done, 1 refused, 2 usage, 3 out of reach, 4 not authenticated.\n',
+    '\n`conveyor VERB --help` tells all of a verb. A flag may also stand in the environment:\n',
+    '--db is CONVEYOR_DB, --ops-max is CONVEYOR_OPS_MAX. Exit: 0 done, 1 refused, 2 usage,\n',
+    '3 out of reach, 4 not authenticated.\n',
   ].join('')
 }
 
@@ -36,5 +36,5 @@ function wordsOf(verb: Verb): string {
 
 function flagRow(flag: Flag): string[] {
   const value = flag.value === undefined ? '' : ` ${flag.value}`
-  return ['', `--${flag.name}${value}`, flag.says, flag.many ? '' : envName(flag)]
+  return ['', `--${flag.name}${value}`, flag.says]
 }

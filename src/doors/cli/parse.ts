@@ -121,7 +121,7 @@ function fromEnv(flag: Flag, env: Env): string | boolean | undefined {
   throw usage(`${name} is a switch: set it to 1 or 0`)
 }
 
-export function envName(flag: Flag): string {
+function envName(flag: Flag): string {
   return `CONVEYOR_${flag.name.toUpperCase().replaceAll('-', '_')}`
 }
 

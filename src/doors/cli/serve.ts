@@ -97,7 +97,9 @@ function endOf(io: Io): End {
     fail: (failure) => tell(failure),
     afterFailure: async () => {
       if ((await reason) === undefined) return new Promise(() => {})
-      return io.sleep_ms(failed_close_ms_max)
+      // A timer that keeps no process alive, for closing mostly comes first.
+      const at_ms = io.clock.now_ms() + failed_close_ms_max
+      return new Promise((resolve) => void io.clock.wake_at(at_ms, resolve))
     },
     forget,
   }

@@ -31,7 +31,7 @@ export function opOfLine(text: string, conv_id: string): RawOp | string {
   return { type: 'create', conv_id, ref_text: stringifyJson(ref), data_text }
 }
 
-/** Data as its JSON text; an empty array is an empty object (wire 1.1). Undefined for other values. */
+/** Data as JSON text; an empty array is an empty object (wire 1.1). Undefined for other values. */
 export function dataText(data: JsonValue): string | undefined {
   if (Array.isArray(data) && data.length === 0) return '{}'
   return isObject(data) ? stringifyJson(data) : undefined

@@ -48,10 +48,7 @@ export function shifted(
   return isTold(moved_ms) ? zone.wallOf(moved_ms) : undefined
 }
 
-/**
- * From the year 1000 to the end of 9998, so that no clock of any zone shows another number of
- * digits.
- */
+/** The years 1000 to 9998, which the clock of every zone shows in four digits. */
 function isTold(wall_ms: WallMs): boolean {
   return wall_ms > told_from_ms && wall_ms < told_to_ms
 }
@@ -60,7 +57,7 @@ const told_from_ms = Date.UTC(1_000, 0, 2)
 const told_to_ms = Date.UTC(years_max, 0, 1)
 
 const date_text =
-  /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]+([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
+  /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
 
 /**
  * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined for all else.

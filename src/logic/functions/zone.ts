@@ -14,8 +14,20 @@ export interface Zone {
 
 export const utc: Zone = { wallOf: (instant_ms) => instant_ms, instantOf: (wall_ms) => wall_ms }
 
+/** One for each name, in lower case: a format of a zone is dear, a definition may name many. */
+const known_zones = new Map<string, Zone>()
+
 /** The zone of a name such as `Europe/Kyiv`; undefined where there is none. */
 export function zoneOf(name: string): Zone | undefined {
+  const key = name.toLowerCase()
+  const known = known_zones.get(key)
+  if (known !== undefined) return known
+  const made = makeZone(name)
+  if (made !== undefined) known_zones.set(key, made)
+  return made
+}
+
+function makeZone(name: string): Zone | undefined {
   if (!/^[A-Za-z0-9_+/-]{1,64}$/.test(name)) return undefined
   try {
     const format = new Intl.DateTimeFormat('en-US', {

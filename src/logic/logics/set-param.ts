@@ -50,7 +50,7 @@ export const setParam: LogicKind<SetParam> = {
       if (run.failure !== undefined) return failed(definition, run, scope)
       setMember(data, key, value)
     }
-    return { move: 'set', doc: docOfValue(data) }
+    return { move: 'set', doc: docOfValue(data), err_node_id: definition.err_node_id }
   },
 }
 

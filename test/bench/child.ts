@@ -1,0 +1,55 @@
+/**
+ * The two ends between the run and its child processes: a table of calls, asked by name over node's
+ * own channel. One call at a time; a throw in the child ends the run with the child's stack.
+ */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+
+/** Each call takes one plain object and answers one. */
+export type Calls = Record<string, (args: never) => unknown>
+
+export interface Child<C extends Calls> {
+  ask<K extends keyof C & string>(
+    name: K,
+    args: Parameters<C[K]>[0],
+  ): Promise<Awaited<ReturnType<C[K]>>>
+  /** Lets the child end by itself, so that what it has open is closed and a profile is written. */
+  stop(): Promise<void>
+}
+
+/** Starts a compiled file. `node_flags` go to its node. */
+export function startChild<C extends Calls>(file: string, node_flags: string[] = []): Child<C> {
+  const child = fork(file, { execArgv: ['--expose-gc', ...node_flags], serialization: 'advanced' })
+  const exit = once(child, 'exit')
+  return {
+    async ask(name, args) {
+      const answer = once(child, 'message')
+      child.send({ name, args })
+      const [message] = await Promise.race([
+        answer,
+        exit.then(([code]) => [{ error: `${file} ended with ${code}` }]),
+      ])
+      if (message.error !== undefined) throw new Error(message.error)
+      return message.value
+    },
+    async stop() {
+      if (child.connected) child.disconnect()
+      await exit
+    },
+  }
+}
+
+/** The child's end: answers calls until the run lets go, then `leave`s and ends. */
+export function answerCalls(calls: Calls, leave: () => Promise<void> = async () => {}): void {
+  process.on('message', async ({ name, args }: { name: string; args: never }) => {
+    try {
+      process.send?.({ value: await calls[name]?.(args) })
+    } catch (error) {
+      process.send?.({ error: error instanceof Error ? error.stack : String(error) })
+    }
+  })
+  process.on('disconnect', async () => {
+    await leave()
+    process.exit()
+  })
+}

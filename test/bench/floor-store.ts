@@ -1,0 +1,138 @@
+/**
+ * The floor of the in-process cells: LMDB by hand, opened as the engine opens it. One group at a time
+ * holds what all callers together would have sent: as many puts as the engine makes, with keys and
+ * values of the same size and order, in one durable batch. It checks nothing, parses nothing, and the
+ * values have been made before; a modify reads one thing, which task a ref names.
+ */
+import { rm } from 'node:fs/promises'
+import { open } from 'lmdb'
+import { atNodeKey, idBytes, idHex, metaKey, nodeCountKey, refKey, taskKey } from '../../src/bytes/keys.ts'
+import { encodeTask } from '../../src/bytes/task-record.ts'
+import { docOfText } from '../../src/bytes/json.ts'
+import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb-options.ts'
+import type { Verb } from './cells.ts'
+import { answerCalls } from './child.ts'
+import { loop } from './loop.ts'
+import type { Slot } from './samples.ts'
+import { conv_id, dataOf, type OpSource, opSource, refOf } from './work.ts'
+
+export type StoreFloorCalls = typeof calls
+
+interface Opening {
+  readonly path: string
+  /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
+  readonly tasks: number
+  readonly fresh: boolean
+}
+
+interface Load {
+  readonly verb: Verb
+  readonly ops: number
+  readonly callers: number
+  readonly slot_s: number
+}
+
+interface Opened {
+  readonly path: string
+  readonly db: LmdbDatabase
+  readonly source: OpSource
+  /** By number of task: 1 where it is in `again`. */
+  readonly is_moved: Uint8Array
+}
+
+let at: Opened | undefined
+const none = Buffer.alloc(0)
+const count = Buffer.alloc(8)
+
+const calls = {
+  async open({ path, tasks, fresh }: Opening): Promise<void> {
+    const db: LmdbDatabase = open(path, lmdbOptions)
+    at = { path, db, source: opSource(tasks), is_moved: new Uint8Array(tasks) }
+    if (!fresh || tasks === 0) return
+    await db.batch(() => {
+      for (let n = 0; n < tasks; n++) putNew(db, n)
+      putShared(db)
+    })
+  },
+
+  async run({ verb, ops, callers, slot_s }: Load): Promise<Slot> {
+    const { db, source, is_moved } = at as Opened
+    const ops_each = ops * callers
+    return loop({ callers: 1, ops: ops_each, slot_s }, async () => {
+      const numbers = source.take(verb, ops_each)
+      await db.batch(() => {
+        for (const n of numbers) {
+          if (verb === 'create') putNew(db, n)
+          else putMoved(db, n, is_moved)
+        }
+        putShared(db)
+      })
+    })
+  },
+
+  async close({ remove }: { remove: boolean }): Promise<void> {
+    if (at === undefined) return
+    const { path, db } = at
+    at = undefined
+    await db.close()
+    if (!remove) return
+    for (const end of ['', '-lock']) await rm(`${path}${end}`, { force: true })
+  },
+}
+
+answerCalls(calls, () => calls.close({ remove: false }))
+
+let last_id = 0
+
+function putNew(db: LmdbDatabase, n: number): void {
+  const obj_id = `f0000000${(last_id++).toString(16).padStart(16, '0')}`
+  void db.put(atNodeKey(conv_id, 'wait', obj_id), none)
+  void db.put(refKey(conv_id, refOf(n)), Buffer.from(idBytes(obj_id), 'latin1'))
+  void db.put(taskKey(obj_id), records.create)
+}
+
+function putMoved(db: LmdbDatabase, n: number, is_moved: Uint8Array): void {
+  const obj_id = idHex((db.getBinary(refKey(conv_id, refOf(n))) as Buffer).toString('latin1'))
+  const [from, to] = is_moved[n] === 1 ? ['again', 'wait'] : ['wait', 'again']
+  is_moved[n] = 1 - (is_moved[n] as number)
+  void db.remove(atNodeKey(conv_id, from as string, obj_id))
+  void db.put(atNodeKey(conv_id, to as string, obj_id), none)
+  void db.put(taskKey(obj_id), records.modify)
+}
+
+/** What the engine writes once a commit. */
+function putShared(db: LmdbDatabase): void {
+  void db.put(nodeCountKey(conv_id, 'wait'), count)
+  void db.put(metaKey('last_id'), count)
+}
+
+const records: Readonly<Record<Verb, Buffer>> = {
+  create: recordOf(dataOf('create', 1_000_000), undefined),
+  modify: recordOf(
+    { ...dataOf('create', 1_000_000), ...dataOf('modify', 1_000_000) },
+    Buffer.alloc(32),
+  ),
+}
+
+function recordOf(data: object, digest: Buffer | undefined): Buffer {
+  return encodeTask({
+    obj_id: '',
+    conv_id,
+    ref: { text: refOf(0), is_number: false },
+    user_id: undefined,
+    create_ms: 0,
+    change_ms: 0,
+    status: 'delayed',
+    details: undefined,
+    node_id: 'wait',
+    node_prev_id: 'start',
+    wait: 'callback',
+    logic_at: 0,
+    due_ms: 0,
+    semaphor_at: 0,
+    visit: 2,
+    moves: 0,
+    digest,
+    doc: docOfText(JSON.stringify(data)),
+  })
+}

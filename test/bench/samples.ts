@@ -1,0 +1,49 @@
+/**
+ * Numbers out of numbers: what a slot measured, and the middle of several slots. No clock in here.
+ */
+
+/** What one side did in one slot. */
+export interface Slot {
+  readonly requests: number
+  readonly ops: number
+  /** From the first request sent to the last answer. */
+  readonly seconds: number
+  readonly ops_per_s: number
+  /** Of requests, in milliseconds. */
+  readonly p50_ms: number
+  readonly p99_ms: number
+}
+
+export interface Middle {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+/** `latencies_ms`: one for each request; is sorted in place. */
+export function slotOf(latencies_ms: number[], ops_each: number, seconds: number): Slot {
+  latencies_ms.sort((a, b) => a - b)
+  const requests = latencies_ms.length
+  const ops = requests * ops_each
+  return {
+    requests,
+    ops,
+    seconds,
+    ops_per_s: ops / seconds,
+    p50_ms: quantile(latencies_ms, 0.5),
+    p99_ms: quantile(latencies_ms, 0.99),
+  }
+}
+
+export function middleOf(values: readonly number[]): Middle {
+  const sorted = [...values].sort((a, b) => a - b)
+  return { median: quantile(sorted, 0.5), min: quantile(sorted, 0), max: quantile(sorted, 1) }
+}
+
+/** The value that `share` of the sorted values do not exceed; the mean of two in an even middle. */
+function quantile(sorted: readonly number[], share: number): number {
+  if (sorted.length === 0) return Number.NaN
+  const at = share * (sorted.length - 1)
+  if (share !== 0.5) return sorted[Math.ceil(at)] as number
+  return ((sorted[Math.floor(at)] as number) + (sorted[Math.ceil(at)] as number)) / 2
+}

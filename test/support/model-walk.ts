@@ -1,0 +1,140 @@
+/**
+ * How the model moves a task through a plan, until it rests, ends, fails, or has made its moves.
+ */
+import type { Plan, PlanCondition, PlanSetting, PlanTimer } from './model-graph.ts'
+import { type ModelData, type ModelLimits, type ModelTask, numberOf, overSize } from './model-task.ts'
+
+export interface Walk {
+  readonly plan: Plan
+  readonly limits: ModelLimits
+  readonly now_ms: number
+}
+
+export function enter(walk: Walk, task: ModelTask, node: string): void {
+  step(task, node)
+  run(walk, task, 0, 1)
+}
+
+/** Goes on with the logic `from` of the node where the task is. */
+export function run(walk: Walk, task: ModelTask, from: number, already = 0): void {
+  const { limits, now_ms, plan } = walk
+  Object.assign(task, { status: 'processing', details: undefined, wait: 'nothing' })
+  touch(walk, task)
+  let at = from
+  for (let moved = already; ; ) {
+    const node = plan.get(task.node)
+    if (node === undefined) throw new Error(`the model went to ${task.node}, which is no node`)
+    if (task.moves >= limits.moves_without_rest_max) {
+      return fail(task, 'loop', `${limits.moves_without_rest_max} moves without coming to rest`)
+    }
+    if (node.kind === 'end') return end(walk, task, 'processed', node.save)
+    if (moved >= limits.moves_per_transaction_max) {
+      Object.assign(task, { wait: 'more', due_ms: now_ms })
+      return
+    }
+    const logic = node.steps[at]
+    if (logic === undefined) return rest(walk, task, undefined)
+    if (logic.does === 'wait') return rest(walk, task, at)
+    let to: string | undefined
+    if (logic.does === 'go') to = logic.to
+    else if (logic.does === 'if') to = holds(logic.condition, task.data) ? logic.to : undefined
+    else {
+      const says = set(task, logic.setting)
+      if (says !== undefined && logic.err === undefined) return fail(task, set_tag, says)
+      if (says !== undefined) tellError(task, says, limits.task_bytes_max)
+      to = says === undefined ? undefined : logic.err
+    }
+    at++
+    if (to === undefined) continue
+    step(task, to)
+    moved++
+    at = 0
+  }
+}
+
+export function end(
+  walk: Walk,
+  task: ModelTask,
+  status: 'processed' | 'canceled',
+  is_kept: boolean,
+): void {
+  Object.assign(task, { status, details: undefined, wait: 'nothing', due_ms: undefined })
+  if (!is_kept) task.gone = 'unsaved'
+  touch(walk, task)
+}
+
+export function touch({ now_ms }: Walk, task: ModelTask): void {
+  task.changed_ms = Math.max(now_ms, task.changed_ms)
+}
+
+/** The logic at which a task waits for a callback; undefined where it does not. */
+export function waitOf(plan: Plan, task: ModelTask): number | undefined {
+  if (task.status !== 'delayed' || task.wait !== 'callback') return undefined
+  const steps = plan.get(task.node)?.steps ?? []
+  if (steps[task.wait_at]?.does === 'wait') return task.wait_at
+  const at = steps.findIndex((one) => one.does === 'wait')
+  return at === -1 ? undefined : at
+}
+
+function step(task: ModelTask, node: string): void {
+  Object.assign(task, { prev: task.node, node, due_ms: undefined, moves: task.moves + 1 })
+}
+
+function rest(walk: Walk, task: ModelTask, wait_at: number | undefined): void {
+  const { now_ms, plan } = walk
+  task.status = 'delayed'
+  task.wait = wait_at === undefined ? 'nothing' : 'callback'
+  task.wait_at = wait_at ?? 0
+  if (task.due_ms === undefined) {
+    for (const [timer_at, timer] of (plan.get(task.node)?.timers ?? []).entries()) {
+      const due_ms = dueOf(timer, task.data, now_ms)
+      if (due_ms === undefined) {
+        const says = `time semaphor: Value: ${task.data.when ?? 'missing'}, Try convert to: Unix time`
+        return fail(task, 'semaphor_wrong_convert_param', says)
+      }
+      if (task.due_ms !== undefined && task.due_ms <= due_ms) continue
+      Object.assign(task, { due_ms, timer_at })
+    }
+  }
+  if (task.due_ms === undefined || task.due_ms > now_ms) task.moves = 0
+}
+
+function dueOf({ s }: PlanTimer, data: ModelData, now_ms: number): number | undefined {
+  if (s !== 'when') return now_ms + s * 1000
+  const second = numberOf(data.when)
+  return second === undefined ? undefined : second * 1000
+}
+
+function fail(task: ModelTask, tag: string, description: string): void {
+  Object.assign(task, { status: 'failed', details: { tag, description } })
+  Object.assign(task, { wait: 'nothing', due_ms: undefined, moves: 0 })
+}
+
+const set_tag = 'set_param_wrong_convert_param'
+
+function tellError(task: ModelTask, says: string, bytes_max: number): void {
+  const told = {
+    ...task.data,
+    __conveyor_set_param_return_type_error__: 'software',
+    __conveyor_set_param_return_type_tag__: set_tag,
+    __conveyor_set_param_return_description__: says,
+  }
+  if (overSize(told, bytes_max) === undefined) task.data = told
+}
+
+/** Sets a value, or says why it cannot. */
+function set(task: ModelTask, { key, text, from, type }: PlanSetting): string | undefined {
+  const found = from === undefined ? text : task.data[from]
+  const value = type === undefined ? found : numberOf(found)
+  if (value !== undefined) task.data = { ...task.data, [key]: value }
+  if (value !== undefined || type === undefined) return undefined
+  return `Param: ${key}, Value: ${found ?? `{{${from}}}`}, Try convert to: ${type}`
+}
+
+function holds({ key, fun, cast, value }: PlanCondition, data: ModelData): boolean {
+  const found = data[key]
+  const left = cast === 'number' ? numberOf(found) : found === undefined ? found : String(found)
+  const right = cast === 'number' ? Number(value) : value
+  if (left === undefined) return fun === 'not_eq'
+  return fun === 'eq' ? left === right : fun === 'less' ? left < right : left !== right
+}

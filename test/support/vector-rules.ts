@@ -1,0 +1,1 @@
+export const rules: Record<string,string> = {}
