@@ -1,9 +1,9 @@
 /**
  * `npm run build [-- FOLDER]`: what the package ships, into `dist` or the folder named.
  *
- * The compiler turns src and bin/conveyor.ts into JavaScript and declarations; every other file of src
- * is something the program reads as it runs, so it is copied to the same place. What an earlier build
- * left in there goes first: a file removed from src must not live on in the package.
+ * The compiler turns src and bin/conveyor.ts into JavaScript and declarations; every other file of
+ * src is something the program reads as it runs, so it is copied to the same place. What an earlier
+ * build left in there goes first: a file removed from src must not live on in the package.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, rmSync, statSync } from 'node:fs'

@@ -2,9 +2,9 @@
  * `npm run bundle [-- FILE]`: the library and the HTTP door as one file, `dist/conveyor.mjs`, that
  * needs Node and `lmdb` beside it and nothing else.
  *
- * Everything is text in it: the other dependencies, the example processes (`examples`, by file name),
- * the native file lock of each platform that lmdb runs on, and at the end the licences of what is not
- * ours. Names stay as written, so a stack trace can be read.
+ * Everything is text in it: the other dependencies, the example processes (`examples`, by file
+ * name), the native file lock of each platform that lmdb runs on, and at the end the licences of
+ * what is not ours. Names stay as written, so a stack trace can be read.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

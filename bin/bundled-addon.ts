@@ -1,9 +1,11 @@
 /**
- * Inside the one-file bundle only: loads the native part of fs-native-extensions, which an operating
- * system takes from a file alone, out of the text that bin/bundle.ts has put beside this code.
+ * Inside the one-file bundle only: loads the native part of fs-native-extensions, which an
+ * operating system takes from a file alone, out of the text that bin/bundle.ts has put beside this
+ * code.
  *
- * The bytes go to a folder that only this user can enter, under a name nobody can foresee, and leave
- * the disk as soon as they are loaded. Windows keeps a loaded file, so there the folder stays behind.
+ * The bytes go to a folder that only this user can enter, under a name nobody can foresee, and
+ * leave the disk as soon as they are loaded. Windows keeps a loaded file, so there the folder stays
+ * behind.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,8 +13,8 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 
 /**
- * Where the addon may be written, best first. A temporary folder may be mounted so that nothing in it
- * can be run; the bundle's own folder cannot, because lmdb's native part is loaded from there.
+ * Where the addon may be written, best first. A temporary folder may be mounted so that nothing in
+ * it can be run; the bundle's own folder cannot, because lmdb's native part is loaded from there.
  */
 const folders: readonly (() => string)[] = [tmpdir, () => import.meta.dirname, () => process.cwd()]
 

@@ -1,9 +1,9 @@
 /**
  * Conveyor: an engine for business processes that one embeds the way one embeds SQLite.
  *
- * A process is a graph of nodes; a task is a unit of work that moves through it. `create` puts a task
- * in, it runs until it rests, typically in an `api_callback` node; `modify`, found by the caller's own
- * `ref`, adds data and sends it on. `ok` means on disk.
+ * A process is a graph of nodes; a task is a unit of work that moves through it. `create` puts a
+ * task in, it runs until it rests, typically in an `api_callback` node; `modify`, found by the
+ * caller's own `ref`, adds data and sends it on. `ok` means on disk.
  *
  * The source is floors; a file imports only from its own or those below, and a test keeps it so.
  *
@@ -19,9 +19,10 @@
  * engine/walk → logic/logics/table → engine/task-file → store/group. Then bytes/keys, which is the
  * file format on one page.
  *
- * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and has
- * no effect but through its transaction; time, ids and chance come in as arguments; a refusal is a
- * value with a code of the table in words/faults; after a failed commit nothing is written any more.
+ * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
+ * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal
+ * is a value with a code of the table in words/faults; after a failed commit nothing is written any
+ * more.
  */
 export { rawJson } from './bytes/json.ts'
 export type {
@@ -39,6 +40,7 @@ export type {
   PutResult,
   TargetInput,
   TaskFilter,
+  TaskPlace,
   Tasks,
   UserInfo,
   Users,

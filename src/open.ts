@@ -2,9 +2,9 @@
  * Opening a file: the lock, the store, the format, the engine, and the admin socket if wanted. The
  * only place that says which store a path means.
  *
- * In this order, so that a refused opening leaves nothing behind: lock the data file, open the tree,
- * check its format (or write it into a new file) and tell who holds it, start the engine. Closing
- * goes the same way back.
+ * In this order, so that a refused opening leaves nothing behind: lock the data file, open the
+ * tree, check its format (or write it into a new file) and tell who holds it, start the engine.
+ * Closing goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
 import { metaKey } from './bytes/keys.ts'
@@ -130,7 +130,12 @@ function leaving(): Pick<Place, 'onLeave' | 'leave'> {
   return {
     onLeave: (step) => steps.unshift(step),
     async leave() {
-      for (const step of steps) await step()
+      // Each step is taken whatever the others do, so that the lock never stays behind.
+      const ends = []
+      for (const step of steps)
+        ends.push(await step().then(undefined, (error: unknown) => ({ error })))
+      const failed = ends.find((end) => end !== undefined)
+      if (failed !== undefined) throw failed.error
     },
   }
 }
@@ -141,7 +146,9 @@ async function adminSocket(real_path: string, options: EngineOptions): Promise<s
   return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
 }
 
-/** Checks the format, or makes a new file ours, and writes down who holds it. Answers the file id. */
+/**
+ * Checks the format, or makes a new file ours, and writes down who holds it. Answers the file id.
+ */
 async function signIn(
   store: Store,
   path: string,

@@ -1,6 +1,7 @@
 /**
- * Every whole-request fault of the table (wire 1.4), provoked over a socket: its status, its headers,
- * its body, and where two apply, which one is said. After each row a good request must be answered.
+ * Every whole-request fault of the table (wire 1.4), provoked over a socket: its status, its
+ * headers, its body, and where two apply, which one is said. After each row a good request must be
+ * answered.
  */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * Habits of clients in use (wire 1.1): each row is a request as such a client writes it, byte by byte,
- * and what it must find stored. That works because the signature is over raw bytes.
+ * Habits of clients in use (wire 1.1): each row is a request as such a client writes it, byte by
+ * byte, and what it must find stored. That works because the signature is over raw bytes.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

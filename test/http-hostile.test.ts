@@ -1,7 +1,7 @@
 /**
- * Hostile and broken HTTP: each row ends in the answer it says, or in a closed connection, and a good
- * request behind it is still answered. Nothing here may crash the door, answer twice on one request or
- * see two requests where a proxy saw one.
+ * Hostile and broken HTTP: each row ends in the answer it says, or in a closed connection, and a
+ * good request behind it is still answered. Nothing here may crash the door, answer twice on one
+ * request or see two requests where a proxy saw one.
  */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'

@@ -65,7 +65,8 @@ describe('lock', () => {
     const path = join(built.folder, 'raced.conveyor')
     let winner: Opener | undefined
     for (let wave = 0; wave < waves; wave++) {
-      // While an owner lives, half of the wave must be refused; killed in between, it frees the rest.
+      // While an owner lives, half of the wave must be refused; killed in between, it frees the
+      // rest.
       const early = Array.from({ length: openers_a_wave / 2 }, () => startOpener(path))
       const said = await Promise.all(early.map((opener) => opener.line()))
       const held = said.filter((line) => line === 'held').length

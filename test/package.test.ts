@@ -1,6 +1,6 @@
 /**
- * The package as its user gets it: built, packed, installed into an empty folder, imported, compiled
- * against and run. And what package.json promises about versions.
+ * The package as its user gets it: built, packed, installed into an empty folder, imported,
+ * compiled against and run. And what package.json promises about versions.
  *
  * It builds into a folder of its own, so `dist` of the checkout is neither needed nor touched.
  */
@@ -12,13 +12,19 @@ import { version } from '../src/words/version.ts'
 import { installed, linkPackages, run, tempFolder, top } from './support/package-folder.ts'
 
 const manifest = readJson<Manifest>('package.json')
-const lock = readJson<{ packages: Record<string, { version: string }> }>('package-lock.json')
+const lock = readJson<{ packages: Record<string, Locked> }>('package-lock.json')
 
 interface Manifest {
   readonly name: string
   readonly version: string
   readonly dependencies: Record<string, string>
   readonly devDependencies: Record<string, string>
+}
+
+interface Locked {
+  readonly version: string
+  readonly integrity?: string
+  readonly optionalDependencies?: Record<string, string>
 }
 
 describe('versions', () => {
@@ -36,6 +42,18 @@ describe('versions', () => {
 
   test('lmdb is the version whose order of syncs was looked at', () => {
     assert.equal(manifest.dependencies.lmdb, '3.5.6')
+  })
+
+  // `npm ci` refuses a lock that leaves out what only another platform needs.
+  test('the lock has each optional package, and what its bytes must be', () => {
+    const entries = Object.entries(lock.packages)
+    const optional = entries.flatMap(([, entry]) => Object.keys(entry.optionalDependencies ?? {}))
+    assert.deepEqual(
+      optional.filter((name) => !(`node_modules/${name}` in lock.packages)),
+      [],
+    )
+    const unsure = entries.filter(([path, entry]) => path !== '' && entry.integrity === undefined)
+    assert.deepEqual(unsure, [])
   })
 
   /** [package, the first version without the fault, the advisory] */

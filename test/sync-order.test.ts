@@ -1,8 +1,8 @@
 /**
  * A commit is on disk before anybody hears of it: read from what the process asked of the kernel.
  *
- * The same check is shown to fail for databases opened in worse ways, so that it is known to see; and
- * calls are made to fail, to see what becomes of commits then.
+ * The same check is shown to fail for databases opened in worse ways, so that it is known to see;
+ * and calls are made to fail, to see what becomes of commits then.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

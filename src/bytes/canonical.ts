@@ -1,6 +1,6 @@
 /**
- * One text for equal JSON: keys sorted, no white space, numbers by token (wire 1.2). Two creates are
- * the same create where the digests of their data agree.
+ * One text for equal JSON: keys sorted, no white space, numbers by token (wire 1.2). Two creates
+ * are the same create where the digests of their data agree.
  */
 import { createHash } from 'node:crypto'
 import stableStringify from 'fast-json-stable-stringify'

@@ -1,7 +1,7 @@
 /**
  * The exact JSON parser: slower than JSON.parse, and used only where a double or an escape would
- * change something, or to say what is wrong and where. Keeps number tokens, refuses lone surrogates,
- * counts values and levels. Recursion is bounded by `nesting_max`.
+ * change something, or to say what is wrong and where. Keeps number tokens, refuses lone
+ * surrogates, counts values and levels. Recursion is bounded by `nesting_max`.
  */
 import { fault } from '../words/faults.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'

@@ -1,13 +1,14 @@
 /**
- * JSON that comes back as it went in (wire 1.7): every number keeps its token, `__proto__` is a plain
- * key, the last of duplicate keys holds, lone surrogates are refused.
+ * JSON that comes back as it went in (wire 1.7): every number keeps its token, `__proto__` is a
+ * plain key, the last of duplicate keys holds, lone surrogates are refused.
  *
  * Two paths answer alike. The plain one is `JSON.parse`, and serves wherever a double and an escape
  * change nothing, which one look with a regular expression tells; the exact one (json-exact) serves
- * the rest. In a parsed value a number is a double exactly when its token is what that double prints,
- * else a NumberToken; so printing needs no memory of which path was taken.
+ * the rest. In a parsed value a number is a double exactly when its token is what that double
+ * prints, else a NumberToken; so printing needs no memory of which path was taken.
  *
- * A Doc's text is always valid JSON of one object, within the nesting limit: only this file makes one.
+ * A Doc's text is always valid JSON of one object, within the nesting limit: only this file makes
+ * one.
  */
 import { fault } from '../words/faults.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../words/model.ts'
@@ -22,7 +23,9 @@ const levels_around_data = 3
 
 const default_bounds: JsonBounds = { nesting_max: 64, values_max: Number.MAX_SAFE_INTEGER }
 
-/** The bounds for a data object that comes without its envelope, so that every door bounds it alike. */
+/**
+ * The bounds for a data object that comes without its envelope, so that every door bounds it alike.
+ */
 export function dataBounds(bounds: JsonBounds): JsonBounds {
   return { nesting_max: bounds.nesting_max - levels_around_data, values_max: bounds.values_max }
 }
@@ -130,7 +133,8 @@ export function bytesOf(text: string): number {
   return Buffer.byteLength(text)
 }
 
-// A number token stands behind one of `: [ ,`. What looks so inside a string only costs a second look.
+// A number token stands behind one of `: [ ,`. What looks so inside a string only costs a second
+// look.
 const suspect =
   /[:[,][ \t\n\r]*(?:-0|-?[0-9]+[.eE]|-?[0-9]{16})|\\u[dD][89a-fA-F]|^[ \t\n\r]*[-0-9]/
 const number_tokens = /[:[,][ \t\n\r]*(-?[0-9][0-9.eE+-]*)/g

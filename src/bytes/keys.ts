@@ -1,11 +1,11 @@
 /**
- * THE key table: one database, one family byte in front of each key, big-endian numbers, so that the
- * same bytes serve any ordered key-value store. Numbers of families are never reused; a dead family
- * stays as `retired_…`. Nothing else in the program builds a key. `check` walks exactly the
+ * THE key table: one database, one family byte in front of each key, big-endian numbers, so that
+ * the same bytes serve any ordered key-value store. Numbers of families are never reused; a dead
+ * family stays as `retired_…`. Nothing else in the program builds a key. `check` walks exactly the
  * invariants stated here.
  *
  * | no | family       | after the family byte   | value            | invariant
- * |----|--------------|-------------------------|------------------|--------------------------------
+ * |----|--------------|-------------------------|------------------|---------------------
  * | 01 | meta         | name                    | by name          | format and file id are there
  * | 02 | user         | user                    | user record      |
  * | 03 | secret       | user, n (4)             | sealed secret    | names a user
@@ -13,12 +13,12 @@
  * | 05 | grant        | user, conv              | bits (1)         | names a user
  * | 06 | process      | conv                    | process head     | its version is stored
  * | 07 | version      | conv, n (4)             | definition text  | names a process
- * | 08 | task         | task (12)               | task record      | reads back; its process exists if it is live
- * | 09 | ref          | conv, ref               | task (12)        | names a live task with that ref, and each has one
- * | 0a | at_node      | conv, node, task (12)   | –                | names a live task in that node, and each has one
- * | 0b | due          | conv, ms (8), task (12) | –                | names a live task with that due time, and each has one
- * | 0c | ended        | conv, ms (8), task (12) | –                | names an ended task, and each has one
- * | 0d | node_count   | conv, node              | count (8)        | the number of at_node keys there; none where 0
+ * | 08 | task         | task (12)               | task record      | reads back; live ones have a process
+ * | 09 | ref          | conv, ref               | task (12)        | a live task with that ref; each has one
+ * | 0a | at_node      | conv, node, task (12)   | –                | a live task in that node; each has one
+ * | 0b | due          | conv, ms (8), task (12) | –                | a live task due then; each has one
+ * | 0c | ended        | conv, ms (8), task (12) | –                | an ended task; each has one
+ * | 0d | node_count   | conv, node              | count (8)        | at_node keys there; none where 0
  * | 0e | replay       | (kept for answers)      |                  |
  * | 0f | outbox       | (kept for calls)        |                  |
  *

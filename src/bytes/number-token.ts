@@ -1,6 +1,6 @@
 /**
- * Numbers that keep their text. A NumberToken exists only for a token that its double would not print
- * again; every other number is a plain double, so equal values have one form.
+ * Numbers that keep their text. A NumberToken exists only for a token that its double would not
+ * print again; every other number is a plain double, so equal values have one form.
  */
 import type { NumberToken } from '../words/model.ts'
 

@@ -1,6 +1,6 @@
 /**
- * One op, from the object a caller sent to a typed Op (wire 1.1). The only place where the shape of an
- * op is checked: behind it everything is typed, and no later floor tests a shape.
+ * One op, from the object a caller sent to a typed Op (wire 1.1). The only place where the shape of
+ * an op is checked: behind it everything is typed, and no later floor tests a shape.
  *
  * A malformed op is a result, never a throw; the first member at fault in the order type, obj,
  * conv_id, ref, obj_id, data is named. What is well formed is echoed even then.

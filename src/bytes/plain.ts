@@ -1,8 +1,8 @@
 /**
- * Plain JavaScript values to data: what an embedder hands in. Takes what JSON can hold exactly (null,
- * booleans, finite numbers, well-formed text, arrays, plain objects, bigints as their digits, data of
- * `rawJson`) and refuses the rest by its path, so that nothing is changed on the way in unseen.
- * A member that is undefined is left out.
+ * Plain JavaScript values to data: what an embedder hands in. Takes what JSON can hold exactly
+ * (null, booleans, finite numbers, well-formed text, arrays, plain objects, bigints as their
+ * digits, data of `rawJson`) and refuses the rest by its path, so that nothing is changed on the
+ * way in unseen. A member that is undefined is left out.
  */
 import type { Doc, JsonObject, JsonValue } from '../words/model.ts'
 import {

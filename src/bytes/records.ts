@@ -18,7 +18,9 @@ export interface UserRecord {
   readonly create_ms: number
 }
 
-/** `sealed` is base64 of the sealed secret (engine/vault); `until_ms` is set once it was rotated. */
+/**
+ * `sealed` is base64 of the sealed secret (engine/vault); `until_ms` is set once it was rotated.
+ */
 export interface SecretRecord {
   readonly sealed: string
   readonly until_ms?: number

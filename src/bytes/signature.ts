@@ -1,6 +1,6 @@
 /**
- * The signature of a request (specification 5): hex(SHA-1(timestamp + secret + body + secret)), over
- * the path's timestamp text and the body's bytes exactly as received. Nothing is decoded here.
+ * The signature of a request (specification 5): hex(SHA-1(timestamp + secret + body + secret)),
+ * over the path's timestamp text and the body's bytes exactly as received. Nothing is decoded here.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 
@@ -10,8 +10,8 @@ export function signatureOf(timestamp: string, secret: string, body: Uint8Array 
 }
 
 /**
- * Whether one of the secrets made the signature (hex, either case). Takes the time of one secret for
- * an unknown user, who has none, and compares in constant time.
+ * Whether one of the secrets made the signature (hex, either case). Takes the time of one secret
+ * for an unknown user, who has none, and compares in constant time.
  */
 export function isSignedBy(
   secrets: readonly string[],

@@ -18,8 +18,9 @@ import type { Doc, Ref, Status, StatusDetails } from '../words/model.ts'
 import { docOfText } from './json.ts'
 
 /**
- * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`: the
- * next transaction, in which it goes on from the head of its node. `nothing`: its timer, if it has one.
+ * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`:
+ * the next transaction, in which it goes on from the head of its node. `nothing`: its timer, if it
+ * has one.
  */
 export type Wait = 'nothing' | 'callback' | 'ready'
 

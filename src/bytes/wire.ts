@@ -2,8 +2,8 @@
  * The bytes of the JSON endpoint (wire 1.1, 1.3 to 1.5): a body to raw ops, results to a body.
  *
  * The envelope is checked here and nothing of an op: a raw op stays an unknown, and bytes/op knows
- * which of them are malformed. Only `data` is touched: where it is an object it becomes a Doc, so that
- * its numbers keep their tokens on the way through the engine.
+ * which of them are malformed. Only `data` is touched: where it is an object it becomes a Doc, so
+ * that its numbers keep their tokens on the way through the engine.
  *
  * Answers are built by concatenation, because the order of their keys is part of the contract. What
  * a caller may choose (ref, id, texts, data) arrives as JSON text or is quoted here, never pasted.
@@ -17,8 +17,8 @@ import { docOfValue, isObject, parseJson } from './json.ts'
 export type RequestLimits = Pick<Limits, 'nesting_max' | 'body_values_max' | 'ops_max'>
 
 /**
- * A body to its raw ops, at least one. Throws `format_error`, which says what is wrong and where, or
- * `too_many_ops`. Unknown members are ignored; a single op object counts as an array of one.
+ * A body to its raw ops, at least one. Throws `format_error`, which says what is wrong and where,
+ * or `too_many_ops`. Unknown members are ignored; a single op object counts as an array of one.
  */
 export function parseRequest(body: Buffer, limits: RequestLimits): unknown[] {
   const request = parseJson(textOf(body), {

@@ -1,9 +1,9 @@
 /**
  * The engine as its callers see it: embedders, doors and the command line. Types only.
  *
- * `apply` is the one door for ops; everything else is administration. Ops come back as results, never
- * as rejections. A rejection carries a Fault (words/faults): a whole-request fault of `apply`, or an
- * admin fault of the other calls, told by its `code`.
+ * `apply` is the one door for ops; everything else is administration. Ops come back as results,
+ * never as rejections. A rejection carries a Fault (words/faults): a whole-request fault of
+ * `apply`, or an admin fault of the other calls, told by its `code`.
  */
 import type { Chance, Clock } from '../words/clock.ts'
 import type { Fault, WholeFaultCode } from '../words/faults.ts'
@@ -55,8 +55,8 @@ export interface Engine {
   readonly clock: Clock
 
   /**
-   * Applies a list of ops in order, in one durable commit: results[i] belongs to ops[i]. An op is an
-   * object as wire 1.1 describes, its `data` a plain JSON value or `rawJson(text)`. Without
+   * Applies a list of ops in order, in one durable commit: results[i] belongs to ops[i]. An op is
+   * an object as wire 1.1 describes, its `data` a plain JSON value or `rawJson(text)`. Without
    * `caller.user` every process is open. Rejects with a whole-request Fault: `shutting_down`,
    * `store_failed`, `overloaded`, `no_space`, `rate_limited`, `format_error` (an empty list),
    * `too_many_ops`, `internal_error`.
@@ -66,7 +66,10 @@ export interface Engine {
   modify(op: ModifyInput, caller?: Caller): Promise<OpResult>
   /** The task, or undefined where there is none. Ended ones are found by obj_id. */
   task(target: TargetInput): Promise<Task | undefined>
-  /** Changes from now on, after their commit. A watcher that falls too far behind is ended by a throw. */
+  /**
+   * Changes from now on, after their commit. A watcher that falls too far behind is ended by a
+   * throw.
+   */
   watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
 
   /** Reads, checks, compiles and stores a definition; `bad_definition`, `tasks_in_node`. */
@@ -144,9 +147,12 @@ export interface TaskFilter {
   readonly status?: Status
   /** At most so many tasks; default 100. */
   readonly limit?: number
-  /** Goes on behind this task of an earlier list. */
-  readonly after?: string
+  /** Goes on behind this one, the last of an earlier list; it need not be there any more. */
+  readonly after?: TaskPlace
 }
+
+/** Where a task stood in a list. */
+export type TaskPlace = Pick<Task, 'obj_id' | 'node_id' | 'change_time_ms'>
 
 export interface Tasks {
   list(conv_id: string | number, filter?: TaskFilter): Promise<Task[]>

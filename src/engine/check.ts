@@ -1,9 +1,9 @@
 /**
  * `check`: walks exactly the invariants of the key table (bytes/keys) and names each breach.
  *
- * It goes in slices with the engine's work in between. Each key is judged against others of the same
- * instant, so what goes on meanwhile cannot look like a breach; a node's count is summed over the
- * slices and, where it then differs, counted again in one go before it is called wrong.
+ * It goes in slices with the engine's work in between. Each key is judged against others of the
+ * same instant, so what goes on meanwhile cannot look like a breach; a node's count is summed over
+ * the slices and, where it then differs, counted again in one go before it is called wrong.
  */
 import {
   after,

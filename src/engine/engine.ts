@@ -1,9 +1,9 @@
 /**
  * The engine over a store: admission, the one write door `apply`, and what hangs on it.
  *
- * The way of a list of ops: admitted or refused as a whole → each op parsed → one transaction applies
- * them in order → the commit is on disk → timers and watchers are told → results. Nothing is answered
- * before that; a refused op is a result, and only breakage rejects.
+ * The way of a list of ops: admitted or refused as a whole → each op parsed → one transaction
+ * applies them in order → the commit is on disk → timers and watchers are told → results. Nothing
+ * is answered before that; a refused op is a result, and only breakage rejects.
  */
 
 import { bytesOf } from '../bytes/json.ts'

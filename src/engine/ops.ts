@@ -1,7 +1,7 @@
 /**
  * What each op does to the store (wire 1.2), and what it is refused for (wire 1.4, second table, in
- * that order). An op is checked fully before its first write, so a refused one leaves nothing and its
- * neighbours stand.
+ * that order). An op is checked fully before its first write, so a refused one leaves nothing and
+ * its neighbours stand.
  */
 import { digestOf } from '../bytes/canonical.ts'
 import { bytesOf, mergeDocs, objectOf } from '../bytes/json.ts'

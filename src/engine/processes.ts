@@ -1,9 +1,9 @@
 /**
  * Administration of processes: import, list, show, share, pause, resume, remove.
  *
- * A definition with a mistake is refused whole. Importing never changes the status of a process that
- * exists. A node in which tasks rest is dropped only where the import says where they go; that word
- * stays in the process head until the last of them has been moved.
+ * A definition with a mistake is refused whole. Importing never changes the status of a process
+ * that exists. A node in which tasks rest is dropped only where the import says where they go; that
+ * word stays in the process head until the last of them has been moved.
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../bytes/canonical.ts'

@@ -1,9 +1,10 @@
 /**
  * Tasks whose node an import dropped. The import says where they go; they are moved in small steps,
- * or before that as soon as something wants them, so no task is ever worked on in a node that is gone.
+ * or before that as soon as something wants them, so no task is ever worked on in a node that is
+ * gone.
  *
- * A resting task enters the new node and runs; a failed one stays failed there, for retry and cancel
- * are its only ways on.
+ * A resting task enters the new node and runs; a failed one stays failed there, for retry and
+ * cancel are its only ways on.
  */
 import { processKey, taskOfKey, tasksAtNode } from '../bytes/keys.ts'
 import { encodeRecord } from '../bytes/records.ts'
@@ -13,7 +14,8 @@ import { enterNode, type Walked } from './walk.ts'
 import type { Work } from './work.ts'
 
 /**
- * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves it.
+ * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves
+ * it.
  */
 export function relocate(work: Work, process: Process, draft: Draft): Walked | undefined {
   const { task } = draft

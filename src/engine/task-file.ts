@@ -1,6 +1,7 @@
 /**
- * Tasks and their indexes in the store. All writes of the families task, ref, at_node, due, ended and
- * node_count go through here, so each change of a task keeps their invariants (bytes/keys) at once.
+ * Tasks and their indexes in the store. All writes of the families task, ref, at_node, due, ended
+ * and node_count go through here, so each change of a task keeps their invariants (bytes/keys) at
+ * once.
  */
 import { digestOf } from '../bytes/canonical.ts'
 import { objectOf } from '../bytes/json.ts'

@@ -2,9 +2,17 @@
  * Administration of tasks: list, retry, cancel. Answers results like an op, for they change tasks
  * under the same rules.
  */
-import { after, atNodeKey, endedOf, taskOfKey, tasksAtNode, tasksAtNodes } from '../bytes/keys.ts'
+import {
+  after,
+  atNodeKey,
+  endedKey,
+  endedOf,
+  type Span,
+  taskOfKey,
+  tasksAtNode,
+  tasksAtNodes,
+} from '../bytes/keys.ts'
 import type { View } from '../store/store.ts'
-import { fault } from '../words/faults.ts'
 import type { OpResult, ShowOp, Task } from '../words/model.ts'
 import type { TaskFilter } from './api.ts'
 import { accepted, findLive, paused, refused } from './ops.ts'
@@ -20,32 +28,33 @@ const page_keys = 256
 /** Live tasks by node and age; with an ended status the ended ones, oldest first. */
 export function listTasks(view: View, conv_id: string, filter: TaskFilter): Task[] {
   const { node_id, status, limit = default_tasks_max } = filter
-  const ended = status === 'processed' || status === 'canceled'
-  let span = ended
-    ? endedOf(conv_id)
-    : node_id === undefined
-      ? tasksAtNodes(conv_id)
-      : tasksAtNode(conv_id, node_id)
-  if (filter.after !== undefined && !ended) {
-    const draft = loadTask(view, filter.after)
-    if (draft === undefined || draft === 'damaged') throw fault('not_found_task', 'not found task')
-    span = { from: after(atNodeKey(conv_id, draft.task.node_id, filter.after)), to: span.to }
-  }
+  let { from, to } = spanOf(conv_id, filter)
   const found: Task[] = []
   for (;;) {
-    const keys = view.scan({ ...span, limit: page_keys })
+    const keys = view.scan({ from, to, limit: page_keys })
     for (const { key } of keys) {
+      if (found.length >= limit) return found
       const draft = loadTask(view, taskOfKey(key))
       if (draft === undefined || draft === 'damaged') continue
       if (status !== undefined && draft.task.status !== status) continue
       if (node_id !== undefined && draft.task.node_id !== node_id) continue
-      if (found.length >= limit) return found
       found.push(viewTask(draft.task))
     }
     const last = keys[page_keys - 1]
-    if (last === undefined || found.length >= limit) return found
-    span = { from: after(last.key), to: span.to }
+    if (last === undefined) return found
+    from = after(last.key)
   }
+}
+
+function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): Span {
+  if (status === 'processed' || status === 'canceled') {
+    const { from, to } = endedOf(conv_id)
+    if (last === undefined) return { from, to }
+    return { from: after(endedKey(conv_id, last.change_time_ms, last.obj_id)), to }
+  }
+  const { from, to } = node_id === undefined ? tasksAtNodes(conv_id) : tasksAtNode(conv_id, node_id)
+  if (last === undefined) return { from, to }
+  return { from: after(atNodeKey(conv_id, last.node_id, last.obj_id)), to }
 }
 
 export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): OpResult {

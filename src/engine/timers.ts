@@ -2,9 +2,10 @@
  * What is due, fired: timers of tasks, tasks that go on in the next transaction, tasks of dropped
  * nodes, and the sweep of ended ones. All of it is data in the store; here is only what comes next.
  *
- * In memory stands one number per process that has due keys: no timer of it rings before that. It is
- * read from the store when opened, lowered by each commit that arms something, and read anew after
- * each firing. One timer of the clock is armed for the smallest. A paused process has no number.
+ * In memory stands one number per process that has due keys: no timer of it rings before that. It
+ * is read from the store when opened, lowered by each commit that arms something, and read anew
+ * after each firing. One timer of the clock is armed for the smallest. A paused process has no
+ * number.
  *
  * Work is done in slices, each a transaction of its own, with the requests of callers in between.
  * Timers fire in due order over all processes, never before their time, overdue ones at once.

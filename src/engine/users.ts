@@ -78,32 +78,31 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     }
   }
 
-  /** Writes the user's secrets as they shall be, and takes them over once that is on disk. */
-  async function storeSecrets(
-    id: string,
-    secrets: Secret[],
-    also: (tx: Tx) => void,
-  ): Promise<void> {
-    const sealed = secrets.map((one) => ({ one, sealed: sealOf(vault, id, one) }))
+  /** Writes a user's secrets as they shall be, and takes them over once that is on disk. */
+  async function storeSecrets(secrets: Secret[], readUser: (tx: Tx) => string): Promise<string> {
     const check = vault.check()
-    await store.update((tx) => {
-      also(tx)
+    const id = await store.update((tx) => {
+      const id = readUser(tx)
       if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
       for (const { key } of tx.scan({ ...secretsOf(id), limit: Infinity })) tx.del(key)
-      for (const { one, sealed: text } of sealed) putSecret(tx, id, one, text)
+      for (const one of secrets) putSecret(tx, id, one, sealOf(vault, id, one))
+      return id
     })
     known.set(id, secrets)
+    return id
   }
 
   return {
     async add({ id: wanted, name = '' } = {}) {
       await vault.prepare()
-      const id = wanted === undefined ? await store.view(nextUser) : userId(wanted)
+      const given = wanted === undefined ? undefined : userId(wanted)
       const secret = { n: 1, plain: freshSecret(), until_ms: undefined }
       const record: UserRecord = { name, create_ms: clock.now_ms() }
-      await storeSecrets(id, [secret], (tx) => {
+      const id = await storeSecrets([secret], (tx) => {
+        const id = given ?? nextUser(tx)
         if (tx.get(userKey(id)) !== undefined) throw fault('user_exists', `user ${id} exists`)
         tx.put(userKey(id), encodeRecord(record))
+        return id
       })
       return { id, secret: secret.plain }
     },
@@ -117,7 +116,10 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         .map((one) => ({ ...one, until_ms: Math.min(one.until_ms ?? until_ms, until_ms) }))
       const n = Math.max(0, ...(known.get(id) ?? []).map((one) => one.n)) + 1
       const secret = { n, plain: freshSecret(), until_ms: undefined }
-      await storeSecrets(id, [...kept, secret], (tx) => mustExist(tx, id))
+      await storeSecrets([...kept, secret], (tx) => {
+        mustExist(tx, id)
+        return id
+      })
       return { id, secret: secret.plain }
     },
     async remove(wanted) {

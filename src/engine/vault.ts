@@ -1,9 +1,9 @@
 /**
  * The key of the secrets (wire 3, `user`): where it comes from, and what it seals.
  *
- * Three states. `empty`: the store has no secret yet, and the first `seal` makes the key. `open`: the
- * key fits the store's check value. `shut`: the store has secrets and the key is missing or wrong;
- * tasks and timers go on, the signed door answers `store_failed` with the sentence of `why`.
+ * Three states. `empty`: the store has no secret yet, and the first `seal` makes the key. `open`:
+ * the key fits the store's check value. `shut`: the store has secrets and the key is missing or
+ * wrong; tasks and timers go on, the signed door answers `store_failed` with the sentence of `why`.
  */
 import { key_bytes, nonce_bytes, readKey, seal, unseal } from '../bytes/seal.ts'
 import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from '../store/key-file.ts'
@@ -13,7 +13,9 @@ import { fault } from '../words/faults.ts'
 export interface Vault {
   /** Why no secret can be read; undefined while they can. */
   why(): string | undefined
-  /** Gets the key ready for `seal`, made and on disk if it is the first. Rejects with `key_missing`. */
+  /**
+   * Gets the key ready for `seal`, made and on disk if it is the first. Rejects with `key_missing`.
+   */
   prepare(): Promise<void>
   seal(about: string, plain: string): string
   unseal(about: string, sealed: string): string | undefined
@@ -61,7 +63,8 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
     key = await findKey(key_path, fits)
     if (key === undefined) {
       const text = await readKeyFile(key_path)
-      why = `the key file ${key_path} is ${text === undefined ? 'missing' : 'not the right one'}; put it back`
+      const state = text === undefined ? 'missing' : 'not the right one'
+      why = `the key file ${key_path} is ${state}; put it back`
     }
   }
 

@@ -3,8 +3,9 @@
  *
  * A task enters a node and its logics run in order. `next` and `set` go on with the next one, `go`
  * enters another node, `rest` waits for a modify, `fail` goes to the error node or stays, failed.
- * Where all fall through, the task rests in the node. As it rests, the earliest time semaphor of the
- * node is armed; one that runs already for this visit keeps its time. An end node ends the task.
+ * Where all fall through, the task rests in the node. As it rests, the earliest time semaphor of
+ * the node is armed; one that runs already for this visit keeps its time. An end node ends the
+ * task.
  *
  * Moves are bounded twice: so many in one transaction, then the task is `ready` and goes on in the
  * next; so many without rest, then it has failed with tag `loop`. A rest whose timer is already due

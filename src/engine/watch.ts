@@ -1,8 +1,8 @@
 /**
  * Watchers: changes told after their commit, in order, to whoever iterates.
  *
- * A watcher waits for nobody and nobody waits for it: each has a queue of its own, and one that falls
- * more than `watch_changes_max` behind is ended by a throw, so memory stays bounded.
+ * A watcher waits for nobody and nobody waits for it: each has a queue of its own, and one that
+ * falls more than `watch_changes_max` behind is ended by a throw, so memory stays bounded.
  */
 import { fault } from '../words/faults.ts'
 import type { Change } from '../words/model.ts'

@@ -1,6 +1,6 @@
 /**
- * One transaction's workspace: what its ops share. Made at the start of an update and flushed at its
- * end, so that a counter or the last id that changes with every op is written once.
+ * One transaction's workspace: what its ops share. Made at the start of an update and flushed at
+ * its end, so that a counter or the last id that changes with every op is written once.
  *
  * Nothing in here outlives the transaction but `armed` and `changes`, which the engine takes over
  * once the commit is on disk.

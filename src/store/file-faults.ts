@@ -1,8 +1,8 @@
 /**
  * What the operating system says about a data file, as one sentence that tells a person what to do.
  *
- * Opening a file fails for few reasons, and each has a row here; anything else keeps its code in the
- * sentence and its error as the cause.
+ * Opening a file fails for few reasons, and each has a row here; anything else keeps its code in
+ * the sentence and its error as the cause.
  */
 import { type Fault, fault } from '../words/faults.ts'
 

@@ -1,12 +1,12 @@
 /**
  * Group commit over a Tree: makes the Store that the engine sees.
  *
- * A transaction runs at once on the main thread, over two layers of changes and the tree: `open` takes
- * its writes, `flying` is what a commit is writing now. When no commit is under way, `open` takes off
- * at the end of the event-loop turn, so that all ops that came in with it share one commit; what
- * arrives while it flies forms the next. So one transaction sees those before it, durable or not, and
- * that is safe because it resolves only when the commit it is in, and every one before it, is on disk.
- * A transaction that wrote nothing waits for what it could have read.
+ * A transaction runs at once on the main thread, over two layers of changes and the tree: `open`
+ * takes its writes, `flying` is what a commit is writing now. When no commit is under way, `open`
+ * takes off at the end of the event-loop turn, so that all ops that came in with it share one
+ * commit; what arrives while it flies forms the next. So one transaction sees those before it,
+ * durable or not, and that is safe because it resolves only when the commit it is in, and every one
+ * before it, is on disk. A transaction that wrote nothing waits for what it could have read.
  *
  * Views read the tree alone, which is durable state.
  *

@@ -1,7 +1,7 @@
 /**
  * The key file beside the data file: 64 hex digits, mode 0600. Made only where none is, and never
- * written over: a new key comes under a second name and takes the place of the first by a rename, so
- * that at each moment one of the two opens what the store holds.
+ * written over: a new key comes under a second name and takes the place of the first by a rename,
+ * so that at each moment one of the two opens what the store holds.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open, readFile, rename, unlink } from 'node:fs/promises'

@@ -1,9 +1,9 @@
 /**
- * How long a key may be. The bound is LMDB's with pages of 4 KiB; every tree has it, so that what runs
- * in memory also runs on disk.
+ * How long a key may be. The bound is LMDB's with pages of 4 KiB; every tree has it, so that what
+ * runs in memory also runs on disk.
  *
- * Limits at the doors keep keys far below it. A key over it is a mistake in the program, told before
- * anything of its transaction is written.
+ * Limits at the doors keep keys far below it. A key over it is a mistake in the program, told
+ * before anything of its transaction is written.
  */
 import type { Key } from '../bytes/keys.ts'
 import { fault } from '../words/faults.ts'

@@ -1,7 +1,7 @@
 /**
- * A copy of the durable state while the store goes on: made in a folder of its own beside the target
- * (so that nobody else can read it half-made), synced, opened and read through, and only then given its
- * name. Whatever fails, nothing is left behind and no file is ever replaced.
+ * A copy of the durable state while the store goes on: made in a folder of its own beside the
+ * target (so that nobody else can read it half-made), synced, opened and read through, and only
+ * then given its name. Whatever fails, nothing is left behind and no file is ever replaced.
  */
 import { chmod, link, lstat, mkdtemp, open as openHandle, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -15,8 +15,8 @@ const slice_entries = 512
 const last_key = '\xff'.repeat(key_bytes_max)
 
 /**
- * Copies the newest durable state to `path` (mode 0600), which must not exist; answers its bytes. Throws `not_possible`
- * when it does, or when the copy cannot be made or read.
+ * Copies the newest durable state to `path` (mode 0600), which must not exist; answers its bytes.
+ * Throws `not_possible` when it does, or when the copy cannot be made or read.
  */
 export async function copyLmdb(db: LmdbDatabase, path: string): Promise<number> {
   const target = resolve(path)
@@ -59,7 +59,9 @@ async function readThrough(copy: string): Promise<void> {
   }
 }
 
-/** Gives the copy its name unless the name is taken; a file system without links can only move it. */
+/**
+ * Gives the copy its name unless the name is taken; a file system without links can only move it.
+ */
 async function nameIt(copy: string, target: string, path: string): Promise<void> {
   try {
     await link(copy, target)

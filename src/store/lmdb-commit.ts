@@ -2,11 +2,11 @@
  * One commit of LMDB as one promise that always settles and never leaves a rejection unhandled.
  *
  * LMDB's own promise of a batch has gaps. When the write fails it rejects with an error whose
- * `commitError`, a second promise, carries the reason and would end the host as an unhandled rejection.
- * When its thread cannot even begin a transaction it settles nothing, and keeps a lock that closing
- * would wait for for ever. And a batch that breaks off while it is made would be written as far as it
- * came. So the start of the thread goes through here: its status is read, and after a broken batch it
- * is not started any more.
+ * `commitError`, a second promise, carries the reason and would end the host as an unhandled
+ * rejection. When its thread cannot even begin a transaction it settles nothing, and keeps a lock
+ * that closing would wait for for ever. And a batch that breaks off while it is made would be
+ * written as far as it came. So the start of the thread goes through here: its status is read, and
+ * after a broken batch it is not started any more.
  */
 import type { LmdbDatabase } from './lmdb-options.ts'
 import type { Writes } from './store.ts'
@@ -36,7 +36,8 @@ export function reportingCommits(db: LmdbDatabase): CommitWrites {
     if (stuck) return undefined
     return startWriting.call(env, address, (status: number) => {
       const answer = report(status)
-      // By now LMDB has settled its promise if it ever will; reactions to that run before the check.
+      // By now LMDB has settled its promise if it ever will; reactions to that run before the
+      // check.
       if (status < 0 || status > 2) setImmediate(checkSettled, status)
       return answer
     })

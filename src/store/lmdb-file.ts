@@ -1,8 +1,9 @@
 /**
  * Judges a data file before LMDB touches it, and reads one key of a file that another holds.
  *
- * A file that is no database, that ends early or that cannot be written is refused with one sentence,
- * and nothing about it is changed. Neither function opens LMDB, takes a lock or makes a file.
+ * A file that is no database, that ends early or that cannot be written is refused with one
+ * sentence, and nothing about it is changed. Neither function opens LMDB, takes a lock or makes a
+ * file.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Key } from '../bytes/keys.ts'
@@ -15,9 +16,9 @@ const unsynced_bytes_max = 2 * 65_536
 const tries_max = 100
 
 /**
- * Whether `path` is `new` (missing, empty, or left by a power cut before its first sync) or `there`.
- * Throws `not_a_database` for a file that is none or is cut short, `not_possible` for a path that
- * cannot be read and written. Nobody may write the file meanwhile.
+ * Whether `path` is `new` (missing, empty, or left by a power cut before its first sync) or
+ * `there`. Throws `not_a_database` for a file that is none or is cut short, `not_possible` for a
+ * path that cannot be read and written. Nobody may write the file meanwhile.
  */
 export async function judgeFile(path: string): Promise<'new' | 'there'> {
   let file: FileHandle
@@ -48,9 +49,9 @@ export async function judgeFile(path: string): Promise<'new' | 'there'> {
 
 /**
  * The value of one key in the newest state of a file, or undefined where there is no such file, no
- * database in it or no such key. Others may write the file meanwhile: LMDB keeps the pages of a state
- * for one commit more, so what was read counts unless two have come. A path that cannot be read throws
- * `not_possible`; so does a file that is written too fast.
+ * database in it or no such key. Others may write the file meanwhile: LMDB keeps the pages of a
+ * state for one commit more, so what was read counts unless two have come. A path that cannot be
+ * read throws `not_possible`; so does a file that is written too fast.
  */
 export async function peekLmdb(path: string, key: Key): Promise<Buffer | undefined> {
   let file: FileHandle

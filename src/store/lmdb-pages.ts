@@ -2,9 +2,9 @@
  * Reads an LMDB file page by page with plain file reads, without LMDB.
  *
  * Two things need that: a file must be judged before LMDB maps it, since touching a page behind the
- * end of a mapped file kills the process; and a second process, or a second engine in this one, must
- * learn who holds a file without a hand on LMDB's own locks, which the system drops when any of their
- * process's handles closes.
+ * end of a mapped file kills the process; and a second process, or a second engine in this one,
+ * must learn who holds a file without a hand on LMDB's own locks, which the system drops when any
+ * of their process's handles closes.
  *
  * It knows data version 2 on 64-bit little-endian machines, all integers as the machine has them. A
  * page is a head of 24 bytes, then offsets of nodes, and the nodes from the end on:
@@ -70,8 +70,8 @@ export async function findValue(
 }
 
 /**
- * Whether the file has every page that the state needs. It may end before its last page where the rest
- * is free, so a short one is walked through; that takes as long as the file is large.
+ * Whether the file has every page that the state needs. It may end before its last page where the
+ * rest is free, so a short one is walked through; that takes as long as the file is large.
  */
 export async function hasItsPages(
   file: FileHandle,

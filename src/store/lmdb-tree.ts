@@ -2,10 +2,11 @@
  * The tree on disk: one LMDB file and its `-lock` beside it. With its neighbours lmdb-*.ts the only
  * code that knows LMDB.
  *
- * A commit is one batch: LMDB's own thread works it in, writes its pages, syncs them, and then writes
- * the head that makes them count through a handle that syncs each write. Only then does the promise
- * resolve, and reads see it at once. A write that fails makes LMDB drop the whole batch. Whatever ends
- * a commit badly, no other follows on this tree: the state on disk is no longer known for sure.
+ * A commit is one batch: LMDB's own thread works it in, writes its pages, syncs them, and then
+ * writes the head that makes them count through a handle that syncs each write. Only then does the
+ * promise resolve, and reads see it at once. A write that fails makes LMDB drop the whole batch.
+ * Whatever ends a commit badly, no other follows on this tree: the state on disk is no longer known
+ * for sure.
  *
  * Nothing here waits for the lock that keeps others away; take it first (store/lock).
  */
@@ -28,8 +29,8 @@ export interface LmdbTreeOptions {
 
 /**
  * Opens the file at `path`, which is made (mode 0600) where it is missing or empty. Throws
- * `not_a_database` for a file that is none or is cut short and `not_possible` for a path that cannot
- * be used, each with one sentence that says what to do. Slots of dead readers are freed.
+ * `not_a_database` for a file that is none or is cut short and `not_possible` for a path that
+ * cannot be used, each with one sentence that says what to do. Slots of dead readers are freed.
  */
 export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}): Promise<Tree> {
   const found = await judgeFile(path)
@@ -124,8 +125,8 @@ export function treeOver(db: LmdbDatabase, path: string): Tree {
 
 /**
  * LMDB starts a range at `start` and ends it before `end` unless told otherwise, in whichever
- * direction it goes; ours has `from` and lacks `to` in both. A bound too long for a key lies directly
- * behind its longest beginning that is one.
+ * direction it goes; ours has `from` and lacks `to` in both. A bound too long for a key lies
+ * directly behind its longest beginning that is one.
  */
 function* rangeOf(db: LmdbDatabase, from: Key, to: Key, reverse: boolean): Generator<Entry> {
   if (from >= to) return

@@ -1,9 +1,9 @@
 /**
  * One process, and one engine in it, owns a data file: a lock of the kernel on the file itself.
  *
- * The lock belongs to the open handle, so it goes when the process dies in whatever way, and a second
- * opening in the same process is refused too. LMDB locks only the file beside it, so neither disturbs
- * the other. The handle is a plain number, which no garbage collection closes.
+ * The lock belongs to the open handle, so it goes when the process dies in whatever way, and a
+ * second opening in the same process is refused too. LMDB locks only the file beside it, so neither
+ * disturbs the other. The handle is a plain number, which no garbage collection closes.
  *
  * The native part is loaded at the first call: an engine in memory needs none.
  */
@@ -18,8 +18,8 @@ export interface FileLock {
 }
 
 /**
- * Takes the lock of the data file at `path`, which is made (mode 0600) where it is missing. Undefined
- * when another holds it. Throws `not_possible` for a path that cannot be opened.
+ * Takes the lock of the data file at `path`, which is made (mode 0600) where it is missing.
+ * Undefined when another holds it. Throws `not_possible` for a path that cannot be opened.
  */
 export async function lockFile(path: string): Promise<FileLock | undefined> {
   const { tryLock } = await import('fs-native-extensions')

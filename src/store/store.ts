@@ -22,7 +22,9 @@ export interface Range {
   readonly reverse?: boolean
 }
 
-/** Reads. A Buffer that comes out is good until the reading function returns; keep a copy, not it. */
+/**
+ * Reads. A Buffer that comes out is good until the reading function returns; keep a copy, not it.
+ */
 export interface View {
   get(key: Key): Buffer | undefined
   /** In key order (descending with `reverse`), at most `limit` entries. */
@@ -37,16 +39,18 @@ export interface Tx extends View {
 
 export interface Store {
   /**
-   * Runs `fn` in a transaction and resolves with what it returned once that is durable, together with
-   * all it read. A throw of `fn` rejects and changes nothing. Rejects with `store_failed` from the
-   * first failed commit on.
+   * Runs `fn` in a transaction and resolves with what it returned once that is durable, together
+   * with all it read. A throw of `fn` rejects and changes nothing. Rejects with `store_failed` from
+   * the first failed commit on.
    */
   update<T>(fn: (tx: Tx) => T): Promise<T>
   /** Runs `fn` on durable state only. */
   view<T>(fn: (view: View) => T): Promise<T>
   /** Free bytes of the disk the store writes to; undefined where there is none. */
   freeBytes(): Promise<number | undefined>
-  /** Writes a synced copy of the durable state to a path that does not exist yet; answers its bytes. */
+  /**
+   * Writes a synced copy of the durable state to a path that does not exist yet; answers its bytes.
+   */
   backup(path: string): Promise<number>
   /** Waits for what is under way, then lets go of the file. */
   close(): Promise<void>

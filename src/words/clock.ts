@@ -8,7 +8,9 @@ import { randomBytes } from 'node:crypto'
 export interface Clock {
   /** Milliseconds since 1970 (UTC). May step back when the system's clock does. */
   now_ms(): number
-  /** Calls `fn` once at or soon after `at_ms`; the answer takes it back. Never early by this clock. */
+  /**
+   * Calls `fn` once at or soon after `at_ms`; the answer takes it back. Never early by this clock.
+   */
   wake_at(at_ms: number, fn: () => void): () => void
 }
 

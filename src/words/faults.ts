@@ -3,9 +3,10 @@
  * order of precedence: where several apply, the first is answered. Doors look a row up and decide
  * nothing.
  *
- * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call that
- * changes processes, users or the file. Op faults travel as values in results; the other two are
- * thrown as a Fault and caught once, at a door. A Fault is recognised by `code`, never by class.
+ * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call
+ * that changes processes, users or the file. Op faults travel as values in results; the other two
+ * are thrown as a Fault and caught once, at a door. A Fault is recognised by `code`, never by
+ * class.
  */
 
 export interface WholeRow {

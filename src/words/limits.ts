@@ -1,9 +1,9 @@
 /**
  * Every number that bounds something, in one table (wire 1.8).
  *
- * Each row is a default, an option of `openEngine` and `serveHttp` under its own name, and a flag of
- * `conveyor serve`: the name with dashes (`--ops-max 500`). The unit is the last word of the name but
- * for `max` and `min`. A row that is not listed here does not bound anything.
+ * Each row is a default, an option of `openEngine` and `serveHttp` under its own name, and a flag
+ * of `conveyor serve`: the name with dashes (`--ops-max 500`). The unit is the last word of the
+ * name but for `max` and `min`. A row that is not listed here does not bound anything.
  */
 
 interface LimitRow {

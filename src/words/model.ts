@@ -1,8 +1,8 @@
 /**
  * The nouns, as types only: what travels between the floors. Nothing here runs.
  *
- * Wire names (`conv_id`, `obj_id`, `ref`) are kept as they are on the wire. Ids are text: a conv_id or
- * a user id that looks like a number is still its digits.
+ * Wire names (`conv_id`, `obj_id`, `ref`) are kept as they are on the wire. Ids are text: a conv_id
+ * or a user id that looks like a number is still its digits.
  */
 import type { OpFaultCode } from './faults.ts'
 
@@ -21,8 +21,8 @@ export interface JsonObject {
 }
 
 /**
- * A JSON object as the text it is. bytes/json makes these, and `objectOf` reads one: parsed when first
- * asked for, kept in `memo`, and changed by nobody.
+ * A JSON object as the text it is. bytes/json makes these, and `objectOf` reads one: parsed when
+ * first asked for, kept in `memo`, and changed by nobody.
  */
 export interface Doc {
   readonly text: string

@@ -51,7 +51,9 @@ const axes = {
 export const cells: readonly Cell[] = axes.file.flatMap((file) =>
   axes.door.flatMap((door) =>
     axes.verb.flatMap((verb) =>
-      axes.ops.flatMap((ops) => axes.callers.map((callers) => ({ file, door, verb, ops, callers }))),
+      axes.ops.flatMap((ops) =>
+        axes.callers.map((callers) => ({ file, door, verb, ops, callers })),
+      ),
     ),
   ),
 )

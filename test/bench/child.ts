@@ -5,13 +5,13 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Each call takes one plain object and answers one. */
-export type Calls = Record<string, (args: never) => unknown>
+/** What is taken and answered crosses between processes: plain values only. */
+export type Calls = Record<string, (...args: never[]) => unknown>
 
 export interface Child<C extends Calls> {
   ask<K extends keyof C & string>(
     name: K,
-    args: Parameters<C[K]>[0],
+    ...args: Parameters<C[K]>
   ): Promise<Awaited<ReturnType<C[K]>>>
   /** Lets the child end by itself, so that what it has open is closed and a profile is written. */
   stop(): Promise<void>
@@ -22,7 +22,7 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
   const child = fork(file, { execArgv: ['--expose-gc', ...node_flags], serialization: 'advanced' })
   const exit = once(child, 'exit')
   return {
-    async ask(name, args) {
+    async ask(name, ...args) {
       const answer = once(child, 'message')
       child.send({ name, args })
       const [message] = await Promise.race([
@@ -41,9 +41,9 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
 
 /** The child's end: answers calls until the run lets go, then `leave`s and ends. */
 export function answerCalls(calls: Calls, leave: () => Promise<void> = async () => {}): void {
-  process.on('message', async ({ name, args }: { name: string; args: never }) => {
+  process.on('message', async ({ name, args }: { name: string; args: never[] }) => {
     try {
-      process.send?.({ value: await calls[name]?.(args) })
+      process.send?.({ value: await calls[name]?.(...args) })
     } catch (error) {
       process.send?.({ error: error instanceof Error ? error.stack : String(error) })
     }

@@ -1,10 +1,11 @@
 /**
- * The load client of the HTTP cells: raw sockets, kept alive, one request under way on each. All bytes
- * are made and signed before the clock starts; while it runs, an answer costs one look at its length.
+ * The load client of the HTTP cells: raw sockets, kept alive, one request under way on each. All
+ * bytes are made and signed before the clock starts; while it runs, an answer costs one look at its
+ * length.
  *
- * The first answer of a cell is read whole and must be all `ok`. Since refs and ids have one length,
- * every good answer of the cell then is as long as that one; another length ends the run with the
- * answer shown.
+ * The first answer is read whole and must be all `ok`. Since refs and ids have one length, the good
+ * answers of a slot have one too: what is as long counts as good, and any other is read whole
+ * again.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -52,10 +53,17 @@ const calls = {
   /** Sends what was prepared until the time is up or all is sent, and waits for every answer. */
   async run({ port, callers, ops, slot_s }: Sending): Promise<Slot> {
     const sockets = await Promise.all(Array.from({ length: callers }, () => connected(port)))
+    const latencies_ms: number[] = []
+    const good = { bytes: 0 }
+    const start_ms = performance.now()
+    const until_ms = start_ms + slot_s * 1000
+    let next = 0
+    const take = (now_ms: number): Buffer | undefined =>
+      now_ms < until_ms ? prepared[next++] : undefined
+    const over = sockets.map((socket) => keepSending(socket, take, latencies_ms, good, ops))
     try {
-      return await new Promise((resolve, reject) => {
-        send(sockets, slot_s, ops, resolve, reject)
-      })
+      await Promise.all(over)
+      return slotOf(latencies_ms, ops, (performance.now() - start_ms) / 1000)
     } finally {
       for (const socket of sockets) socket.destroy()
     }
@@ -64,49 +72,38 @@ const calls = {
 
 answerCalls(calls)
 
-function send(
-  sockets: readonly Socket[],
-  slot_s: number,
+/** One caller: resolves when `take` has nothing more and the last answer is in. */
+function keepSending(
+  socket: Socket,
+  take: (now_ms: number) => Buffer | undefined,
+  latencies_ms: number[],
+  good: { bytes: number },
   ops: number,
-  resolve: (slot: Slot) => void,
-  reject: (error: Error) => void,
-): void {
-  const latencies_ms: number[] = []
-  let good_bytes = 0
-  let next = 0
-  let busy = 0
-  const start_ms = performance.now()
-  const until_ms = start_ms + slot_s * 1000
+): Promise<void> {
+  let sent_ms = 0
+  let chunks: Buffer[] = []
+  let got_bytes = 0
+  let whole_bytes = 0
 
-  /** The whole length of an answer that begins with `chunk`. */
-  const lengthOf = (chunk: Buffer): number => {
-    if (chunk.length === good_bytes) return good_bytes
-    const head_end = chunk.indexOf('\r\n\r\n')
-    const [, length] = /content-length: (\d+)/i.exec(chunk.latin1Slice(0, head_end)) ?? []
-    if (head_end === -1 || length === undefined) throw new Error(`no head: ${chunk}`)
-    return head_end + 4 + Number(length)
-  }
-  const check = (answer: Buffer): void => {
-    const [head, body] = answer.toString().split('\r\n\r\n') as [string, string]
-    const oks = body.split('"proc":"ok"').length - 1
-    if (!head.startsWith('HTTP/1.1 200 ') || oks !== ops || !body.startsWith('{"request_proc":"ok"')) {
-      throw new Error(`not all ok: ${answer.toString().slice(0, 2_000)}`)
+  const onChunk = (chunk: Buffer): void => {
+    if (got_bytes === 0) whole_bytes = chunk.length === good.bytes ? good.bytes : wholeBytes(chunk)
+    got_bytes += chunk.length
+    chunks.push(chunk)
+    if (got_bytes < whole_bytes) return
+    if (got_bytes !== good.bytes) {
+      checkAnswer(Buffer.concat(chunks), whole_bytes, ops)
+      good.bytes = whole_bytes
     }
-    good_bytes = answer.length
+    chunks = []
+    got_bytes = 0
   }
-
-  for (const socket of sockets) {
-    let sent_ms = 0
-    let got: Buffer[] = []
-    let got_bytes = 0
-    let whole_bytes = 0
+  return new Promise((resolve, reject) => {
     const sendNext = (now_ms: number): void => {
-      const request = prepared[next]
-      if (request === undefined || now_ms >= until_ms) {
-        if (--busy === 0) resolve(slotOf(latencies_ms, ops, (now_ms - start_ms) / 1000))
+      const request = take(now_ms)
+      if (request === undefined) {
+        resolve()
         return
       }
-      next++
       sent_ms = now_ms
       socket.write(request)
     }
@@ -114,24 +111,34 @@ function send(
     socket.on('end', () => reject(new Error('the server closed a connection')))
     socket.on('data', (chunk) => {
       try {
-        if (got_bytes === 0) whole_bytes = lengthOf(chunk)
-        got_bytes += chunk.length
-        if (whole_bytes !== good_bytes) got.push(chunk)
-        if (got_bytes < whole_bytes) return
-        if (whole_bytes !== good_bytes) check(Buffer.concat(got))
-        if (got_bytes > whole_bytes) throw new Error('more bytes than one answer')
-        got = []
-        got_bytes = 0
-        const now_ms = performance.now()
-        latencies_ms.push(now_ms - sent_ms)
-        sendNext(now_ms)
+        onChunk(chunk)
       } catch (error) {
-        reject(error as Error)
+        reject(error)
+        return
       }
+      if (got_bytes > 0) return
+      const now_ms = performance.now()
+      latencies_ms.push(now_ms - sent_ms)
+      sendNext(now_ms)
     })
-    busy++
-  }
-  for (const socket of sockets) socket.emit('ready-to-send')
+    sendNext(performance.now())
+  })
+}
+
+/** The whole length of the answer that begins with `chunk`. */
+function wholeBytes(chunk: Buffer): number {
+  const head_end = chunk.indexOf('\r\n\r\n')
+  const [, length] = /content-length: (\d+)/i.exec(chunk.toString('latin1', 0, head_end)) ?? []
+  if (head_end === -1 || length === undefined) throw new Error(`no head of an answer: ${chunk}`)
+  return head_end + 4 + Number(length)
+}
+
+function checkAnswer(answer: Buffer, whole_bytes: number, ops: number): void {
+  const text = answer.toString()
+  const oks = text.split('"proc":"ok"').length - 1
+  const is_good = text.startsWith('HTTP/1.1 200 ') && text.includes('{"request_proc":"ok"')
+  if (is_good && oks === ops && answer.length === whole_bytes) return
+  throw new Error(`not all ok: ${text.slice(0, 2_000)}`)
 }
 
 async function connected(port: number): Promise<Socket> {

@@ -1,14 +1,22 @@
 /**
- * The floor of the in-process cells: LMDB by hand, opened as the engine opens it. One group at a time
- * holds what all callers together would have sent: as many puts as the engine makes, with keys and
- * values of the same size and order, in one durable batch. It checks nothing, parses nothing, and the
- * values have been made before; a modify reads one thing, which task a ref names.
+ * The floor of the in-process cells: LMDB by hand, opened as the engine opens it. One group at a
+ * time holds what all callers together would have sent: as many puts as the engine makes, with keys
+ * and values of the same size and order, in one durable batch. It checks nothing, parses nothing,
+ * and the values have been made before; a modify reads one thing, which task a ref names.
  */
 import { rm } from 'node:fs/promises'
 import { open } from 'lmdb'
-import { atNodeKey, idBytes, idHex, metaKey, nodeCountKey, refKey, taskKey } from '../../src/bytes/keys.ts'
-import { encodeTask } from '../../src/bytes/task-record.ts'
 import { docOfText } from '../../src/bytes/json.ts'
+import {
+  atNodeKey,
+  idBytes,
+  idHex,
+  metaKey,
+  nodeCountKey,
+  refKey,
+  taskKey,
+} from '../../src/bytes/keys.ts'
+import { encodeTask } from '../../src/bytes/task-record.ts'
 import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb-options.ts'
 import type { Verb } from './cells.ts'
 import { answerCalls } from './child.ts'

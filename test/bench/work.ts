@@ -1,11 +1,11 @@
 /**
  * The load itself, alike on every side: the process, the ops, their refs, and their order.
  *
- * A create makes a task that rests in `wait`; a modify sends it on to `again`, the next one back. So a
- * modified file stays as it is, and any task can be modified any number of times. Refs are the mixed
- * digits of a number, hence spread over the whole key space; modifies go through the tasks in a
- * shuffled order, so no task comes twice in one commit. All refs are 16 long, so that all good answers
- * of a cell have one length.
+ * A create makes a task that rests in `wait`; a modify sends it on to `again`, the next one back.
+ * So a modified file stays as it is, and any task can be modified any number of times. Refs are the
+ * mixed digits of a number, hence spread over the whole key space; modifies go through the tasks in
+ * a shuffled order, so no task comes twice in one commit. All refs are 16 long, so that all good
+ * answers of a cell have one length.
  */
 import type { Verb } from './cells.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A program of someone who has the bundle and lmdb and nothing else. A test strips its types and runs
- * it by plain `node` beside the bundle; it prints what it saw as one line of JSON.
+ * A program of someone who has the bundle and lmdb and nothing else. A test strips its types and
+ * runs it by plain `node` beside the bundle; it prints what it saw as one line of JSON.
  *
  * `probe.mjs FILE` opens the file, does a day's work in it and meanwhile starts itself again as
  * `probe.mjs FILE second`, which says only why it could not open.

@@ -1,5 +1,6 @@
 /**
- * Time and chance for tests: a clock moved by hand, and random bytes that come again with their seed.
+ * Time and chance for tests: a clock moved by hand, and random bytes that come again with their
+ * seed.
  */
 import { createHash } from 'node:crypto'
 import type { Chance, Clock } from '../../src/words/clock.ts'

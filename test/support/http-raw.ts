@@ -1,6 +1,7 @@
 /**
- * An HTTP client that sends bytes and nothing else, so that a test can send what no library would. It
- * reads answers one by one, in order, and knows only Content-Length, which the door always gives.
+ * An HTTP client that sends bytes and nothing else, so that a test can send what no library would.
+ * It reads answers one by one, in order, and knows only Content-Length, which the door always
+ * gives.
  */
 import { connect, type Socket } from 'node:net'
 

@@ -1,9 +1,10 @@
 /**
- * Engines for tests that look at what is under them: on a tree of the test's own, or on a file, with a
- * clock moved by hand.
+ * Engines for tests that look at what is under them: on a tree of the test's own, or on a file,
+ * with a clock moved by hand.
  *
- * Every bed holds a sentinel: a task whose timer rings in a hundred years. So an idle engine always has
- * one timer armed that is not due, and `settled` can tell an idle engine from one that is at work.
+ * Every bed holds a sentinel: a task whose timer rings in a hundred years. So an idle engine always
+ * has one timer armed that is not due, and `settled` can tell an idle engine from one that is at
+ * work.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +17,7 @@ import { storeOf } from '../../src/store/group.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import type { Tree } from '../../src/store/store.ts'
 import { systemChance } from '../../src/words/clock.ts'
-import { type Fault } from '../../src/words/faults.ts'
+import type { Fault } from '../../src/words/faults.ts'
 import { limitsWith } from '../../src/words/limits.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 

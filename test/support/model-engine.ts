@@ -1,9 +1,9 @@
 /**
- * The engine once more, as a few Maps: what each op must answer and what is left behind, told from the
- * contract and written without a word of the engine's code. It knows the plans of model-graph.
+ * The engine once more, as a few Maps: what each op must answer and what is left behind, told from
+ * the contract and written without a word of the engine's code. It knows the plans of model-graph.
  *
- * A task is called by its number in the order of creation; whoever compares binds numbers to the ids
- * that the engine gives. Nothing here knows of transactions, files, slices or keys.
+ * A task is called by its number in the order of creation; whoever compares binds numbers to the
+ * ids that the engine gives. Nothing here knows of transactions, files, slices or keys.
  */
 import { definitionOf, type Plan } from './model-graph.ts'
 import {
@@ -65,17 +65,19 @@ export function newModel(limits: ModelLimits) {
   function ring(walk: Walk, task: ModelTask): void {
     task.due_ms = undefined
     touch(walk, task)
-    if (task.wait === 'more') return run(walk, task, 0)
     const timers = walk.plan.get(task.node)?.timers ?? []
     const timer = timers[task.timer_at] ?? timers[0]
-    if (timer !== undefined) enter(walk, task, timer.to)
+    if (task.wait === 'more') run(walk, task, 0)
+    else if (timer !== undefined) enter(walk, task, timer.to)
   }
 
   function moveOver(walk: Walk, task: ModelTask, to: string | undefined): void {
     if (to === undefined || walk.plan.has(task.node)) return
-    if (task.status !== 'failed') return enter(walk, task, to)
-    Object.assign(task, { prev: task.node, node: to })
-    touch(walk, task)
+    if (task.status !== 'failed') enter(walk, task, to)
+    else {
+      Object.assign(task, { prev: task.node, node: to })
+      touch(walk, task)
+    }
   }
 
   return {

@@ -59,7 +59,8 @@ export function overSize(data: ModelData, bytes_max: number): Answer | undefined
 export function sameData(one: ModelData, other: ModelData): boolean {
   const keys = Object.keys(one)
   return (
-    keys.length === Object.keys(other).length && keys.every((key) => Object.is(one[key], other[key]))
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.is(one[key], other[key]))
   )
 }
 

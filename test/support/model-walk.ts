@@ -1,8 +1,14 @@
 /**
  * How the model moves a task through a plan, until it rests, ends, fails, or has made its moves.
  */
-import type { Plan, PlanCondition, PlanSetting, PlanTimer } from './model-graph.ts'
-import { type ModelData, type ModelLimits, type ModelTask, numberOf, overSize } from './model-task.ts'
+import type { Plan, PlanCondition, PlanSetting, PlanStep, PlanTimer } from './model-graph.ts'
+import {
+  type ModelData,
+  type ModelLimits,
+  type ModelTask,
+  numberOf,
+  overSize,
+} from './model-task.ts'
 
 export interface Walk {
   readonly plan: Plan
@@ -24,32 +30,44 @@ export function run(walk: Walk, task: ModelTask, from: number, already = 0): voi
   for (let moved = already; ; ) {
     const node = plan.get(task.node)
     if (node === undefined) throw new Error(`the model went to ${task.node}, which is no node`)
-    if (task.moves >= limits.moves_without_rest_max) {
-      return fail(task, 'loop', `${limits.moves_without_rest_max} moves without coming to rest`)
-    }
-    if (node.kind === 'end') return end(walk, task, 'processed', node.save)
-    if (moved >= limits.moves_per_transaction_max) {
-      Object.assign(task, { wait: 'more', due_ms: now_ms })
-      return
-    }
     const logic = node.steps[at]
-    if (logic === undefined) return rest(walk, task, undefined)
-    if (logic.does === 'wait') return rest(walk, task, at)
-    let to: string | undefined
-    if (logic.does === 'go') to = logic.to
-    else if (logic.does === 'if') to = holds(logic.condition, task.data) ? logic.to : undefined
+    if (task.moves >= limits.moves_without_rest_max) {
+      fail(task, 'loop', `${limits.moves_without_rest_max} moves without coming to rest`)
+    } else if (node.kind === 'end') end(walk, task, 'processed', node.save)
+    else if (moved >= limits.moves_per_transaction_max) {
+      Object.assign(task, { wait: 'more', due_ms: now_ms })
+    } else if (logic === undefined) rest(walk, task, undefined)
+    else if (logic.does === 'wait') rest(walk, task, at)
     else {
-      const says = set(task, logic.setting)
-      if (says !== undefined && logic.err === undefined) return fail(task, set_tag, says)
-      if (says !== undefined) tellError(task, says, limits.task_bytes_max)
-      to = says === undefined ? undefined : logic.err
+      const to = act(task, logic, limits.task_bytes_max)
+      if (to === 'failed') return
+      at = to === 'next' ? at + 1 : 0
+      if (to !== 'next') {
+        step(task, to.to)
+        moved++
+      }
+      continue
     }
-    at++
-    if (to === undefined) continue
-    step(task, to)
-    moved++
-    at = 0
+    return
   }
+}
+
+/** What a logic does to the data, and where it sends the task. */
+function act(
+  task: ModelTask,
+  logic: Exclude<PlanStep, { does: 'wait' }>,
+  bytes_max: number,
+): { readonly to: string } | 'next' | 'failed' {
+  if (logic.does === 'go') return logic
+  if (logic.does === 'if') return holds(logic.condition, task.data) ? logic : 'next'
+  const says = set(task, logic.setting)
+  if (says === undefined) return 'next'
+  if (logic.err === undefined) {
+    fail(task, set_tag, says)
+    return 'failed'
+  }
+  tellError(task, says, bytes_max)
+  return { to: logic.err }
 }
 
 export function end(
@@ -90,7 +108,8 @@ function rest(walk: Walk, task: ModelTask, wait_at: number | undefined): void {
       const due_ms = dueOf(timer, task.data, now_ms)
       if (due_ms === undefined) {
         const says = `time semaphor: Value: ${task.data.when ?? 'missing'}, Try convert to: Unix time`
-        return fail(task, 'semaphor_wrong_convert_param', says)
+        fail(task, 'semaphor_wrong_convert_param', says)
+        return
       }
       if (task.due_ms !== undefined && task.due_ms <= due_ms) continue
       Object.assign(task, { due_ms, timer_at })

@@ -1,6 +1,6 @@
 /**
- * Child processes that run a file of ours under plain Node: built once with esbuild, so that a hundred
- * of them start quickly. Packages are loaded from where this project has them.
+ * Child processes that run a file of ours under plain Node: built once with esbuild, so that a
+ * hundred of them start quickly. Packages are loaded from where this project has them.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

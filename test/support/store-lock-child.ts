@@ -1,6 +1,7 @@
 /**
- * Tries to lock the file it is told, says `held` or `refused`, and keeps what it got until it is killed
- * or its input ends. With `work` it also opens the database and commits once a round, as an owner does.
+ * Tries to lock the file it is told, says `held` or `refused`, and keeps what it got until it is
+ * killed or its input ends. With `work` it also opens the database and commits once a round, as an
+ * owner does.
  */
 import { writeSync } from 'node:fs'
 import { openLmdbTree } from '../../src/store/lmdb-tree.ts'

@@ -1,9 +1,9 @@
 /**
  * What a process asked of the kernel, and in which order: was a commit safe before its reply left?
  *
- * LMDB writes the changed pages, syncs them, and then writes one of the two first pages, the head, in
- * such a way that this is synced too; only then do the pages count. `syncOrderMistakes` looks for that
- * before every reply, whatever a reply is: a line on standard output or bytes on a socket.
+ * LMDB writes the changed pages, syncs them, and then writes one of the two first pages, the head,
+ * in such a way that this is synced too; only then do the pages count. `syncOrderMistakes` looks
+ * for that before every reply, whatever a reply is: a line on standard output or bytes on a socket.
  *
  * Calls of several threads interleave, so a call has a place where it began and one where it ended.
  */
@@ -100,10 +100,10 @@ export function isWriteOf(call: Call, text: string): boolean {
 }
 
 /**
- * One sentence for each reply that was not preceded, since the reply before, by a whole commit of the
- * database at `path`, or was preceded by one done in the wrong order: pages written, then synced, then
- * the head written and synced. No sentence means that all is well; a trace without a reply is a mistake
- * itself.
+ * One sentence for each reply that was not preceded, since the reply before, by a whole commit of
+ * the database at `path`, or was preceded by one done in the wrong order: pages written, then
+ * synced, then the head written and synced. No sentence means that all is well; a trace without a
+ * reply is a mistake itself.
  */
 export function syncOrderMistakes(
   calls: readonly Call[],

@@ -29,13 +29,14 @@
  *     { damage: task }   one byte of the stored task record is changed while the file is closed
  *     { expect: … }   as `end`, in between
  *
- * Numbers count by token (1.10 is not 1.1). The order of members counts in results; in `data` of
- * `end` and `expect` it does not. `$id1`, `$id2`, … stand for task ids: bound where first seen in an
- * answer, the same ever after, different names different ids. `{ "$repeat": x, "times": n }` is a
- * text n times over, or as an element of a list n elements.
+ * Numbers count by token: one that a double would not print again is written `{ "$number": "1.10"
+ * }`, so that no reader or formatter of JSON can change it. The order of members counts in results;
+ * in `data` of `end` and `expect` it does not. `$id1`, `$id2`, … stand for task ids: bound where
+ * first seen in an answer, the same ever after, different names different ids. `{ "$repeat": x,
+ * "times": n }` is a text n times over, or as an element of a list n elements.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { isObject, parseJson } from '../../src/bytes/json.ts'
+import { isObject, numberToken, parseJson, setMember } from '../../src/bytes/json.ts'
 import type { JsonObject, JsonValue } from '../../src/words/model.ts'
 
 export interface Vector extends JsonObject {
@@ -94,9 +95,10 @@ function vectorOf(raw: JsonObject): Vector {
 function expanded(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.flatMap((item) => repeated(item) ?? [expanded(item)])
   if (!isObject(value)) return value
-  const { $repeat: text, times } = value
+  const { $repeat: text, times, $number: token } = value
+  if (typeof token === 'string') return numberToken(token)
   if (typeof text === 'string') return text.repeat(times as number)
-  for (const key of Object.keys(value)) value[key] = expanded(value[key] as JsonValue)
+  for (const key of Object.keys(value)) setMember(value, key, expanded(value[key] as JsonValue))
   return value
 }
 

@@ -1,6 +1,6 @@
 /**
- * Runs one vector on one face: does its steps in order, compares each answer as text, then the tasks
- * that are left, then every invariant of the store.
+ * Runs one vector on one face: does its steps in order, compares each answer as text, then the
+ * tasks that are left, then every invariant of the store.
  */
 import assert from 'node:assert/strict'
 import { canonicalText } from '../../src/bytes/canonical.ts'

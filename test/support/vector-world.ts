@@ -1,6 +1,6 @@
 /**
- * What a vector runs in: an engine with a clock moved by hand, its processes and users, and what can
- * be done to it from inside. Only a vector that reopens its engine gets a file.
+ * What a vector runs in: an engine with a clock moved by hand, its processes and users, and what
+ * can be done to it from inside. Only a vector that reopens its engine gets a file.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'

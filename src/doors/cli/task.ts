@@ -4,7 +4,7 @@
  * which.
  */
 import { parseJson } from '../../bytes/json.ts'
-import type { TargetInput, TaskFilter } from '../../engine/api.ts'
+import type { TargetInput, TaskFilter, TaskPlace } from '../../engine/api.ts'
 import { fault, isFault } from '../../words/faults.ts'
 import type { JsonValue, Status } from '../../words/model.ts'
 import type { TaskView } from '../admin/task-verbs.ts'
@@ -195,21 +195,19 @@ async function* pagesOf(
   filter: TaskFilter,
   limit: number,
 ): AsyncGenerator<readonly TaskView[]> {
-  // Ended tasks come in one list: the engine does not page them.
-  const is_ended = filter.status === 'processed' || filter.status === 'canceled'
   let left = limit
-  let after: string | undefined
+  let after: TaskPlace | undefined
   while (left > 0) {
-    const page = { ...filter, limit: is_ended ? left : Math.min(left, page_tasks) }
+    const page = { ...filter, limit: Math.min(left, page_tasks) }
     const tasks = await admin.call('task.list', {
       conv_id,
       filter: after === undefined ? page : { ...page, after },
     })
     if (tasks.length === 0) return
     yield tasks
-    if (is_ended) return
     left -= tasks.length
-    after = tasks.at(-1)?.obj_id
+    const { obj_id, node_id, change_time_ms } = tasks.at(-1) as TaskView
+    after = { obj_id, node_id, change_time_ms }
   }
 }
 

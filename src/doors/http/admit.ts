@@ -1,5 +1,6 @@
 /**
- * What is said of a request before a byte of its body is read, in the order of the fault table (wire
+ * What is said of a request before a byte of its body is read, in the order of the fault table
+ * (wire
  * 1.4). Looks and throws; changes nothing.
  */
 import type { IncomingMessage } from 'node:http'

@@ -40,8 +40,8 @@ export interface Reading {
 }
 
 /**
- * Starts to read. `announced_bytes` is the Content-Length, 0 where there is none. `body` rejects with
- * `body_too_large` or `overloaded` as soon as a bound is passed.
+ * Starts to read. `announced_bytes` is the Content-Length, 0 where there is none. `body` rejects
+ * with `body_too_large` or `overloaded` as soon as a bound is passed.
  */
 export function readBody(
   request: IncomingMessage,

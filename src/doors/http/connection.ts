@@ -1,10 +1,10 @@
 /**
  * What the door knows of a connection, and how one ends.
  *
- * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can take the
- * answer with it before the client has read it. So a connection that is to end after an answer
- * lingers: our side is shut once the answer is written, what still arrives is thrown away, and it is
- * destroyed when the client has closed its side or after `linger_ms`.
+ * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can take
+ * the answer with it before the client has read it. So a connection that is to end after an answer
+ * lingers: our side is shut once the answer is written, what still arrives is thrown away, and it
+ * is destroyed when the client has closed its side or after `linger_ms`.
  *
  * Times here are of sockets and the real clock, not of the engine's, which a test may move by days.
  */
@@ -41,8 +41,8 @@ export function closeAfterAnswer(connection: Connection): void {
 }
 
 /**
- * Answers where no request is open to carry the answer, then ends the connection. Waits for the open
- * requests, whose answers come first.
+ * Answers where no request is open to carry the answer, then ends the connection. Waits for the
+ * open requests, whose answers come first.
  */
 export function say(connection: Connection, refusal: Refusal): void {
   connection.closing = true

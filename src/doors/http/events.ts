@@ -1,10 +1,10 @@
 /**
  * The events of the server: connections and requests are counted here, so that the door can be
- * bounded and drained, and what node would answer with a bare status line, or not at all, is answered
- * as the fault table says. Nothing here looks into a request.
+ * bounded and drained, and what node would answer with a bare status line, or not at all, is
+ * answered as the fault table says. Nothing here looks into a request.
  *
- * Each connection gets one answer for each request on it, in order, and at most one more behind them:
- * why it ends.
+ * Each connection gets one answer for each request on it, in order, and at most one more behind
+ * them: why it ends.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

@@ -16,7 +16,9 @@ export interface Target {
 
 export type Route = (url: string) => Target | 'health' | undefined
 
-/** `base` is empty or opens with a slash; throws a RangeError otherwise. A closing slash is dropped. */
+/**
+ * `base` is empty or opens with a slash; throws a RangeError otherwise. A closing slash is dropped.
+ */
 export function routeUnder(base: string): Route {
   const prefix = base.replace(/\/+$/, '')
   if (prefix !== '' && !/^\/[!-~]*$/.test(prefix)) {

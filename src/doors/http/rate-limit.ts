@@ -1,10 +1,11 @@
 /**
- * The rate of a user: a bucket of ops that fills with `rate_ops_per_s` and holds one second's worth.
+ * The rate of a user: a bucket of ops that fills with `rate_ops_per_s` and holds one second's
+ * worth.
  *
- * A request is let in while its user's bucket is not empty, and then takes as many ops as it has, even
- * into debt: so the long-run rate holds, a batch larger than the bucket is not refused for ever, and
- * the answer is known before the body is parsed. Only verified users get a bucket, and a full bucket
- * is forgotten, since a new one would be full as well.
+ * A request is let in while its user's bucket is not empty, and then takes as many ops as it has,
+ * even into debt: so the long-run rate holds, a batch larger than the bucket is not refused for
+ * ever, and the answer is known before the body is parsed. Only verified users get a bucket, and a
+ * full bucket is forgotten, since a new one would be full as well.
  */
 import { refuse } from './refusal.ts'
 

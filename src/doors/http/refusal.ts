@@ -1,7 +1,7 @@
 /**
- * A fault as HTTP says it (wire 1.4): the status, the headers and the body that belong to a code. This
- * is the one place that turns whatever was thrown into an answer; what is no Fault is a bug, told to
- * the embedder and answered without its text.
+ * A fault as HTTP says it (wire 1.4): the status, the headers and the body that belong to a code.
+ * This is the one place that turns whatever was thrown into an answer; what is no Fault is a bug,
+ * told to the embedder and answered without its text.
  */
 import { STATUS_CODES } from 'node:http'
 import { renderFault } from '../../bytes/wire.ts'

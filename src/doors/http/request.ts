@@ -1,6 +1,7 @@
 /**
- * The way of a request: bytes, who is it, ops, the engine, bytes. This file says the order and leaves
- * each step to the file that knows it; whatever a step throws is answered in one place, once.
+ * The way of a request: bytes, who is it, ops, the engine, bytes. This file says the order and
+ * leaves each step to the file that knows it; whatever a step throws is answered in one place,
+ * once.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseRequest, renderResults } from '../../bytes/wire.ts'
@@ -11,8 +12,8 @@ import { content_type, type Refusal, refusalOf } from './refusal.ts'
 import { verify } from './verify.ts'
 
 /**
- * Answers one request and never rejects. `waits` says that the client holds its body back until it is
- * told to go on (Expect: 100-continue).
+ * Answers one request and never rejects. `waits` says that the client holds its body back until it
+ * is told to go on (Expect: 100-continue).
  */
 export async function answer(
   door: Door,
@@ -28,8 +29,8 @@ export async function answer(
 
     const body = await bodyOf(door, connection, request)
     verify(door.engine, door.limits.window_s, target, body)
-    // Between these two lines a request has its name, (user, timestamp, signature), and is unparsed:
-    // the place where a repeat of it can be told from a new one.
+    // Between these two lines a request has its name, (user, timestamp, signature), and is
+    // unparsed: the place where a repeat of it can be told from a new one.
     door.rate.check(target.user)
     const ops = parseRequest(body, door.limits)
     door.rate.take(target.user, ops.length)

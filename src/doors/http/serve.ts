@@ -1,8 +1,8 @@
 /**
  * The signed HTTP door: a node:http server around `answer`, its bounds, and its end.
  *
- * node parses HTTP and keeps pipelined answers in order; this file sets its bounds from the limits and
- * listens. No process-wide handler is installed and nothing exits.
+ * node parses HTTP and keeps pipelined answers in order; this file sets its bounds from the limits
+ * and listens. No process-wide handler is installed and nothing exits.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,0 +1,58 @@
+/**
+ * The folder of a run: compiled children, data files, and their end. Everything is below one new
+ * folder of the system's temp folder, which is removed when the run ends.
+ */
+import { constants } from 'node:fs'
+import { copyFile, mkdtemp, open, realpath, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { build } from 'esbuild'
+
+export interface Place {
+  readonly folder: string
+  /** The compiled file of a child. */
+  child(name: ChildFile): string
+  /** A path nobody has used yet. */
+  newPath(): string
+  /** A synced copy of a closed data file, so that its writing falls into no slot. */
+  copy(path: string): Promise<string>
+  remove(): Promise<void>
+}
+
+const child_files = ['engine-child', 'floor-http', 'floor-store', 'client'] as const
+export type ChildFile = (typeof child_files)[number]
+
+export async function makePlace(): Promise<Place> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'conveyor-bench-')))
+  // Packages stay outside the bundles and are found through this link.
+  await symlink(resolve(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'))
+  await build({
+    entryPoints: child_files.map((name) => join(import.meta.dirname, `${name}.ts`)),
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    sourcemap: 'inline',
+    logLevel: 'warning',
+  })
+  let files = 0
+  const newPath = (): string => join(folder, `${++files}.lmdb`)
+  return {
+    folder,
+    child: (name) => join(folder, `${name}.mjs`),
+    newPath,
+    async copy(path) {
+      const copied = newPath()
+      await copyFile(path, copied, constants.COPYFILE_FICLONE)
+      const file = await open(copied, 'r+')
+      await file.sync()
+      await file.close()
+      return copied
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * Random histories, with time and reopenings among them, against an engine made of a few Maps.
+ *
+ * `CONVEYOR_SLOW=1` runs many more. A history that goes wrong is printed with its seed and path,
+ * which the variables CONVEYOR_SEED and CONVEYOR_PATH play again.
+ */
+import { it } from 'node:test'
+import { fileBed, memoryBed } from './support/model-bed.ts'
+import { checkAgainstModel, model_limits } from './support/model-run.ts'
+
+const is_slow = process.env.CONVEYOR_SLOW === '1'
+
+// biome-ignore format: a table
+const rows = [
+  { on: 'memory', open: async () => memoryBed({ limits: model_limits }), runs: is_slow ? 10_000 : 200, steps: 40 },
+  { on: 'a file', open: async () => fileBed({ limits: model_limits }),   runs: is_slow ? 300 : 8,      steps: 40 },
+] as const
+
+for (const { on, open, runs, steps } of rows) {
+  it(`does what the model does, on ${on}: ${runs} histories`, { timeout: 3_600_000 }, () =>
+    checkAgainstModel(open, runs, steps),
+  )
+}
