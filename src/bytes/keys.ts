@@ -13,7 +13,7 @@
  * | 05 | grant        | user, conv              | bits (1)         | names a user
  * | 06 | process      | conv                    | process head     | its version is stored
  * | 07 | version      | conv, n (4)             | definition text  | names a process
- * | 08 | task         | task (12)               | task record      | reads back; live ones have a process
+ * | 08 | task         | task (12)               | task record      | reads back, in a process if live
  * | 09 | ref          | conv, ref               | task (12)        | a live task with that ref; each has one
  * | 0a | at_node      | conv, node, task (12)   | –                | a live task in that node; each has one
  * | 0b | due          | conv, ms (8), task (12) | –                | a live task due then; each has one
