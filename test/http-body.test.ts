@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
-import { hasRoom, noUnverified, readBody } from '../src/doors/http/body.ts'
+import { giveUp, hasRoom, noUnverified, readBody } from '../src/doors/http/body.ts'
 import { limitsWith } from '../src/words/limits.ts'
 import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
 import { connectRaw } from './support/http-raw.ts'
@@ -54,7 +54,7 @@ describe('readBody', () => {
       await new Promise((resolve) => setImmediate(resolve))
       assert.ok(held.bytes >= bytes && held.bytes <= Math.min(2 * bytes, 900), `${held.bytes}`)
     }
-    reading.fail(new Error('gone'))
+    giveUp(reading, new Error('gone'))
     await assert.rejects(reading.body, /gone/)
     assert.deepEqual([held.bytes, held.large.size], [0, 0])
   })

@@ -4,23 +4,23 @@
  * family stays as `retired_…`. Nothing else in the program builds a key. `check` walks exactly the
  * invariants stated here.
  *
- * | no | family       | after the family byte   | value            | invariant
- * |----|--------------|-------------------------|------------------|---------------------
- * | 01 | meta         | name                    | by name          | format and file id are there
- * | 02 | user         | user                    | user record      |
- * | 03 | secret       | user, n (4)             | sealed secret    | names a user
- * | 04 | certificate  | name                    | user             | names a user
- * | 05 | grant        | user, conv              | bits (1)         | names a user
- * | 06 | process      | conv                    | process head     | its version is stored
- * | 07 | version      | conv, n (4)             | definition text  | names a process
- * | 08 | task         | task (12)               | task record      | reads back, in a process if live
- * | 09 | ref          | conv, ref               | task (12)        | a live task with that ref; each has one
- * | 0a | at_node      | conv, node, task (12)   | –                | a live task in that node; each has one
- * | 0b | due          | conv, ms (8), task (12) | –                | a live task due then; each has one
- * | 0c | ended        | conv, ms (8), task (12) | –                | an ended task; each has one
- * | 0d | node_count   | conv, node              | count (8)        | at_node keys there; none where 0
- * | 0e | replay       | (kept for answers)      |                  |
- * | 0f | outbox       | (kept for calls)        |                  |
+ * | no | family      | after the family byte   | value           | invariant
+ * |----|-------------|-------------------------|-----------------|---------------------------------
+ * | 01 | meta        | name                    | by name         | format and file id are there
+ * | 02 | user        | user                    | user record     |
+ * | 03 | secret      | user, n (4)             | sealed secret   | names a user
+ * | 04 | certificate | name                    | user            | names a user
+ * | 05 | grant       | user, conv              | bits (1)        | names a user
+ * | 06 | process     | conv                    | process head    | its version is stored
+ * | 07 | version     | conv, n (4)             | definition text | names a process
+ * | 08 | task        | task (12)               | task record     | reads back, in a process if live
+ * | 09 | ref         | conv, ref               | task (12)       | of a live task; each has one
+ * | 0a | at_node     | conv, node, task (12)   | –               | of a live task; each has one
+ * | 0b | due         | conv, ms (8), task (12) | –               | of a live task; each has one
+ * | 0c | ended       | conv, ms (8), task (12) | –               | of an ended task; each has one
+ * | 0d | node_count  | conv, node              | count (8)       | live tasks there; none where 0
+ * | 0e | replay      | (kept for answers)      |                 |
+ * | 0f | outbox      | (kept for calls)        |                 |
  *
  * Text is UTF-8. Where something follows it ends with 00, and a 00 inside is written 00 ff; nothing
  * that follows begins with ff, so byte order is text order. Due and ended keys come by process, so

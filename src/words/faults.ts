@@ -40,19 +40,36 @@ export const wholeFaults = {
 
 export interface OpRow {
   readonly grpc: string
+  /** When it comes; an answer's own description says more. */
+  readonly when: string
 }
 
 export const opFaults = {
-  error: { grpc: 'INVALID_ARGUMENT' },
-  access_denied: { grpc: 'PERMISSION_DENIED' },
-  conv_not_found: { grpc: 'NOT_FOUND' },
-  conveyor_is_not_active: { grpc: 'FAILED_PRECONDITION' },
-  not_found_task: { grpc: 'NOT_FOUND' },
-  no_api_callback_in_node_with_task: { grpc: 'FAILED_PRECONDITION' },
-  task_size_overflow_limit: { grpc: 'RESOURCE_EXHAUSTED' },
-  wrong_validate_params: { grpc: 'INVALID_ARGUMENT' },
-  not_unical_ref: { grpc: 'ALREADY_EXISTS' },
-  task_damaged: { grpc: 'DATA_LOSS' },
+  error: { grpc: 'INVALID_ARGUMENT', when: 'the op is malformed; `key` names the member' },
+  access_denied: {
+    grpc: 'PERMISSION_DENIED',
+    when: 'no grant of the user covers it, or there is no such process',
+  },
+  conv_not_found: {
+    grpc: 'NOT_FOUND',
+    when: 'no such process; said only to callers who may see all of them',
+  },
+  conveyor_is_not_active: { grpc: 'FAILED_PRECONDITION', when: 'the process is paused' },
+  not_found_task: { grpc: 'NOT_FOUND', when: 'no such live task in this process' },
+  no_api_callback_in_node_with_task: {
+    grpc: 'FAILED_PRECONDITION',
+    when: '`is_sync` or `node_id` was sent, and the task does not wait there',
+  },
+  task_size_overflow_limit: {
+    grpc: 'RESOURCE_EXHAUSTED',
+    when: 'the data would be over the limit, also after a merge',
+  },
+  wrong_validate_params: {
+    grpc: 'INVALID_ARGUMENT',
+    when: 'an input parameter of the process is not satisfied',
+  },
+  not_unical_ref: { grpc: 'ALREADY_EXISTS', when: 'another live task holds the ref' },
+  task_damaged: { grpc: 'DATA_LOSS', when: 'the stored record fails its checksum' },
 } as const satisfies Record<string, OpRow>
 
 export const adminFaults = {

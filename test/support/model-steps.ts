@@ -71,9 +71,10 @@ const anyConv = fc.oneof(
 )
 const ref = fc.constantFrom<string | number>('r', 7, '7', 'é'.repeat(255))
 const small = fc.constantFrom<string | number>(0, 1, 2, '1', '2', 'x')
+/** Two long values fit into a task, with the fields of an error only one, and the third fits never. */
 const large = fc.oneof(
   { weight: 12, arbitrary: small },
-  { weight: 1, arbitrary: fc.constantFrom('A'.repeat(340), 'é'.repeat(170)) },
+  { weight: 2, arbitrary: fc.constantFrom('A'.repeat(260), 'é'.repeat(130), 'A'.repeat(600)) },
 )
 const when = fc.constantFrom<string | number>(
   ...[-100, 0, 2, 30].map((s) => clock_start_s + s),

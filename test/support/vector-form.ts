@@ -29,11 +29,12 @@
  *     { damage: task }   one byte of the stored task record is changed while the file is closed
  *     { expect: … }   as `end`, in between
  *
- * Numbers count by token: one that a double would not print again is written `{ "$number": "1.10"
- * }`, so that no reader or formatter of JSON can change it. The order of members counts in results;
- * in `data` of `end` and `expect` it does not. `$id1`, `$id2`, … stand for task ids: bound where
- * first seen in an answer, the same ever after, different names different ids. `{ "$repeat": x,
- * "times": n }` is a text n times over, or as an element of a list n elements.
+ * and may say `changes`: the refs of the tasks that it, or what became due by it, changed, in
+ * order. Numbers count by token: one that a double would not print again is written `{ "$number":
+ * "1.10" }`, so that no reader or formatter of JSON can change it. The order of members counts in
+ * results; in `data` of `end` and `expect` it does not. `$id1`, `$id2`, … stand for task ids: bound
+ * where first seen in an answer, the same ever after, different names different ids. `{ "$repeat":
+ * x, "times": n }` is a text n times over, or as an element of a list n elements.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isObject, numberToken, parseJson, setMember } from '../../src/bytes/json.ts'

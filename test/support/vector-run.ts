@@ -28,6 +28,8 @@ export async function runVector(vector: Vector, face: Face): Promise<void> {
     for (const [at, step] of vector.steps.entries()) {
       await doStep(run, step, `steps[${at}]`)
       await world.settle()
+      const changes = world.takeChanges()
+      if (step.changes !== undefined) assert.deepEqual(changes, step.changes, `steps[${at}]`)
     }
     await expectTasks(world.engine(), vector.end, 'end')
     const { breaches } = await world.engine().check()

@@ -28,6 +28,8 @@ export interface World {
   setClock(now_ms: number): void
   /** Resolves when no timer is due any more and nothing is under way. */
   settle(): Promise<void>
+  /** The refs of the tasks that changed since the last call, in order. */
+  takeChanges(): (string | null)[]
   reopen(): Promise<void>
   /** Changes a byte of a stored task; reopens. */
   damage(obj_id: string): Promise<void>
@@ -59,7 +61,16 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
   const open = (): Promise<Engine> =>
     openEngine(path, { clock, chance, limits, onBug: (bug) => bugs.push(bug) })
 
-  let engine = await open()
+  let changes: (string | null)[] = []
+  const openWatched = async (): Promise<Engine> => {
+    const opened = await open()
+    void (async () => {
+      for await (const { ref } of opened.watch()) changes.push(ref)
+    })()
+    return opened
+  }
+
+  let engine = await openWatched()
   const convs: string[] = []
   for (const process of (given.processes ?? []) as JsonValue[]) {
     const { conv_id } = await engine.putProcess(stringifyJson(definitionOf(process)))
@@ -93,15 +104,20 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
       clock.advance(0)
     },
     settle,
+    takeChanges() {
+      const taken = changes
+      changes = []
+      return taken
+    },
     async reopen() {
       await engine.close()
-      engine = await open()
+      engine = await openWatched()
       await settle()
     },
     async damage(obj_id) {
       await engine.close()
       await damageTask(path, obj_id)
-      engine = await open()
+      engine = await openWatched()
     },
     async close() {
       await engine.close()

@@ -31,12 +31,10 @@ export function hasRoom(held: Unverified, announced_bytes: number, address: stri
   return (held.large.get(address) ?? 0) < limits.large_bodies_max
 }
 
-/** A body that is being read: settles once, by its end or by `fail`. */
+/** A body that is being read: `body` settles once, by its end, a bound or `giveUp`. */
 export interface Reading {
   readonly request: IncomingMessage
   readonly body: Promise<Buffer>
-  /** Gives the body up: `body` rejects with the reason, what still arrives is thrown away. */
-  fail(reason: unknown): void
 }
 
 /**
@@ -48,80 +46,40 @@ export function readBody(
   announced_bytes: number,
   held: Unverified,
 ): Reading {
-  const { limits } = held
-  const bytes_max = announced_bytes || limits.body_bytes_max
-  let buffer: Buffer = empty
-  let bytes = 0
-  let held_bytes = 0
-  let address: string | undefined
-  let settle: ((body: Buffer) => void) | undefined
-  let refuseWith: (reason: unknown) => void = () => {}
-
-  const onData = (chunk: Buffer): void => {
-    const reason = take(chunk)
-    if (reason !== undefined) fail(reason)
+  const state: State = {
+    request,
+    held,
+    bytes_max: announced_bytes || held.limits.body_bytes_max,
+    buffer: empty,
+    bytes: 0,
+    held_bytes: 0,
+    large_of: undefined,
+    settle: undefined,
+    refuse: undefined,
+    body: undefined as unknown as Promise<Buffer>,
   }
-  const take = (chunk: Buffer): Error | undefined => {
-    const needed = bytes + chunk.length
-    if (needed > limits.body_bytes_max) return tooLarge(limits.body_bytes_max)
-    if (address === undefined && needed > limits.large_body_bytes && !enterLarge()) {
-      return refuse('overloaded', 'too many large bodies of this address at once')
-    }
-    if (needed > buffer.length) {
-      const next_bytes =
-        bytes === 0 ? needed : Math.min(bytes_max, Math.max(needed, 2 * buffer.length))
-      if (held.bytes + next_bytes - held_bytes > limits.unverified_bytes_max) {
-        return refuse('overloaded', 'too many bytes of bodies not yet verified')
-      }
-      hold(next_bytes)
-      // The first chunk is most often the whole body, and is kept as it is.
-      buffer = bytes === 0 ? chunk : grown(buffer, bytes, next_bytes)
-    }
-    if (bytes > 0) chunk.copy(buffer, bytes)
-    bytes = needed
-    return undefined
-  }
-  const onEnd = (): void => {
-    const resolve = settle
-    release()
-    resolve?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
-  }
-  const fail = (reason: unknown): void => {
-    if (settle === undefined) return
-    release()
-    buffer = empty
-    request.off('data', onData)
-    request.off('end', onEnd)
-    request.resume()
-    refuseWith(reason)
-  }
-  const hold = (next_bytes: number): void => {
-    held.bytes += next_bytes - held_bytes
-    held_bytes = next_bytes
-  }
-  const release = (): void => {
-    settle = undefined
-    hold(0)
-    if (address !== undefined) leaveLarge(held, address)
-    address = undefined
-  }
-  const enterLarge = (): boolean => {
-    const from = addressOf(request)
-    const count = held.large.get(from) ?? 0
-    if (count >= limits.large_bodies_max) return false
-    held.large.set(from, count + 1)
-    address = from
-    return true
-  }
-
-  const body = new Promise<Buffer>((resolve, reject) => {
-    settle = resolve
-    refuseWith = reject
+  state.body = new Promise((settle, refuse) => {
+    state.settle = settle
+    state.refuse = refuse
   })
-  if (announced_bytes > limits.large_body_bytes) enterLarge()
+  if (announced_bytes > held.limits.large_body_bytes) enterLarge(state)
+  ;(request as Carrier)[reading_key] = state
   request.on('data', onData)
   request.on('end', onEnd)
-  return { request, body, fail }
+  return state
+}
+
+/** Rejects the body with the reason, unless it has settled. What still arrives is thrown away. */
+export function giveUp(reading: Reading, reason: unknown): void {
+  const state = reading as State
+  const { request, refuse } = state
+  if (refuse === undefined) return
+  release(state)
+  state.buffer = empty
+  request.off('data', onData)
+  request.off('end', onEnd)
+  request.resume()
+  refuse(reason)
 }
 
 /** The remote address; one empty text where the connection is already gone. */
@@ -134,6 +92,92 @@ export function tooLarge(body_bytes_max: number): Error {
 }
 
 const empty = Buffer.alloc(0)
+
+/** A reading from inside. No functions in it: this is made for every request. */
+interface State extends Reading {
+  readonly held: Unverified
+  /** No body grows its buffer beyond this. */
+  readonly bytes_max: number
+  body: Promise<Buffer>
+  buffer: Buffer
+  /** How much of the buffer is filled. */
+  bytes: number
+  /** What of `held.bytes` is this one's. */
+  held_bytes: number
+  /** The address whose place for a large body is taken. */
+  large_of: string | undefined
+  /** Both undefined once the body has settled. */
+  settle: ((body: Buffer) => void) | undefined
+  refuse: ((reason: unknown) => void) | undefined
+}
+
+const reading_key = Symbol('conveyor.reading')
+
+interface Carrier extends IncomingMessage {
+  [reading_key]?: State
+}
+
+function onData(this: IncomingMessage, chunk: Buffer): void {
+  const state = (this as Carrier)[reading_key] as State
+  const reason = take(state, chunk)
+  if (reason !== undefined) giveUp(state, reason)
+}
+
+function onEnd(this: IncomingMessage): void {
+  const state = (this as Carrier)[reading_key] as State
+  const { settle, buffer, bytes } = state
+  release(state)
+  settle?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
+}
+
+/** Keeps a chunk, or says why not. */
+function take(state: State, chunk: Buffer): Error | undefined {
+  const { held, bytes } = state
+  const { limits } = held
+  const needed = bytes + chunk.length
+  if (needed > limits.body_bytes_max) return tooLarge(limits.body_bytes_max)
+  if (needed > limits.large_body_bytes && !enterLarge(state)) {
+    return refuse('overloaded', 'too many large bodies of this address at once')
+  }
+  if (needed > state.buffer.length) {
+    const next_bytes =
+      bytes === 0 ? needed : Math.min(state.bytes_max, Math.max(needed, 2 * state.buffer.length))
+    if (held.bytes + next_bytes - state.held_bytes > limits.unverified_bytes_max) {
+      return refuse('overloaded', 'too many bytes of bodies not yet verified')
+    }
+    hold(state, next_bytes)
+    // The first chunk is most often the whole body, and is kept as it is.
+    state.buffer = bytes === 0 ? chunk : grown(state.buffer, bytes, next_bytes)
+  }
+  if (bytes > 0) chunk.copy(state.buffer, bytes)
+  state.bytes = needed
+  return undefined
+}
+
+function hold(state: State, bytes: number): void {
+  state.held.bytes += bytes - state.held_bytes
+  state.held_bytes = bytes
+}
+
+function release(state: State): void {
+  state.settle = undefined
+  state.refuse = undefined
+  hold(state, 0)
+  if (state.large_of !== undefined) leaveLarge(state.held, state.large_of)
+  state.large_of = undefined
+}
+
+/** Takes a place for a large body of this address, unless it has one; false where none is left. */
+function enterLarge(state: State): boolean {
+  if (state.large_of !== undefined) return true
+  const { limits, large } = state.held
+  const address = addressOf(state.request)
+  const count = large.get(address) ?? 0
+  if (count >= limits.large_bodies_max) return false
+  large.set(address, count + 1)
+  state.large_of = address
+  return true
+}
 
 function leaveLarge(held: Unverified, address: string): void {
   const count = (held.large.get(address) ?? 0) - 1

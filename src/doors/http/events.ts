@@ -10,6 +10,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock } from '../../words/clock.ts'
 import type { Door } from './admit.ts'
+import { giveUp } from './body.ts'
 import { type Connection, connectionOf, destroyLater, linger_ms, say } from './connection.ts'
 import { refusalOf, refuse } from './refusal.ts'
 import { answer } from './request.ts'
@@ -39,7 +40,7 @@ export function attach(server: Server, door: Door): () => Promise<void> {
     socket.on('close', () => {
       connections.delete(socket)
       const { reading } = connection
-      if (reading !== undefined) reading.fail(refuse('bad_request', 'the connection was closed'))
+      if (reading) giveUp(reading, refuse('bad_request', 'the connection was closed'))
       settled(connection.open)
     })
     if (connection.surplus) destroyLater(socket, linger_ms)
@@ -117,7 +118,7 @@ function onBroken(
     return
   }
   if (reading !== undefined && !reading.request.complete) {
-    reading.fail(fault)
+    giveUp(reading, fault)
     return
   }
   say(connection, refusalOf(fault, onBug))
