@@ -7,13 +7,14 @@
  *
  * The source is floors; a file imports only from its own or those below, and a test keeps it so.
  *
- *     words    limits · faults · clock · model         what everything is called
- *     bytes    json · keys · task-record · op · wire   what everything looks like as bytes
- *     store    store · group · memory-tree · lmdb-tree an ordered map with durable transactions
- *     logic    logics/ · template · graph              what a process definition means, purely
- *     engine   walk · ops · timers · engine            what ops do, in one transaction a request
- *     open     the file, its lock, its format          which store a path means
- *     doors    http · admin · cli                      translation, and nothing else
+ *     words       limits · faults · clock · model          what everything is called
+ *     bytes       json · keys · task-record · op · wire    what everything looks like as bytes
+ *     store       store · group · memory-tree · lmdb-tree  an ordered map with durable transactions
+ *     logic       logics/ · template · graph               what a definition means, purely
+ *     engine      walk · ops · timers · engine             what ops do, one transaction a request
+ *     doors       admin · http                             translation, and nothing else
+ *     open        the file, its lock, its format           which store a path means
+ *     doors/cli   one file a verb group                    what a person types
  *
  * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/ops →
  * engine/walk → logic/logics/table → engine/task-file → store/group. Then bytes/keys, which is the

@@ -21,7 +21,7 @@
  *                     is merely to succeed, else the ops of the answer in the shape of `version`
  *                     (default 1), equal to the byte. `refused` is { code, description? }
  *     { advance_ms } · { set_clock_ms }   the clock jumps; what is then due fires, in due order
- *     { reopen: true }   the engine is closed and opened again on the same file
+ *     { reopen: true, closed_ms? }   the engine is closed, for so long, and opened on the same file
  *     { admin: [verb, …], result | refused }   administration, on every face done in the process:
  *                     put definition moves? → { version, state } · pause, resume, remove conv_id ·
  *                     share conv_id user can? · unshare conv_id user · cancel task ·

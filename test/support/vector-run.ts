@@ -27,6 +27,7 @@ export async function runVector(vector: Vector, face: Face): Promise<void> {
   try {
     for (const [at, step] of vector.steps.entries()) {
       await doStep(run, step, `steps[${at}]`)
+      if (step.at_once === true) continue
       await world.settle()
       const changes = world.takeChanges()
       if (step.changes !== undefined) assert.deepEqual(changes, step.changes, `steps[${at}]`)
@@ -48,7 +49,7 @@ async function doStep(run: Run, step: JsonObject, at: string): Promise<void> {
   else if ('advance_ms' in step) world.advance(step.advance_ms as number)
   else if ('set_clock_ms' in step) world.setClock(step.set_clock_ms as number)
   else if ('expect' in step) await expectTasks(world.engine(), step.expect as JsonObject, at)
-  else if ('reopen' in step) await between(run, () => world.reopen())
+  else if ('reopen' in step) await between(run, () => world.reopen((step.closed_ms ?? 0) as number))
   else if ('damage' in step) {
     const task = await world.engine().task(targetOf(run, step.damage))
     await between(run, () => world.damage((task as Task).obj_id))
