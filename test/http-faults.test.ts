@@ -189,11 +189,13 @@ const rows: Row[] = [
   {
     says: 'a wrong secret, and an old time, and no JSON',
     code: 'bad_signature',
+    description: 'unknown user or wrong signature',
     send: (door) => door.post('x', { secret: 'y', timestamp: old }),
   },
   {
     says: 'an unknown user is answered alike',
     code: 'bad_signature',
+    description: 'unknown user or wrong signature',
     send: (door) => door.post('x', { user: '13001', timestamp: old }),
   },
   {

@@ -230,6 +230,15 @@ describe('hostile HTTP', () => {
     await settle()
   })
 
+  test('one who asks without end and never reads is cut off', async () => {
+    const { socket } = await connectRaw(door.port)
+    socket.pause()
+    const many = Buffer.from('GET /healthz HTTP/1.1\r\n\r\n'.repeat(100_000))
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    socket.write(many)
+    await closed
+  })
+
   test('a thousand connections at once leave the door standing', async () => {
     const clients = await Promise.all(Array.from({ length: 1_000 }, () => connectRaw(door.port)))
     for (const { socket } of clients) socket.resetAndDestroy()

@@ -32,7 +32,10 @@ describe('what the vectors cover', () => {
     test(`rule ${rule}: ${says}`, () => assert.ok(named.has(rule)))
   }
   test('no vector names a rule that is not listed', () => {
-    assert.deepEqual([...named].filter((rule) => !Object.hasOwn(rules, rule)), [])
+    assert.deepEqual(
+      [...named].filter((rule) => !Object.hasOwn(rules, rule)),
+      [],
+    )
   })
 
   const answers = JSON.stringify(vectors.map(({ steps }) => steps.map((step) => step.results)))

@@ -37,9 +37,11 @@ export function relocate(work: Work, process: Process, draft: Draft): Walked | u
 export function relocateSome(work: Work, conv_id: string, tasks_max: number): boolean {
   const process = work.process(conv_id)
   if (process === undefined || process.head.status === 'paused') return true
+  const dropped = Object.keys(process.head.moves)
+  if (dropped.length === 0) return true
   let left = tasks_max
   let moved = 0
-  for (const node_id of Object.keys(process.head.moves)) {
+  for (const node_id of dropped) {
     for (const { key } of work.tx.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
       left--
       const draft = loadTask(work.tx, taskOfKey(key))

@@ -92,7 +92,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     return id
   }
 
-  return {
+  const users: Users = {
     async add({ id: wanted, name = '' } = {}) {
       await vault.prepare()
       const given = wanted === undefined ? undefined : userId(wanted)
@@ -156,6 +156,27 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       if (why !== undefined) throw fault('store_failed', why)
       return valid(id).map((one) => one.plain)
     },
+  }
+  const inTurn = oneAtATime()
+  return {
+    ...users,
+    add: (options) => inTurn(() => users.add(options)),
+    rotate: (id, options) => inTurn(() => users.rotate(id, options)),
+    remove: (id) => inTurn(() => users.remove(id)),
+    rekey: (options) => inTurn(() => users.rekey(options)),
+  }
+}
+
+/**
+ * Changes of users wait for one another: what is sealed, stored and remembered is of one key only
+ * while no other change comes between.
+ */
+function oneAtATime(): <T>(change: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (change) => {
+    const done = last.then(change)
+    last = done.catch(() => {})
+    return done
   }
 }
 

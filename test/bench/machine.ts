@@ -3,7 +3,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
-import { availableParallelism, cpus, platform, release, totalmem } from 'node:os'
+import { availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { middleOf } from './samples.ts'
 
@@ -17,6 +17,8 @@ export interface Machine {
   readonly file_system: string
   /** One write of 4 KiB and its fdatasync, at growing places of a file: the median of 50. */
   readonly sync_ms: number
+  /** Threads that ran or waited for a disk over the last minute: what others do to the numbers. */
+  readonly load: number
   /** What was measured; empty where it is no git working copy. */
   readonly commit: string
 }
@@ -30,6 +32,7 @@ export function machineOf(folder: string): Machine {
     system: `${platform()} ${release()}`,
     file_system: fileSystemOf(folder),
     sync_ms: syncMs(folder),
+    load: loadavg()[0] ?? 0,
     commit: commitOf(),
   }
 }

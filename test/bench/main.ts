@@ -6,6 +6,7 @@
  *     --json [FILE]  JSON lines: machine, large file, one for each cell; without FILE to stdout, and
  *                    the tables for people then go to stderr
  *     --only TEXT    cells whose name holds TEXT, such as large/http/create/1x64; may be repeated
+ *     --slot SECONDS how long each cell and side runs in each repetition
  *     --profile DIR  the engines' processes leave CPU profiles there
  */
 import { writeFileSync } from 'node:fs'
@@ -29,10 +30,12 @@ async function main(args: string[]): Promise<void> {
       full: { type: 'boolean', default: false },
       json: { type: 'string' },
       only: { type: 'string', multiple: true, default: [''] },
+      slot: { type: 'string' },
       profile: { type: 'string' },
     },
   })
-  const scale: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
+  const given: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
+  const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
   const chosen = cells.filter((cell) => values.only.some((text) => nameOf(cell).includes(text)))
   const lines: object[] = []
   const print = (text: string): void => {

@@ -70,10 +70,11 @@ function sideLine(slots: readonly Slot[]): SideLine {
 }
 
 export function machineText(machine: Machine, scale: Scale): string {
-  const { cpu, cores, memory_bytes, node, system, file_system, sync_ms, commit } = machine
+  const { cpu, cores, memory_bytes, node, system, file_system, sync_ms, load, commit } = machine
   return [
     `${cpu} · ${cores} cores · ${gib(memory_bytes)} · node ${node} · ${system} · ${file_system}` +
-      ` · 4 KiB write+fdatasync ${sync_ms.toFixed(2)} ms${commit === '' ? '' : ` · ${commit}`}`,
+      ` · 4 KiB write+fdatasync ${sync_ms.toFixed(2)} ms` +
+      ` · load before the run ${load.toFixed(1)}${commit === '' ? '' : ` · ${commit}`}`,
     `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn. Server, client and` +
       ` LMDB’s writer share the ${cores} cores.`,
     'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',

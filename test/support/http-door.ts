@@ -106,5 +106,6 @@ export function codeOf(answer: Answer): string {
 
 function node(id: string, obj_type: number, logics: unknown[]): object {
   const condition = { logics, semaphors: [] }
-  return { id, obj_type, title: id, description: '', x: 0, y: 0, condition, extra: {}, options: {} }
+  const options = { save_task: true }
+  return { id, obj_type, title: id, description: '', x: 0, y: 0, condition, extra: {}, options }
 }

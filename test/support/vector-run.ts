@@ -83,7 +83,8 @@ async function doRequest(run: Run, step: JsonObject, at: string): Promise<void> 
     const done = JSON.parse(answer) as { request_proc: string; ops: { proc: string }[] }
     assert.equal(done.request_proc, 'ok', `${at}: ${answer}`)
     for (const { proc } of done.ops) assert.equal(proc, 'ok', `${at}: ${answer}`)
-  } else expectText(run, answer, `{"request_proc":"ok","ops":${stringifyJson(results ?? null)}}`, at)
+  } else
+    expectText(run, answer, `{"request_proc":"ok","ops":${stringifyJson(results ?? null)}}`, at)
 }
 
 async function doAdmin(run: Run, step: JsonObject, at: string): Promise<void> {
@@ -115,7 +116,9 @@ const verbs: Record<string, (run: Run, args: JsonValue[]) => Promise<string | un
   resume: ({ world }, [conv_id]) => done(world.engine().processes.resume(conv_id as number)),
   remove: ({ world }, [conv_id]) => done(world.engine().processes.remove(conv_id as number)),
   share: ({ world }, [conv_id, user, can]) =>
-    done(world.engine().processes.share(conv_id as number, user as number, can as unknown as Can[])),
+    done(
+      world.engine().processes.share(conv_id as number, user as number, can as unknown as Can[]),
+    ),
   unshare: ({ world }, [conv_id, user]) =>
     done(world.engine().processes.unshare(conv_id as number, user as number)),
   cancel: async (run, [task]) =>

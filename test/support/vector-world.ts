@@ -78,7 +78,7 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
     convs.push(conv_id)
   }
   const secrets = new Map<string, string>()
-  const users = (given.users ?? [{ id: 13000, grants: convs.map((conv_id) => ({ conv_id })) }])
+  const users = given.users ?? [{ id: 13000, grants: convs.map((conv_id) => ({ conv_id })) }]
   for (const { id, grants } of users as unknown as GivenUser[]) {
     secrets.set(String(id), (await engine.users.add({ id })).secret)
     for (const { conv_id, can } of grants) await engine.processes.share(conv_id, id, can)

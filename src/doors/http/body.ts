@@ -54,13 +54,13 @@ export function readBody(
     bytes: 0,
     held_bytes: 0,
     large_of: undefined,
-    settle: undefined,
-    refuse: undefined,
+    resolve: undefined,
+    reject: undefined,
     body: undefined as unknown as Promise<Buffer>,
   }
-  state.body = new Promise((settle, refuse) => {
-    state.settle = settle
-    state.refuse = refuse
+  state.body = new Promise((resolve, reject) => {
+    state.resolve = resolve
+    state.reject = reject
   })
   if (announced_bytes > held.limits.large_body_bytes) enterLarge(state)
   ;(request as Carrier)[reading_key] = state
@@ -72,14 +72,14 @@ export function readBody(
 /** Rejects the body with the reason, unless it has settled. What still arrives is thrown away. */
 export function giveUp(reading: Reading, reason: unknown): void {
   const state = reading as State
-  const { request, refuse } = state
-  if (refuse === undefined) return
+  const { request, reject } = state
+  if (reject === undefined) return
   release(state)
   state.buffer = empty
   request.off('data', onData)
   request.off('end', onEnd)
   request.resume()
-  refuse(reason)
+  reject(reason)
 }
 
 /** The remote address; one empty text where the connection is already gone. */
@@ -107,8 +107,8 @@ interface State extends Reading {
   /** The address whose place for a large body is taken. */
   large_of: string | undefined
   /** Both undefined once the body has settled. */
-  settle: ((body: Buffer) => void) | undefined
-  refuse: ((reason: unknown) => void) | undefined
+  resolve: ((body: Buffer) => void) | undefined
+  reject: ((reason: unknown) => void) | undefined
 }
 
 const reading_key = Symbol('conveyor.reading')
@@ -125,9 +125,9 @@ function onData(this: IncomingMessage, chunk: Buffer): void {
 
 function onEnd(this: IncomingMessage): void {
   const state = (this as Carrier)[reading_key] as State
-  const { settle, buffer, bytes } = state
+  const { resolve, buffer, bytes } = state
   release(state)
-  settle?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
+  resolve?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
 }
 
 /** Keeps a chunk, or says why not. */
@@ -160,8 +160,8 @@ function hold(state: State, bytes: number): void {
 }
 
 function release(state: State): void {
-  state.settle = undefined
-  state.refuse = undefined
+  state.resolve = undefined
+  state.reject = undefined
   hold(state, 0)
   if (state.large_of !== undefined) leaveLarge(state.held, state.large_of)
   state.large_of = undefined

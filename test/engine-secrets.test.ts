@@ -1,0 +1,167 @@
+/**
+ * Secrets rest sealed: the data file does not hold them, the key file is its owner's alone, and without
+ * the right key the signed door is shut while tasks go on. Changes of users at once do not mix keys.
+ */
+import assert from 'node:assert/strict'
+import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { it } from 'node:test'
+import type { Engine } from '../src/engine/api.ts'
+import { openEngine } from '../src/open.ts'
+import { fileBed } from './support/model-bed.ts'
+
+interface Given {
+  readonly path: string
+  readonly key_path: string
+  open(): Promise<Engine>
+}
+
+async function withFile(fn: (given: Given) => Promise<void>): Promise<void> {
+  const bed = await fileBed()
+  try {
+    const { path } = bed
+    await fn({ path, key_path: `${path}.key`, open: () => openEngine(path) })
+  } finally {
+    await bed.remove()
+  }
+}
+
+it('a secret is in no file, and the key in one that its owner alone may read', () =>
+  withFile(async ({ path, key_path, open }) => {
+    const engine = await open()
+    const { id, secret } = await engine.users.add()
+    assert.ok(secret.length >= 32)
+    await engine.close()
+    const bytes = await readFile(path)
+    const key_text = (await readFile(key_path, 'utf8')).trim()
+    const key = Buffer.from(key_text, 'hex')
+    for (const hidden of [secret, Buffer.from(secret, 'base64url'), key, key_text]) {
+      assert.equal(bytes.indexOf(hidden), -1)
+    }
+    assert.equal((await stat(key_path)).mode & 0o777, 0o600)
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+    const again = await open()
+    assert.deepEqual(again.users.secrets(id), [secret])
+    await again.close()
+  }))
+
+const other_key = `${'ab'.repeat(32)}\n`
+// biome-ignore format: a table
+const shut: readonly (readonly [string, (key_path: string) => Promise<void>, RegExp])[] = [
+  ['missing',         (key_path) => rm(key_path),                    /key file .*tasks\.lmdb\.key is missing/],
+  ['another one',     (key_path) => writeFile(key_path, other_key),  /key file .*tasks\.lmdb\.key is not the right one/],
+  ['no key at all',   (key_path) => writeFile(key_path, 'hello'),    /key file .*tasks\.lmdb\.key is not the right one/],
+  ['empty',           (key_path) => writeFile(key_path, ''),         /key file .*tasks\.lmdb\.key is not the right one/],
+]
+
+for (const [name, spoil, says] of shut) {
+  it(`a key file that is ${name} shuts the signed door alone`, () =>
+    withFile(async ({ key_path, open }) => {
+      const engine = await open()
+      const { id, secret } = await engine.users.add()
+      await engine.close()
+      await copyFile(key_path, `${key_path}.kept`)
+      await spoil(key_path)
+
+      const without = await open()
+      assert.throws(() => without.users.secrets(id), { code: 'store_failed', message: says })
+      assert.throws(() => without.users.secrets('1'), { code: 'store_failed' })
+      await assert.rejects(without.users.add(), { code: 'key_missing' })
+      await assert.rejects(without.users.rotate(id), { code: 'key_missing' })
+      await assert.rejects(without.users.rekey(), { code: 'key_missing' })
+      assert.equal(without.health(), 'ok')
+      await takesTasks(without)
+      await without.close()
+
+      await rename(`${key_path}.kept`, key_path)
+      const again = await open()
+      assert.deepEqual(again.users.secrets(id), [secret])
+      await again.close()
+    }))
+}
+
+async function takesTasks(engine: Engine): Promise<void> {
+  const end = { id: 'end', obj_type: 2 }
+  const logics = [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]
+  const start = { id: 'start', obj_type: 1, condition: { logics } }
+  await engine.putProcess({ obj_id: 'p', scheme: { nodes: [start, end] } })
+  const created = await engine.create({ conv_id: 'p', ref: 'r', data: {} })
+  const modified = await engine.modify({ conv_id: 'p', ref: 'r', data: {} })
+  assert.deepEqual([created.proc, modified.proc], ['ok', 'ok'])
+}
+
+it('a rekey makes the old key useless and keeps the secrets', () =>
+  withFile(async ({ key_path, open }) => {
+    const engine = await open()
+    const { id, secret } = await engine.users.add()
+    const old_key = await readFile(key_path)
+    assert.deepEqual(await engine.users.rekey(), { secrets: 1 })
+    assert.notDeepEqual(await readFile(key_path), old_key)
+    assert.deepEqual(engine.users.secrets(id), [secret])
+    await engine.close()
+    const again = await open()
+    assert.deepEqual(again.users.secrets(id), [secret])
+    await again.close()
+    await writeFile(key_path, old_key)
+    const shut = await open()
+    assert.throws(() => shut.users.secrets(id), { code: 'store_failed' })
+    await shut.close()
+  }))
+
+/** What a crash within a rekey leaves: which key fits the store, and what the two files hold. */
+const crashes = [
+  { when: 'before the commit', store: 'old', file: 'old', next: 'new' },
+  { when: 'after the commit, before the rename', store: 'new', file: 'old', next: 'new' },
+  { when: 'after the rename', store: 'new', file: 'new', next: undefined },
+] as const
+
+for (const { when, store, file, next } of crashes) {
+  it(`a crash ${when} of a rekey loses no secret`, () =>
+    withFile(async ({ path, key_path, open }) => {
+      const engine = await open()
+      const { id, secret } = await engine.users.add()
+      await engine.close()
+      const old = { data: await readFile(path), key: await readFile(key_path) }
+      const rekeyed = await open()
+      await rekeyed.users.rekey()
+      await rekeyed.close()
+      const fresh = { data: await readFile(path), key: await readFile(key_path) }
+
+      const states = { old, new: fresh }
+      await writeFile(path, states[store].data)
+      await writeFile(key_path, states[file].key)
+      if (next !== undefined) await writeFile(`${key_path}.new`, states[next].key, { mode: 0o600 })
+
+      const again = await open()
+      assert.deepEqual(again.users.secrets(id), [secret])
+      assert.deepEqual(await readFile(key_path), states[store].key)
+      assert.deepEqual(await again.users.rekey(), { secrets: 1 })
+      await again.close()
+      const last = await open()
+      assert.deepEqual(last.users.secrets(id), [secret])
+      await last.close()
+    }))
+}
+
+it('changes of users sent at once leave a file that opens and passes its check', () =>
+  withFile(async ({ open }) => {
+    const engine = await open()
+    const [one, two] = await Promise.all([engine.users.add(), engine.users.add()])
+    assert.notEqual(one.id, two.id)
+    const [three, rotated] = await Promise.all([
+      engine.users.add(),
+      engine.users.rotate(one.id),
+      engine.users.rekey(),
+      engine.users.remove(two.id),
+      engine.users.rekey(),
+    ])
+    const last = await engine.users.rotate(three.id)
+    const wanted = [[rotated.secret], [], [last.secret]]
+    const secretsIn = (which: Engine): (readonly string[])[] =>
+      [one, two, three].map(({ id }) => which.users.secrets(id))
+    assert.deepEqual(secretsIn(engine), wanted)
+    assert.deepEqual((await engine.check()).breaches, [])
+    await engine.close()
+    const again = await open()
+    assert.deepEqual(secretsIn(again), wanted)
+    await again.close()
+  }))

@@ -1,0 +1,357 @@
+/**
+ * Timers: never early, in due order over all processes, in slices with other work in between, and as
+ * true after a reopening or a step of the clock as before.
+ */
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it, mock } from 'node:test'
+import { dueOf } from '../src/bytes/keys.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Tree } from '../src/store/store.ts'
+import { systemClock, timer_ms_max } from '../src/words/clock.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { type Bed, engineOn, memoryBed, settled } from './support/model-bed.ts'
+
+const hour_ms = 3_600_000
+const day_ms = 24 * hour_ms
+
+/** Tasks wait until the Unix second in `at`, or for a modify, and end where they are kept. */
+function waitingProcess(obj_id: string): object {
+  const logics = [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]
+  const semaphors = [{ type: 'time', value: '{{at}}', to_node_id: 'end' }]
+  return {
+    obj_id,
+    scheme: {
+      nodes: [
+        { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
+        { id: 'wait', obj_type: 0, condition: { logics, semaphors } },
+        { id: 'end', obj_type: 2, options: { save_task: true } },
+      ],
+    },
+  }
+}
+
+async function withBed(
+  fn: (bed: Bed, engine: Engine) => Promise<Engine>,
+  options = {},
+): Promise<void> {
+  const bed = memoryBed(options)
+  const engine = await bed.open()
+  for (const conv_id of ['p', 'q', 'r']) await engine.putProcess(waitingProcess(conv_id))
+  await settled(bed.clock)
+  const last = await fn(bed, engine)
+  assert.deepEqual((await last.check()).breaches, [])
+  await last.close()
+}
+
+async function createAt(engine: Engine, conv_id: string, at_ms: number): Promise<string> {
+  const { proc, obj_id } = await engine.create({ conv_id, data: { at: at_ms / 1000 } })
+  assert.equal(proc, 'ok')
+  return obj_id as string
+}
+
+async function statusOf(engine: Engine, conv_id: string, obj_id: string) {
+  return (await engine.task({ conv_id, obj_id }))?.status
+}
+
+describe('due', () => {
+  for (const after_ms of [1, 999, 1_000, day_ms, 2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 40]) {
+    it(`in ${after_ms} ms: not one before, and then`, () =>
+      withBed(async ({ clock }, engine) => {
+        const obj_id = await createAt(engine, 'p', clock.now_ms() + after_ms)
+        clock.advance(after_ms - 1)
+        await settled(clock)
+        assert.equal(await statusOf(engine, 'p', obj_id), 'delayed')
+        clock.advance(1)
+        await settled(clock)
+        const task = await engine.task({ conv_id: 'p', obj_id })
+        assert.deepEqual([task?.status, task?.change_time_ms], ['processed', clock.now_ms()])
+        return engine
+      }))
+  }
+
+  it('in the past: at once', () =>
+    withBed(async ({ clock }, engine) => {
+      const obj_id = await createAt(engine, 'p', 0)
+      await settled(clock)
+      assert.equal(await statusOf(engine, 'p', obj_id), 'processed')
+      return engine
+    }))
+
+  it('while closed: at once after reopening, in due order', () =>
+    withBed(async (bed, engine) => {
+      const { clock } = bed
+      const late = await createAt(engine, 'p', clock.now_ms() + 2_000)
+      const early = await createAt(engine, 'q', clock.now_ms() + 1_000)
+      const far = await createAt(engine, 'r', clock.now_ms() + day_ms)
+      await engine.close()
+      clock.set(clock.now_ms() + hour_ms)
+      const still = await bed.open({ timers: false })
+      assert.equal(await statusOf(still, 'p', late), 'delayed', 'with timers off nothing rings')
+      await still.close()
+      const again = await bed.open()
+      const changes = again.watch()
+      await settled(clock)
+      const rung = [(await changes.next()).value, (await changes.next()).value]
+      assert.deepEqual(
+        rung.map((change) => change?.obj_id),
+        [early, late],
+      )
+      assert.equal(await statusOf(again, 'r', far), 'delayed')
+      return again
+    }))
+
+  it('a modify that wakes the task disarms its timer', () =>
+    withBed(async ({ clock }, engine) => {
+      const obj_id = await createAt(engine, 'p', clock.now_ms() + 1_000)
+      await engine.modify({ conv_id: 'p', obj_id, data: {} })
+      const ended_ms = (await engine.task({ conv_id: 'p', obj_id }))?.change_time_ms
+      clock.advance(2_000)
+      await settled(clock)
+      assert.equal((await engine.task({ conv_id: 'p', obj_id }))?.change_time_ms, ended_ms)
+      return engine
+    }))
+})
+
+describe('order', () => {
+  it('is by due time over all processes, whatever the order of making and of slices', () =>
+    withBed(
+      async ({ clock }, engine) => {
+        const count = 200
+        const made: string[] = []
+        for (let n = 0; n < count; n++) {
+          // 77 and 200 have no common divisor: each place comes once.
+          const place = (n * 77) % count
+          const conv_id = ['p', 'q', 'r'][(place * place) % 3] as string
+          made[place] = await createAt(engine, conv_id, clock.now_ms() + 1_000 + place)
+        }
+        const changes = engine.watch()
+        clock.advance(hour_ms)
+        await settled(clock)
+        await engine.close()
+        const rung: string[] = []
+        for await (const change of changes) rung.push(change.obj_id)
+        assert.deepEqual(rung, made)
+        return engine
+      },
+      { limits: { slice_tasks_max: 7 } },
+    ).catch((error) => {
+      // The bed's own check comes after the closing that ends the watcher.
+      if (error.code !== 'shutting_down') throw error
+    }))
+})
+
+describe('a clock that is set back', () => {
+  it('delays what is armed until it comes to its time again', () =>
+    withBed(async ({ clock }, engine) => {
+      const now_ms = clock.now_ms()
+      const armed = await createAt(engine, 'p', now_ms + 10_000)
+      clock.set(now_ms - hour_ms)
+      const soon = await createAt(engine, 'q', now_ms - hour_ms + 5_000)
+      clock.advance(5_000)
+      await settled(clock)
+      assert.equal(await statusOf(engine, 'q', soon), 'processed')
+      clock.advance(hour_ms + 4_999)
+      await settled(clock)
+      assert.equal(await statusOf(engine, 'p', armed), 'delayed')
+      clock.advance(1)
+      await settled(clock)
+      assert.equal(await statusOf(engine, 'p', armed), 'processed')
+      return engine
+    }))
+
+  it('lets no id and no change time fall', () =>
+    withBed(async ({ clock }, engine) => {
+      const before = await createAt(engine, 'p', clock.now_ms() + day_ms)
+      clock.set(clock.now_ms() - hour_ms)
+      const after = await createAt(engine, 'p', clock.now_ms() + day_ms)
+      assert.ok(after > before)
+      await engine.modify({ conv_id: 'p', obj_id: before, data: {} })
+      const task = await engine.task({ conv_id: 'p', obj_id: before })
+      assert.equal(task?.change_time_ms, task?.create_time_ms)
+      return engine
+    }))
+})
+
+describe('a paused process', () => {
+  it('keeps its timers, fires them in due order at resume, and delays no other', () =>
+    withBed(async ({ clock }, engine) => {
+      const now_ms = clock.now_ms()
+      const places = [5, 1, 3, 2, 4]
+      const ids: string[] = []
+      for (const place of places) ids[place] = await createAt(engine, 'p', now_ms + place * 1_000)
+      const other = await createAt(engine, 'q', now_ms + 3_000)
+      await engine.processes.pause('p')
+      clock.advance(hour_ms)
+      await settled(clock)
+      assert.equal(await statusOf(engine, 'q', other), 'processed')
+      assert.equal((await engine.tasks.list('p', { status: 'delayed' })).length, places.length)
+      const changes = engine.watch({ conv_id: 'p' })
+      await engine.processes.resume('p')
+      await settled(clock)
+      for (const wanted of ids.filter((id) => id !== undefined)) {
+        assert.equal((await changes.next()).value?.obj_id, wanted)
+      }
+      return engine
+    }))
+
+  it('with a thousand overdue timers costs the others not one read of them', async () => {
+    const below = memoryTree()
+    const span = dueOf('p')
+    let reads = 0
+    const tree: Tree = {
+      ...below,
+      *range(from, to, reverse) {
+        for (const entry of below.range(from, to, reverse)) {
+          if (entry.key >= span.from && entry.key < span.to) reads++
+          yield entry
+        }
+      },
+    }
+    const clock = fakeClock()
+    const engine = await engineOn(tree, { clock })
+    for (const conv_id of ['p', 'q']) await engine.putProcess(waitingProcess(conv_id))
+    const at = clock.now_ms() / 1000 + 1
+    const op = { type: 'create', obj: 'task', conv_id: 'p', data: { at } }
+    await engine.apply(Array.from({ length: 1_000 }, () => op))
+    await engine.processes.pause('p')
+    await engine.close()
+    reads = 0
+    clock.advance(hour_ms)
+    const again = await engineOn(tree, { clock })
+    const obj_id = await createAt(again, 'q', clock.now_ms() + 1_000)
+    clock.advance(1_000)
+    while ((await statusOf(again, 'q', obj_id)) !== 'processed') {
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal(reads, 0)
+    await again.close()
+  })
+})
+
+describe('slices', () => {
+  const count = 10_000
+  const left = async (engine: Engine): Promise<number> => {
+    const { tasks } = await engine.processes.show('p')
+    return tasks
+  }
+
+  async function createMany(engine: Engine, at_ms: number): Promise<void> {
+    const op = { type: 'create', obj: 'task', conv_id: 'p', data: { at: at_ms / 1000 } }
+    const list = Array.from({ length: 1_000 }, () => op)
+    for (let made = 0; made < count; made += list.length) await engine.apply(list)
+  }
+
+  it('ten thousand timers of one millisecond let ops through while they fire', () =>
+    withBed(async ({ clock }, engine) => {
+      await createMany(engine, clock.now_ms() + 1_000)
+      clock.advance(1_000)
+      const seen: number[] = []
+      for (let tasks = await left(engine); tasks > 0; tasks = await left(engine)) {
+        const { proc } = await engine.create({ conv_id: 'q', data: { at: 0 } })
+        assert.equal(proc, 'ok')
+        seen.push(tasks)
+      }
+      const between = new Set(seen.filter((tasks) => tasks < count))
+      assert.ok(between.size >= 10, `ops were answered at ${between.size} moments in between`)
+      await settled(clock)
+      const ended = await engine.tasks.list('p', { status: 'processed', limit: 2 * count })
+      assert.equal(ended.length, count)
+      return engine
+    }))
+
+  it('ended tasks are swept after their time, not before, and ops go through', () =>
+    withBed(
+      async ({ clock }, engine) => {
+        const began_ms = clock.now_ms()
+        await createMany(engine, began_ms)
+        await settled(clock)
+        clock.set(began_ms)
+        clock.advance(day_ms - 1)
+        await settled(clock)
+        assert.equal((await engine.check()).counts.ended, count)
+        clock.advance(1)
+        const seen: number[] = []
+        for (;;) {
+          const { counts } = await engine.check()
+          if (counts.ended === 0) break
+          seen.push(counts.ended as number)
+          const { proc } = await engine.create({ conv_id: 'r', data: { at: 9e9 } })
+          assert.equal(proc, 'ok')
+        }
+        const between = new Set(seen.filter((tasks) => tasks < count))
+        assert.ok(between.size >= 5, `ops were answered at ${between.size} moments in between`)
+        assert.equal((await engine.tasks.list('p', { status: 'processed' })).length, 0)
+        return engine
+      },
+      { limits: { ended_kept_ms: day_ms } },
+    ))
+})
+
+describe('the system clock', () => {
+  let now_ms = 0
+  beforeEach(() => {
+    now_ms = 1_700_000_000_000
+    mock.timers.enable({ apis: ['setTimeout'] })
+    mock.method(Date, 'now', () => now_ms)
+  })
+  afterEach(() => {
+    mock.timers.reset()
+    mock.restoreAll()
+  })
+  /** Time goes by, for timers and for the clock; never more at once than Node's timers can take. */
+  const pass = (by_ms: number): void => {
+    for (let left = by_ms; left > 0; left -= timer_ms_max) {
+      const part = Math.min(left, timer_ms_max)
+      now_ms += part
+      mock.timers.tick(part)
+    }
+  }
+
+  for (const after_ms of [1, 1_000, timer_ms_max, timer_ms_max + 1, 3 * timer_ms_max, 2 ** 40]) {
+    it(`wakes once after ${after_ms} ms, however far that is`, () => {
+      const set = mock.method(globalThis, 'setTimeout')
+      let woken = 0
+      systemClock.wake_at(now_ms + after_ms, () => woken++)
+      pass(after_ms - 1)
+      assert.equal(woken, 0)
+      pass(1)
+      assert.equal(woken, 1)
+      pass(timer_ms_max)
+      assert.equal(woken, 1)
+      for (const call of set.mock.calls) assert.ok((call.arguments[1] ?? 0) <= timer_ms_max)
+    })
+  }
+
+  it('wakes at once for what is past, and not in the same turn', () => {
+    let woken = 0
+    systemClock.wake_at(now_ms - 1, () => woken++)
+    assert.equal(woken, 0)
+    mock.timers.tick(0)
+    mock.timers.tick(1)
+    assert.equal(woken, 1)
+  })
+
+  it('waits on where the clock was set back meanwhile', () => {
+    let woken = 0
+    systemClock.wake_at(now_ms + 1_000, () => woken++)
+    now_ms -= hour_ms
+    pass(1_000)
+    assert.equal(woken, 0)
+    pass(hour_ms - 1)
+    assert.equal(woken, 0)
+    pass(1)
+    assert.equal(woken, 1)
+  })
+
+  for (const after_ms of [1_000, 2 * timer_ms_max]) {
+    it(`does not wake who has taken it back, after ${after_ms} ms`, () => {
+      let woken = 0
+      const cancel = systemClock.wake_at(now_ms + after_ms, () => woken++)
+      pass(after_ms - 1)
+      cancel()
+      pass(timer_ms_max)
+      assert.equal(woken, 0)
+    })
+  }
+})
