@@ -27,6 +27,7 @@
  */
 export { rawJson } from './bytes/json.ts'
 export type {
+  Binding,
   Can,
   CheckReport,
   CreateInput,

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
+import type { OpResult } from '../src/words/model.ts'
 import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
 import { connectRaw, type RawClient } from './support/http-raw.ts'
 
@@ -70,6 +71,16 @@ describe('hostile HTTP', () => {
     ['a chunk longer than it says', () => post(chunked, '1\r\nabc\r\n0\r\n\r\n'), 'bad_request'],
     ['a chunk size over 64 bits', () => post(chunked, `${'f'.repeat(17)}\r\na`), 'bad_request'],
     ['an endless chunk extension', () => post(chunked, `1;${'x'.repeat(20_000)}`), 'bad_request'],
+    [
+      'a body that goes on long after its refusal',
+      () => post('Content-Length: 99999999', 'x'.repeat(12_000_000)),
+      'body_too_large',
+    ],
+    [
+      'garbage that goes on long after its refusal',
+      () => post(chunked, `zz\r\n${'x'.repeat(12_000_000)}`),
+      'bad_request',
+    ],
     [
       'a chunk over the limit',
       () => post(chunked, `fffff\r\n${'x'.repeat(250_000)}`),
@@ -158,6 +169,19 @@ describe('hostile HTTP', () => {
     client.socket.end(door.post(body))
     assert.equal(codeOf(await client.answer()), 'ok')
     await client.ended()
+  })
+
+  test('a side shut long before the answer is there', async () => {
+    const apply = async (): Promise<OpResult[]> => {
+      await settle()
+      return [{ type: 'modify', ref: 'late', obj: 'task', proc: 'ok' }]
+    }
+    const slow = await openDoor({}, { apply })
+    const client = await connectRaw(slow.port)
+    client.socket.end(slow.post(body))
+    assert.match((await client.answer()).body, /"ref":"late"/)
+    await client.ended()
+    await slow.close()
   })
 
   test('a side shut in the middle of a body', async () => {

@@ -9,7 +9,7 @@
  * | 01 | meta        | name                    | by name         | format and file id are there
  * | 02 | user        | user                    | user record     |
  * | 03 | secret      | user, n (4)             | sealed secret   | names a user
- * | 04 | certificate | name                    | user            | names a user
+ * | 04 | certificate | name                    | whom it acts as | a user, all or nobody
  * | 05 | grant       | user, conv              | bits (1)        | names a user
  * | 06 | process     | conv                    | process head    | its version is stored
  * | 07 | version     | conv, n (4)             | definition text | names a process
@@ -104,6 +104,7 @@ export const after = (key: Key): Key => `${key}\x00`
 /** What a key says, read back; each reader takes keys of its own family only. */
 export const userOfKey = (key: Key): string => text(key.slice(1))
 export const processOfKey = (key: Key): string => text(key.slice(1))
+export const certificateOfKey = (key: Key): string => text(key.slice(1))
 export const taskOfKey = (key: Key): string => idHex(key.slice(-id_bytes))
 
 export function grantOfKey(key: Key): { user: string; conv: string } {

@@ -26,6 +26,14 @@ export interface SecretRecord {
   readonly until_ms?: number
 }
 
+/** Whom a certificate name acts as. */
+export type CertificateRecord =
+  | { readonly acts_as: 'user'; readonly user: string }
+  /** Everybody: a trusted internal caller. */
+  | { readonly acts_as: 'all' }
+  /** A refusal. */
+  | { readonly acts_as: 'nobody' }
+
 /** Who holds the file, told to whoever finds it locked. */
 export interface OwnerRecord {
   readonly pid: number
@@ -41,9 +49,7 @@ export function encodeRecord(
 }
 
 /** Trusted: the bytes come from `encodeRecord`, under a key of the record's own family. */
-export function decodeRecord<T extends ProcessHead | UserRecord | SecretRecord | OwnerRecord>(
-  bytes: Buffer,
-): T {
+export function decodeRecord<T extends SmallRecord>(bytes: Buffer): T {
   return JSON.parse(bytes.toString('utf8')) as T
 }
 

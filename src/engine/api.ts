@@ -177,6 +177,12 @@ export interface NewSecret {
   readonly secret: string
 }
 
+export interface Binding {
+  readonly name: string
+  /** A user's id, `all`, or null for a refusal. */
+  readonly acts_as: string | null
+}
+
 export interface Users {
   /** Without an id: one above the highest so far, from 13000 on. `user_exists`, `key_missing`. */
   add(options?: { readonly id?: string | number; readonly name?: string }): Promise<NewSecret>
@@ -186,6 +192,18 @@ export interface Users {
   remove(id: string | number): Promise<void>
   /** Seals all secrets anew under a fresh key file, or under `secret_key`. */
   rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
+  /** Lets a certificate name act as a user. `user_not_found`; `not_possible` for a bad name. */
+  bind(id: string | number, name: string): Promise<void>
+  /** Lets a certificate name use every process. */
+  bindAll(name: string): Promise<void>
+  /** Leaves a refusal, also for a name that was not bound: the deny list. */
+  unbind(name: string): Promise<void>
+  bindings(): readonly Binding[]
+  /**
+   * For a door that knows its callers by certificate: whom they act as, or undefined where a name is
+   * refused or two names disagree. Names without a binding may use every process, unless `strict`.
+   */
+  callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
   /**
    * For a door that checks signatures: the secrets of a user valid now, none for an unknown user.
    * Throws `store_failed` with a sentence that names the missing file where the key is missing.

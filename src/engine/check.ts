@@ -9,6 +9,7 @@ import {
   after,
   atNodeKey,
   atNodeOfKey,
+  certificateOfKey,
   dueKey,
   endedKey,
   type Family,
@@ -31,7 +32,12 @@ import {
   versionKey,
   versionOfKey,
 } from '../bytes/keys.ts'
-import { decodeCount, decodeRecord, type ProcessHead } from '../bytes/records.ts'
+import {
+  type CertificateRecord,
+  decodeCount,
+  decodeRecord,
+  type ProcessHead,
+} from '../bytes/records.ts'
 import { is_live } from '../bytes/task-record.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
@@ -47,6 +53,11 @@ const invariants: Partial<Record<Family, Invariant>> = {
   secret: (view, { key }) => {
     const { user, n } = secretOfKey(key)
     return view.get(userKey(user)) ? undefined : `secret ${n} of user ${user}: no such user`
+  },
+  certificate: (view, { key, value }) => {
+    const record = decodeRecord<CertificateRecord>(value)
+    if (record.acts_as !== 'user' || view.get(userKey(record.user))) return undefined
+    return `certificate ${certificateOfKey(key)} names user ${record.user}: no such user`
   },
   grant: (view, { key }) => {
     const { user, conv } = grantOfKey(key)

@@ -57,6 +57,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     chance,
     key_path: parts.key_path,
     given_key: options.secret_key,
+    certificate_name_bytes_max: limits.certificate_name_bytes_max,
   })
   const timers = newTimers({
     clock,

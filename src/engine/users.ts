@@ -24,6 +24,7 @@ import type { Entry, Store, Tx, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import { fault } from '../words/faults.ts'
 import type { Can, NewSecret, UserInfo, Users } from './api.ts'
+import { openBindings } from './bindings.ts'
 import { openVault, type Vault } from './vault.ts'
 
 export interface UsersOptions {
@@ -32,6 +33,7 @@ export interface UsersOptions {
   readonly chance: Chance
   readonly key_path: string | undefined
   readonly given_key: string | undefined
+  readonly certificate_name_bytes_max: number
 }
 
 interface Secret {
@@ -53,12 +55,14 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       record: decodeRecord<SecretRecord>(value),
     })),
   }))
+  const bindings = await openBindings(store, options.certificate_name_bytes_max)
   const vault = await openVault({ ...options, check: stored.check })
   const known = new Map<string, Secret[]>()
   if (vault.why() === undefined) {
     for (const { user, n, record } of stored.secrets) {
       const plain = vault.unseal(aboutSecret(user, n), record.sealed)
-      if (plain === undefined) throw fault('key_missing', `a secret of user ${user} is damaged`)
+      // A damaged secret signs nothing any more; the others go on.
+      if (plain === undefined) continue
       known.set(user, [...(known.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
     }
   }
@@ -124,14 +128,16 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     },
     async remove(wanted) {
       const id = userId(wanted)
-      await store.update((tx) => {
+      const names = await store.update((tx) => {
         mustExist(tx, id)
         tx.del(userKey(id))
         for (const span of [secretsOf(id), grantsOf(id)]) {
           for (const { key } of tx.scan({ ...span, limit: Infinity })) tx.del(key)
         }
+        return bindings.refuseAllOf(tx, id)
       })
       known.delete(id)
+      bindings.refused(names)
     },
     async rekey({ secret_key } = {}) {
       if (vault.why() !== undefined) throw fault('key_missing', vault.why())
@@ -151,6 +157,18 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       await next.commit()
       return { secrets: all.length }
     },
+    bind: async (wanted, name) => {
+      const user = userId(wanted)
+      await bindings.set(name, { acts_as: 'user', user }, (tx) => mustExist(tx, user))
+    },
+    bindAll: (name) => bindings.set(name, { acts_as: 'all' }),
+    unbind: (name) => bindings.set(name, { acts_as: 'nobody' }),
+    bindings: () =>
+      bindings.list().map(({ name, record }) => ({
+        name,
+        acts_as: record.acts_as === 'user' ? record.user : record.acts_as === 'all' ? 'all' : null,
+      })),
+    callerOf: (names, { strict = false } = {}) => bindings.callerOf(names, strict),
     secrets(id) {
       const why = vault.why()
       if (why !== undefined) throw fault('store_failed', why)

@@ -36,7 +36,7 @@ export interface Scale {
 
 export const scales = {
   quick: { reps: 1, warms: false, slot_s: 0.03, few_tasks: 1_000, many_tasks: 10_000 },
-  plain: { reps: 5, warms: true, slot_s: 0.6, few_tasks: 10_000, many_tasks: 1_000_000 },
+  plain: { reps: 5, warms: true, slot_s: 0.5, few_tasks: 10_000, many_tasks: 1_000_000 },
   full: { reps: 5, warms: true, slot_s: 1, few_tasks: 10_000, many_tasks: 10_000_000 },
 } as const satisfies Record<string, Scale>
 

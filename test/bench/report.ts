@@ -77,6 +77,8 @@ export function machineText(machine: Machine, scale: Scale): string {
       ` · load before the run ${load.toFixed(1)}${commit === '' ? '' : ` · ${commit}`}`,
     `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn. Server, client and` +
       ` LMDB’s writer share the ${cores} cores.`,
+    `Refs are random. empty: creates into a new file, modifies among ${number(scale.few_tasks)}` +
+      ` waiting tasks. large: both among ${number(scale.many_tasks)}.`,
     'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',
     'Floor of http: bare node:http that hashes, parses and answers, no store.',
   ].join('\n')

@@ -1,0 +1,86 @@
+/**
+ * Certificate names and whom they act as (wire 2). A name is typed: `uri:…`, `dns:…`, `cn:…` or
+ * `sha256:` with the fingerprint's 64 hex digits.
+ *
+ * Taking a binding or its user away leaves a refusal, never a wider right: only `bindAll` lets a name
+ * use every process again. A refusal of a name that was never bound shuts one certificate out, so the
+ * refusals of `sha256:` names are the deny list. Names stand in memory as the store has them, and
+ * each call asks anew.
+ */
+import { certificateKey, certificateOfKey, familySpan } from '../bytes/keys.ts'
+import { type CertificateRecord, decodeRecord, encodeRecord } from '../bytes/records.ts'
+import type { Store, Tx } from '../store/store.ts'
+import { fault } from '../words/faults.ts'
+import type { Caller } from '../words/model.ts'
+
+export interface Bindings {
+  set(name: string, record: CertificateRecord, also?: (tx: Tx) => void): Promise<void>
+  list(): { readonly name: string; readonly record: CertificateRecord }[]
+  /** Makes refusals of a user's names, in the transaction that removes the user. */
+  refuseAllOf(tx: Tx, user: string): string[]
+  /** Takes over what `refuseAllOf` wrote, once it is on disk. */
+  refused(names: readonly string[]): void
+  /** Whom a caller with these names acts as; undefined where it is refused. */
+  callerOf(names: readonly string[], strict: boolean): Caller | undefined
+}
+
+const refusal: CertificateRecord = { acts_as: 'nobody' }
+
+export async function openBindings(store: Store, name_bytes_max: number): Promise<Bindings> {
+  const known = new Map<string, CertificateRecord>()
+  const stored = await store.view((view) =>
+    view.scan({ ...familySpan('certificate'), limit: Infinity }).map(({ key, value }) => ({
+      name: certificateOfKey(key),
+      record: decodeRecord<CertificateRecord>(value),
+    })),
+  )
+  for (const { name, record } of stored) known.set(name, record)
+  return {
+    async set(name, record, also) {
+      checkName(name, name_bytes_max)
+      await store.update((tx) => {
+        also?.(tx)
+        tx.put(certificateKey(name), encodeRecord(record))
+      })
+      known.set(name, record)
+    },
+    list: () => [...known].map(([name, record]) => ({ name, record })),
+    refuseAllOf(tx, user) {
+      const names: string[] = []
+      for (const { key, value } of tx.scan({ ...familySpan('certificate'), limit: Infinity })) {
+        const record = decodeRecord<CertificateRecord>(value)
+        if (record.acts_as !== 'user' || record.user !== user) continue
+        tx.put(key, encodeRecord(refusal))
+        names.push(certificateOfKey(key))
+      }
+      return names
+    },
+    refused(names) {
+      for (const name of names) known.set(name, refusal)
+    },
+    callerOf(names, strict) {
+      const records = names.flatMap((name) => known.get(name) ?? [])
+      const [first] = records
+      if (first === undefined) return strict ? undefined : {}
+      const agree = records.every(
+        (one) => one.acts_as === first.acts_as && userOf(one) === userOf(first),
+      )
+      if (!agree || first.acts_as === 'nobody') return undefined
+      return first.acts_as === 'user' ? { user: first.user } : {}
+    },
+  }
+}
+
+function userOf(record: CertificateRecord): string | undefined {
+  return record.acts_as === 'user' ? record.user : undefined
+}
+
+const name_pattern = /^(?:(?:uri|dns|cn):[^\p{Cc}]+|sha256:[0-9a-f]{64})$/u
+
+function checkName(name: string, bytes_max: number): void {
+  if (name_pattern.test(name) && Buffer.byteLength(name) <= bytes_max) return
+  throw fault(
+    'not_possible',
+    `a certificate name is uri:…, dns:…, cn:… or sha256:<64 hex digits>, at most ${bytes_max} bytes`,
+  )
+}
