@@ -1,7 +1,8 @@
 /**
- * A process is killed under load, again and again on one file, and each time what it had acknowledged is
- * there, no batch is half there, and `check` has nothing to say. SIGKILL proves nothing about power cuts:
- * what the process wrote is with the kernel by then; that each commit is synced is sync-order's to prove.
+ * A process is killed under load, again and again on one file, and each time what it had
+ * acknowledged is there, no batch is half there, and `check` has nothing to say. SIGKILL proves
+ * nothing about power cuts: what the process wrote is with the kernel by then; that each commit is
+ * synced is sync-order's to prove.
  *
  * `CONVEYOR_SLOW=1` runs a hundred rounds and prints what was seen.
  */

@@ -1,6 +1,7 @@
 /**
- * Secrets rest sealed: the data file does not hold them, the key file is its owner's alone, and without
- * the right key the signed door is shut while tasks go on. Changes of users at once do not mix keys.
+ * Secrets rest sealed: the data file does not hold them, the key file is its owner's alone, and
+ * without the right key the signed door is shut while tasks go on. Changes of users at once do not
+ * mix keys.
  */
 import assert from 'node:assert/strict'
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'

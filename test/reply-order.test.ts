@@ -1,6 +1,7 @@
 /**
- * No byte of an answer leaves the HTTP door before the commit it speaks of is on disk: read from what
- * the server asked of the kernel. The reader of the trace is shown to see mistakes in sync-order.
+ * No byte of an answer leaves the HTTP door before the commit it speaks of is on disk: read from
+ * what the server asked of the kernel. The reader of the trace is shown to see mistakes in
+ * sync-order.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Timers: never early, in due order over all processes, in slices with other work in between, and as
- * true after a reopening or a step of the clock as before.
+ * Timers: never early, in due order over all processes, in slices with other work in between, and
+ * as true after a reopening or a step of the clock as before.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'

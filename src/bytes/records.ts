@@ -42,9 +42,9 @@ export interface OwnerRecord {
   readonly version: string
 }
 
-export function encodeRecord(
-  record: ProcessHead | UserRecord | SecretRecord | OwnerRecord,
-): Buffer {
+type SmallRecord = ProcessHead | UserRecord | SecretRecord | CertificateRecord | OwnerRecord
+
+export function encodeRecord(record: SmallRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
 }
 

@@ -200,8 +200,9 @@ export interface Users {
   unbind(name: string): Promise<void>
   bindings(): readonly Binding[]
   /**
-   * For a door that knows its callers by certificate: whom they act as, or undefined where a name is
-   * refused or two names disagree. Names without a binding may use every process, unless `strict`.
+   * For a door that knows its callers by certificate: whom they act as, or undefined where a name
+   * is refused or two names disagree. Names without a binding may use every process, unless
+   * `strict`.
    */
   callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
   /**

@@ -2,10 +2,10 @@
  * Certificate names and whom they act as (wire 2). A name is typed: `uri:…`, `dns:…`, `cn:…` or
  * `sha256:` with the fingerprint's 64 hex digits.
  *
- * Taking a binding or its user away leaves a refusal, never a wider right: only `bindAll` lets a name
- * use every process again. A refusal of a name that was never bound shuts one certificate out, so the
- * refusals of `sha256:` names are the deny list. Names stand in memory as the store has them, and
- * each call asks anew.
+ * Taking a binding or its user away leaves a refusal, never a wider right: only `bindAll` lets a
+ * name use every process again. A refusal of a name that was never bound shuts one certificate out,
+ * so the refusals of `sha256:` names are the deny list. Names stand in memory as the store has
+ * them, and each call asks anew.
  */
 import { certificateKey, certificateOfKey, familySpan } from '../bytes/keys.ts'
 import { type CertificateRecord, decodeRecord, encodeRecord } from '../bytes/records.ts'

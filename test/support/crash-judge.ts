@@ -1,6 +1,6 @@
 /**
- * Judges what a crash has left: each acknowledged batch against the tasks that are there, and each batch
- * that left a trace, acknowledged or not, against itself.
+ * Judges what a crash has left: each acknowledged batch against the tasks that are there, and each
+ * batch that left a trace, acknowledged or not, against itself.
  */
 import type { Engine } from '../../src/engine/api.ts'
 import type { Task } from '../../src/words/model.ts'
