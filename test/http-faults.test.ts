@@ -211,6 +211,7 @@ const rows: Row[] = [
   {
     says: 'the rate of the engine',
     code: 'rate_limited',
+    headers: retry,
     over: apply(fault('rate_limited')),
     send: (door) => door.post(body),
   },

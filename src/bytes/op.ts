@@ -179,7 +179,8 @@ function quoted(value: unknown): string {
   if (isNumberToken(value)) return cut(value.token)
   if (typeof value === 'string') return JSON.stringify(cut(value))
   if (isNumber(value) || typeof value === 'boolean' || value === null) return String(value)
-  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
+  if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
+  return `a ${typeof value}`
 }
 
 function cut(text: string): string {

@@ -38,6 +38,7 @@ import type { JsonObject } from '../words/model.ts'
 import type { ProcessDetails, Processes, ProcessInfo, PutOptions, PutResult } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { edgesOf } from './edges.ts'
+import { moveOf } from './relocate.ts'
 import { mustExist, readCan, userId } from './users.ts'
 
 export interface ProcessesPort {
@@ -187,10 +188,10 @@ function pendingMoves(tx: Tx, old: Process, next: NewVersion): Record<string, st
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.head.moves)])) {
     const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
     if (tasks === 0 || graph.nodes.has(node_id)) continue
-    const before = old.head.moves[node_id]
+    const before = moveOf(old.head.moves, node_id)
     const to =
-      next.moves[node_id] ??
-      (before !== undefined && graph.nodes.has(before) ? before : next.moves[before ?? ''])
+      moveOf(next.moves, node_id) ??
+      (graph.nodes.has(before ?? '') ? before : moveOf(next.moves, before ?? ''))
     if (to === undefined) homeless.push(`node "${node_id}" with ${tasks} tasks`)
     else moves[node_id] = to
   }

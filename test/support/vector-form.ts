@@ -16,9 +16,9 @@
  * A step is one of
  *
  *     { ops | body, results | refused, as?, version? }   one request. `body` is the text itself, or
- *                     a list of texts to join. `as` is a user id (default: the first user given), or
- *                     null for a caller who may see every process. `results` is "ok" where each op
- *                     is merely to succeed, else the ops of the answer in the shape of `version`
+ *                     a list of texts to join. `as` is a user id (default: the first user given)
+ *                     or null for a caller who may see every process. `results` is "ok" where each
+ *                     op is merely to succeed, else the ops of the answer in the shape of `version`
  *                     (default 1), equal to the byte. `refused` is { code, description? }
  *     { advance_ms } · { set_clock_ms }   the clock jumps; what is then due fires, in due order
  *     { reopen: true, closed_ms? }   the engine is closed, for so long, and opened on the same file
@@ -30,11 +30,13 @@
  *     { expect: … }   as `end`, in between
  *
  * and may say `changes`: the refs of the tasks that it, or what became due by it, changed, in
- * order. Numbers count by token: one that a double would not print again is written `{ "$number":
- * "1.10" }`, so that no reader or formatter of JSON can change it. The order of members counts in
- * results; in `data` of `end` and `expect` it does not. `$id1`, `$id2`, … stand for task ids: bound
- * where first seen in an answer, the same ever after, different names different ids. `{ "$repeat":
- * x, "times": n }` is a text n times over, or as an element of a list n elements.
+ * order; or `at_once: true`: the next step does not wait until what is due has been done.
+ *
+ * Numbers count by token: one that a double would not print again is `{ "$number": "1.10" }`, so
+ * that no reader or formatter of JSON can change it. The order of members counts in results; in
+ * `data` of `end` and `expect` it does not. `$id1`, `$id2`, … stand for task ids: bound where first
+ * seen in an answer, the same ever after, different names different ids.
+ * `{ "$repeat": x, "times": n }` is a text n times over, or as an element of a list n elements.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isObject, numberToken, parseJson, setMember } from '../../src/bytes/json.ts'

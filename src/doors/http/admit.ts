@@ -80,8 +80,8 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
 function checkMethod(target: Target | 'health', method: string): void {
   if (target !== 'health') {
     if (method === 'POST') return
-    throw refuse('method_not_allowed', undefined, { headers: ['Allow', 'POST'] })
+    throw refuse('method_not_allowed', undefined, { allow: 'POST' })
   }
   if (method === 'GET' || method === 'HEAD') return
-  throw refuse('method_not_allowed', 'only GET', { headers: ['Allow', 'GET, HEAD'] })
+  throw refuse('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
 }

@@ -27,7 +27,7 @@ export interface Connection {
   last_words: Refusal | undefined
 }
 
-export const linger_ms = 1_000
+export const linger_ms = 2_000
 
 export function connectionOf(socket: Socket, surplus: boolean): Connection {
   return { socket, surplus, open: 0, reading: undefined, closing: false, last_words: undefined }

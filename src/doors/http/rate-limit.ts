@@ -45,8 +45,8 @@ export function rateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
       if (bucket === undefined) return
       fill(bucket, now_ms())
       if (bucket.ops > 0) return
-      const wait_s = Math.max(1, Math.ceil(-bucket.ops / ops_per_s))
-      throw refuse('rate_limited', undefined, { headers: ['Retry-After', String(wait_s)] })
+      const retry_after_s = Math.max(1, Math.ceil(-bucket.ops / ops_per_s))
+      throw refuse('rate_limited', undefined, { retry_after_s })
     },
     take(user, ops) {
       const now = now_ms()

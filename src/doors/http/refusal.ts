@@ -27,7 +27,9 @@ export interface Refusal {
 /** What a Fault thrown in this door may add to its row of the table. */
 export interface HttpDetail {
   readonly status?: number
-  readonly headers?: readonly string[]
+  readonly retry_after_s?: number
+  /** The methods there are, for `method_not_allowed`. */
+  readonly allow?: string
 }
 
 interface HttpFault extends Fault {
@@ -72,14 +74,15 @@ const manners: Partial<Record<WholeFaultCode, Manners>> = {
   overloaded: { retry_after_s: 1 },
   body_too_large: { closes: true },
   request_timeout: { closes: true },
+  rate_limited: { retry_after_s: 1 },
 }
 
 function refusal(code: WholeFaultCode, description: string, http: HttpDetail): Refusal {
-  const { closes = false, retry_after_s } = manners[code] ?? {}
+  const { closes = false, retry_after_s } = { ...manners[code], ...http }
   const body = renderFault(code, description)
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
   if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
-  if (http.headers !== undefined) headers.push(...http.headers)
+  if (http.allow !== undefined) headers.push('Allow', http.allow)
   if (closes) headers.push('Connection', 'close')
   return { code, status: http.status ?? wholeFaults[code].http, headers, body, closes }
 }
