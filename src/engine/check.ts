@@ -101,7 +101,11 @@ const invariants: Partial<Record<Family, Invariant>> = {
     const { conv, ms, obj_id } = timeOfKey(key)
     const held = loadTask(view, obj_id)
     if (held === 'damaged') return undefined
-    const fits = held !== undefined && held.task.conv_id === conv && held.task.due_ms === ms
+    const fits =
+      held !== undefined &&
+      is_live[held.task.status] &&
+      held.task.conv_id === conv &&
+      held.task.due_ms === ms
     return fits ? undefined : `a timer of ${conv} names task ${obj_id}, which has none at ${ms}`
   },
   ended: (view, { key }) => {

@@ -135,8 +135,8 @@ const inner = fc.record({
   there: fc.boolean(),
   steps: fc.array(step, { maxLength: 3 }),
   timers: fc.oneof(
-    { weight: 2, arbitrary: fc.array(timer, { maxLength: 0 }) },
-    { weight: 2, arbitrary: fc.array(timer, { maxLength: 2 }) },
+    { weight: 1, arbitrary: fc.array(timer, { maxLength: 0 }) },
+    { weight: 2, arbitrary: fc.array(timer, { minLength: 1, maxLength: 2 }) },
   ),
 })
 

@@ -28,8 +28,8 @@ import { type Answer, isLive, type ModelTask } from './model-task.ts'
 
 /** Small bounds, so that short histories meet them. */
 export const model_limits = {
-  moves_per_transaction_max: 5,
-  moves_without_rest_max: 23,
+  moves_per_transaction_max: 4,
+  moves_without_rest_max: 10,
   task_bytes_max: 600,
   ended_kept_ms: 60_000,
   slice_tasks_max: 3,
@@ -109,15 +109,13 @@ async function take(run: Run, step: Step): Promise<void> {
     case 'apply':
       return applyLists(run, step.lists)
     case 'cancel': {
-      const target = targetOf(run, step.target)
-      const given = { conv_id: step.conv, ...wireOf(run, step.target) }
-      return compare(run, given, await engine.tasks.cancel(given), model.cancel(step.conv, target))
+      const { conv, target, wire } = placeOf(run, step.conv, step.target)
+      return compare(run, wire, await engine.tasks.cancel(wire), model.cancel(conv, target))
     }
     case 'retry': {
-      const target = targetOf(run, step.target)
-      const given = { conv_id: step.conv, ...wireOf(run, step.target) }
-      const result = await engine.tasks.retry(given, step.node)
-      return compare(run, given, result, model.retry(step.conv, target, step.node))
+      const { conv, target, wire } = placeOf(run, step.conv, step.target)
+      const result = await engine.tasks.retry(wire, step.node)
+      return compare(run, wire, result, model.retry(conv, target, step.node))
     }
     case 'pause':
     case 'resume':
@@ -165,18 +163,23 @@ async function codeOf(done: Promise<unknown>): Promise<string> {
 
 async function applyLists(run: Run, lists: readonly StepList[]): Promise<void> {
   const { engine, model } = run
-  const wires = lists.map(({ ops }) => ops.map((op) => wireOpOf(run, op)))
-  // The model answers all of them before the engine does, as its tasks change on.
-  const wanted = lists.map(({ ops, by_user }) =>
-    ops.map((op) => freeze(answerOf(run, model, op, by_user ? only_user : undefined))),
+  // Which tasks the ops mean is settled before the first of them changes anything.
+  const calls = lists.map(({ ops }) => ops.map((op) => callOf(run, op)))
+  const wanted = lists.map(({ by_user }, at) =>
+    (calls[at] ?? []).map((call) => freeze(call.ask(model, by_user ? only_user : undefined))),
   )
   const results = await Promise.all(
-    wires.map((ops, at) => engine.apply(ops, lists[at]?.by_user ? { user: only_user } : {})),
+    calls.map((ops, at) =>
+      engine.apply(
+        ops.map(({ wire }) => wire),
+        lists[at]?.by_user ? { user: only_user } : {},
+      ),
+    ),
   )
   for (const [at, answers] of wanted.entries()) {
     assert.equal(results[at]?.length, answers.length)
     for (const [i, answer] of answers.entries()) {
-      compare(run, wires[at]?.[i] ?? {}, results[at]?.[i] as OpResult, answer)
+      compare(run, calls[at]?.[i]?.wire ?? {}, results[at]?.[i] as OpResult, answer)
     }
   }
 }
@@ -186,70 +189,70 @@ function freeze(answer: Answer | undefined): Answer | undefined {
   return answer?.task === undefined ? answer : { ...answer, task: { ...answer.task } }
 }
 
-function answerOf(run: Run, model: Model, op: StepOp, user: string | undefined) {
-  if (op.op === 'malformed') return undefined
-  const conv = String(op.conv)
-  switch (op.op) {
-    case 'create':
-      return model.create(conv, op.ref ?? undefined, op.data, user)
-    case 'modify': {
-      const demand = {
-        ...(op.is_sync === undefined ? {} : { is_sync: op.is_sync }),
-        ...(op.node_id === undefined ? {} : { node_id: op.node_id }),
-      }
-      return model.modify(conv, targetOf(run, op.target), op.data, demand, user)
+/** An op as the engine gets it, and as the model does; undefined is the answer to no op at all. */
+interface Call {
+  readonly wire: Wire
+  ask(model: Model, user: string | undefined): Answer | undefined
+}
+
+function callOf(run: Run, op: StepOp): Call {
+  if (op.op === 'malformed') return { wire: { type: 'erase' }, ask: () => undefined }
+  const head = { type: op.op, obj: 'task' }
+  if (op.op === 'create') {
+    const { conv, ref, data } = op
+    return {
+      wire: { ...head, conv_id: conv, data, ...(ref === undefined ? {} : { ref }) },
+      ask: (model, user) => model.create(String(conv), ref ?? undefined, data, user),
     }
-    case 'show':
-      return model.show(conv, targetOf(run, op.target), user)
+  }
+  const { conv, target, wire } = placeOf(run, op.conv, op.target)
+  if (op.op === 'show') {
+    return { wire: { ...head, ...wire }, ask: (model, user) => model.show(conv, target, user) }
+  }
+  const { data, is_sync, node_id } = op
+  const demand = {
+    ...(is_sync === undefined ? {} : { is_sync }),
+    ...(node_id === undefined ? {} : { node_id }),
+  }
+  return {
+    wire: { ...head, ...wire, data, ...demand },
+    ask: (model, user) => model.modify(conv, target, data, demand, user),
   }
 }
 
-/** What a target means to the model; `n: -1` is a task that never was. */
-function targetOf(run: Run, { ref, nth }: StepTarget): Target {
-  if (nth !== undefined) return { n: addressable(run, nth) }
-  return { ref: ref as string | number }
+/** Which task a step means, for the model and for the engine. */
+interface Place {
+  readonly conv: string
+  readonly target: Target
+  readonly wire: Wire & { readonly conv_id: string | number }
 }
 
-/**
- * A task is swept at its time or later, as a clock that was set back has it; so a swept one is not
- * asked for. Tasks of the step's own lists have no id yet.
- */
-function addressable({ ids, model }: Run, nth: number): number {
-  const n = ids.length === 0 ? -1 : nth % ids.length
-  return model.tasks[n]?.gone === 'swept' ? -1 : n
-}
-
-function wireOf(run: Run, { ref, nth }: StepTarget): Wire {
+function placeOf({ ids, model }: Run, conv: string | number, { ref, nth }: StepTarget): Place {
+  if (nth === undefined) {
+    const target = { ref: ref as string | number }
+    return { conv: String(conv), target, wire: { conv_id: conv, ...target } }
+  }
+  const live = model.tasks.filter(isLive)
+  const at_home = nth % 2 === 0 ? live[(nth / 2) % live.length] : undefined
+  const any = at_home ?? model.tasks[nth % ids.length]
+  // A task is swept at its time or later, as a clock that was set back has it: it is not asked for.
+  const task = any?.gone === 'swept' ? undefined : any
+  const conv_id = at_home?.conv ?? conv
+  const obj_id = ids[task?.n ?? -1] ?? no_such_id
   return {
-    ...(ref === undefined ? {} : { ref }),
-    ...(nth === undefined ? {} : { obj_id: run.ids[addressable(run, nth)] ?? no_such_id }),
+    conv: String(conv_id),
+    target: { n: task?.n ?? -1 },
+    wire: { conv_id, obj_id, ...(ref === undefined ? {} : { ref }) },
   }
 }
 
 /** As much of an op on the wire as the comparison looks at. */
 interface Wire {
   readonly type?: string
+  readonly conv_id?: string | number
   readonly data?: object
   readonly ref?: string | number | null
   readonly obj_id?: string
-}
-
-function wireOpOf(run: Run, op: StepOp): Wire {
-  if (op.op === 'malformed') return { type: 'erase' }
-  const head = { type: op.op, obj: 'task', conv_id: op.conv }
-  if (op.op === 'create') {
-    return { ...head, data: op.data, ...(op.ref === undefined ? {} : { ref: op.ref }) }
-  }
-  const target = wireOf(run, op.target)
-  if (op.op === 'show') return { ...head, ...target }
-  const { data, is_sync, node_id } = op
-  return {
-    ...head,
-    ...target,
-    ...{ data },
-    ...(is_sync === undefined ? {} : { is_sync }),
-    ...(node_id === undefined ? {} : { node_id }),
-  }
 }
 
 function compare(run: Run, wire: Wire, result: OpResult, answer: Answer | undefined): void {

@@ -7,7 +7,10 @@ import fc from 'fast-check'
 import { type Plan, planArbitrary } from './model-graph.ts'
 import type { ModelData } from './model-task.ts'
 
-/** Tasks are meant by ref, by obj_id (the nth created, round about), or by both. */
+/**
+ * Tasks are meant by ref, by obj_id, or by both. An even `nth` is one of the live tasks, and brings its
+ * process along; an odd one is any that was ever made.
+ */
 export interface StepTarget {
   readonly ref: string | number | undefined
   readonly nth: number | undefined
@@ -135,7 +138,7 @@ export const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
       lists: fc.array(list, { minLength: 1, maxLength: 3 }),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ step: fc.constant('cancel' as const), conv, target }) },
+  { weight: 4, arbitrary: fc.record({ step: fc.constant('cancel' as const), conv, target }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -146,7 +149,7 @@ export const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
-    weight: 4,
+    weight: 6,
     arbitrary: fc.record({ step: fc.constantFrom('pause' as const, 'resume' as const), conv }),
   },
   { weight: 1, arbitrary: fc.record({ step: fc.constant('remove' as const), conv }) },
@@ -172,7 +175,7 @@ export const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
       }),
     }),
   },
-  { weight: 8, arbitrary: fc.record({ step: fc.constant('advance' as const), ms }) },
+  { weight: 10, arbitrary: fc.record({ step: fc.constant('advance' as const), ms }) },
   {
     weight: 2,
     arbitrary: fc.record({ step: fc.constant('back' as const), ms: fc.constantFrom(1, 3_000) }),

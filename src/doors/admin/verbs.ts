@@ -31,6 +31,13 @@ export const adminVerbs = {
   'user.remove': (engine: Engine, args: ById) => done(engine.users.remove(args.id)),
   'user.rekey': (engine: Engine, args: { readonly secret_key?: string }) =>
     engine.users.rekey(args),
+  'user.bind': (engine: Engine, args: ById & { readonly name: string }) =>
+    done(engine.users.bind(args.id, args.name)),
+  'user.bindAll': (engine: Engine, args: { readonly name: string }) =>
+    done(engine.users.bindAll(args.name)),
+  'user.unbind': (engine: Engine, args: { readonly name: string }) =>
+    done(engine.users.unbind(args.name)),
+  'user.bindings': async (engine: Engine, _args: object) => engine.users.bindings(),
 
   'process.import': importProcesses,
   'process.list': (engine: Engine, _args: object) => engine.processes.list(),

@@ -1,6 +1,6 @@
 /**
  * `user …`: who may sign requests. A secret is printed once, when it is made, and is never taken
- * from the command line.
+ * from the command line. Whom certificates act as is in bind.
  */
 import { exits, usage } from './exits.ts'
 import { print } from './io.ts'
@@ -143,6 +143,6 @@ export function durationMs(given: string): number {
 }
 
 /** What the path of a signed request can hold (wire 1). */
-function demandUserId(id: string): void {
+export function demandUserId(id: string): void {
   if (!/^[1-9][0-9]{0,15}$/.test(id)) throw usage('a user id is a number of 1 to 16 digits')
 }
