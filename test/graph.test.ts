@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { docOfText, objectOf } from '../src/bytes/json.ts'
+import { docOfText } from '../src/bytes/json.ts'
 import { compileProcess } from '../src/logic/graph.ts'
 import { limitsWith } from '../src/words/limits.ts'
 import type { JsonObject } from '../src/words/model.ts'
@@ -405,7 +405,7 @@ const checks: [data: string, param: string | undefined, error?: string][] = [
 for (const [data, param, error] of checks) {
   test(`params of ${data}`, () => {
     const { graph } = compileProcess({ ...good, params } as JsonObject, limits)
-    const mistake = graph?.checkParams(objectOf(docOfText(data)))
+    const mistake = graph?.checkParams(docOfText(data))
     assert.deepEqual(mistake, param === undefined ? undefined : { param, error })
   })
 }
@@ -415,7 +415,7 @@ test('a name of the prototype is no parameter that is there', () => {
     ...good,
     params: [{ name: 'toString', flags: ['input', 'required'] }],
   } as JsonObject
-  assert.equal(compileProcess(named, limits).graph?.checkParams({})?.param, 'toString')
+  assert.equal(compileProcess(named, limits).graph?.checkParams(docOfText('{}'))?.param, 'toString')
 })
 
 const word = fc.constantFrom(

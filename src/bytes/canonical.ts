@@ -2,7 +2,7 @@
  * One text for equal JSON: keys sorted, no white space, numbers by token (wire 1.2). Two creates
  * are the same create where the digests of their data agree.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import stableStringify from 'fast-json-stable-stringify'
 import type { JsonValue } from '../words/model.ts'
 
@@ -13,5 +13,5 @@ export function canonicalText(value: JsonValue): string {
 
 /** SHA-256 of the canonical text, 32 bytes. */
 export function digestOf(value: JsonValue): Buffer {
-  return createHash('sha256').update(canonicalText(value)).digest()
+  return hash('sha256', canonicalText(value), 'buffer')
 }

@@ -32,7 +32,7 @@ export function dataBounds(bounds: JsonBounds): JsonBounds {
 
 /** JSON text to a value. Throws a `format_error` Fault that says what is wrong and where. */
 export function parseJson(text: string, bounds: JsonBounds = default_bounds): JsonValue {
-  if (text.length <= bounds.nesting_max || fits(text, bounds)) {
+  if (mustFit(text, bounds) || fits(text, bounds)) {
     if (!mayNeedExact(text)) {
       try {
         return JSON.parse(text) as JsonValue
@@ -133,21 +133,34 @@ export function bytesOf(text: string): number {
   return Buffer.byteLength(text)
 }
 
-// A number token stands behind one of `: [ ,`. What looks so inside a string only costs a second
-// look.
-const suspect =
-  /[:[,][ \t\n\r]*(?:-0|-?[0-9]+[.eE]|-?[0-9]{16})|\\u[dD][89a-fA-F]|^[ \t\n\r]*[-0-9]/
-const number_tokens = /[:[,][ \t\n\r]*(-?[0-9][0-9.eE+-]*)/g
+// A number token stands behind one of `: [ ,`; a number alone opens the text. What looks so inside
+// a string only costs a second look. Taken are the tokens that a double might not print again:
+// signed zeros, fractions, exponents and long ones.
+const suspects =
+  /(?:[:[,]|^)[ \t\n\r]*(-0[0-9.eE+-]*|-?[0-9]+[.eE][0-9.eE+-]*|-?[0-9]{16}[0-9.eE+-]*)/g
 const surrogate_escape = /\\u[dD][89a-fA-F]/
 
 function mayNeedExact(text: string): boolean {
-  if (!suspect.test(text)) return false
-  if (surrogate_escape.test(text) || /^[ \t\n\r]*[-0-9]/.test(text)) return true
-  for (const match of text.matchAll(number_tokens)) {
-    const token = match[1] as string
+  suspects.lastIndex = 0
+  for (let found = suspects.exec(text); found !== null; found = suspects.exec(text)) {
+    const token = found[1] as string
     if (String(Number(token)) !== token) return true
   }
-  return false
+  return text.includes('\\u') && surrogate_escape.test(text)
+}
+
+/** Whether a text is too short and has too few brackets to pass the bounds; cheap, often true. */
+function mustFit(text: string, { nesting_max, values_max }: JsonBounds): boolean {
+  if (text.length > values_max) return false
+  let brackets = 0
+  for (const bracket of ['{', '[']) {
+    let at = text.indexOf(bracket)
+    while (at !== -1) {
+      if (++brackets > nesting_max) return false
+      at = text.indexOf(bracket, at + 1)
+    }
+  }
+  return true
 }
 
 function fits(text: string, bounds: JsonBounds): boolean {

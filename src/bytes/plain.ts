@@ -6,10 +6,10 @@
  */
 import type { Doc, JsonObject, JsonValue } from '../words/model.ts'
 import {
+  docOfText,
   docOfValue,
   isDoc,
   isNumberToken,
-  isObject,
   numberToken,
   objectOf,
   setMember,
@@ -17,41 +17,88 @@ import {
 
 /** The Doc, or a sentence that names what is no plain JSON value. */
 export function docOfPlain(value: object, nesting_max: number): Doc | string {
-  try {
-    return docOfValue(plain(value, 'data', nesting_max) as JsonObject)
-  } catch (error) {
-    if (typeof error === 'string') return error
-    throw error
+  const look: Look = { trail: ['data'], mistake: undefined, prints_itself: true }
+  if (!isPlain(value, look, nesting_max)) return `${look.trail.join('')} ${look.mistake}`
+  return look.prints_itself
+    ? docOfText(JSON.stringify(value))
+    : docOfValue(converted(value) as JsonObject)
+}
+
+interface Look {
+  /** Where the look stands; where it stopped, once there is a mistake. */
+  readonly trail: string[]
+  mistake: string | undefined
+  /** Whether JSON.stringify prints the value as it is meant. */
+  prints_itself: boolean
+}
+
+function isPlain(value: unknown, look: Look, levels_left: number): boolean {
+  switch (typeof value) {
+    case 'boolean':
+      return true
+    case 'string':
+      return value.isWellFormed() || wrong(look, 'has a lone surrogate')
+    case 'number':
+      if (Object.is(value, -0)) look.prints_itself = false
+      return Number.isFinite(value) || wrong(look, `is ${value}, which JSON cannot hold`)
+    case 'bigint':
+      look.prints_itself = false
+      return true
+    case 'object':
+      return value === null || isPlainObject(value, look, levels_left)
+    default:
+      return wrong(look, `is a ${typeof value}`)
   }
 }
 
-function plain(value: unknown, path: string, levels_left: number): JsonValue {
-  if (value === null || typeof value === 'boolean') return value
-  if (typeof value === 'string') {
-    if (value.isWellFormed()) return value
-    throw `${path} has a lone surrogate`
+function isPlainObject(value: object, look: Look, levels_left: number): boolean {
+  if (isNumberToken(value)) {
+    look.prints_itself = false
+    return true
   }
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw `${path} is ${value}, which JSON cannot hold`
-    return Object.is(value, -0) ? numberToken('-0') : numberToken(JSON.stringify(value))
+  if (isDoc(value)) {
+    look.prints_itself = false
+    return isPlain(objectOf(value), look, levels_left)
   }
-  if (typeof value === 'bigint') return numberToken(String(value))
-  if (typeof value !== 'object') throw `${path} is a ${typeof value}`
-  if (isNumberToken(value)) return value
-  if (isDoc(value)) return plain(objectOf(value), path, levels_left)
-  if (levels_left === 0) throw `${path} is nested too deep`
+  if (levels_left === 0) return wrong(look, 'is nested too deep')
   if (Array.isArray(value)) {
-    return value.map((item, at) => plain(item, `${path}[${at}]`, levels_left - 1))
+    for (let at = 0; at < value.length; at++) {
+      look.trail.push('[', String(at), ']')
+      if (!isPlain(value[at], look, levels_left - 1)) return false
+      look.trail.length -= 3
+    }
+    return true
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  if ((prototype !== Object.prototype && prototype !== null) || !isObject(value)) {
-    throw `${path} is no plain object`
+  if (prototype !== Object.prototype && prototype !== null) {
+    return wrong(look, 'is no plain object')
   }
+  for (const key of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[key]
+    if (member === undefined) continue
+    if (!key.isWellFormed()) return wrong(look, 'has a key with a lone surrogate')
+    look.trail.push('.', key)
+    if (!isPlain(member, look, levels_left - 1)) return false
+    look.trail.length -= 2
+  }
+  return true
+}
+
+function wrong(look: Look, mistake: string): false {
+  look.mistake = mistake
+  return false
+}
+
+/** A plain value as the JSON value it stands for. */
+function converted(value: unknown): JsonValue {
+  if (typeof value === 'bigint') return numberToken(String(value))
+  if (Object.is(value, -0)) return numberToken('-0')
+  if (typeof value !== 'object' || value === null || isNumberToken(value)) return value as JsonValue
+  if (isDoc(value)) return objectOf(value)
+  if (Array.isArray(value)) return value.map(converted)
   const object: JsonObject = {}
   for (const [key, member] of Object.entries(value)) {
-    if (member === undefined) continue
-    if (!key.isWellFormed()) throw `a key of ${path} has a lone surrogate`
-    setMember(object, key, plain(member, `${path}.${key}`, levels_left - 1))
+    if (member !== undefined) setMember(object, key, converted(member))
   }
   return object
 }

@@ -2,7 +2,7 @@
  * The signature of a request (specification 5): hex(SHA-1(timestamp + secret + body + secret)),
  * over the path's timestamp text and the body's bytes exactly as received. Nothing is decoded here.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 
 /** 40 lowercase hex digits. */
 export function signatureOf(timestamp: string, secret: string, body: Uint8Array | string): string {
@@ -31,6 +31,9 @@ export function isSignedBy(
 /** As long as a real one, so that an unknown user costs the same. */
 const no_secret = 'x'.repeat(43)
 
+/** In one call of the hash, which for a short body costs half of four. */
 function digest(timestamp: string, secret: string, body: Uint8Array | string): Buffer {
-  return createHash('sha1').update(timestamp).update(secret).update(body).update(secret).digest()
+  if (typeof body === 'string') return hash('sha1', timestamp + secret + body + secret, 'buffer')
+  const before = Buffer.from(timestamp + secret)
+  return hash('sha1', Buffer.concat([before, body, Buffer.from(secret)]), 'buffer')
 }

@@ -79,8 +79,6 @@ const name_pattern = /^(?:(?:uri|dns|cn):[^\p{Cc}]+|sha256:[0-9a-f]{64})$/u
 
 function checkName(name: string, bytes_max: number): void {
   if (name_pattern.test(name) && Buffer.byteLength(name) <= bytes_max) return
-  throw fault(
-    'not_possible',
-    `a certificate name is uri:…, dns:…, cn:… or sha256:<64 hex digits>, at most ${bytes_max} bytes`,
-  )
+  const forms = 'uri:…, dns:…, cn:… or sha256:<64 hex digits>'
+  throw fault('not_possible', `a certificate name is ${forms}, at most ${bytes_max} bytes`)
 }

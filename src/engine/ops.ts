@@ -112,7 +112,7 @@ function create(work: Work, process: Process, op: CreateOp, caller: Caller): OpR
   if (process.head.status === 'paused') return refused(op, paused)
   const over = overSize(op.data.text, limits.task_bytes_max)
   if (over !== undefined) return refused(op, over)
-  const mistake = process.graph.checkParams(objectOf(op.data))
+  const mistake = process.graph.checkParams(op.data)
   if (mistake !== undefined) {
     return refused(op, {
       code: 'wrong_validate_params',

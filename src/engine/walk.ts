@@ -111,7 +111,12 @@ function rest(
   task.status = 'delayed'
   task.wait = logic_at === undefined ? 'nothing' : 'callback'
   task.logic_at = logic_at ?? 0
-  if (task.due_ms === 0) arm(task, node, scope)
+  if (task.due_ms === 0) {
+    arm(task, node, scope)
+    // A past time rings at once, but behind what has been due by now: else a stream of past ones
+    // would keep the timers of other processes waiting for ever.
+    if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
+  }
   if (task.due_ms === 0 || task.due_ms > now_ms) task.moves = 0
 }
 

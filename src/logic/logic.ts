@@ -118,8 +118,8 @@ export interface Graph {
   readonly status: 'active' | 'paused'
   readonly start_id: string
   readonly nodes: ReadonlyMap<string, GraphNode>
-  /** The first input parameter that `data` does not satisfy. */
-  checkParams(data: JsonObject): ParamMistake | undefined
+  /** The first input parameter that the data does not satisfy. */
+  checkParams(doc: Doc): ParamMistake | undefined
   /** Names of parameters with flag `auto-clear`. */
   readonly masked: readonly string[]
 }

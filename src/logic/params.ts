@@ -2,8 +2,8 @@
  * Input parameters of a process: those with flag `input` are checked on create, by type as JSON has
  * it and, where one is given, by a pattern that is searched for in the value's text.
  */
-import { isObject } from '../bytes/json.ts'
-import type { JsonObject, JsonValue } from '../words/model.ts'
+import { isObject, objectOf } from '../bytes/json.ts'
+import type { Doc, JsonObject, JsonValue } from '../words/model.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './convert.ts'
 import type { ParamMistake } from './logic.ts'
 import { compilePattern, type Pattern } from './pattern.ts'
@@ -18,8 +18,8 @@ interface Param {
 }
 
 export interface Params {
-  /** The first input parameter that `data` does not satisfy. */
-  check(data: JsonObject): ParamMistake | undefined
+  /** The first input parameter that the data does not satisfy. */
+  check(doc: Doc): ParamMistake | undefined
   /** Names with flag `auto-clear`. */
   readonly masked: readonly string[]
 }
@@ -43,7 +43,10 @@ export function compileParams(raw: JsonValue | undefined, mistake: (text: string
     if (flags.includes('input')) params.push(param)
     if (flags.includes('auto-clear')) masked.push(param.name)
   }
-  return { check: (data) => firstMistake(params, data), masked }
+  // Most processes check nothing, and data that nobody looks at is not parsed.
+  const check: Params['check'] =
+    params.length === 0 ? () => undefined : (doc) => firstMistake(params, objectOf(doc))
+  return { check, masked }
 }
 
 function readParam(

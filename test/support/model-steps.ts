@@ -8,8 +8,8 @@ import { type Plan, planArbitrary } from './model-graph.ts'
 import type { ModelData } from './model-task.ts'
 
 /**
- * Tasks are meant by ref, by obj_id, or by both. An even `nth` is one of the live tasks, and brings its
- * process along; an odd one is any that was ever made.
+ * Tasks are meant by ref, by obj_id, or by both. An even `nth` is one of the live tasks, and brings
+ * its process along; an odd one is any that was ever made.
  */
 export interface StepTarget {
   readonly ref: string | number | undefined

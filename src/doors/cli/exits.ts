@@ -68,3 +68,8 @@ const exit_of_code: ReadonlyMap<string, Exit> = new Map([
 function mistakesText(count: number): string {
   return `${count} ${count === 1 ? 'mistake' : 'mistakes'} in the definition, nothing was stored`
 }
+
+/** An option that makes no sense, which its maker says in a sentence. */
+export function isRangeError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'RangeError'
+}

@@ -3,13 +3,22 @@
  * cannot write any more. It drains before it ends, so no request that was taken goes without its
  * answer.
  */
+
+import { missingOf, serverFiles } from '../../certs/folder.ts'
 import type { Engine } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
 import { type Fault, isFault } from '../../words/faults.ts'
 import { type LimitName, limitNames, limitTable } from '../../words/limits.ts'
-import { type HttpDoor, type HttpOptions, serveHttp } from '../http/serve.ts'
-import { demoJson, demoText, makeDemo } from './demo.ts'
-import { type Exit, exits, unreachable, usage } from './exits.ts'
+import {
+  bindDemo,
+  demoGrpcText,
+  demoJson,
+  demoText,
+  makeDemo,
+  makeDemoCertificates,
+} from './demo.ts'
+import { doorsOf, type OpenDoors, openDoors, type WantedDoors } from './doors.ts'
+import { type Exit, exits, isRangeError, unreachable, usage } from './exits.ts'
 import { type Io, print } from './io.ts'
 import { fromEnv, heldBy } from './reach.ts'
 import { db_flag, dbOf, type Flag, type Given, isOn, json_flag, text, type Verb } from './verb.ts'
@@ -29,6 +38,14 @@ export const serveVerb: Verb = {
       value: 'HOST:PORT',
       says: 'where to answer (default 127.0.0.1:8080); port 0 picks one, `off` opens none',
     },
+    {
+      name: 'grpc',
+      value: 'HOST:PORT',
+      says: 'where to answer gRPC over mutual TLS (default off)',
+    },
+    { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
+    { name: 'grpc-strict', says: 'refuse certificates without a binding' },
+    { name: 'reflection', says: 'tell gRPC callers what the service offers' },
     { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
     { name: 'base', value: 'PATH', says: 'the path in front of /api' },
     { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
@@ -36,7 +53,7 @@ export const serveVerb: Verb = {
     json_flag,
     ...limit_flags,
   ],
-  says: 'answer signed requests',
+  says: 'answer signed requests, and gRPC calls',
   notes: [
     'The data file is made where it is missing. SIGTERM and SIGINT end it once the requests under',
     'way are answered; a second one ends it at once. A number in brackets is the default.',
@@ -45,24 +62,22 @@ export const serveVerb: Verb = {
 }
 
 async function serve(given: Given, io: Io): Promise<Exit> {
-  const place = placeOf(text(given, 'http') ?? '127.0.0.1:8080')
+  const wanted = doorsOf(given)
   const limits = limitsOf(given)
-  if (isOn(given, 'demo') && place === undefined) throw usage('--demo needs --http')
-  const base = text(given, 'base')
+  if (isOn(given, 'demo') && wanted.http === undefined) throw usage('--demo needs --http')
+  const json = isOn(given, 'json')
   const onBug = (error: unknown): void => {
-    void print(io.stderr, bugLine(error, isOn(given, 'json')))
+    void print(io.stderr, bugLine(error, json))
   }
   const ended = endOf(io)
   try {
     const engine = await openToServe(given, limits, ended.fail, onBug)
     try {
-      const http =
-        place === undefined
-          ? undefined
-          : await listen(engine, { ...place, onBug, ...(base === undefined ? {} : { base }) })
-      await tellReady(given, io, engine, http?.url)
+      const tls = await certificatesOf(given, io, engine, wanted)
+      const doors = await openDoors(engine, wanted, { tls, onBug })
+      await tellReady(given, io, engine, doors, tls)
       const failure = await ended.reason
-      await http?.drain()
+      await doors.drain()
       if (failure !== undefined) {
         throw unreachable('a write has failed, so serving ends: look at the disk', failure.code)
       }
@@ -73,6 +88,52 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   } finally {
     ended.forget()
   }
+}
+
+/** The folder of certificates for the gRPC door, where one is wanted; `--demo` makes a set. */
+async function certificatesOf(
+  given: Given,
+  io: Io,
+  engine: Engine,
+  wanted: WantedDoors,
+): Promise<string | undefined> {
+  if (wanted.grpc === undefined) return undefined
+  const folder = text(given, 'tls') ?? `${engine.path}.tls`
+  if (isOn(given, 'demo')) await makeDemoCertificates(folder, io.clock)
+  const missing = await missingOf(folder, serverFiles)
+  if (missing.length === 0) return folder
+  throw unreachable(
+    `${folder} holds no ${missing.join(', ')}: \`conveyor certs init ${folder}\` makes them`,
+  )
+}
+
+async function tellReady(
+  given: Given,
+  io: Io,
+  engine: Engine,
+  doors: OpenDoors,
+  tls: string | undefined,
+): Promise<void> {
+  const { http, grpc } = doors
+  const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
+  const calls = demo !== undefined && grpc !== undefined && tls !== undefined
+  if (calls && demo.state !== 'not_new') await bindDemo(engine)
+  if (isOn(given, 'json')) {
+    const line = {
+      event: 'listening',
+      http: http ?? null,
+      grpc: grpc ?? null,
+      db: engine.path,
+      pid: io.pid,
+      ...(demo === undefined ? {} : { demo: demoJson(demo) }),
+    }
+    await print(io.stdout, `${JSON.stringify(line)}\n`)
+    return
+  }
+  await print(io.stdout, `http  ${http ?? 'off'}\ngrpc  ${grpc ?? 'off'}\ndb    ${engine.path}\n`)
+  if (demo === undefined) return
+  await print(io.stdout, demoText(demo, http ?? ''))
+  if (calls && demo.state !== 'not_new') await print(io.stdout, demoGrpcText(grpc, tls))
 }
 
 /** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
@@ -132,58 +193,6 @@ function bugLine(error: unknown, json: boolean): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   if (json) return `${JSON.stringify({ event: 'bug', stack })}\n`
   return `conveyor: this is a bug of conveyor, please report it\n${stack}\n`
-}
-
-/** An option that makes no sense, which its maker says in a sentence. */
-function isRangeError(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'RangeError'
-}
-
-type Place = { readonly host: string; readonly port: number }
-
-async function listen(engine: Engine, options: Place & HttpOptions): Promise<HttpDoor> {
-  try {
-    return await serveHttp(engine, options)
-  } catch (error) {
-    if (isRangeError(error)) throw usage(error.message)
-    const { code, message } = error as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'the port is taken, name another with --http' : message
-    throw unreachable(`cannot listen on ${options.host} port ${options.port}: ${why}`)
-  }
-}
-
-async function tellReady(
-  given: Given,
-  io: Io,
-  engine: Engine,
-  http: string | undefined,
-): Promise<void> {
-  const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
-  if (isOn(given, 'json')) {
-    const line = {
-      event: 'listening',
-      http: http ?? null,
-      db: engine.path,
-      pid: io.pid,
-      ...(demo === undefined ? {} : { demo: demoJson(demo) }),
-    }
-    await print(io.stdout, `${JSON.stringify(line)}\n`)
-    return
-  }
-  await print(io.stdout, `http  ${http ?? 'off'}\ndb    ${engine.path}\n`)
-  if (demo !== undefined) await print(io.stdout, demoText(demo, http ?? ''))
-}
-
-/** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
-export function placeOf(given: string): Place | undefined {
-  if (given === 'off') return undefined
-  const [, six, name, digits] =
-    /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(given) ?? []
-  const host = six ?? name
-  if (host === undefined || Number(digits) > 65_535) {
-    throw usage('--http takes HOST:PORT, such as 127.0.0.1:8080, or off')
-  }
-  return { host, port: Number(digits) }
 }
 
 function limitsOf(given: Given): Partial<Record<LimitName, number>> {
