@@ -38,7 +38,7 @@ import {
   decodeRecord,
   type ProcessHead,
 } from '../bytes/records.ts'
-import { is_live } from '../bytes/task-record.ts'
+import { is_live, type TaskRecord } from '../bytes/task-record.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
 import { loadTask } from './task-file.ts'
@@ -77,44 +77,38 @@ const invariants: Partial<Record<Family, Invariant>> = {
   task: checkTask,
   ref: (view, { key, value }) => {
     const { conv, ref } = refOfKey(key)
-    const held = loadTask(view, idHex(value.toString('latin1')))
-    if (held === 'damaged') return undefined
-    const fits =
-      held !== undefined &&
-      is_live[held.task.status] &&
-      held.task.conv_id === conv &&
-      held.task.ref?.text === ref
+    const fits = isTrueOf(
+      view,
+      idHex(value.toString('latin1')),
+      (task) => is_live[task.status] && task.conv_id === conv && task.ref?.text === ref,
+    )
     return fits ? undefined : `ref "${ref}" of ${conv} names no live task with that ref`
   },
   at_node: (view, { key }) => {
     const { conv, node, obj_id } = atNodeOfKey(key)
-    const held = loadTask(view, obj_id)
-    if (held === 'damaged') return undefined
-    const fits =
-      held !== undefined &&
-      is_live[held.task.status] &&
-      held.task.conv_id === conv &&
-      held.task.node_id === node
+    const fits = isTrueOf(
+      view,
+      obj_id,
+      (task) => is_live[task.status] && task.conv_id === conv && task.node_id === node,
+    )
     return fits ? undefined : `node "${node}" of ${conv} lists task ${obj_id}, which is not there`
   },
   due: (view, { key }) => {
     const { conv, ms, obj_id } = timeOfKey(key)
-    const held = loadTask(view, obj_id)
-    if (held === 'damaged') return undefined
-    const fits =
-      held !== undefined &&
-      is_live[held.task.status] &&
-      held.task.conv_id === conv &&
-      held.task.due_ms === ms
+    const fits = isTrueOf(view, obj_id, (task) => task.conv_id === conv && task.due_ms === ms)
     return fits ? undefined : `a timer of ${conv} names task ${obj_id}, which has none at ${ms}`
   },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)
-    const held = loadTask(view, obj_id)
-    if (held === 'damaged') return undefined
-    const fits = held !== undefined && !is_live[held.task.status] && held.task.conv_id === conv
+    const fits = isTrueOf(view, obj_id, (task) => !is_live[task.status] && task.conv_id === conv)
     return fits ? undefined : `the sweep list of ${conv} names task ${obj_id}, which has not ended`
   },
+}
+
+/** Whether the task is there and as said. A damaged one is named once, in its own family. */
+function isTrueOf(view: View, obj_id: string, says: (task: TaskRecord) => boolean): boolean {
+  const held = loadTask(view, obj_id)
+  return held === 'damaged' || (held !== undefined && says(held.task))
 }
 
 function checkTask(view: View, { key }: Entry): string | undefined {
