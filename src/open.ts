@@ -11,6 +11,7 @@ import { metaKey } from './bytes/keys.ts'
 import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
+import { newHandlers } from './engine/handlers.ts'
 import { storeOf } from './store/group.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import type { Store, Tree } from './store/store.ts'
@@ -18,6 +19,7 @@ import { type Chance, systemChance, systemClock } from './words/clock.ts'
 import { type Fault, fault } from './words/faults.ts'
 import { limitsWith } from './words/limits.ts'
 import { version } from './words/version.ts'
+import { newDoers } from './work/doers.ts'
 
 export type { OwnerRecord } from './bytes/records.ts'
 
@@ -50,6 +52,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     place.onLeave(() => store.close())
     const socket = options.admin === true ? await adminSocket(place.path, options) : null
     const file_id = await signIn(store, path, chance, socket)
+    const handlers = newHandlers()
     const engine = await startEngine({
       path: place.path,
       store,
@@ -59,6 +62,8 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       key_path: place.key_path,
       failure: () => failure,
       options,
+      handlers,
+      doers: newDoers({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
     })
     place.onLeave(() => engine.close())
     if (socket !== null) {

@@ -18,6 +18,7 @@ const floors = [
   'store',
   'logic',
   'engine',
+  'work',
   'doors/admin',
   'doors/http',
   'open.ts',

@@ -20,7 +20,9 @@
  * | 0c | ended       | conv, ms (8), task (12) | –               | of an ended task; each has one
  * | 0d | node_count  | conv, node              | count (8)       | live tasks there; none where 0
  * | 0e | replay      | (kept for answers)      |                 |
- * | 0f | outbox      | (kept for calls)        |                 |
+ * | 0f | outbox      | ms (8), task (12)       | –               | of a task with work; each has one
+ * | 10 | queue       | conv, node, ms (8), id  | –               | of a task in a queue; each has one
+ * | 11 | sum         | conv, node, name        | double (8)      |
  *
  * Text is UTF-8. Where something follows it ends with 00, and a 00 inside is written 00 ff; nothing
  * that follows begins with ff, so byte order is text order. Due and ended keys come by process, so
@@ -46,6 +48,8 @@ export const families = {
   node_count: 0x0d,
   replay: 0x0e,
   outbox: 0x0f,
+  queue: 0x10,
+  sum: 0x11,
 } as const
 
 export type Family = keyof typeof families
@@ -72,6 +76,13 @@ export const endedKey = (conv: string, ended_ms: number, obj_id: string): Key =>
 export const nodeCountKey = (conv: string, node: string): Key =>
   head.node_count + part(conv) + utf8(node)
 
+export const outboxKey = (at_ms: number, obj_id: string): Key =>
+  head.outbox + u64(at_ms) + idBytes(obj_id)
+export const queueKey = (conv: string, node: string, since_ms: number, obj_id: string): Key =>
+  head.queue + part(conv) + part(node) + u64(since_ms) + idBytes(obj_id)
+export const sumKey = (conv: string, node: string, name: string): Key =>
+  head.sum + part(conv) + part(node) + utf8(name)
+
 /** A part of the key space: `from` included, `to` excluded. */
 export interface Span {
   readonly from: Key
@@ -97,6 +108,10 @@ export const endedAfter = (conv: string): Span => ({
   from: prefixSpan(head.ended + part(conv)).to,
   to: familySpan('ended').to,
 })
+
+export const queueOf = (conv: string, node: string): Span =>
+  prefixSpan(head.queue + part(conv) + part(node))
+export const sumsOf = (conv: string): Span => prefixSpan(head.sum + part(conv))
 
 /** What follows a key in order, so that a scan can go on behind it. */
 export const after = (key: Key): Key => `${key}\x00`
@@ -136,6 +151,16 @@ export function atNodeOfKey(key: Key): { conv: string; node: string; obj_id: str
 export function nodeCountOfKey(key: Key): { conv: string; node: string } {
   const [conv, at] = readPart(key, 1)
   return { conv, node: text(key.slice(at)) }
+}
+
+export function outboxOfKey(key: Key): { ms: number; obj_id: string } {
+  return { ms: readNumber(key.slice(1, 9)), obj_id: taskOfKey(key) }
+}
+
+export function queueOfKey(key: Key): { conv: string; node: string; obj_id: string } {
+  const [conv, at] = readPart(key, 1)
+  const [node] = readPart(key, at)
+  return { conv, node, obj_id: taskOfKey(key) }
 }
 
 /** Of a due or an ended key. */

@@ -1,14 +1,16 @@
 /**
  * A task as it is stored: a header and the caller's data as the JSON text it is (law 9).
  *
- *     0  version (1)     = 1          32  visit (4)
- *     1  status (1)                   36  moves without rest (4)
- *     2  wait (1)                     40  logic it waits at (2)
- *     3  flags (1)                    42  semaphor that is armed (2)
- *     4  crc32 of the rest (4)        44  lengths of the seven texts, in UTF-16 units (2 each)
- *     8  created, ms (8, double)      58  bytes of the texts (4)
- *    16  changed, ms (8, double)      62  digest (32, with flag), texts, data
- *    24  due, ms; 0 is none (8)
+ *     0  version (1)     = 1          40  logic it waits at (2)
+ *     1  status (1)                   42  semaphor that is armed (2)
+ *     2  wait (1)                     44  lengths of the seven texts, in UTF-16 units (2 each)
+ *     3  flags (1)                    58  bytes of the texts (4)
+ *     4  crc32 of the rest (4)        62  at, ms; 0 is none (8)
+ *     8  created, ms (8, double)      70  attempts (2)
+ *    16  changed, ms (8, double)      72  digest (32), caller (12), called (12), each with its flag
+ *    24  due, ms; 0 is none (8)           texts, data
+ *    32  visit (4)
+ *    36  moves without rest (4)
  *
  * The texts are conv, ref, user, node, previous node, tag and description, joined. Readers of later
  * versions must go on reading this one; a checksum that does not agree is `damaged`, never a guess.
@@ -18,11 +20,11 @@ import type { Doc, Ref, Status, StatusDetails } from '../words/model.ts'
 import { docOfText } from './json.ts'
 
 /**
- * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`:
- * the next transaction, in which it goes on from the head of its node. `nothing`: its timer, if it
- * has one.
+ * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`: the
+ * next turn, in which it goes on at `logic_at`. `reply`: the task `called_id`. `queue`: a task that
+ * takes it. `work`: something outside the transaction. `nothing`: its timer, if it has one.
  */
-export type Wait = 'nothing' | 'callback' | 'ready'
+export type Wait = 'nothing' | 'callback' | 'ready' | 'reply' | 'queue' | 'work'
 
 export interface TaskRecord {
   readonly obj_id: string
@@ -43,6 +45,14 @@ export interface TaskRecord {
   /** How many nodes the task has entered. */
   visit: number
   moves: number
+  /** In a queue: since when. With work to do: not before when. 0 where neither. */
+  at_ms: number
+  /** Of the work it rests for, those that failed. */
+  attempts: number
+  /** The task that waits for this one's reply; undefined once it has been given. */
+  caller_id: string | undefined
+  /** The task whose reply it waits for. */
+  called_id: string | undefined
   /** Of the data as first created; undefined as long as `doc` still is that data. */
   digest: Buffer | undefined
   doc: Doc
@@ -58,11 +68,12 @@ export const is_live: Readonly<Record<Status, boolean>> = {
 
 const version = 1
 const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
-const waits: readonly Wait[] = ['nothing', 'callback', 'ready']
-const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16 }
+const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
+const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16, caller: 32, called: 64 }
 const lengths_at = 44
-const head_bytes = 62
+const head_bytes = 72
 const digest_bytes = 32
+const id_bytes = 12
 
 export function encodeTask(task: TaskRecord): Buffer {
   const texts = [
@@ -75,7 +86,9 @@ export function encodeTask(task: TaskRecord): Buffer {
     task.details?.description ?? '',
   ]
   const joined = texts.join('')
-  const texts_at = head_bytes + (task.digest === undefined ? 0 : digest_bytes)
+  const caller_at = head_bytes + (task.digest === undefined ? 0 : digest_bytes)
+  const called_at = caller_at + (task.caller_id === undefined ? 0 : id_bytes)
+  const texts_at = called_at + (task.called_id === undefined ? 0 : id_bytes)
   const texts_bytes = Buffer.byteLength(joined)
   const out = Buffer.allocUnsafe(texts_at + texts_bytes + Buffer.byteLength(task.doc.text))
   out[0] = version
@@ -85,7 +98,9 @@ export function encodeTask(task: TaskRecord): Buffer {
     (task.ref === undefined ? 0 : flag.ref | (task.ref.is_number ? flag.ref_number : 0)) |
     (task.user_id === undefined ? 0 : flag.user) |
     (task.digest === undefined ? 0 : flag.digest) |
-    (task.details === undefined ? 0 : flag.details)
+    (task.details === undefined ? 0 : flag.details) |
+    (task.caller_id === undefined ? 0 : flag.caller) |
+    (task.called_id === undefined ? 0 : flag.called)
   out.writeDoubleBE(task.create_ms, 8)
   out.writeDoubleBE(task.change_ms, 16)
   out.writeDoubleBE(task.due_ms, 24)
@@ -97,7 +112,11 @@ export function encodeTask(task: TaskRecord): Buffer {
     out.writeUInt16BE((texts[n] as string).length, lengths_at + 2 * n)
   }
   out.writeUInt32BE(texts_bytes, 58)
+  out.writeDoubleBE(task.at_ms, 62)
+  out.writeUInt16BE(Math.min(task.attempts, 0xffff), 70)
   if (task.digest !== undefined) task.digest.copy(out, head_bytes)
+  if (task.caller_id !== undefined) out.write(task.caller_id, caller_at, 'hex')
+  if (task.called_id !== undefined) out.write(task.called_id, called_at, 'hex')
   out.write(joined, texts_at)
   out.write(task.doc.text, texts_at + texts_bytes)
   out.writeUInt32BE(checksum(out), 4)
@@ -109,7 +128,9 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   if (bytes.length < head_bytes || bytes[0] !== version) return 'damaged'
   if (bytes.readUInt32BE(4) !== checksum(bytes)) return 'damaged'
   const flags = bytes[3] as number
-  const texts_at = head_bytes + (flags & flag.digest ? digest_bytes : 0)
+  const caller_at = head_bytes + (flags & flag.digest ? digest_bytes : 0)
+  const called_at = caller_at + (flags & flag.caller ? id_bytes : 0)
+  const texts_at = called_at + (flags & flag.called ? id_bytes : 0)
   const data_at = texts_at + bytes.readUInt32BE(58)
   const joined = bytes.toString('utf8', texts_at, data_at)
   let from = 0
@@ -143,7 +164,11 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     semaphor_at: bytes.readUInt16BE(42),
     visit: bytes.readUInt32BE(32),
     moves: bytes.readUInt32BE(36),
-    digest: flags & flag.digest ? Buffer.from(bytes.subarray(head_bytes, texts_at)) : undefined,
+    at_ms: bytes.readDoubleBE(62),
+    attempts: bytes.readUInt16BE(70),
+    caller_id: flags & flag.caller ? bytes.toString('hex', caller_at, called_at) : undefined,
+    called_id: flags & flag.called ? bytes.toString('hex', called_at, texts_at) : undefined,
+    digest: flags & flag.digest ? Buffer.from(bytes.subarray(head_bytes, caller_at)) : undefined,
     doc: docOfText(bytes.toString('utf8', data_at)),
   }
 }

@@ -24,8 +24,31 @@ export interface EngineOptions {
   readonly onBug?: (error: unknown) => void
   /** 32 bytes in hex or base64 that seal the secrets, instead of the key file. */
   readonly secret_key?: string
+  /** What `{{env_var[@name].key}}` reads, by name. */
+  readonly variables?: Readonly<Record<string, unknown>>
+  /** `host:port` that calls may reach although it is not a public address. */
+  readonly allow_hosts?: readonly string[]
   readonly clock?: Clock
   readonly chance?: Chance
+}
+
+/**
+ * The embedder's own code for a node. What it returns, a plain JSON object or nothing, is merged into
+ * the task, which goes on; a throw, once the tries are used up, goes to the err_node_id. Called at
+ * least once for each visit of a task, each time with the same `key`.
+ */
+export type Handler = (
+  task: Task,
+  context: { readonly signal: AbortSignal; readonly key: string },
+) => unknown
+
+export interface HandlerOptions {
+  /** Calls under way at once; default 16. */
+  readonly threads_max?: number
+  /** Until `signal` is aborted and the try has failed; default 60,000. */
+  readonly time_ms_max?: number
+  /** Tries before a throw is final; default 5. */
+  readonly attempts_max?: number
 }
 
 /** What `create`, `modify` and `task` take: an op without `type` and `obj`. */
@@ -77,6 +100,12 @@ export interface Engine {
   readonly processes: Processes
   readonly tasks: Tasks
   readonly users: Users
+
+  /**
+   * Runs the embedder's code for a logic kind that is not run here (`db_call`), or for each node of
+   * this title that waits for a callback. The answer takes it back.
+   */
+  handle(name: string, handler: Handler, options?: HandlerOptions): () => void
 
   /** `ok`, or why the engine cannot write now. */
   health(): 'ok' | WholeFaultCode

@@ -6,25 +6,28 @@
  * is answered before that; a refused op is a result, and only breakage rejects.
  */
 
-import { bytesOf } from '../bytes/json.ts'
+import { bytesOf, objectOf } from '../bytes/json.ts'
 import { metaKey } from '../bytes/keys.ts'
 import { isOp, parseOp } from '../bytes/op.ts'
+import { docOfPlain } from '../bytes/plain.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import { type Fault, fault, isFault, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Caller, Op, OpResult, ShowOp, Task } from '../words/model.ts'
+import type { Caller, JsonObject, Op, OpResult, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
+import type { Handlers } from './handlers.ts'
+import { type Doers, newJobs } from './jobs.ts'
 import { applyOp, applyShow } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import { openUsers } from './users.ts'
 import { newWatchers } from './watch.ts'
-import { newWork, type Shared, type Work } from './work.ts'
+import { newReader, newWork, type Shared, type Work } from './work.ts'
 
 export interface EngineParts {
   readonly path: string
@@ -37,11 +40,13 @@ export interface EngineParts {
   /** What the store told of its failed commit, if it has. */
   readonly failure: () => Fault | undefined
   readonly options: EngineOptions
+  readonly doers: Doers
+  readonly handlers: Handlers
 }
 
 /** Starts an engine on a store whose format has been checked (open.ts). */
 export async function startEngine(parts: EngineParts): Promise<Engine> {
-  const { path, store, limits, clock, chance, options } = parts
+  const { path, store, limits, clock, chance, options, handlers } = parts
   const watchers = newWatchers(limits.watch_changes_max)
   const catalog = newCatalog(limits)
   const shared: Shared = {
@@ -49,6 +54,8 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     limits,
     id_middle: await store.view(idMiddle),
     fraction: () => chance.fraction(),
+    variables: variablesOf(options.variables, limits),
+    isHandled: (name) => handlers.has(name),
     isWatched: watchers.isWatched,
   }
   const users = await openUsers({
@@ -69,11 +76,25 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       if (!isFault(error)) options.onBug?.(error)
     },
   })
+  const jobs = newJobs({
+    clock,
+    limits,
+    fraction: shared.fraction,
+    transact,
+    read: (fn) => store.view((view) => fn(newReader(view, shared, clock.now_ms()))),
+    doers: parts.doers,
+    onError: (error) => {
+      if (!isFault(error)) options.onBug?.(error)
+    },
+  })
   const processes = newProcesses({
     store,
     catalog,
     limits,
-    noteProcess: (conv_id) => timers.noteProcess(conv_id),
+    noteProcess: (conv_id) => {
+      timers.noteProcess(conv_id)
+      jobs.noteProcess()
+    },
   })
   const admission = newAdmission({ limits, clock, store, failure: parts.failure })
   let closing: Promise<void> | undefined
@@ -89,6 +110,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     })
     timers.noteArmed(work.armed)
     if (work.has_ended) timers.noteEnded()
+    if (work.work_ms !== undefined) jobs.note(work.work_ms)
     if (work.changes.length > 0) watchers.tell(work.changes)
     return result
   }
@@ -137,11 +159,15 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   async function close(): Promise<void> {
     admission.close()
     await timers.stop()
+    await jobs.stop()
     await store.close()
     watchers.close()
   }
 
-  if (options.timers !== false) await timers.start()
+  if (options.timers !== false) {
+    await timers.start()
+    jobs.start()
+  }
 
   const engine: Engine = {
     path,
@@ -173,6 +199,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       },
     },
     users,
+    handle(name, handler, how) {
+      const forget = handlers.add(name, handler, how)
+      jobs.noteProcess()
+      return forget
+    },
     health: (): 'ok' | WholeFaultCode => admission.refusal()?.code ?? 'ok',
     check: () => checkStore(store),
     backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
@@ -188,6 +219,17 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 /** Roughly the bytes an op holds in memory until it is on disk. */
 function weightOf(op: Op | OpResult): number {
   return isOp(op) && op.type !== 'show' ? bytesOf(op.data.text) : 0
+}
+
+/** Variables as exact data; one that is no plain JSON object is the embedder's mistake. */
+function variablesOf(given: EngineOptions['variables'], limits: Limits): Shared['variables'] {
+  const variables: Record<string, JsonObject> = Object.create(null) as Record<string, JsonObject>
+  for (const [name, value] of Object.entries(given ?? {})) {
+    const doc = docOfPlain(value as object, limits.nesting_max)
+    if (typeof doc === 'string') throw new TypeError(`variable ${name}: ${doc}`)
+    variables[name] = objectOf(doc)
+  }
+  return variables
 }
 
 function idMiddle(view: View): string {

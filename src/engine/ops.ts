@@ -3,46 +3,46 @@
  * that order). An op is checked fully before its first write, so a refused one leaves nothing and
  * its neighbours stand.
  */
-import { digestOf } from '../bytes/canonical.ts'
-import { bytesOf, mergeDocs, objectOf } from '../bytes/json.ts'
+import { mergeDocs } from '../bytes/json.ts'
 import { grantKey } from '../bytes/keys.ts'
 import { refOf } from '../bytes/op.ts'
 import { grant_bits } from '../bytes/records.ts'
 import { is_live, type TaskRecord } from '../bytes/task-record.ts'
 import type { View } from '../store/store.ts'
-import type { OpFaultCode } from '../words/faults.ts'
-import type { Caller, CreateOp, ModifyOp, Op, OpResult, Ref, ShowOp } from '../words/model.ts'
+import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp } from '../words/model.ts'
+import { beginOp, settle } from './agenda.ts'
 import type { Catalog, Process } from './catalog.ts'
+import {
+  admitTask,
+  damaged,
+  no_callback,
+  not_found_task,
+  overSize,
+  paused,
+  type Refusal,
+} from './create.ts'
 import { relocate } from './relocate.ts'
-import { type Draft, digestOfFirst, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
+import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
 import { viewTask } from './task-view.ts'
-import { enterNode, waitingLogic, walkFrom } from './walk.ts'
+import { isIdle, waitingLogic } from './waiting.ts'
+import { enterNode, walkFrom } from './walk.ts'
 import type { Work } from './work.ts'
 
 export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
   const process = access(work.tx, work.shared.catalog, op, caller)
   if ('code' in process) return refused(op, process)
-  switch (op.type) {
-    case 'create':
-      return create(work, process, op, caller)
-    case 'modify':
-      return modify(work, process, op)
-    case 'show':
-      return showIn(work.tx, op)
-  }
+  if (op.type === 'show') return showIn(work.tx, op)
+  beginOp(work)
+  const result =
+    op.type === 'create' ? create(work, process, op, caller) : modify(work, process, op)
+  settle(work)
+  return result
 }
 
 /** A show on a view, for reads that take no part in a transaction. */
 export function applyShow(view: View, catalog: Catalog, op: ShowOp, caller: Caller): OpResult {
   const process = access(view, catalog, op, caller)
   return 'code' in process ? refused(op, process) : showIn(view, op)
-}
-
-interface Refusal {
-  readonly code: OpFaultCode
-  readonly description: string
-  /** The task it is about, where known. */
-  readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
 }
 
 export function refused(op: Op, { code, description, task }: Refusal): OpResult {
@@ -92,34 +92,10 @@ function access(view: View, catalog: Catalog, op: Op, caller: Caller): Process |
 }
 
 function create(work: Work, process: Process, op: CreateOp, caller: Caller): OpResult {
-  const { limits } = work.shared
-  let clash: Refusal | undefined
-  if (op.ref !== undefined) {
-    const obj_id = holderOf(work.tx, op.conv_id, op.ref.text)
-    const holder = obj_id === undefined ? undefined : loadTask(work.tx, obj_id)
-    if (holder === 'damaged') clash = damaged(obj_id as string)
-    else if (holder !== undefined) {
-      if (digestOfFirst(holder.task).equals(digestOf(objectOf(op.data)))) {
-        return accepted(op, holder.task)
-      }
-      clash = {
-        code: 'not_unical_ref',
-        description: 'not unical reference',
-        task: { obj_id: holder.task.obj_id },
-      }
-    }
+  const admitted = admitTask(work.view, process, op.ref, op.data, work.shared.limits)
+  if (admitted !== 'new') {
+    return 'code' in admitted ? refused(op, admitted) : accepted(op, admitted.same)
   }
-  if (process.head.status === 'paused') return refused(op, paused)
-  const over = overSize(op.data.text, limits.task_bytes_max)
-  if (over !== undefined) return refused(op, over)
-  const mistake = process.graph.checkParams(op.data)
-  if (mistake !== undefined) {
-    return refused(op, {
-      code: 'wrong_validate_params',
-      description: `Param: ${mistake.param}, Error: ${mistake.error}`,
-    })
-  }
-  if (clash !== undefined) return refused(op, clash)
   const draft = newTask(work, {
     conv_id: op.conv_id,
     ref: op.ref,
@@ -141,18 +117,18 @@ function modify(work: Work, process: Process, op: ModifyOp): OpResult {
   const waits_at = waitingLogic(process, task)
   const demanded_elsewhere = op.node_id !== undefined && op.node_id !== task.node_id
   if ((op.is_sync || op.node_id !== undefined) && (waits_at === -1 || demanded_elsewhere)) {
-    return refused(op, {
-      code: 'no_api_callback_in_node_with_task',
-      description: 'no api callback logic in node with task',
-      task,
-    })
+    return refused(op, { ...no_callback, task })
   }
   const doc = mergeDocs(task.doc, op.data)
   const over = overSize(doc.text, work.shared.limits.task_bytes_max)
   if (over !== undefined) return refused(op, { ...over, task })
   task.doc = doc
+  // In a state process a modify moves the task: the logics of its state run anew.
+  const runs_state = process.graph.kind === 'state' && isIdle(task)
   const { keep_ended } =
-    waits_at === -1 ? { keep_ended: true } : walkFrom(work, process, found, waits_at + 1)
+    waits_at === -1 && !runs_state
+      ? { keep_ended: true }
+      : walkFrom(work, process, found, waits_at + 1)
   saveTask(work, found, keep_ended)
   return accepted(op, task)
 }
@@ -177,32 +153,6 @@ function findTask(view: View, op: ModifyOp | ShowOp): Draft | Refusal {
   if (found === 'damaged') return damaged(obj_id as string)
   if (found === undefined || found.task.conv_id !== op.conv_id) return not_found_task
   return found
-}
-
-const not_found_task: Refusal = { code: 'not_found_task', description: 'not found task' }
-
-export const paused: Refusal = {
-  code: 'conveyor_is_not_active',
-  description: 'conveyor is not active',
-}
-
-function damaged(obj_id: string): Refusal {
-  return {
-    code: 'task_damaged',
-    description: 'the stored record fails its checksum',
-    task: { obj_id },
-  }
-}
-
-function overSize(text: string, bytes_max: number): Refusal | undefined {
-  // A UTF-16 unit takes at most 3 bytes, so a short text needs no counting.
-  if (text.length * 3 <= bytes_max) return undefined
-  const bytes = bytesOf(text)
-  if (bytes <= bytes_max) return undefined
-  return {
-    code: 'task_size_overflow_limit',
-    description: `Your task size: ${bytes} bytes, Max available task size: ${bytes_max} bytes`,
-  }
 }
 
 const quoted_chars_max = 128

@@ -38,8 +38,8 @@ import type { JsonObject } from '../words/model.ts'
 import type { ProcessDetails, Processes, ProcessInfo, PutOptions, PutResult } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { edgesOf } from './edges.ts'
-import { moveOf } from './relocate.ts'
 import { mustExist, readCan, userId } from './users.ts'
+import { moveOf } from './waiting.ts'
 
 export interface ProcessesPort {
   readonly store: Store

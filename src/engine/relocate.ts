@@ -10,32 +10,24 @@ import { processKey, taskOfKey, tasksAtNode } from '../bytes/keys.ts'
 import { encodeRecord } from '../bytes/records.ts'
 import type { Process } from './catalog.ts'
 import { type Draft, loadTask, saveTask } from './task-file.ts'
+import { newHome } from './waiting.ts'
 import { enterNode, type Walked } from './walk.ts'
 import type { Work } from './work.ts'
 
-/** Where the tasks of a node go. A node may be called `constructor`, so only own members count. */
-export function moveOf(
-  moves: Readonly<Record<string, string>>,
-  node_id: string,
-): string | undefined {
-  return Object.hasOwn(moves, node_id) ? moves[node_id] : undefined
-}
-
 /**
- * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves
- * it.
+ * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves it.
  */
 export function relocate(work: Work, process: Process, draft: Draft): Walked | undefined {
   const { task } = draft
-  if (process.graph.nodes.has(task.node_id)) return undefined
-  const to = moveOf(process.head.moves, task.node_id) ?? process.graph.start_id
+  const home = newHome(process, task)
+  if (home === undefined) return undefined
   if (task.status === 'failed') {
     task.node_prev_id = task.node_id
-    task.node_id = to
+    task.node_id = home
     task.visit++
     return { keep_ended: true }
   }
-  return enterNode(work, process, draft, to)
+  return enterNode(work, process, draft, home)
 }
 
 /**

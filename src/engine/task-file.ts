@@ -5,8 +5,25 @@
  */
 import { digestOf } from '../bytes/canonical.ts'
 import { objectOf } from '../bytes/json.ts'
-import { atNodeKey, dueKey, endedKey, idBytes, idHex, refKey, taskKey } from '../bytes/keys.ts'
-import { decodeTask, encodeTask, is_live, type TaskRecord } from '../bytes/task-record.ts'
+import {
+  atNodeKey,
+  dueKey,
+  endedKey,
+  idBytes,
+  idHex,
+  type Key,
+  outboxKey,
+  queueKey,
+  refKey,
+  taskKey,
+} from '../bytes/keys.ts'
+import {
+  decodeTask,
+  encodeTask,
+  is_live,
+  type TaskRecord,
+  type Wait,
+} from '../bytes/task-record.ts'
 import type { View } from '../store/store.ts'
 import type { Doc, Ref, Status } from '../words/model.ts'
 import type { Work } from './work.ts'
@@ -22,8 +39,10 @@ export interface Draft {
 
 interface Stored {
   readonly status: Status
+  readonly wait: Wait
   readonly node_id: string
   readonly due_ms: number
+  readonly at_ms: number
   readonly change_ms: number
 }
 
@@ -35,8 +54,9 @@ export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefi
   if (bytes === undefined) return undefined
   const task = decodeTask(obj_id, bytes)
   if (task === 'damaged') return task
-  const { status, node_id, due_ms, change_ms } = task
-  return { task, stored: { status, node_id, due_ms, change_ms }, original: task.doc }
+  const { status, wait, node_id, due_ms, at_ms, change_ms } = task
+  const stored = { status, wait, node_id, due_ms, at_ms, change_ms }
+  return { task, stored, original: task.doc }
 }
 
 /** The obj_id of the live task that holds a ref. */
@@ -47,7 +67,15 @@ export function holderOf(view: View, conv_id: string, ref: string): string | und
 
 export function newTask(
   work: Work,
-  given: { conv_id: string; ref: Ref | undefined; user_id: string | undefined; doc: Doc },
+  given: {
+    readonly conv_id: string
+    readonly ref: Ref | undefined
+    readonly user_id: string | undefined
+    readonly doc: Doc
+    /** Moves without rest that led to it, so that no chain of tasks escapes the bound. */
+    readonly moves?: number
+    readonly caller_id?: string | undefined
+  },
 ): Draft {
   const task: TaskRecord = {
     obj_id: work.newTaskId(),
@@ -65,7 +93,11 @@ export function newTask(
     due_ms: 0,
     semaphor_at: 0,
     visit: 0,
-    moves: 0,
+    moves: given.moves ?? 0,
+    at_ms: 0,
+    attempts: 0,
+    caller_id: given.caller_id,
+    called_id: undefined,
     digest: undefined,
     doc: given.doc,
   }
@@ -87,6 +119,7 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
   const was_live = stored !== undefined && is_live[stored.status]
   const live = is_live[task.status]
   if (!live) task.due_ms = 0
+  if (!live || (task.wait !== 'queue' && task.wait !== 'work')) task.at_ms = 0
   task.change_ms = Math.max(work.now_ms, stored?.change_ms ?? 0)
 
   if (was_live && (!live || stored.node_id !== task.node_id)) {
@@ -108,6 +141,7 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
       }
     }
   }
+  saveWaitKeys(work, draft)
   if (task.ref !== undefined) {
     if (live && stored === undefined) {
       tx.put(refKey(task.conv_id, task.ref.text), Buffer.from(idBytes(task.obj_id), 'latin1'))
@@ -123,6 +157,9 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
     tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
     work.has_ended = true
   }
+  if (!live && task.caller_id !== undefined) {
+    work.orphans.push({ caller_id: task.caller_id, called_id: task.obj_id })
+  }
   if (work.shared.isWatched()) {
     work.changes.push({
       conv_id: task.conv_id,
@@ -132,4 +169,22 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
       node_id: task.node_id,
     })
   }
+}
+
+/** The key that lists a task in its queue, or among the work to do. */
+function saveWaitKeys(work: Work, { task, stored }: Draft): void {
+  const before = stored === undefined ? undefined : waitKey({ ...task, ...stored })
+  const now = is_live[task.status] ? waitKey(task) : undefined
+  if (before === now) return
+  if (before !== undefined) work.tx.del(before)
+  if (now === undefined) return
+  work.tx.put(now, none)
+  if (task.wait === 'work') work.work_ms = Math.min(work.work_ms ?? task.at_ms, task.at_ms)
+}
+
+type Waiting = Pick<TaskRecord, 'conv_id' | 'node_id' | 'obj_id' | 'wait' | 'at_ms'>
+
+function waitKey({ conv_id, node_id, obj_id, wait, at_ms }: Waiting): Key | undefined {
+  if (wait === 'queue') return queueKey(conv_id, node_id, at_ms, obj_id)
+  return wait === 'work' ? outboxKey(at_ms, obj_id) : undefined
 }

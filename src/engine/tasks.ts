@@ -14,8 +14,10 @@ import {
 } from '../bytes/keys.ts'
 import type { View } from '../store/store.ts'
 import type { OpResult, ShowOp, Task } from '../words/model.ts'
+import { beginOp, settle } from './agenda.ts'
 import type { TaskFilter } from './api.ts'
-import { accepted, findLive, paused, refused } from './ops.ts'
+import { paused } from './create.ts'
+import { accepted, findLive, refused } from './ops.ts'
 import { relocate } from './relocate.ts'
 import { loadTask, saveTask } from './task-file.ts'
 import { viewTask } from './task-view.ts'
@@ -60,6 +62,7 @@ function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): 
 export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): OpResult {
   const process = work.process(op.conv_id)
   if (process === undefined) return noProcess(op)
+  beginOp(work)
   if (process.head.status === 'paused') return refused(op, paused)
   const draft = findLive(work.tx, op)
   if ('code' in draft) return refused(op, draft)
@@ -77,6 +80,7 @@ export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): 
       ? walkFrom(work, process, draft, 0)
       : enterNode(work, process, draft, node_id)
   saveTask(work, draft, keep_ended)
+  settle(work)
   return accepted(op, task)
 }
 
@@ -89,6 +93,7 @@ export function cancelTask(work: Work, op: ShowOp): OpResult {
   task.details = undefined
   task.wait = 'nothing'
   saveTask(work, draft)
+  settle(work)
   return accepted(op, task)
 }
 

@@ -25,10 +25,11 @@ import {
 import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Clock } from '../words/clock.ts'
+import { beginOp, goOn, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import { relocate, relocateSome } from './relocate.ts'
 import { type Draft, loadTask, saveTask } from './task-file.ts'
-import { enterNode, type Walked, walkFrom } from './walk.ts'
+import { enterNode, type Walked } from './walk.ts'
 import type { Work } from './work.ts'
 
 export interface TimersPort {
@@ -209,8 +210,10 @@ export function fireDue(
     // A due key without a good task is for `check` to name; it must not ring for ever.
     if (draft === undefined || draft === 'damaged') work.tx.del(key)
     else {
+      beginOp(work)
       const { keep_ended } = fire(work, process, draft)
       saveTask(work, draft, keep_ended)
+      settle(work)
     }
   }
   return firstDue(work.tx, conv_id)
@@ -218,11 +221,10 @@ export function fireDue(
 
 function fire(work: Work, process: Process, draft: Draft): Walked {
   const { task } = draft
-  const is_ready = task.wait === 'ready'
+  if (task.wait === 'ready') return goOn(work, process, draft)
   task.due_ms = 0
   const relocated = relocate(work, process, draft)
   if (relocated !== undefined) return relocated
-  if (is_ready) return walkFrom(work, process, draft, 0)
   // The semaphor is looked up anew: the definition may have changed since it was armed.
   const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
   const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]

@@ -5,11 +5,11 @@
  * Nothing in here outlives the transaction but `armed` and `changes`, which the engine takes over
  * once the commit is on disk.
  */
-import { idBytes, idHex, metaKey, nodeCountKey } from '../bytes/keys.ts'
+import { idBytes, idHex, type Key, metaKey, nodeCountKey } from '../bytes/keys.ts'
 import { decodeCount, encodeCount } from '../bytes/records.ts'
-import type { Tx } from '../store/store.ts'
+import type { Tx, View } from '../store/store.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Change } from '../words/model.ts'
+import type { Change, JsonObject } from '../words/model.ts'
 import type { Catalog, Process } from './catalog.ts'
 
 /** What all transactions of an engine share. */
@@ -19,21 +19,42 @@ export interface Shared {
   /** The file's own 5 random bytes, in hex: the middle of each task id. */
   readonly id_middle: string
   fraction(): number
+  /** Variables given to the engine, by name. */
+  readonly variables: Readonly<Record<string, JsonObject>>
+  /** Whether the embedder runs code of its own for a kind or a node title. */
+  isHandled(name: string): boolean
   /** Whether anybody watches; without one, changes are not collected. */
   isWatched(): boolean
 }
 
-export interface Work {
-  readonly tx: Tx
+/** What logics may read besides their own task; a transaction's Work is one. */
+export interface Reader {
+  readonly view: View
   readonly now_ms: number
   readonly shared: Shared
   process(conv_id: string): Process | undefined
+  /** Live tasks in a node, with what this transaction changed. */
+  nodeCount(conv_id: string, node_id: string): number
+}
+
+export interface Work extends Reader {
+  readonly tx: Tx
   /** 24 hex digits, above every id given before. */
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
   count(conv_id: string, node_id: string, by: 1 | -1): void
+  /** Nodes whose number changed since the last call: before and now. */
+  takeCounted(): Counted[]
+  /** Moves that may still be made for the present op; the rest goes on in the next transaction. */
+  moves_left: number
+  /** Ready tasks to go on with in this transaction, first come first. */
+  readonly agenda: string[]
+  /** Tasks that ended owing a reply, with the caller that waits for it. */
+  readonly orphans: { readonly caller_id: string; readonly called_id: string }[]
   /** Due times set by this transaction: conv_id → the earliest. */
   readonly armed: Map<string, number>
+  /** When the earliest work put down by this transaction may begin. */
+  work_ms: number | undefined
   /** Whether a task has ended and is kept. */
   has_ended: boolean
   readonly changes: Omit<Change, 'seq'>[]
@@ -41,18 +62,50 @@ export interface Work {
   flush(): void
 }
 
+export interface Counted {
+  readonly conv_id: string
+  readonly node_id: string
+  readonly before: number
+  readonly now: number
+}
+
+interface Tally {
+  readonly conv_id: string
+  readonly node_id: string
+  readonly stored: number
+  by: number
+  /** The number last told by `takeCounted`. */
+  told: number
+}
+
 const last_id_key = metaKey('last_id')
 const counter_max = 0xffffff
 
+/** A Reader of a view, for work outside transactions. */
+export function newReader(view: View, shared: Shared, now_ms: number): Reader {
+  return {
+    view,
+    now_ms,
+    shared,
+    process: (conv_id) => shared.catalog.find(view, conv_id),
+    nodeCount: (conv_id, node_id) => decodeCount(view.get(nodeCountKey(conv_id, node_id))),
+  }
+}
+
 export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
-  const processes = new Map<string, Process | undefined>()
-  const counts = new Map<string, number>()
+  const processes = new Map<string, Process>()
+  const tallies = new Map<Key, Tally>()
   let last_id: string | undefined
   return {
     tx,
+    view: tx,
     now_ms,
     shared,
+    moves_left: shared.limits.moves_per_transaction_max,
+    agenda: [],
+    orphans: [],
     armed: new Map(),
+    work_ms: undefined,
     has_ended: false,
     changes: [],
     process(conv_id) {
@@ -69,16 +122,36 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
     },
     count(conv_id, node_id, by) {
       const key = nodeCountKey(conv_id, node_id)
-      counts.set(key, (counts.get(key) ?? 0) + by)
+      let tally = tallies.get(key)
+      if (tally === undefined) {
+        const stored = decodeCount(tx.get(key))
+        tally = { conv_id, node_id, stored, by: 0, told: stored }
+        tallies.set(key, tally)
+      }
+      tally.by += by
+    },
+    nodeCount(conv_id, node_id) {
+      const key = nodeCountKey(conv_id, node_id)
+      const tally = tallies.get(key)
+      return tally === undefined ? decodeCount(tx.get(key)) : tally.stored + tally.by
+    },
+    takeCounted() {
+      const counted: Counted[] = []
+      for (const tally of tallies.values()) {
+        const { conv_id, node_id, stored, by, told } = tally
+        if (stored + by === told) continue
+        tally.told = stored + by
+        counted.push({ conv_id, node_id, before: told, now: tally.told })
+      }
+      return counted
     },
     flush() {
-      for (const [key, by] of counts) {
+      for (const [key, { stored, by }] of tallies) {
         if (by === 0) continue
-        const count = decodeCount(tx.get(key)) + by
-        if (count === 0) tx.del(key)
-        else tx.put(key, encodeCount(count))
+        if (stored + by === 0) tx.del(key)
+        else tx.put(key, encodeCount(stored + by))
       }
-      counts.clear()
+      tallies.clear()
       if (last_id !== undefined) tx.put(last_id_key, Buffer.from(idBytes(last_id), 'latin1'))
     },
   }

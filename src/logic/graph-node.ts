@@ -5,7 +5,7 @@
  */
 import { isObject, parseJson } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
-import type { GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
+import type { CountSemaphor, GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
 import { logicTable, not_run_here } from './logics/table.ts'
 import { quoted } from './quoted.ts'
 import { compileTimeSemaphor } from './time-semaphor.ts'
@@ -25,13 +25,14 @@ export interface NodeHead {
 export function compileNode(head: NodeHead, report: Report): GraphNode {
   const { id, kind, title, raw } = head
   const node = { id, kind, title, save_task: saveTask(raw.options, report) }
-  if (kind === 'end') return { ...node, logics: [], time_semaphors: [] }
+  if (kind === 'end') return { ...node, logics: [], time_semaphors: [], count_semaphors: [] }
   const condition = conditionOf(raw.condition, report)
   const logics = compileLogics(listIn(condition, 'logics', report), report)
-  const time_semaphors = compileSemaphors(listIn(condition, 'semaphors', report), report)
+  const semaphors = listIn(condition, 'semaphors', report)
+  const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
   else if (time_semaphors.length === 0) warnOfRest(logics, report)
-  return { ...node, logics, time_semaphors }
+  return { ...node, logics, time_semaphors, count_semaphors }
 }
 
 function warnOfRest(logics: readonly Logic[], report: Report): void {
@@ -92,16 +93,31 @@ function compileLogics(list: readonly JsonValue[], report: Report): Logic[] {
   return logics
 }
 
-function compileSemaphors(list: readonly JsonValue[], report: Report): TimeSemaphor[] {
-  const semaphors: TimeSemaphor[] = []
+function compileSemaphors(
+  list: readonly JsonValue[],
+  report: Report,
+): Pick<GraphNode, 'time_semaphors' | 'count_semaphors'> {
+  const time_semaphors: TimeSemaphor[] = []
+  const count_semaphors: CountSemaphor[] = []
   for (const [at, raw] of list.entries()) {
     const place = `semaphors[${at}]`
     if (!isObject(raw)) report.mistake(`${place} is ${quoted(raw)}, an object was expected`)
     else if (raw.type === 'time') {
-      semaphors.push(compileTimeSemaphor(raw, behind(report, `${place} time`)))
-    } else report.mistake(`${place} type ${quoted(raw.type)} is no semaphor of this release`)
+      time_semaphors.push(compileTimeSemaphor(raw, behind(report, `${place} time`)))
+    } else if (raw.type === 'count') {
+      count_semaphors.push(compileCountSemaphor(raw, behind(report, `${place} count`)))
+    } else report.mistake(`${place} type ${quoted(raw.type)} is neither "time" nor "count"`)
   }
-  return semaphors
+  return { time_semaphors, count_semaphors }
+}
+
+/** A whole number of tasks, or a text of digits. */
+function compileCountSemaphor(raw: JsonObject, report: Report): CountSemaphor {
+  const value = typeof raw.value === 'string' ? Number(raw.value) : raw.value
+  const is_count = typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+  if (!is_count) report.mistake(`value ${quoted(raw.value)} is no number of tasks`)
+  const esc_node_id = report.target('esc_node_id', raw.esc_node_id) ?? ''
+  return { value: is_count ? value : 1, esc_node_id }
 }
 
 /** A target's mistake names the member and the node alone, so it needs no place within the node. */
@@ -110,5 +126,6 @@ function behind(report: Report, place: string): Report {
     mistake: (text) => report.mistake(`${place}: ${text}`),
     warning: (text) => report.warning(`${place}: ${text}`),
     target: report.target,
+    reach: report.reach,
   }
 }

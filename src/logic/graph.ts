@@ -29,8 +29,9 @@ export function compileProcess(definition: JsonObject, limits: GraphLimits): Com
   const heads = readNodes(definition.scheme, limits, mistakes)
   const leads = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))
   const nodes = new Map<string, GraphNode>()
+  const reaches = new Set<string>()
   for (const [at, node] of heads) {
-    const report = reportOf(`${placeOf(at, node.raw)}: `, node.id, leads, notes)
+    const report = reportOf(`${placeOf(at, node.raw)}: `, node.id, leads, reaches, notes)
     nodes.set(node.id, compileNode(node, report))
   }
   const starts = [...heads].filter(([, { kind }]) => kind === 'start')
@@ -49,6 +50,7 @@ export function compileProcess(definition: JsonObject, limits: GraphLimits): Com
     ...head,
     start_id,
     nodes,
+    reaches: [...reaches],
     checkParams: params.check,
     masked: params.masked,
   }
@@ -61,13 +63,13 @@ function readHead(
   definition: JsonObject,
   limits: GraphLimits,
   mistakes: string[],
-): Pick<Graph, 'conv_id' | 'title' | 'status'> {
+): Pick<Graph, 'conv_id' | 'title' | 'status' | 'kind'> {
   const { obj_type, conv_type, title } = definition
   if (obj_type !== undefined && obj_type !== 1) {
     mistakes.push(`process: obj_type is ${quoted(obj_type)}, 1 was expected`)
   }
-  if (conv_type !== undefined && conv_type !== 'process') {
-    mistakes.push(`process: conv_type ${quoted(conv_type)} does not run here, only "process" does`)
+  if (conv_type !== undefined && conv_type !== 'process' && conv_type !== 'state') {
+    mistakes.push(`process: conv_type ${quoted(conv_type)} is neither "process" nor "state"`)
   }
   const has_title = title !== undefined && title !== null
   if (has_title && typeof title !== 'string') {
@@ -77,6 +79,7 @@ function readHead(
     conv_id: convId(definition.obj_id, limits, mistakes),
     title: typeof title === 'string' ? title : '',
     status: statusOf(definition.status, mistakes),
+    kind: conv_type === 'state' ? 'state' : 'process',
   }
 }
 
@@ -175,11 +178,13 @@ function reportOf(
   place: string,
   id: string,
   leads: ReadonlyMap<string, Set<string>>,
+  reaches: Set<string>,
   notes: Notes,
 ): Report {
   return {
     mistake: (text) => notes.mistakes.push(place + text),
     warning: (text) => notes.warnings.push(place + text),
+    reach: (conv_id) => reaches.add(conv_id),
     target(member, to_node_id) {
       if (typeof to_node_id === 'string' && leads.has(to_node_id)) {
         leads.get(id)?.add(to_node_id)

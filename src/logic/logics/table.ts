@@ -26,12 +26,21 @@ export const logicTable: readonly LogicRow[] = [
 export const not_run_here: readonly string[] = ['git_call', 'db_call', 'api_form']
 
 function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
-  const { type, is_wait = false, run } = kind
+  const { type, is_wait = false, run, errNode, work } = kind
   return {
     type,
     compile(raw, report) {
       const definition = kind.parse(raw, report)
-      return { type, is_wait, run: (scope) => run(definition, scope) }
+      return {
+        type,
+        is_wait,
+        err_node_id: errNode?.(definition),
+        run: (scope) => run(definition, scope),
+        work: work && {
+          order: (scope) => work.order(definition, scope),
+          finish: (scope, order_doc, outcome) => work.finish(definition, scope, order_doc, outcome),
+        },
+      }
     },
   }
 }

@@ -1,0 +1,63 @@
+/**
+ * The steps of a task's life that several files take: entering a node, becoming ready, failing. They
+ * change the record alone; saving it is the caller's.
+ */
+import { bytesOf, docOfValue, objectOf, setMember } from '../bytes/json.ts'
+import type { TaskRecord } from '../bytes/task-record.ts'
+import type { Move } from '../logic/logic.ts'
+import type { Work } from './work.ts'
+
+export type FailMove = Extract<Move, { move: 'fail' }>
+
+/** Enters a node without running anything yet. */
+export function step(work: Work, task: TaskRecord, node_id: string): void {
+  task.node_prev_id = task.node_id
+  task.node_id = node_id
+  task.visit++
+  task.moves++
+  task.due_ms = 0
+  work.moves_left--
+}
+
+/** To the error node with the fields that tell what happened, or failed where it is. */
+export function failInto(work: Work, task: TaskRecord, move: FailMove): 'moved' | 'stays' {
+  if (move.err_node_id === undefined) {
+    fail(task, move.tag, move.description)
+    return 'stays'
+  }
+  setErrorFields(task, move, work.shared.limits.task_bytes_max)
+  step(work, task, move.err_node_id)
+  return 'moved'
+}
+
+/** Makes the task go on at a logic of its node, in its turn on the agenda or of the timers. */
+export function makeReady(work: Work, task: TaskRecord, logic_at: number): void {
+  task.status = 'processing'
+  task.details = undefined
+  task.wait = 'ready'
+  task.logic_at = logic_at
+  task.due_ms = Math.max(1, work.now_ms)
+}
+
+const description_chars_max = 1_000
+
+/** Stays in its node, failed; retry and cancel are its ways on. */
+export function fail(task: TaskRecord, tag: string, description: string): void {
+  task.status = 'failed'
+  task.details = { tag, description: description.slice(0, description_chars_max) }
+  task.wait = 'nothing'
+  task.due_ms = 0
+  task.at_ms = 0
+  task.moves = 0
+}
+
+/** The three fields that tell an error node what happened; left out where they would not fit. */
+function setErrorFields(task: TaskRecord, move: FailMove, task_bytes_max: number): void {
+  const data = { ...objectOf(task.doc) }
+  const prefix = `__conveyor_${move.kind}_return`
+  setMember(data, `${prefix}_type_error__`, move.error_type)
+  setMember(data, `${prefix}_type_tag__`, move.tag)
+  setMember(data, `${prefix}_description__`, move.description.slice(0, description_chars_max))
+  const doc = docOfValue(data)
+  if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
+}

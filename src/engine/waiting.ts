@@ -1,0 +1,31 @@
+/**
+ * What a resting task waits for by the present graph, which may have changed since it came to rest.
+ */
+import type { TaskRecord } from '../bytes/task-record.ts'
+import type { Process } from './catalog.ts'
+
+/** The logic at which the task waits for a callback; -1 where it does not. */
+export function waitingLogic(process: Process, task: TaskRecord): number {
+  if (task.status !== 'delayed' || task.wait !== 'callback') return -1
+  const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
+  return logics[task.logic_at]?.is_wait ? task.logic_at : logics.findIndex((one) => one.is_wait)
+}
+
+/** Rests, and for nothing but its timer. */
+export function isIdle(task: TaskRecord): boolean {
+  return task.status === 'delayed' && task.wait === 'nothing'
+}
+
+/** Where a task goes whose node an import dropped; undefined where its node is there. */
+export function newHome({ graph, head }: Process, { node_id }: TaskRecord): string | undefined {
+  if (graph.nodes.has(node_id)) return undefined
+  return moveOf(head.moves, node_id) ?? graph.start_id
+}
+
+/** Where the tasks of a node go. A node may be called `constructor`, so only own members count. */
+export function moveOf(
+  moves: Readonly<Record<string, string>>,
+  node_id: string,
+): string | undefined {
+  return Object.hasOwn(moves, node_id) ? moves[node_id] : undefined
+}
