@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { metaKey } from '../../src/bytes/keys.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
+import { newHandlers } from '../../src/engine/handlers.ts'
 import { openEngine } from '../../src/open.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
@@ -19,6 +20,7 @@ import type { Tree } from '../../src/store/store.ts'
 import { systemChance } from '../../src/words/clock.ts'
 import type { Fault } from '../../src/words/faults.ts'
 import { limitsWith } from '../../src/words/limits.ts'
+import { newDoers } from '../../src/work/doers.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 
 export interface Bed {
@@ -47,15 +49,19 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     },
   })
   const { clock = fakeClock(), chance = systemChance } = options
+  const limits = limitsWith(options.limits)
+  const handlers = newHandlers()
   return startEngine({
     path: ':memory:',
     store,
-    limits: limitsWith(options.limits),
+    limits,
     clock,
     chance,
     key_path: undefined,
     failure: () => failure,
     options: { secret_key: '11'.repeat(32), ...options },
+    handlers,
+    doers: newDoers({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
   })
 }
 
