@@ -52,7 +52,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     place.onLeave(() => store.close())
     const socket = options.admin === true ? await adminSocket(place.path, options) : null
     const file_id = await signIn(store, path, chance, socket)
-    const handlers = newHandlers()
+    const handlers = newHandlers({ clock, limits })
     const engine = await startEngine({
       path: place.path,
       store,

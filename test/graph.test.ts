@@ -18,11 +18,15 @@ const example_files = readdirSync(examples)
 
 test('there are examples', () => assert.ok(example_files.length >= 3))
 
-for (const file of example_files) {
-  test(`${file} compiles with no mistakes and no warnings`, () => {
-    const { graph, mistakes, warnings } = compiledText(
-      readFileSync(new URL(file, examples), 'utf8'),
-    )
+/** The processes of the examples: a file holds one, or a list. */
+const originals = example_files.flatMap((file): [file: string, text: string][] => {
+  const read: unknown = JSON.parse(readFileSync(new URL(file, examples), 'utf8'))
+  return [read].flat().map((definition) => [file, JSON.stringify(definition)])
+})
+
+for (const [at, [file, text]] of originals.entries()) {
+  test(`${file} (${at}) compiles with no mistakes and no warnings`, () => {
+    const { graph, mistakes, warnings } = compiledText(text)
     assert.deepEqual({ mistakes, warnings }, { mistakes: [], warnings: [] })
     assert.ok(graph?.nodes.has(graph.start_id))
   })
@@ -100,8 +104,8 @@ const timer = (semaphor: object): JsonObject =>
 const mistakes: [definition: unknown, mistakes: string[]][] = [
   [{ ...good, obj_type: 0 }, ['process: obj_type is 0, 1 was expected']],
   [
-    { ...good, conv_type: 'state' },
-    ['process: conv_type "state" does not run here, only "process" does'],
+    { ...good, conv_type: 'folder' },
+    ['process: conv_type "folder" is neither "process" nor "state"'],
   ],
   [{ ...good, title: 5 }, ['process: title is 5, a text was expected']],
   [{ ...good, status: 'deleted' }, ['process: status "deleted" is neither "active" nor "paused"']],
@@ -181,17 +185,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   [logics({ type: 'git_call' }), ['nodes[1] "Middle": logics[0] type "git_call" is not run here']],
   [logics({ type: 'db_call' }), ['nodes[1] "Middle": logics[0] type "db_call" is not run here']],
   [logics({ type: 'api_form' }), ['nodes[1] "Middle": logics[0] type "api_form" is not run here']],
-  ...[
-    'api',
-    'api_code',
-    'api_copy',
-    'api_rpc',
-    'api_rpc_reply',
-    'api_queue',
-    'api_get_task',
-    'api_sum',
-    'x',
-  ].map((type): [unknown, string[]] => [
+  ...['x', 'toString', 'API_COPY'].map((type): [unknown, string[]] => [
     logics({ type }),
     [`nodes[1] "Middle": logics[0] type "${type}" is no logic of this release`],
   ]),
@@ -199,9 +193,14 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     logics({ type: 'go_if_const', to_node_id: 'end' }),
     ['nodes[1] "Middle": logics[0] go_if_const: conditions is nothing, an array was expected'],
   ],
+  [timer({ type: 'count', value: 5 }), ['nodes[1] "Middle": esc_node_id nothing is no node']],
+  ...[0, -1, 1.5, 'x', '', null].map((value): [unknown, string[]] => [
+    timer({ type: 'count', value, esc_node_id: 'end' }),
+    [`nodes[1] "Middle": semaphors[0] count: value ${JSON.stringify(value)} is no number of tasks`],
+  ]),
   [
-    timer({ type: 'count', value: 5 }),
-    ['nodes[1] "Middle": semaphors[0] type "count" is no semaphor of this release'],
+    timer({ type: 'size', value: 5 }),
+    ['nodes[1] "Middle": semaphors[0] type "size" is neither "time" nor "count"'],
   ],
   [timer({ value: 5, to_node_id: 'x' }), ['nodes[1] "Middle": to_node_id "x" is no node']],
   [
@@ -247,7 +246,7 @@ for (const [definition, expected] of mistakes) {
 
 test('every mistake of a definition is named at once', () => {
   const { mistakes: named } = compileProcess(
-    { ...logics({ type: 'x' }, { type: 'go', to_node_id: 'y' }), conv_type: 'state' },
+    { ...logics({ type: 'x' }, { type: 'go', to_node_id: 'y' }), conv_type: 'x' },
     limits,
   )
   assert.equal(named.length, 3)
@@ -296,6 +295,30 @@ for (const [definition, expected] of warnings) {
     assert.deepEqual(compiled.warnings, expected)
   })
 }
+
+test('a state process, its count semaphors and the processes it names', () => {
+  const { graph, mistakes: named } = compileProcess(
+    processWith(
+      {
+        condition: {
+          logics: [
+            { type: 'api_copy', conv_id: 7, mode: 'create', data: { a: '{{conv[@b].ref[1].x}}' } },
+            { type: 'api_copy', conv_id: '{{c}}', mode: 'create' },
+            ...to_end,
+          ],
+          semaphors: [{ type: 'count', value: '200', esc_node_id: 'end' }],
+        },
+      },
+      { conv_type: 'state' },
+    ),
+    limits,
+  )
+  assert.deepEqual(named, [])
+  assert.equal(graph?.kind, 'state')
+  assert.deepEqual(graph.reaches.toSorted(), ['7', '@b'])
+  const semaphor = { value: 200, esc_node_id: 'end' }
+  assert.deepEqual(graph.nodes.get('mid')?.count_semaphors, [semaphor])
+})
 
 test('what stands in an end is not looked at', () => {
   const { graph } = compileProcess(
@@ -486,8 +509,6 @@ test('no JSON object makes compiling throw', () => {
   )
 })
 
-const originals = example_files.map((file) => readFileSync(new URL(file, examples), 'utf8'))
-
 /** Every place in a value, so that a mutation can put something else there. */
 function placesOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
   if (typeof value !== 'object' || value === null) return [path]
@@ -507,7 +528,7 @@ function replaced(value: unknown, path: readonly (string | number)[], by: unknow
 
 test('no change to a good definition makes compiling or running throw', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...originals), fc.nat(), anything, (text, at, by) => {
+    fc.property(fc.constantFrom(...originals), fc.nat(), anything, ([, text], at, by) => {
       const original: unknown = JSON.parse(text)
       const places = placesOf(original).slice(1)
       const changed = replaced(original, places[at % places.length] ?? [], by)

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import type { ConvReach } from '../src/logic/logic.ts'
 import { compileTemplate } from '../src/logic/template.ts'
 import { expansionOf } from '../src/logic/template-source.ts'
 import { blindScope, expanded, mistakeOf, notes, scopeOf } from './support/logic-scope.ts'
@@ -70,9 +71,12 @@ const mistakes: [text: string, mistake: string][] = [
   ['{{a[0]b}}', '"b" was not expected in a name at character 7'],
   ['{{a{{b}}}}', 'a name cannot come from a template at character 4'],
   ['{{{{a}}}}', 'a name cannot come from a template at character 1'],
-  ['{{node[66a1].count}}', '"node[…]" is not read by this release at character 3'],
-  ['{{conv[1].ref[2].x}}', '"conv[…]" is not read by this release at character 3'],
-  ['{{env_var[@key]}}', '"env_var[…]" is not read by this release at character 3'],
+  ['{{node[66a1]}}', 'node[…] is followed by ".count" or the name of a sum at character 13'],
+  ['{{node[66a1].a.b}}', 'node[…] is followed by ".count" or the name of a sum at character 13'],
+  ['{{conv[1]}}', 'conv[…] is followed by ".ref[…]" at character 10'],
+  ['{{conv[1].node[2].count}}', 'conv[…] is followed by ".ref[…]" at character 10'],
+  ['{{conv[1].ref[]}}', 'an index was expected at character 16'],
+  ['{{env_var[@key}}', '"]" was expected at character 17'],
   ['{{a['.repeat(40), 'nested deeper than 32 at character 67'],
   ['\ud800', 'a lone surrogate stands in the text at character 1'],
 ]
@@ -82,6 +86,61 @@ for (const [text, mistake] of mistakes) {
     assert.ok(mistakeOf(text).endsWith(`: ${mistake}`), mistakeOf(text))
   })
 }
+
+const beyond = {
+  taskData: ({ conv_id, by_template }: ConvReach, ref: string) => {
+    if (conv_id === 'none' || ref === 'none') return undefined
+    return { conv_id, by_template, ref, list: [{ x: 1 }] }
+  },
+  nodeCount: (node_id: string) => node_id.length,
+  nodeSum: (node_id: string, name: string) => (name === 'total' ? node_id.length / 2 : undefined),
+  variable: (name: string) => ({ url: 'http', keys: { a: ['b'] } })[name],
+}
+
+const reached: [text: string, data: string, gives: string][] = [
+  ['{{node[66a1].count}}', '{}', '4'],
+  ['{{node[{{id}}].count}}', '{"id":"ab"}', '2'],
+  ['{{node[{{id}}].count}}', '{}', 'absent'],
+  ['{{node[66a1].total}}', '{}', '2'],
+  ['{{node[66a1].none}}', '{}', 'absent'],
+  ['{{ node[66a1].count }}', '{}', '4'],
+  ['$.math({{node[66a1].count}}+1)', '{}', '5'],
+  ['{{conv[12].ref[a].conv_id}}', '{}', '"12"'],
+  ['{{conv[12].ref[a].by_template}}', '{}', 'false'],
+  ['{{conv[{{c}}].ref[a].by_template}}', '{"c":12}', 'true'],
+  ['{{conv[@{{c}}].ref[a].conv_id}}', '{"c":"users"}', '"@users"'],
+  ['{{conv[@users].ref[{{r}}].ref}}', '{"r":7}', '"7"'],
+  ['{{conv[12].ref[a-{{r}}].ref}}', '{"r":7}', '"a-7"'],
+  ['{{conv[12].ref[a].list[0].x}}', '{}', '1'],
+  ['{{conv[1].ref[a]}}', '{}', '{"conv_id":"1","by_template":false,"ref":"a","list":[{"x":1}]}'],
+  ['{{conv[1].ref[none].x}}', '{}', 'absent'],
+  ['{{conv[{{c}}].ref[a].x}}', '{}', 'absent'],
+  ['{{conv[{{c}}].ref[a].ref}}', `{"c":"${'x'.repeat(256)}"}`, 'absent'],
+  ['{{conv[1].ref[{{r}}].ref}}', `{"r":"${'x'.repeat(256)}"}`, 'absent'],
+  ['<{{conv[1].ref[none].x}}>', '{}', '"<>"'],
+  ['{{env_var[@url]}}', '{}', '"http"'],
+  ['{{env_var[url]}}', '{}', '"http"'],
+  ['{{env_var[@keys].a[0]}}', '{}', '"b"'],
+  ['{{env_var[@keys].c}}', '{}', 'absent'],
+  ['{{env_var[@{{n}}]}}', '{"n":"url"}', '"http"'],
+  ['{{env_var[@none].a}}', '{}', 'absent'],
+]
+
+for (const [text, data, gives] of reached) {
+  test(`${text.slice(0, 60)} over ${data.slice(0, 40)}`, () => {
+    assert.equal(expanded(text, data, beyond), gives)
+  })
+}
+
+test('a process that a template names is told to the report, one it makes is not', () => {
+  const report = notes()
+  compileTemplate(
+    '{{conv[12].ref[a].x}} {{conv[{{c}}].ref[a]}} {{conv[@b].ref[1]}}',
+    report,
+    'text',
+  )
+  assert.deepEqual(report.reaches, ['12', '@b'])
+})
 
 test('a name behind root that is no field of a task is warned of', () => {
   const report = notes()

@@ -20,9 +20,9 @@
  * | 0c | ended       | conv, ms (8), task (12) | –               | of an ended task; each has one
  * | 0d | node_count  | conv, node              | count (8)       | live tasks there; none where 0
  * | 0e | replay      | (kept for answers)      |                 |
- * | 0f | outbox      | ms (8), task (12)       | –               | of a task with work; each has one
- * | 10 | queue       | conv, node, ms (8), id  | –               | of a task in a queue; each has one
- * | 11 | sum         | conv, node, name        | double (8)      |
+ * | 0f | outbox      | ms (8), task (12)       | –               | of a task with work; each is
+ * | 10 | queue       | conv, node, ms (8), id  | –               | of a task in a queue; each is
+ * | 11 | sum         | conv, node, name        | double (8)      | names a process
  *
  * Text is UTF-8. Where something follows it ends with 00, and a 00 inside is written 00 ff; nothing
  * that follows begins with ff, so byte order is text order. Due and ended keys come by process, so
@@ -155,6 +155,12 @@ export function nodeCountOfKey(key: Key): { conv: string; node: string } {
 
 export function outboxOfKey(key: Key): { ms: number; obj_id: string } {
   return { ms: readNumber(key.slice(1, 9)), obj_id: taskOfKey(key) }
+}
+
+export function sumOfKey(key: Key): { conv: string; node: string; name: string } {
+  const [conv, at] = readPart(key, 1)
+  const [node, name_at] = readPart(key, at)
+  return { conv, node, name: text(key.slice(name_at)) }
 }
 
 export function queueOfKey(key: Key): { conv: string; node: string; obj_id: string } {

@@ -20,9 +20,9 @@ import type { Doc, Ref, Status, StatusDetails } from '../words/model.ts'
 import { docOfText } from './json.ts'
 
 /**
- * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`: the
- * next turn, in which it goes on at `logic_at`. `reply`: the task `called_id`. `queue`: a task that
- * takes it. `work`: something outside the transaction. `nothing`: its timer, if it has one.
+ * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`:
+ * the next turn, in which it goes on at `logic_at`. `reply`: the task `called_id`. `queue`: a task
+ * that takes it. `work`: something outside the transaction. `nothing`: its timer, if it has one.
  */
 export type Wait = 'nothing' | 'callback' | 'ready' | 'reply' | 'queue' | 'work'
 
@@ -42,7 +42,7 @@ export interface TaskRecord {
   /** When the armed semaphor rings; 0 where none is. */
   due_ms: number
   semaphor_at: number
-  /** How many nodes the task has entered. */
+  /** Nodes the task has entered, and times it came to rest for work: one number for each stay. */
   visit: number
   moves: number
   /** In a queue: since when. With work to do: not before when. 0 where neither. */

@@ -1,8 +1,8 @@
 /**
  * What an op sets off besides its own task: ready tasks go on in the order in which they became so,
  * callers of ended tasks are released, and count semaphors signal, until all is still or the op's
- * moves are used up. What is ready then has a due key and goes on in the next transaction, so nothing
- * here need be remembered.
+ * moves are used up. What is ready then has a due key and goes on in the next transaction, so
+ * nothing here need be remembered.
  */
 import type { TaskRecord } from '../bytes/task-record.ts'
 import type { Process } from './catalog.ts'
@@ -15,6 +15,7 @@ import type { Work } from './work.ts'
 /** To be called before each op, so that one cannot use up the moves of the next. */
 export function beginOp(work: Work): void {
   work.moves_left = work.shared.limits.moves_per_transaction_max
+  work.chain_moves = 0
 }
 
 /** To be called after each op. */

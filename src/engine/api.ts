@@ -97,13 +97,23 @@ export interface Engine {
 
   /** Reads, checks, compiles and stores a definition; `bad_definition`, `tasks_in_node`. */
   putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
+  /**
+   * Stores the definitions of an export that name each other, all in one transaction or none: one
+   * definition or an array, as JSON text or plain values. Folders in it are passed over, and `@name`
+   * is looked up among its aliases. Refusals as `putProcess`, each mistake with its definition.
+   */
+  putProcesses(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
   readonly processes: Processes
   readonly tasks: Tasks
   readonly users: Users
 
   /**
    * Runs the embedder's code for a logic kind that is not run here (`db_call`), or for each node of
-   * this title that waits for a callback. The answer takes it back.
+   * this title that waits for a callback. The answer takes it back. A kind must have its handler
+   * before a definition with it comes in. A task that came to rest in a node of this title before
+   * goes on waiting for a modify; one that rests for a handler is moved by nothing else but its
+   * timer, retry and cancel, and waits while none is registered: a modify is merged alone.
+   * Throws a RangeError for an option that is no whole number above 0.
    */
   handle(name: string, handler: Handler, options?: HandlerOptions): () => void
 
@@ -119,10 +129,15 @@ export interface Engine {
 }
 
 export interface PutOptions {
-  /** Instead of the definition's own `obj_id`. */
+  /** Instead of the definition's own `obj_id`; only where there is one definition. */
   readonly conv_id?: string | number
   /** For nodes that the new definition drops: old node id → the node their tasks go to. */
   readonly moves?: Readonly<Record<string, string>>
+}
+
+export interface PutManyOptions extends PutOptions {
+  /** Old id of a process, or `@name`, → its new id here, also wherever it is named in the file. */
+  readonly map?: Readonly<Record<string, string>>
 }
 
 export interface PutResult {

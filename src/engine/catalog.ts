@@ -46,11 +46,14 @@ export function newCatalog(limits: Limits): Catalog {
   }
 }
 
-/** A stored definition was checked when it came in, so a mistake now is breakage. */
+/**
+ * A stored definition was checked when it came in, so a mistake now is breakage. Its handlers need
+ * not be registered yet: their work waits.
+ */
 function compileStored(view: View, conv_id: string, head: ProcessHead, limits: Limits): Graph {
   const text = view.get(versionKey(conv_id, head.version))?.toString('utf8')
   if (text === undefined) throw new Error(`process ${conv_id}: version ${head.version} is missing`)
-  const { graph, mistakes } = compileProcess(parseJson(text) as JsonObject, limits)
+  const { graph, mistakes } = compileProcess(parseJson(text) as JsonObject, limits, () => true)
   if (graph === undefined) {
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
   }

@@ -20,11 +20,16 @@ import {
   metaKey,
   nodeCountKey,
   nodeCountOfKey,
+  outboxKey,
+  outboxOfKey,
   processKey,
   processOfKey,
+  queueKey,
+  queueOfKey,
   refKey,
   refOfKey,
   secretOfKey,
+  sumOfKey,
   taskOfKey,
   tasksAtNode,
   timeOfKey,
@@ -98,6 +103,24 @@ const invariants: Partial<Record<Family, Invariant>> = {
     const fits = isTrueOf(view, obj_id, (task) => task.conv_id === conv && task.due_ms === ms)
     return fits ? undefined : `a timer of ${conv} names task ${obj_id}, which has none at ${ms}`
   },
+  outbox: (view, { key }) => {
+    const { ms, obj_id } = outboxOfKey(key)
+    const fits = isTrueOf(view, obj_id, (task) => task.wait === 'work' && task.at_ms === ms)
+    return fits ? undefined : `the work to do names task ${obj_id}, which has none at ${ms}`
+  },
+  queue: (view, { key }) => {
+    const { conv, node, obj_id } = queueOfKey(key)
+    const fits = isTrueOf(view, obj_id, (task) => {
+      const { wait, conv_id, node_id, at_ms } = task
+      return wait === 'queue' && key === queueKey(conv_id, node_id, at_ms, obj_id)
+    })
+    return fits ? undefined : `the queue "${node}" of ${conv} names task ${obj_id}, not in it`
+  },
+  sum: (view, { key }) => {
+    const { conv, node, name } = sumOfKey(key)
+    if (view.get(processKey(conv))) return undefined
+    return `sum "${name}" in node "${node}" of ${conv}: no such process`
+  },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)
     const fits = isTrueOf(view, obj_id, (task) => !is_live[task.status] && task.conv_id === conv)
@@ -128,6 +151,12 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   }
   if (task.due_ms !== 0 && !has(dueKey(task.conv_id, task.due_ms, obj_id))) {
     return `task ${obj_id} has no timer at ${task.due_ms}`
+  }
+  if (task.wait === 'work' && !has(outboxKey(task.at_ms, obj_id))) {
+    return `task ${obj_id} rests for work that is not listed at ${task.at_ms}`
+  }
+  if (task.wait === 'queue' && !has(queueKey(task.conv_id, task.node_id, task.at_ms, obj_id))) {
+    return `task ${obj_id} is not listed in the queue of its node "${task.node_id}"`
   }
   if (task.ref !== undefined) {
     const holder = view.get(refKey(task.conv_id, task.ref.text))

@@ -1,7 +1,7 @@
 /**
- * Moves that touch more than their own task: copies, calls, replies, queues and sums. Each is checked
- * fully before its first write, happens in the transaction of the op that caused it, and never runs
- * another task: that one is made ready and goes on the agenda.
+ * Moves that touch more than their own task: copies, calls, replies, queues and sums. Each is
+ * checked fully before its first write, happens in the transaction of the op that caused it, and
+ * never runs another task: that one is made ready and goes on the agenda.
  */
 import { docOfValue, mergeDocs, objectOf, setMember } from '../bytes/json.ts'
 import { queueOf, queueOfKey, sumKey } from '../bytes/keys.ts'
@@ -20,9 +20,9 @@ import {
   type Refusal,
 } from './create.ts'
 import { reachOf } from './scope.ts'
-import { type FailMove, failInto, makeReady, step } from './steps.ts'
-import { holderOf, loadTask, newTask, saveTask } from './task-file.ts'
-import { isIdle, newHome, waitingLogic } from './waiting.ts'
+import { type FailMove, failInto, wake } from './steps.ts'
+import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
+import { isIdle, newHome, restingLogic, waitingLogic } from './waiting.ts'
 import type { Work } from './work.ts'
 
 type Of<Name extends Move['move']> = Extract<Move, { move: Name }>
@@ -40,8 +40,7 @@ export function applyEffect(work: Work, process: Process, task: TaskRecord, move
     case 'reply_exception':
       return reply(work, task, move)
     case 'queue':
-      if (move.doc !== undefined) task.doc = move.doc
-      return move
+      return queue(work, task, move)
     case 'take':
       return take(work, process, task, move)
     case 'sum':
@@ -56,10 +55,14 @@ function copyCreate(work: Work, process: Process, task: TaskRecord, move: Of<'co
   const target = reachOf(work, process, task, move.conv, 'create')
   if (target === undefined) return copyFailed(denied(move.conv, task), err_node_id)
   const ref = move.ref === undefined ? undefined : { text: move.ref, is_number: false }
+  // This task holds its own ref, stored yet or not.
+  const is_own = isOwnRef(task, move.conv, move.ref)
+  if (is_own && target.head.status !== 'paused') return copyFailed(ref_taken, err_node_id)
   const admitted = admitTask(work.view, target, ref, doc, work.shared.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return copyFailed(admitted, err_node_id)
-  if (admitted === 'new') startTask(work, target, task, { ref, doc })
-  return withMembers(task, { __conveyor_copy_task_result__: 'ok' }, err_node_id)
+  const copied = copyDone(work, task.doc, err_node_id)
+  if (admitted === 'new' && copied.move === 'set') startTask(work, target, task, { ref, doc })
+  return copied
 }
 
 function copyModify(work: Work, process: Process, task: TaskRecord, move: Of<'copy_modify'>): Move {
@@ -67,45 +70,42 @@ function copyModify(work: Work, process: Process, task: TaskRecord, move: Of<'co
   const target = reachOf(work, process, task, move.conv, 'modify')
   if (target === undefined) return copyFailed(denied(move.conv, task), err_node_id)
   if (target.head.status === 'paused') return copyFailed(paused, err_node_id)
-  const obj_id = holderOf(work.view, move.conv.conv_id, move.ref)
-  if (obj_id === task.obj_id || isOwn(task, move)) return modifySelf(task, move)
-  const refusal = modifyOther(work, target, obj_id, move)
-  if (refusal !== undefined) return copyFailed(refusal, err_node_id)
-  return withMembers(task, { __conveyor_copy_task_result__: 'ok' }, err_node_id)
+  const obj_id = holderOf(work.view, target.conv_id, move.ref)
+  if (obj_id === task.obj_id || isOwnRef(task, move.conv, move.ref)) {
+    // A task that runs does not wait for a callback.
+    if (move.is_sync) return copyFailed(no_callback, err_node_id)
+    return copyDone(work, mergeDocs(task.doc, move.doc), err_node_id)
+  }
+  const copied = copyDone(work, task.doc, err_node_id)
+  if (copied.move !== 'set') return copied
+  const refusal = modifyOther(work, target, task, obj_id, move)
+  return refusal === undefined ? copied : copyFailed(refusal, err_node_id)
 }
 
-/** A task that is not stored yet holds its ref all the same. */
-function isOwn(task: TaskRecord, move: Of<'copy_modify'>): boolean {
-  return task.conv_id === move.conv.conv_id && task.ref?.text === move.ref
-}
-
-/** A task that runs does not wait for a callback. */
-function modifySelf(task: TaskRecord, move: Of<'copy_modify'>): Move {
-  if (move.is_sync) return copyFailed(no_callback, move.err_node_id)
-  const doc = mergeDocs(task.doc, move.doc)
-  return withMembers({ ...task, doc }, { __conveyor_copy_task_result__: 'ok' }, move.err_node_id)
+function isOwnRef(task: TaskRecord, { conv_id }: ConvReach, ref: string | undefined): boolean {
+  return task.conv_id === conv_id && ref !== undefined && task.ref?.text === ref
 }
 
 function modifyOther(
   work: Work,
   target: Process,
+  maker: TaskRecord,
   obj_id: string | undefined,
   move: Of<'copy_modify'>,
 ): Refusal | undefined {
   const found = obj_id === undefined ? undefined : loadTask(work.view, obj_id)
   if (found === 'damaged') return damaged(obj_id as string)
   if (found === undefined) return not_found_task
-  const home = newHome(target, found.task)
-  if (home !== undefined) step(work, found.task, home)
-  const waits_at = home === undefined ? waitingLogic(target, found.task) : -1
+  const { task } = found
+  const is_homeless = newHome(target, task) !== undefined
+  const waits_at = is_homeless ? -1 : waitingLogic(target, task)
   if (move.is_sync && waits_at === -1) return no_callback
-  const doc = mergeDocs(found.task.doc, move.doc)
+  const doc = mergeDocs(task.doc, move.doc)
   const over = overSize(doc.text, work.shared.limits.task_bytes_max)
   if (over !== undefined) return over
-  found.task.doc = doc
-  if (home !== undefined) wakeTask(work, found.task, 0)
-  else if (waits_at !== -1) wakeTask(work, found.task, waits_at + 1)
-  else if (target.graph.kind === 'state' && isIdle(found.task)) wakeTask(work, found.task, 0)
+  task.doc = doc
+  if (waits_at !== -1) wake(work, task, waits_at + 1, maker.moves)
+  else if (target.graph.kind === 'state' && isIdle(task)) wake(work, task, 0, maker.moves)
   saveTask(work, found)
   return undefined
 }
@@ -129,19 +129,18 @@ function startTask(
 ): string {
   const { conv_id } = target
   const { user_id, moves } = maker
-  const draft = newTask(work, { ...given, conv_id, user_id, moves })
-  const moves_left = work.moves_left
-  step(work, draft.task, target.graph.start_id)
-  work.moves_left = moves_left
-  wakeTask(work, draft.task, 0)
-  saveTask(work, draft)
+  const draft = newTask(work, { ...given, conv_id, user_id })
+  standAtStart(work, draft, target.graph.start_id, moves)
   return draft.task.obj_id
 }
 
-/** Makes a task go on in this transaction if there are moves left, else in the next. */
-function wakeTask(work: Work, task: TaskRecord, logic_at: number): void {
-  makeReady(work, task, logic_at)
-  work.agenda.push(task.obj_id)
+/** Puts a new task into its first node, ready to run in its turn. */
+function standAtStart(work: Work, draft: Draft, node_id: string, moves: number): void {
+  const { task } = draft
+  task.node_id = node_id
+  task.visit++
+  wake(work, task, 0, moves)
+  saveTask(work, draft)
 }
 
 function reply(work: Work, task: TaskRecord, move: Of<'reply'> | Of<'reply_exception'>): Move {
@@ -154,16 +153,16 @@ function reply(work: Work, task: TaskRecord, move: Of<'reply'> | Of<'reply_excep
     if (over !== undefined) return rpcFailed(over, err_node_id)
     caller.doc = doc
     if (move.move === 'reply') return undefined
-    return failed('rpc', 'software', 'rpc_reply_exception', move.reason, err_node_id)
+    return failed('rpc_reply', 'software', 'rpc_reply_exception', move.reason, err_node_id)
   })
   return { move: 'next' }
 }
 
 /** Callers of tasks that ended without a reply go to their error node. */
 export function releaseOrphans(work: Work): void {
-  for (const { caller_id, called_id } of work.orphans.splice(0)) {
+  for (const { caller_id, called_id, moves } of work.orphans.splice(0)) {
     const description = 'the called task ended without a reply'
-    releaseCaller(work, caller_id, { obj_id: called_id, moves: 0 }, (_caller, err_node_id) =>
+    releaseCaller(work, caller_id, { obj_id: called_id, moves }, (_caller, err_node_id) =>
       failed('rpc', 'hardware', 'rpc_task_fatal_error', description, err_node_id),
     )
   }
@@ -181,63 +180,89 @@ function releaseCaller(
   const { task: caller } = draft
   if (caller.wait !== 'reply' || caller.called_id !== called.obj_id) return
   const process = work.process(caller.conv_id)
-  const logic = process?.graph.nodes.get(caller.node_id)?.logics[caller.logic_at]
+  const is_homeless = process !== undefined && newHome(process, caller) !== undefined
+  const logic_at = process === undefined ? -1 : restingLogic(process, caller, 'reply')
+  const logic = process?.graph.nodes.get(caller.node_id)?.logics[logic_at]
   caller.called_id = undefined
-  caller.moves = Math.max(caller.moves, called.moves)
   const failure = judge(caller, logic?.err_node_id)
-  if (failure === undefined) wakeTask(work, caller, caller.logic_at + 1)
-  else if (failInto(work, caller, failure) === 'moved') wakeTask(work, caller, 0)
+  // A task whose node is gone goes where the import says, whatever came of its call.
+  if (failure === undefined || is_homeless) wake(work, caller, logic_at + 1, called.moves)
+  else {
+    caller.moves = Math.max(caller.moves, called.moves)
+    if (failInto(work, caller, failure) === 'moved') wake(work, caller, 0, called.moves)
+  }
   saveTask(work, draft)
 }
 
+function queue(work: Work, task: TaskRecord, move: Of<'queue'>): Move {
+  const { doc, err_node_id } = move
+  if (doc === undefined) return move
+  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  if (over !== undefined) return tooLarge('queue', 'queue_task_size_overflow', over, err_node_id)
+  task.doc = doc
+  return move
+}
+
+/** Damaged tasks are passed over, so that one does not keep a queue shut; `check` names them. */
+const looked_at_max = 64
+
 function take(work: Work, process: Process, task: TaskRecord, move: Of<'take'>): Move {
   const { node_id, newest, err_node_id } = move
+  const notTaken = (description: string): FailMove =>
+    failed('get_task', 'software', 'get_task_executing_error', description, err_node_id)
   const target = reachOf(work, process, task, move.conv, 'modify')
-  if (target === undefined) {
-    return failed(
-      'get_task',
-      'software',
-      'access_denied',
-      denied(move.conv, task).description,
-      err_node_id,
-    )
+  if (target === undefined) return notTaken('access_denied')
+  if (target.head.status === 'paused') return notTaken(paused.description)
+  const { logics = [] } = target.graph.nodes.get(node_id) ?? {}
+  if (!logics.some(({ rests_for }) => rests_for === 'queue')) {
+    const description = `No queue logic in conv_id: ${target.conv_id}`
+    return failed('queue', 'software', 'queue_wrong_logic', description, err_node_id)
   }
-  if (!target.graph.nodes.get(node_id)?.logics.some(({ type }) => type === 'api_queue')) {
-    return failed('get_task', 'software', 'queue_wrong_logic', 'the node has no queue', err_node_id)
-  }
-  const [first] = work.tx.scan({ ...queueOf(target.conv_id, node_id), limit: 1, reverse: newest })
-  const found = first === undefined ? undefined : loadTask(work.view, queueOfKey(first.key).obj_id)
-  if (found === undefined) {
-    return failed(
-      'get_task',
-      'software',
-      'get_task_executing_error',
-      'the queue is empty',
-      err_node_id,
-    )
-  }
+  const found = firstInQueue(work, target.conv_id, task.obj_id, node_id, newest)
+  if (found === undefined) return notTaken('not_found_task')
   if (found === 'damaged') {
-    return failed(
-      'get_task',
-      'hardware',
-      'get_task_fatal_error',
-      'the task is damaged',
-      err_node_id,
-    )
+    const description = 'the tasks in the queue are damaged'
+    return failed('get_task', 'hardware', 'get_task_fatal_error', description, err_node_id)
   }
   const given = {
     __queue_task_data__: objectOf(found.task.doc),
     __queue_task_id__: found.task.obj_id,
   }
-  wakeTask(work, found.task, found.task.logic_at + 1)
+  const doc = withMembers(task.doc, given)
+  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  if (over !== undefined) return tooLarge('get_task', 'get_task_size_overflow', over, err_node_id)
+  wake(work, found.task, restingLogic(target, found.task, 'queue') + 1, task.moves)
   saveTask(work, found)
-  return withMembers(task, given, err_node_id)
+  return { move: 'set', doc, err_node_id }
+}
+
+function firstInQueue(
+  work: Work,
+  conv_id: string,
+  taker_id: string,
+  node_id: string,
+  newest: boolean,
+): Draft | 'damaged' | undefined {
+  let is_damaged = false
+  const span = queueOf(conv_id, node_id)
+  for (const { key } of work.tx.scan({ ...span, limit: looked_at_max, reverse: newest })) {
+    const { obj_id } = queueOfKey(key)
+    // One that a timer has just taken out of this queue is still listed until it is saved.
+    if (obj_id === taker_id) continue
+    const found = loadTask(work.view, obj_id)
+    if (found !== undefined && found !== 'damaged') return found
+    is_damaged = true
+  }
+  return is_damaged ? 'damaged' : undefined
 }
 
 function addSums(work: Work, task: TaskRecord, move: Of<'sum'>): Move {
   for (const { name, value } of move.terms) {
     const key = sumKey(task.conv_id, task.node_id, name)
-    work.tx.put(key, encodeCount(decodeCount(work.tx.get(key)) + value))
+    const sum = decodeCount(work.tx.get(key)) + value
+    // A sum stays a number of JSON, however much is added.
+    const bounded = Math.max(-Number.MAX_VALUE, Math.min(sum, Number.MAX_VALUE))
+    work.tx.put(key, encodeCount(bounded))
   }
   return { move: 'next' }
 }
@@ -254,18 +279,35 @@ export function sendSignals(work: Work): void {
       if (!starts && !(before >= value && now < value)) continue
       const doc = docOfValue({ start: starts ? 'true' : 'false' })
       const draft = newTask(work, { conv_id, ref: undefined, user_id: undefined, doc })
-      step(work, draft.task, esc_node_id)
-      wakeTask(work, draft.task, 0)
-      saveTask(work, draft)
+      standAtStart(work, draft, esc_node_id, work.chain_moves)
     }
   }
 }
 
-function withMembers(task: TaskRecord, members: JsonObject, err_node_id: string | undefined): Move {
-  const data: JsonObject = { ...objectOf(task.doc) }
-  for (const key of Object.keys(members)) setMember(data, key, members[key] as JsonValue)
-  return { move: 'set', doc: docOfValue(data), err_node_id }
+function copyDone(work: Work, doc: Doc, err_node_id: string | undefined): Move {
+  const done = withMembers(doc, { __conveyor_copy_task_result__: 'ok' })
+  const over = overSize(done.text, work.shared.limits.task_bytes_max)
+  return over === undefined
+    ? { move: 'set', doc: done, err_node_id }
+    : copyFailed(over, err_node_id)
 }
+
+function withMembers(doc: Doc, members: JsonObject): Doc {
+  const data: JsonObject = { ...objectOf(doc) }
+  for (const key of Object.keys(members)) setMember(data, key, members[key] as JsonValue)
+  return docOfValue(data)
+}
+
+function tooLarge(
+  kind: string,
+  tag: string,
+  { description }: Refusal,
+  err_node_id: string | undefined,
+): FailMove {
+  return failed(kind, 'software', tag, description, err_node_id)
+}
+
+const ref_taken: Refusal = { code: 'not_unical_ref', description: 'not unical reference' }
 
 function denied({ conv_id }: ConvReach, task: TaskRecord): Refusal {
   const description = `user: ${task.user_id ?? '-'}, conv_id: ${conv_id}`
@@ -281,6 +323,7 @@ const copy_tags: Readonly<Record<string, string>> = {
 
 const rpc_tags: Readonly<Record<string, string>> = {
   task_size_overflow_limit: 'rpc_task_size_overflow',
+  wrong_validate_params: 'rpc_task_wrong_convert_param',
   access_denied: 'access_denied',
   conv_not_found: 'access_denied',
 }

@@ -14,7 +14,7 @@ import type { Store, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import { type Fault, fault, isFault, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Caller, JsonObject, Op, OpResult, ShowOp, Task } from '../words/model.ts'
+import type { Caller, JsonValue, Op, OpResult, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
@@ -91,6 +91,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     store,
     catalog,
     limits,
+    isHandled: shared.isHandled,
     noteProcess: (conv_id) => {
       timers.noteProcess(conv_id)
       jobs.noteProcess()
@@ -180,6 +181,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
     putProcess: processes.put,
+    putProcesses: processes.putMany,
     processes,
     tasks: {
       list: (conv_id, filter = {}) =>
@@ -221,13 +223,16 @@ function weightOf(op: Op | OpResult): number {
   return isOp(op) && op.type !== 'show' ? bytesOf(op.data.text) : 0
 }
 
-/** Variables as exact data; one that is no plain JSON object is the embedder's mistake. */
+/** Variables as exact data; one that is no plain JSON value is the embedder's mistake. */
 function variablesOf(given: EngineOptions['variables'], limits: Limits): Shared['variables'] {
-  const variables: Record<string, JsonObject> = Object.create(null) as Record<string, JsonObject>
+  const variables: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>
   for (const [name, value] of Object.entries(given ?? {})) {
-    const doc = docOfPlain(value as object, limits.nesting_max)
-    if (typeof doc === 'string') throw new TypeError(`variable ${name}: ${doc}`)
-    variables[name] = objectOf(doc)
+    const doc = docOfPlain({ value }, limits.nesting_max)
+    const read = typeof doc === 'string' ? undefined : objectOf(doc).value
+    if (read === undefined) {
+      throw new TypeError(`variable ${name}: ${typeof doc === 'string' ? doc : 'is undefined'}`)
+    }
+    variables[name] = read
   }
   return variables
 }

@@ -1,19 +1,26 @@
 /**
  * The embedder's own code, by the kind or the node title it was registered for. Kept in memory only:
  * whoever embeds the engine registers it again at each start, and until then the work waits.
+ *
+ * Whatever a handler does becomes an outcome: a throw and a try that takes too long may be tried
+ * again, an answer that is no plain JSON object would be the same the next time.
  */
+import { dataBounds } from '../bytes/json.ts'
 import { docOfPlain } from '../bytes/plain.ts'
 import type { WorkOutcome } from '../logic/logic.ts'
+import type { Clock } from '../words/clock.ts'
+import type { Limits } from '../words/limits.ts'
 import type { Handler, HandlerOptions } from './api.ts'
 import type { Job } from './jobs.ts'
 
 export interface Handlers {
   has(name: string): boolean
-  /** The last one added for a name counts; the answer takes it back. */
+  /** The last one added for a name counts; the answer takes it back. A RangeError for options. */
   add(name: string, handler: Handler, options?: HandlerOptions): () => void
   /** Undefined where none is registered. */
   threadsMax(name: string): number | undefined
   attemptsMax(name: string): number
+  /** Resolves, whatever the handler does, within its time limit or once the job is aborted. */
   run(name: string, job: Job): Promise<WorkOutcome>
 }
 
@@ -24,14 +31,22 @@ interface Registered {
   readonly attempts_max: number
 }
 
-const nesting_max = 61
+export interface HandlersPort {
+  readonly clock: Clock
+  readonly limits: Limits
+}
 
-export function newHandlers(): Handlers {
+export function newHandlers({ clock, limits }: HandlersPort): Handlers {
+  const { nesting_max } = dataBounds({ nesting_max: limits.nesting_max, values_max: 0 })
   const registered = new Map<string, Registered>()
   return {
     has: (name) => registered.has(name),
     add(name, handler, options = {}) {
       const { threads_max = 16, time_ms_max = 60_000, attempts_max = 5 } = options
+      for (const [option, value] of Object.entries({ threads_max, time_ms_max, attempts_max })) {
+        if (Number.isSafeInteger(value) && value > 0) continue
+        throw new RangeError(`${option}: ${String(value)} is no whole number of 1 or more`)
+      }
       const mine = { handler, threads_max, time_ms_max, attempts_max }
       registered.set(name, mine)
       return () => {
@@ -39,31 +54,78 @@ export function newHandlers(): Handlers {
       }
     },
     threadsMax: (name) => registered.get(name)?.threads_max,
-    attemptsMax: (name) => registered.get(name)?.attempts_max ?? 1,
+    // One that was taken back during a try must not make the failure final: the work waits.
+    attemptsMax: (name) => registered.get(name)?.attempts_max ?? Number.POSITIVE_INFINITY,
     async run(name, job) {
       const found = registered.get(name)
-      if (found === undefined) return failed('hardware', 'no handler is registered')
-      return runOne(found, job)
+      if (found === undefined) return failed('hardware', 'handler_error', 'none is registered')
+      return runOne(clock, nesting_max, found, job)
     },
   }
 }
 
-async function runOne({ handler, time_ms_max }: Registered, job: Job): Promise<WorkOutcome> {
-  const signal = AbortSignal.any([job.signal, AbortSignal.timeout(time_ms_max)])
-  const aborted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+async function runOne(
+  clock: Clock,
+  nesting_max: number,
+  { handler, time_ms_max }: Registered,
+  job: Job,
+): Promise<WorkOutcome> {
+  const abort = new AbortController()
+  const { signal } = abort
+  const late = failed('hardware', 'handler_timeout', `no answer within ${time_ms_max} ms`)
+  let end: (outcome: WorkOutcome) => void = () => {}
+  const ended = new Promise<WorkOutcome>((resolve) => {
+    end = resolve
   })
+  const stop = (outcome: WorkOutcome): void => {
+    end(outcome)
+    abort.abort()
+  }
+  const onStop = (): void => stop(failed('hardware', 'handler_error', 'the engine is closing'))
+  job.signal.addEventListener('abort', onStop, { once: true })
+  const cancel = clock.wake_at(clock.now_ms() + time_ms_max, () => stop(late))
   try {
-    const given = await Promise.race([handler(job.task, { signal, key: job.key }), aborted])
-    if (given === undefined || given === null) return { outcome: 'done', text: '{}' }
-    const doc = typeof given === 'object' ? docOfPlain(given, nesting_max) : 'is no object'
-    if (typeof doc === 'string') return failed('software', `the handler’s answer: ${doc}`)
-    return { outcome: 'done', text: doc.text }
-  } catch (error) {
-    return failed('hardware', error instanceof Error ? error.message : String(error))
+    return await Promise.race([answerOf(handler, job, signal, nesting_max), ended])
+  } finally {
+    cancel()
+    job.signal.removeEventListener('abort', onStop)
   }
 }
 
-function failed(error_type: 'hardware' | 'software', description: string): WorkOutcome {
-  return { outcome: 'failed', error_type, tag: 'handler_error', description }
+async function answerOf(
+  handler: Handler,
+  { task, key }: Job,
+  signal: AbortSignal,
+  nesting_max: number,
+): Promise<WorkOutcome> {
+  try {
+    const given = await handler(task, { signal, key })
+    if (given === undefined || given === null) return { outcome: 'done', text: '{}' }
+    const is_object = typeof given === 'object' && !Array.isArray(given)
+    if (!is_object) {
+      return failed('software', 'handler_error', 'the handler gave no object')
+    }
+    const doc = docOfPlain(given, nesting_max)
+    if (typeof doc !== 'string') return { outcome: 'done', text: doc.text }
+    return failed('software', 'handler_error', `the handler gave what is no JSON: ${doc}`)
+  } catch (error) {
+    return failed('hardware', 'handler_error', textOf(error))
+  }
+}
+
+/** Anything can be thrown, also what cannot be printed. */
+function textOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'the handler threw'
+  }
+}
+
+function failed(
+  error_type: 'hardware' | 'software',
+  tag: 'handler_error' | 'handler_timeout',
+  description: string,
+): WorkOutcome {
+  return { outcome: 'failed', error_type, tag, description }
 }

@@ -1,10 +1,10 @@
 /**
- * Work outside the transaction: code, calls and handlers, each begun after the commit that asked for
- * it, at least once. The store lists what is to be done and not before when (family outbox); here is
- * only what is under way.
+ * Work outside the transaction: code, calls and handlers, each begun after the commit that asked
+ * for it, at least once. The store lists what is to be done and not before when (family outbox);
+ * here is only what is under way, and in engine/job-list what comes next.
  *
- * The life of a piece of work: a task comes to rest with wait `work` and is listed. When its time has
- * come and there is room, its order is made from the data as it then is, done, and its outcome
+ * The life of a piece of work: a task comes to rest with wait `work` and is listed. When its time
+ * has come and there is room, its order is made from the data as it then is, done, and its outcome
  * applied in a transaction, if the task still rests for it in the same node and visit. A failure of
  * the hardware kind is listed again, later; the last one goes the way of the software kind. A crash
  * in between begins the work anew, under the same key.
@@ -12,17 +12,18 @@
  * The outcome for a paused process waits here until it is resumed, or is done again if the process
  * ends before.
  */
-import { familySpan, outboxKey, outboxOfKey } from '../bytes/keys.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
-import type { Move, WorkOrder, WorkOutcome } from '../logic/logic.ts'
+import type { WorkOrder, WorkOutcome } from '../logic/logic.ts'
 import type { Clock } from '../words/clock.ts'
+import { isFault } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 import type { Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
+import type { Process } from './catalog.ts'
+import { newJobList, type Taken } from './job-list.ts'
+import { relocate } from './relocate.ts'
 import { scopeOf } from './scope.ts'
-import { loadTask, saveTask } from './task-file.ts'
-import { viewTask } from './task-view.ts'
-import { walkFrom } from './walk.ts'
+import { type Draft, loadTask, saveTask } from './task-file.ts'
+import { type Walked, walkFrom } from './walk.ts'
 import type { Reader, Work } from './work.ts'
 
 /** What can be ordered, each done by a file of its own. None of them rejects. */
@@ -32,8 +33,10 @@ export interface Doers {
   handler(order: Extract<WorkOrder, { work: 'handler' }>, job: Job): Promise<WorkOutcome>
   /** How often an order is tried before a failure is final. */
   attemptsMax(order: WorkOrder): number
-  /** Whether there is room for this order now; takes it, and the answer gives it back. */
-  enter(order: WorkOrder, job: Job): (() => void) | undefined
+  /** What the order's room is shared with: orders of one lane wait for each other. */
+  lanesOf(order: WorkOrder, place: string): readonly string[]
+  /** Takes a place in each lane of the order, or tells one that is full. */
+  enter(order: WorkOrder, place: string): { leave(): void } | { readonly full: string }
   close(): Promise<void>
 }
 
@@ -61,32 +64,28 @@ export interface Jobs {
   start(): void
   /** A commit listed work that may begin at this time. */
   note(at_ms: number): void
-  /** A process was resumed: outcomes that waited for it are applied. */
+  /** A process was resumed, or a handler registered: what waited for it is looked at again. */
   noteProcess(): void
   /** Begins nothing more and ends what is under way; it will be begun again when opened next. */
   stop(): Promise<void>
 }
 
-/** A task that rests for work, as it was when its order was made. */
-interface Taken {
-  readonly obj_id: string
-  readonly visit: number
-  readonly logic_at: number
-  readonly at_ms: number
-  readonly attempts: number
-  readonly order: WorkOrder | { readonly work: 'none'; readonly move: Move }
-  readonly task: Task
-  readonly place: string
-}
-
 const backoff_ms_min = 1_000
 const backoff_ms_max = 300_000
-/** Listed work looked at for each piece that may begin: what has no room now is passed over. */
-const looked_at_per_place = 16
 
 export function newJobs(port: JobsPort): Jobs {
   const under_way = new Map<string, AbortController>()
-  const waiting: (() => void)[] = []
+  /** Those whose outcome has met a bug: not done again before the file is opened again. */
+  const shelved = new Set<string>()
+  const list = newJobList({
+    isUnderWay: (obj_id) => under_way.has(obj_id) || shelved.has(obj_id),
+    lanesOf: ({ order, place }) => (order.work === 'none' ? [] : port.doers.lanesOf(order, place)),
+    onError: port.onError,
+  })
+  /** Outcomes for paused processes, which take up no room. */
+  const waiting = new Set<() => void>()
+  let resumes = 0
+  const running_jobs = new Set<Promise<void>>()
   let cancel: (() => void) | undefined
   let running: Promise<void> | undefined
   let again = false
@@ -107,41 +106,61 @@ export function newJobs(port: JobsPort): Jobs {
   /** Begins what may begin now, and sets the clock for what may begin later. */
   async function look(): Promise<void> {
     again = false
-    const room = port.limits.jobs_max - under_way.size
+    const room = port.limits.jobs_max - (under_way.size - waiting.size)
     if (room <= 0) return
     const now_ms = port.clock.now_ms()
-    const found = await port.read((reader) => listWork(reader, now_ms, room, under_way))
+    const { due, next_ms, more } = await port.read((reader) => list.look(reader, now_ms, room))
     cancel?.()
-    if (found.next_ms !== undefined) cancel = port.clock.wake_at(found.next_ms, pump)
-    for (const taken of found.due) if (under_way.size < port.limits.jobs_max) begin(taken)
+    if (next_ms !== undefined) cancel = port.clock.wake_at(next_ms, pump)
+    if (stopped) return
+    for (const taken of due) begin(taken)
+    if (more) again = true
   }
 
   function begin(taken: Taken): void {
+    const { order, obj_id, visit, logic_at, task, place } = taken
+    const entered = order.work === 'none' ? { leave: () => {} } : port.doers.enter(order, place)
+    if ('full' in entered) {
+      if (list.putBy(taken, entered.full)) again = true
+      return
+    }
+    let left = false
+    const leave = (): void => {
+      if (left) return
+      left = true
+      entered.leave()
+      list.free(taken)
+    }
     const abort = new AbortController()
-    const { obj_id, visit, task, place } = taken
-    const job = { task, key: `${obj_id}-${visit}`, signal: abort.signal, place }
-    const leave = taken.order.work === 'none' ? () => {} : port.doers.enter(taken.order, job)
-    if (leave === undefined) return
+    const job = { task, key: `${obj_id}-${visit}-${logic_at}`, signal: abort.signal, place }
     under_way.set(obj_id, abort)
-    run(taken, job)
-      .catch((error: unknown) => port.onError(error))
+    const running_job = run(taken, job, leave)
+      .catch((error: unknown) => {
+        // A store that failed takes no outcome any more, and a bug would come again at once.
+        if (isFault(error)) stopped = true
+        else shelved.add(obj_id)
+        port.onError(error)
+      })
       .finally(() => {
         leave()
         under_way.delete(obj_id)
+        running_jobs.delete(running_job)
+        list.end(obj_id)
         pump()
       })
+    running_jobs.add(running_job)
   }
 
-  async function run(taken: Taken, job: Job): Promise<void> {
+  async function run(taken: Taken, job: Job, leave: () => void): Promise<void> {
     const { order } = taken
-    if (order.work === 'none') return finish(taken, undefined)
+    if (order.work === 'none') return finish(taken, undefined, leave)
     const outcome = await doOrder(order, job)
     if (stopped) return
     const is_final =
       outcome.outcome === 'done' ||
       outcome.error_type === 'software' ||
       taken.attempts + 1 >= port.doers.attemptsMax(order)
-    return is_final ? finish(taken, outcome) : postpone(taken)
+    return is_final ? finish(taken, outcome, leave) : postpone(taken)
   }
 
   function doOrder(order: WorkOrder, job: Job): Promise<WorkOutcome> {
@@ -149,12 +168,29 @@ export function newJobs(port: JobsPort): Jobs {
     return order.work === 'call' ? port.doers.call(order, job) : port.doers.handler(order, job)
   }
 
-  async function finish(taken: Taken, outcome: WorkOutcome | undefined): Promise<void> {
+  async function finish(
+    taken: Taken,
+    outcome: WorkOutcome | undefined,
+    leave: () => void,
+  ): Promise<void> {
     for (;;) {
+      const resumes_before = resumes
       const state = await port.transact((work) => applyOutcome(work, taken, outcome))
       if (state === 'applied' || stopped) return
-      await new Promise<void>((resolve) => waiting.push(resolve))
+      leave()
+      // It may have been resumed behind the transaction and before these words.
+      if (resumes !== resumes_before) continue
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve)
+        pump()
+      })
     }
+  }
+
+  function applyWaiting(): void {
+    resumes++
+    for (const resume of waiting) resume()
+    waiting.clear()
   }
 
   async function postpone(taken: Taken): Promise<void> {
@@ -175,20 +211,23 @@ export function newJobs(port: JobsPort): Jobs {
       pump()
     },
     note(at_ms) {
+      list.note(at_ms)
       if (at_ms <= port.clock.now_ms()) pump()
       else cancel = rearm(port.clock, cancel, at_ms, pump)
     },
     noteProcess() {
-      for (const resume of waiting.splice(0)) resume()
+      applyWaiting()
+      list.reset()
       pump()
     },
     async stop() {
       stopped = true
       cancel?.()
       for (const abort of under_way.values()) abort.abort()
-      for (const resume of waiting.splice(0)) resume()
+      applyWaiting()
       await running
       await port.doers.close()
+      await Promise.all(running_jobs)
     },
   }
 }
@@ -205,40 +244,6 @@ function rearm(
     cancel?.()
     cancelThis()
   }
-}
-
-function listWork(
-  reader: Reader,
-  now_ms: number,
-  room: number,
-  under_way: ReadonlyMap<string, unknown>,
-): { due: Taken[]; next_ms: number | undefined } {
-  const due: Taken[] = []
-  const { from, to } = familySpan('outbox')
-  const limit = (under_way.size + room) * looked_at_per_place
-  for (const { key } of reader.view.scan({ from, to: outboxKey(now_ms + 1, ''), limit })) {
-    const { obj_id } = outboxOfKey(key)
-    if (under_way.has(obj_id)) continue
-    const taken = takeOrder(reader, obj_id)
-    if (taken !== undefined) due.push(taken)
-  }
-  const [next] = reader.view.scan({ from: outboxKey(now_ms + 1, ''), to, limit: 1 })
-  return { due, next_ms: next && outboxOfKey(next.key).ms }
-}
-
-/** Undefined where the process is paused or the task is damaged: both stay listed. */
-function takeOrder(reader: Reader, obj_id: string): Taken | undefined {
-  const draft = loadTask(reader.view, obj_id)
-  if (draft === undefined || draft === 'damaged') return undefined
-  const { task } = draft
-  const process = reader.process(task.conv_id)
-  if (process === undefined || process.head.status === 'paused') return undefined
-  const logic = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
-  const made = logic?.work?.order(scopeOf(reader, process, task)) ?? { move: 'next' as const }
-  const { visit, logic_at, at_ms, attempts } = task
-  const order = 'work' in made ? made : { work: 'none' as const, move: made }
-  const place = `${task.conv_id} ${task.node_id} ${logic_at}`
-  return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), place }
 }
 
 /** The task, if it still rests for this very piece of work. */
@@ -265,17 +270,27 @@ function applyOutcome(
   const process = draft === undefined ? undefined : work.process(draft.task.conv_id)
   if (draft === undefined || process === undefined) return 'applied'
   if (process.head.status === 'paused') return 'paused'
-  const { task }: { task: TaskRecord } = draft
-  const logic = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
-  const { order } = taken
-  const next: Move = { move: 'next' }
-  let move = order.work === 'none' ? order.move : next
-  if (order.work !== 'none' && outcome !== undefined) {
-    move = logic?.work?.finish(scopeOf(work, process, task), order.doc, outcome) ?? next
-  }
   beginOp(work)
-  const { keep_ended } = walkFrom(work, process, draft, task.logic_at, move)
+  const { keep_ended } =
+    relocate(work, process, draft) ?? goOnWith(work, process, draft, taken, outcome)
   saveTask(work, draft, keep_ended)
   settle(work)
   return 'applied'
+}
+
+/** A logic that a new definition took away has no move: the task begins its node anew. */
+function goOnWith(
+  work: Work,
+  process: Process,
+  draft: Draft,
+  { order }: Taken,
+  outcome: WorkOutcome | undefined,
+): Walked {
+  const { task } = draft
+  const logic = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
+  const move =
+    order.work === 'none'
+      ? order.move
+      : outcome && logic?.work?.finish(scopeOf(work, process, task), order.doc, outcome)
+  return walkFrom(work, process, draft, move === undefined ? 0 : task.logic_at, move)
 }

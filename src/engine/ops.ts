@@ -109,11 +109,9 @@ function create(work: Work, process: Process, op: CreateOp, caller: Caller): OpR
 
 function modify(work: Work, process: Process, op: ModifyOp): OpResult {
   if (process.head.status === 'paused') return refused(op, paused)
-  const found = findLive(work.tx, op)
+  const found = findAtHome(work, process, op)
   if ('code' in found) return refused(op, found)
-  relocate(work, process, found)
   const { task } = found
-  if (!is_live[task.status]) return refused(op, not_found_task)
   const waits_at = waitingLogic(process, task)
   const demanded_elsewhere = op.node_id !== undefined && op.node_id !== task.node_id
   if ((op.is_sync || op.node_id !== undefined) && (waits_at === -1 || demanded_elsewhere)) {
@@ -131,6 +129,19 @@ function modify(work: Work, process: Process, op: ModifyOp): OpResult {
       : walkFrom(work, process, found, waits_at + 1)
   saveTask(work, found, keep_ended)
   return accepted(op, task)
+}
+
+/**
+ * A live task in a node that is there. One whose node was dropped is moved first, and that stands,
+ * whatever becomes of the op: on its way the task may have made or changed others.
+ */
+function findAtHome(work: Work, process: Process, op: ModifyOp): Draft | Refusal {
+  const found = findLive(work.tx, op)
+  if ('code' in found) return found
+  const walked = relocate(work, process, found)
+  if (walked === undefined) return found
+  saveTask(work, found, walked.keep_ended)
+  return findLive(work.tx, op)
 }
 
 function showIn(view: View, op: ShowOp): OpResult {

@@ -5,9 +5,7 @@
  * that exists. A node in which tasks rest is dropped only where the import says where they go; that
  * word stays in the process head until the last of them has been moved.
  */
-import { createHash } from 'node:crypto'
-import { canonicalText } from '../bytes/canonical.ts'
-import { isObject, parseJson, stringifyJson } from '../bytes/json.ts'
+import { isObject } from '../bytes/json.ts'
 import {
   countsOf,
   familySpan,
@@ -17,11 +15,11 @@ import {
   nodeCountOfKey,
   processKey,
   processOfKey,
+  sumsOf,
   versionKey,
   versionsOf,
 } from '../bytes/keys.ts'
 import { isName } from '../bytes/op.ts'
-import { docOfPlain } from '../bytes/plain.ts'
 import {
   decodeCount,
   decodeRecord,
@@ -29,14 +27,27 @@ import {
   grant_bits,
   type ProcessHead,
 } from '../bytes/records.ts'
-import { compileProcess } from '../logic/graph.ts'
-import type { Graph } from '../logic/logic.ts'
+import { readExport } from '../logic/export.ts'
 import type { Store, Tx, View } from '../store/store.ts'
 import { fault } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 import type { JsonObject } from '../words/model.ts'
-import type { ProcessDetails, Processes, ProcessInfo, PutOptions, PutResult } from './api.ts'
+import type {
+  ProcessDetails,
+  Processes,
+  ProcessInfo,
+  PutManyOptions,
+  PutOptions,
+  PutResult,
+} from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
+import {
+  aliasWarnings,
+  badDefinition,
+  compileAll,
+  type NewVersion,
+  readJson,
+} from './definitions.ts'
 import { edgesOf } from './edges.ts'
 import { mustExist, readCan, userId } from './users.ts'
 import { moveOf } from './waiting.ts'
@@ -45,19 +56,45 @@ export interface ProcessesPort {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
+  /** Whether the embedder runs a logic type that is not run here. */
+  isHandled(type: string): boolean
   /** A process may have something due, or nodes to empty, that it had not before. */
   noteProcess(conv_id: string): void
 }
 
 export interface ProcessAdmin extends Processes {
   put(definition: unknown, options?: PutOptions): Promise<PutResult>
+  putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
 }
 
-export function newProcesses({ store, catalog, limits, noteProcess }: ProcessesPort): ProcessAdmin {
+export function newProcesses(port: ProcessesPort): ProcessAdmin {
+  const { store, catalog, limits, isHandled, noteProcess } = port
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
     throw fault('bad_definition', `a conv_id is 1 to ${limits.conv_id_chars_max} characters`)
+  }
+
+  /** All of them in one transaction, or none. */
+  async function putAll(
+    values: readonly JsonObject[],
+    { conv_id, moves = {} }: PutOptions,
+  ): Promise<PutResult[]> {
+    const { versions, mistakes } = compileAll(values, conv_id, limits, isHandled)
+    for (const [old_id, to] of Object.entries(moves)) {
+      if (versions.some(({ graph }) => graph.nodes.has(to))) continue
+      mistakes.push(`move ${old_id} to "${to}": no such node`)
+    }
+    if (mistakes.length > 0) throw badDefinition(mistakes)
+    for (const version of versions) convId(version.conv_id)
+    const puts = await store.update((tx) =>
+      versions.map((version) => putVersion(tx, catalog, version, moves)),
+    )
+    for (const version of versions) noteProcess(version.conv_id)
+    return puts.map((put, at) => {
+      const { conv_id, warnings } = versions[at] as NewVersion
+      return { conv_id, ...put, warnings }
+    })
   }
 
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
@@ -71,19 +108,22 @@ export function newProcesses({ store, catalog, limits, noteProcess }: ProcessesP
 
   return {
     async put(definition, options = {}) {
-      const value = readDefinition(definition, limits)
-      const { graph, mistakes, warnings } = compileProcess(value, limits)
-      if (graph === undefined) throw badDefinition(mistakes)
-      const given = options.conv_id ?? graph.conv_id
-      if (given === undefined) throw badDefinition(['obj_id is missing, and no id was given'])
-      const conv_id = convId(given)
-      const text = stringifyJson(value)
-      const hash = createHash('sha256').update(canonicalText(value)).digest('hex')
-      const put = await store.update((tx) =>
-        putVersion(tx, catalog, { conv_id, text, hash, graph, moves: options.moves ?? {} }),
+      const value = readJson(definition, limits)
+      if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
+      const [put] = await putAll([value], options)
+      return put as PutResult
+    },
+    async putMany(definitions, { map, ...options } = {}) {
+      const file = readExport(readJson(definitions, limits), map)
+      if (file.mistakes.length > 0) throw badDefinition(file.mistakes)
+      const puts = await putAll(
+        file.definitions.map(({ definition }) => definition),
+        options,
       )
-      noteProcess(conv_id)
-      return { conv_id, ...put, warnings }
+      return puts.map((put, at) => ({
+        ...put,
+        warnings: [...put.warnings, ...aliasWarnings(file.definitions[at]?.unknown_aliases)],
+      }))
     },
     list: () => store.view((view) => listProcesses(view)),
     show: (given) =>
@@ -121,44 +161,22 @@ export function newProcesses({ store, catalog, limits, noteProcess }: ProcessesP
           )
         }
         for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
-        for (const { key } of tx.scan({ ...versionsOf(conv_id), limit: Infinity })) tx.del(key)
+        for (const span of [versionsOf(conv_id), sumsOf(conv_id)]) {
+          for (const { key } of tx.scan({ ...span, limit: Infinity })) tx.del(key)
+        }
         tx.del(processKey(conv_id))
       })
     },
   }
 }
 
-/** JSON text, or a plain object. */
-function readDefinition(definition: unknown, limits: Limits): JsonObject {
-  const bounds = { nesting_max: limits.nesting_max, values_max: Number.MAX_SAFE_INTEGER }
-  if (typeof definition === 'string') {
-    const value = parseJson(definition, bounds)
-    if (isObject(value)) return value
-  } else if (typeof definition === 'object' && definition !== null && !Array.isArray(definition)) {
-    const doc = docOfPlain(definition, limits.nesting_max)
-    if (typeof doc === 'string') throw badDefinition([doc])
-    return parseJson(doc.text, bounds) as JsonObject
-  }
-  throw badDefinition(['a definition is one JSON object'])
-}
-
-function badDefinition(mistakes: readonly string[]): Error {
-  const more = mistakes.length > 1 ? `, and ${mistakes.length - 1} more` : ''
-  return fault('bad_definition', `${mistakes[0]}${more}`, { mistakes })
-}
-
-interface NewVersion {
-  readonly conv_id: string
-  readonly text: string
-  readonly hash: string
-  readonly graph: Graph
-  readonly moves: Readonly<Record<string, string>>
-}
+type Moves = Readonly<Record<string, string>>
 
 function putVersion(
   tx: Tx,
   catalog: Catalog,
   next: NewVersion,
+  moves: Moves,
 ): Pick<PutResult, 'version' | 'state'> {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
@@ -169,7 +187,7 @@ function putVersion(
     status: old?.head.status ?? graph.status,
     version,
     hash,
-    moves: old === undefined ? {} : pendingMoves(tx, old, next),
+    moves: old === undefined ? {} : pendingMoves(tx, old, next, moves),
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(head))
@@ -177,12 +195,15 @@ function putVersion(
 }
 
 /** Where the tasks of nodes that are gone go, for each such node that has any. */
-function pendingMoves(tx: Tx, old: Process, next: NewVersion): Record<string, string> {
-  const { graph, conv_id } = next
-  const mistakes = Object.values(next.moves)
-    .filter((to) => !graph.nodes.has(to))
-    .map((to) => `move to "${to}": no such node`)
-  if (mistakes.length > 0) throw badDefinition(mistakes)
+function pendingMoves(
+  tx: Tx,
+  old: Process,
+  { graph, conv_id }: NewVersion,
+  given: Moves,
+): Record<string, string> {
+  // Of several definitions each takes the moves that lead to its own nodes.
+  const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
+  const wanted = Object.fromEntries(own)
   const moves: Record<string, string> = Object.create(null) as Record<string, string>
   const homeless: string[] = []
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.head.moves)])) {
@@ -190,8 +211,8 @@ function pendingMoves(tx: Tx, old: Process, next: NewVersion): Record<string, st
     if (tasks === 0 || graph.nodes.has(node_id)) continue
     const before = moveOf(old.head.moves, node_id)
     const to =
-      moveOf(next.moves, node_id) ??
-      (graph.nodes.has(before ?? '') ? before : moveOf(next.moves, before ?? ''))
+      moveOf(wanted, node_id) ??
+      (graph.nodes.has(before ?? '') ? before : moveOf(wanted, before ?? ''))
     if (to === undefined) homeless.push(`node "${node_id}" with ${tasks} tasks`)
     else moves[node_id] = to
   }

@@ -6,16 +6,15 @@
  * A resting task enters the new node and runs; a failed one stays failed there, for retry and
  * cancel are its only ways on.
  */
-import { processKey, taskOfKey, tasksAtNode } from '../bytes/keys.ts'
-import { encodeRecord } from '../bytes/records.ts'
 import type { Process } from './catalog.ts'
-import { type Draft, loadTask, saveTask } from './task-file.ts'
+import type { Draft } from './task-file.ts'
 import { newHome } from './waiting.ts'
 import { enterNode, type Walked } from './walk.ts'
 import type { Work } from './work.ts'
 
 /**
- * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves it.
+ * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves
+ * it.
  */
 export function relocate(work: Work, process: Process, draft: Draft): Walked | undefined {
   const { task } = draft
@@ -28,32 +27,4 @@ export function relocate(work: Work, process: Process, draft: Draft): Walked | u
     return { keep_ended: true }
   }
   return enterNode(work, process, draft, home)
-}
-
-/**
- * Moves up to `tasks_max` tasks of a process; true once none is left in a dropped node, or none but
- * damaged ones, which stay for `check` to name.
- */
-export function relocateSome(work: Work, conv_id: string, tasks_max: number): boolean {
-  const process = work.process(conv_id)
-  if (process === undefined || process.head.status === 'paused') return true
-  const dropped = Object.keys(process.head.moves)
-  if (dropped.length === 0) return true
-  let left = tasks_max
-  let moved = 0
-  for (const node_id of dropped) {
-    for (const { key } of work.tx.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
-      left--
-      const draft = loadTask(work.tx, taskOfKey(key))
-      if (draft === undefined || draft === 'damaged') continue
-      const walked = relocate(work, process, draft)
-      if (walked === undefined) continue
-      saveTask(work, draft, walked.keep_ended)
-      moved++
-    }
-    if (left === 0) return moved === 0
-  }
-  if (moved < tasks_max - left) return true
-  work.tx.put(processKey(conv_id), encodeRecord({ ...process.head, moves: {} }))
-  return true
 }

@@ -25,6 +25,7 @@ export function scopeOf(reader: Reader, process: Process, task: TaskRecord): Sco
     task_bytes_max: shared.limits.task_bytes_max,
     taskData(conv, ref) {
       if (reachOf(reader, process, task, conv, 'show') === undefined) return undefined
+      if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
       const obj_id = holderOf(view, conv.conv_id, ref)
       const found = obj_id === undefined ? undefined : loadTask(view, obj_id)
       return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)

@@ -1,6 +1,6 @@
 /**
- * The steps of a task's life that several files take: entering a node, becoming ready, failing. They
- * change the record alone; saving it is the caller's.
+ * The steps of a task's life that several files take: entering a node, becoming ready, waking,
+ * failing. They change the record alone; saving it is the caller's.
  */
 import { bytesOf, docOfValue, objectOf, setMember } from '../bytes/json.ts'
 import type { TaskRecord } from '../bytes/task-record.ts'
@@ -16,7 +16,25 @@ export function step(work: Work, task: TaskRecord, node_id: string): void {
   task.visit++
   task.moves++
   task.due_ms = 0
+  charge(work, task)
+}
+
+/** Counts a move that the task, or another for it, has just made. */
+function charge(work: Work, task: TaskRecord): void {
   work.moves_left--
+  work.chain_moves = Math.max(work.chain_moves, task.moves)
+}
+
+/**
+ * Wakes a task for another, in this transaction if there are moves left, else in the next. That is
+ * a move too, and goes on with the chain of `moves` that led to it: tasks that wake or make one
+ * another without end would else escape both bounds.
+ */
+export function wake(work: Work, task: TaskRecord, logic_at: number, moves: number): void {
+  makeReady(work, task, logic_at)
+  task.moves = Math.max(task.moves, moves) + 1
+  charge(work, task)
+  work.agenda.push(task.obj_id)
 }
 
 /** To the error node with the fields that tell what happened, or failed where it is. */
@@ -44,7 +62,7 @@ const description_chars_max = 1_000
 /** Stays in its node, failed; retry and cancel are its ways on. */
 export function fail(task: TaskRecord, tag: string, description: string): void {
   task.status = 'failed'
-  task.details = { tag, description: description.slice(0, description_chars_max) }
+  task.details = { tag, description: told(description) }
   task.wait = 'nothing'
   task.due_ms = 0
   task.at_ms = 0
@@ -57,7 +75,12 @@ function setErrorFields(task: TaskRecord, move: FailMove, task_bytes_max: number
   const prefix = `__conveyor_${move.kind}_return`
   setMember(data, `${prefix}_type_error__`, move.error_type)
   setMember(data, `${prefix}_type_tag__`, move.tag)
-  setMember(data, `${prefix}_description__`, move.description.slice(0, description_chars_max))
+  setMember(data, `${prefix}_description__`, told(move.description))
   const doc = docOfValue(data)
   if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
+}
+
+/** Descriptions come from code and endpoints too; a cut must not leave half a character either. */
+function told(description: string): string {
+  return description.slice(0, description_chars_max).toWellFormed()
 }

@@ -158,7 +158,8 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
     work.has_ended = true
   }
   if (!live && task.caller_id !== undefined) {
-    work.orphans.push({ caller_id: task.caller_id, called_id: task.obj_id })
+    const { caller_id, obj_id: called_id, moves } = task
+    work.orphans.push({ caller_id, called_id, moves })
   }
   if (work.shared.isWatched()) {
     work.changes.push({

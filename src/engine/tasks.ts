@@ -67,10 +67,10 @@ export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): 
   const draft = findLive(work.tx, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
-  relocate(work, process, draft)
   if (task.status !== 'failed') {
     return refused(op, { code: 'error', description: 'the task has not failed', task })
   }
+  relocate(work, process, draft)
   if (node_id !== undefined && !process.graph.nodes.has(node_id)) {
     const description = `Value is not valid. node_id: "${node_id}" is no node`
     return refused(op, { code: 'error', description, task })

@@ -11,6 +11,17 @@ export function waitingLogic(process: Process, task: TaskRecord): number {
   return logics[task.logic_at]?.is_wait ? task.logic_at : logics.findIndex((one) => one.is_wait)
 }
 
+/** The logic at which a task that waits for a reply or in a queue rests; -1 where it is gone. */
+export function restingLogic(
+  process: Process,
+  task: TaskRecord,
+  rests_for: 'reply' | 'queue',
+): number {
+  const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
+  if (logics[task.logic_at]?.rests_for === rests_for) return task.logic_at
+  return logics.findIndex((one) => one.rests_for === rests_for)
+}
+
 /** Rests, and for nothing but its timer. */
 export function isIdle(task: TaskRecord): boolean {
   return task.status === 'delayed' && task.wait === 'nothing'

@@ -3,10 +3,10 @@
  *
  * A task enters a node and its logics run in order. `next` and `set` go on with the next one, `go`
  * enters another node, `rest` waits for a modify, `fail` goes to the error node or stays, failed.
- * Where all fall through, the task rests in the node. As it rests, the earliest time semaphor of the
- * node is armed; one that runs already for this visit keeps its time. An end node ends the task.
- * Moves that touch other tasks are done by engine/effects, which never runs another task here: it
- * makes it ready and puts it on the agenda.
+ * Where all fall through, the task rests in the node. As it rests, the earliest time semaphor of
+ * the node is armed; one that runs already for this visit keeps its time. An end node ends the
+ * task. Moves that touch other tasks are done by engine/effects, which never runs another task
+ * here: it makes it ready and puts it on the agenda.
  *
  * Moves are bounded twice: so many for one op, then the task is `ready` and goes on in the next
  * transaction; so many without rest, then it has failed with tag `loop`. A rest whose timer is
@@ -54,6 +54,7 @@ export function walkFrom(
   task.status = 'processing'
   task.details = undefined
   task.wait = 'nothing'
+  task.called_id = undefined
   for (;;) {
     const node = process.graph.nodes.get(task.node_id) as GraphNode
     if (task.moves >= limits.moves_without_rest_max) {
@@ -80,8 +81,12 @@ export function walkFrom(
       logic?.type ?? '',
       limits.task_bytes_max,
     )
-    const wait = rest_of[move.move]
-    if (wait !== undefined) {
+    const rests_for = rest_of[move.move]
+    if (rests_for !== undefined) {
+      // A handler registered for the node answers in the place of a modify. Looked at as the task
+      // comes to rest: one that rests for a modify already goes on waiting for it.
+      const is_handled = rests_for === 'callback' && work.shared.isHandled(node.title)
+      const wait = is_handled ? 'work' : rests_for
       rest(work.now_ms, task, node, wait, at, scope)
       return { keep_ended: true }
     }
@@ -115,8 +120,10 @@ function rest(
   task.status = 'delayed'
   task.wait = wait
   task.logic_at = logic_at
-  task.at_ms = wait === 'queue' || wait === 'work' ? Math.max(1, now_ms) : 0
+  task.at_ms = listTime(task, wait, now_ms)
   task.attempts = 0
+  // Each piece of work is a stay of its own, also where a retry or a modify brings the task back.
+  if (wait === 'work') task.visit++
   if (task.due_ms === 0) {
     arm(task, node, scope)
     // A past time rings at once, but behind what has been due by now: else a stream of past ones
@@ -124,6 +131,16 @@ function rest(
     if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
   }
   if (task.due_ms === 0 || task.due_ms > now_ms) task.moves = 0
+}
+
+/**
+ * Since when a task stands in a queue or in the list of work. Work behind work gets another time
+ * than that just done, so that the list tells them apart.
+ */
+function listTime(task: TaskRecord, wait: Wait, now_ms: number): number {
+  if (wait !== 'queue' && wait !== 'work') return 0
+  const at_ms = Math.max(2, now_ms)
+  return wait === 'work' && at_ms === task.at_ms ? at_ms - 1 : at_ms
 }
 
 function arm(task: TaskRecord, node: GraphNode, scope: Scope): void {

@@ -9,7 +9,7 @@ import { idBytes, idHex, type Key, metaKey, nodeCountKey } from '../bytes/keys.t
 import { decodeCount, encodeCount } from '../bytes/records.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Change, JsonObject } from '../words/model.ts'
+import type { Change, JsonValue } from '../words/model.ts'
 import type { Catalog, Process } from './catalog.ts'
 
 /** What all transactions of an engine share. */
@@ -20,7 +20,7 @@ export interface Shared {
   readonly id_middle: string
   fraction(): number
   /** Variables given to the engine, by name. */
-  readonly variables: Readonly<Record<string, JsonObject>>
+  readonly variables: Readonly<Record<string, JsonValue>>
   /** Whether the embedder runs code of its own for a kind or a node title. */
   isHandled(name: string): boolean
   /** Whether anybody watches; without one, changes are not collected. */
@@ -47,10 +47,16 @@ export interface Work extends Reader {
   takeCounted(): Counted[]
   /** Moves that may still be made for the present op; the rest goes on in the next transaction. */
   moves_left: number
+  /** The longest chain of moves without rest that the present op has come to. */
+  chain_moves: number
   /** Ready tasks to go on with in this transaction, first come first. */
   readonly agenda: string[]
   /** Tasks that ended owing a reply, with the caller that waits for it. */
-  readonly orphans: { readonly caller_id: string; readonly called_id: string }[]
+  readonly orphans: {
+    readonly caller_id: string
+    readonly called_id: string
+    readonly moves: number
+  }[]
   /** Due times set by this transaction: conv_id → the earliest. */
   readonly armed: Map<string, number>
   /** When the earliest work put down by this transaction may begin. */
@@ -102,6 +108,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
     now_ms,
     shared,
     moves_left: shared.limits.moves_per_transaction_max,
+    chain_moves: 0,
     agenda: [],
     orphans: [],
     armed: new Map(),

@@ -15,6 +15,8 @@ export const pattern_chars_max = 1_000
 export const pattern_program_max = 2_000
 /** Characters a pattern is run on; a longer text matches nothing. */
 export const pattern_text_chars_max = 100_000
+/** Characters of a process's or a node's id, or of a ref, that a definition or template gives. */
+export const name_chars_max = limitTable.ref_chars_max.value
 /** The last second a date can tell. */
 export const unix_seconds_max = 8.64e12
 

@@ -6,9 +6,12 @@
 import { isObject, parseJson } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
 import type { CountSemaphor, GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
-import { logicTable, not_run_here } from './logics/table.ts'
+import { handledRow, type LogicRow, logicTable, not_run_here } from './logics/table.ts'
 import { quoted } from './quoted.ts'
 import { compileTimeSemaphor } from './time-semaphor.ts'
+
+/** Whether the embedder has a handler for a logic type. */
+export type IsHandled = (type: string) => boolean
 
 /** By `obj_type`. */
 export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation']
@@ -21,13 +24,16 @@ export interface NodeHead {
   readonly raw: JsonObject
 }
 
-/** Notes for one node; `report` puts the node's place before each text. */
-export function compileNode(head: NodeHead, report: Report): GraphNode {
+/**
+ * Notes for one node; `report` puts the node's place before each text. `isHandled` tells of which
+ * logic types not run here the embedder runs.
+ */
+export function compileNode(head: NodeHead, report: Report, isHandled: IsHandled): GraphNode {
   const { id, kind, title, raw } = head
   const node = { id, kind, title, save_task: saveTask(raw.options, report) }
   if (kind === 'end') return { ...node, logics: [], time_semaphors: [], count_semaphors: [] }
   const condition = conditionOf(raw.condition, report)
-  const logics = compileLogics(listIn(condition, 'logics', report), report)
+  const logics = compileLogics(listIn(condition, 'logics', report), report, isHandled)
   const semaphors = listIn(condition, 'semaphors', report)
   const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
@@ -76,7 +82,7 @@ function listIn(condition: JsonObject, name: string, report: Report): readonly J
   return []
 }
 
-function compileLogics(list: readonly JsonValue[], report: Report): Logic[] {
+function compileLogics(list: readonly JsonValue[], report: Report, isHandled: IsHandled): Logic[] {
   const logics: Logic[] = []
   for (const [at, raw] of list.entries()) {
     const place = `logics[${at}]`
@@ -84,13 +90,18 @@ function compileLogics(list: readonly JsonValue[], report: Report): Logic[] {
       report.mistake(`${place} is ${quoted(raw)}, an object was expected`)
       continue
     }
-    const row = logicTable.find(({ type }) => type === raw.type)
+    const row = logicTable.find(({ type }) => type === raw.type) ?? handledBy(raw.type, isHandled)
     if (row !== undefined) logics.push(row.compile(raw, behind(report, `${place} ${row.type}`)))
     else if (not_run_here.some((type) => type === raw.type)) {
       report.mistake(`${place} type ${quoted(raw.type)} is not run here`)
     } else report.mistake(`${place} type ${quoted(raw.type)} is no logic of this release`)
   }
   return logics
+}
+
+function handledBy(type: JsonValue | undefined, isHandled: IsHandled): LogicRow | undefined {
+  const known = not_run_here.find((one) => one === type)
+  return known !== undefined && isHandled(known) ? handledRow(known) : undefined
 }
 
 function compileSemaphors(

@@ -7,7 +7,7 @@ import { isNumberToken, isObject, numberText } from '../bytes/json.ts'
 import type { Limits } from '../words/limits.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
 import { nodes_max } from './bounds.ts'
-import { compileNode, type NodeHead, node_kinds } from './graph-node.ts'
+import { compileNode, type IsHandled, type NodeHead, node_kinds } from './graph-node.ts'
 import type { Compiled, Graph, GraphNode, Report } from './logic.ts'
 import { compileParams } from './params.ts'
 import { quoted } from './quoted.ts'
@@ -20,8 +20,15 @@ interface Notes {
   readonly warnings: string[]
 }
 
-/** Compiles one process object of the format. Never throws. */
-export function compileProcess(definition: JsonObject, limits: GraphLimits): Compiled {
+/**
+ * Compiles one process object of the format. Never throws. A logic type that is not run here is a
+ * mistake unless the embedder `isHandled` it.
+ */
+export function compileProcess(
+  definition: JsonObject,
+  limits: GraphLimits,
+  isHandled: IsHandled = () => false,
+): Compiled {
   const notes: Notes = { mistakes: [], warnings: [] }
   const { mistakes, warnings } = notes
   const head = readHead(definition, limits, mistakes)
@@ -32,7 +39,7 @@ export function compileProcess(definition: JsonObject, limits: GraphLimits): Com
   const reaches = new Set<string>()
   for (const [at, node] of heads) {
     const report = reportOf(`${placeOf(at, node.raw)}: `, node.id, leads, reaches, notes)
-    nodes.set(node.id, compileNode(node, report))
+    nodes.set(node.id, compileNode(node, report, isHandled))
   }
   const starts = [...heads].filter(([, { kind }]) => kind === 'start')
   const start_id = starts[0]?.[1].id

@@ -77,7 +77,7 @@ export type Move =
       readonly doc: Doc
       readonly err_node_id: string | undefined
     }
-  /** Merges into a task of a process as a modify does, sets the result field, then the next logic. */
+  /** Merges into a task of a process as a modify does, sets the result field, then the next. */
   | {
       readonly move: 'copy_modify'
       readonly conv: ConvReach
@@ -98,7 +98,12 @@ export type Move =
   /** Sends the caller to its err_node_id with `reason`; then the next logic of this node. */
   | { readonly move: 'reply_exception'; readonly data: Doc; readonly reason: string }
   /** Rests in the queue of this node until a task takes it; then the logics behind this one run. */
-  | { readonly move: 'queue'; readonly doc: Doc | undefined }
+  | {
+      readonly move: 'queue'
+      /** The task's data from now on; undefined leaves it as it is. */
+      readonly doc: Doc | undefined
+      readonly err_node_id: string | undefined
+    }
   /** Takes the oldest or newest task of a queue: its data comes in, and it goes on. */
   | {
       readonly move: 'take'
@@ -138,13 +143,15 @@ export interface LogicKind<Definition> {
   run(definition: Definition, scope: Scope): Move
   /** Whether the task rests here for a callback. */
   readonly is_wait?: true
+  /** For what else the task rests here, so that it is known again after a new definition. */
+  readonly rests_for?: 'reply' | 'queue'
   /** Where a failed wait or work of this logic sends the task. */
   errNode?(definition: Definition): string | undefined
   /** What a `work` move asks for, and what its outcome does. */
   readonly work?: WorkKind<Definition>
 }
 
-/** Work outside the transaction, after the commit, at least once. All of it is pure but the doing. */
+/** Work outside the transaction, after the commit, at least once. Pure, all but the doing. */
 export interface WorkKind<Definition> {
   /** The order as the data stands when the work begins, or the move where there can be none. */
   order(definition: Definition, scope: Scope): WorkOrder | Move
@@ -172,7 +179,13 @@ export interface CallRequest {
 
 export type WorkOutcome =
   /** JSON text for code and handlers; for a call the status and the body as text. */
-  | { readonly outcome: 'done'; readonly text: string; readonly status?: number }
+  | {
+      readonly outcome: 'done'
+      readonly text: string
+      readonly status?: number
+      /** Of a call's answer, names in lower case. */
+      readonly headers?: readonly (readonly [name: string, value: string])[]
+    }
   | {
       readonly outcome: 'failed'
       readonly error_type: ErrorType
@@ -184,6 +197,7 @@ export type WorkOutcome =
 export interface Logic {
   readonly type: string
   readonly is_wait: boolean
+  readonly rests_for: 'reply' | 'queue' | undefined
   readonly err_node_id: string | undefined
   run(scope: Scope): Move
   readonly work:

@@ -38,6 +38,8 @@ export interface Source {
   at: number
   depth: number
   warn(text: string): void
+  /** Notes a process that the text names. */
+  reach(conv_id: string): void
   /** Reads the `{{…}}` or `$.function(…)` that begins here; undefined where none does. */
   term(): Term | undefined
   /** Reads up to one of the characters of `stops`, which is left standing, or to the end. */

@@ -38,7 +38,7 @@ export interface Template {
 
 /** Compiles a text. Mistakes go to `report` behind `place`; the result then puts nothing in. */
 export function compileTemplate(text: string, report: Report, place: string): Template {
-  const source = sourceOf(text, (warning) => report.warning(`${place}: ${warning}`))
+  const source = sourceOf(text, report, place)
   try {
     if (!text.isWellFormed()) throw mistakeAt(source, 'a lone surrogate stands in the text')
     return templateOf(source.parts(''))
@@ -51,7 +51,7 @@ export function compileTemplate(text: string, report: Report, place: string): Te
 
 /** Compiles the path a condition names without braces. */
 export function compileName(text: string, report: Report, place: string): Term {
-  const source = sourceOf(text, (warning) => report.warning(`${place}: ${warning}`))
+  const source = sourceOf(text, report, place)
   try {
     return readPath(source, undefined)
   } catch (error) {
@@ -89,12 +89,13 @@ function spellText(value: JsonValue | undefined): string {
 const function_start = /\$\.[A-Za-z_][A-Za-z0-9_]*\(/
 const function_name = /\$\.([A-Za-z_][A-Za-z0-9_]*)\(/y
 
-function sourceOf(text: string, warn: (warning: string) => void): Source {
+function sourceOf(text: string, report: Report, place: string): Source {
   const source: Source = {
     text,
     at: 0,
     depth: 0,
-    warn,
+    warn: (warning) => report.warning(`${place}: ${warning}`),
+    reach: (conv_id) => report.reach(conv_id),
     term: () => readTerm(source),
     parts: (stops) => readParts(source, stops),
   }

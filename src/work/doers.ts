@@ -1,13 +1,16 @@
 /**
- * Who does the work that tasks rest for: code in a sandbox, calls over HTTP, the embedder's handlers.
- * Each is a file of its own and is loaded when it is first needed.
+ * Who does the work that tasks rest for: code in a sandbox, calls over HTTP, the embedder's
+ * handlers. Each is a file of its own and is loaded when it is first needed.
  */
 
 import type { Handlers } from '../engine/handlers.ts'
 import type { Doers } from '../engine/jobs.ts'
+import type { WorkOrder } from '../logic/logic.ts'
 import type { Clock } from '../words/clock.ts'
 import type { Limits } from '../words/limits.ts'
 import type { CallDoer } from './call.ts'
+import { isCallFailure } from './call-failure.ts'
+import { hostOf, readAllowHosts, readUrl } from './call-target.ts'
 import type { CodeDoer } from './code.ts'
 
 export interface DoersOptions {
@@ -18,24 +21,44 @@ export interface DoersOptions {
   readonly handlers: Handlers
 }
 
+interface Lane {
+  readonly name: string
+  /** At once; 0 sets no bound, and a number below is shut. */
+  readonly max: number
+}
+
 /** Calls are retried so often where a failure may pass; code never. */
 const call_attempts_max = 8
 
+/** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
 export function newDoers({ limits, clock, allow_hosts, handlers }: DoersOptions): Doers {
-  const calls = new Map<string, number>()
+  readAllowHosts(allow_hosts)
+  const taken = new Map<string, number>()
   let code: Promise<CodeDoer> | undefined
   let call: Promise<CallDoer> | undefined
 
-  /** A place among `max` of a name; the answer gives it back. */
-  function place(name: string, max: number): (() => void) | undefined {
-    const taken = calls.get(name) ?? 0
-    if (max > 0 && taken >= max) return undefined
-    calls.set(name, taken + 1)
-    return () => {
-      const left = (calls.get(name) ?? 1) - 1
-      if (left === 0) calls.delete(name)
-      else calls.set(name, left)
+  function lanesOf(order: WorkOrder, place: string): readonly Lane[] {
+    if (order.work === 'code') return [{ name: 'code', max: limits.code_threads_max }]
+    if (order.work === 'handler') {
+      return [{ name: `handler ${order.handler}`, max: handlers.threadsMax(order.handler) ?? -1 }]
     }
+    const { url, threads_max } = order.request
+    const read = readUrl(url)
+    const host = isCallFailure(read) ? '' : hostOf(read)
+    return [
+      { name: `call ${place}`, max: threads_max },
+      { name: `host ${host}`, max: limits.call_host_max },
+    ]
+  }
+
+  function isFull({ name, max }: Lane): boolean {
+    return max < 0 || (max > 0 && (taken.get(name) ?? 0) >= max)
+  }
+
+  function take({ name }: Lane, by: 1 | -1): void {
+    const left = (taken.get(name) ?? 0) + by
+    if (left === 0) taken.delete(name)
+    else taken.set(name, left)
   }
 
   return {
@@ -54,15 +77,17 @@ export function newDoers({ limits, clock, allow_hosts, handlers }: DoersOptions)
       if (order.work === 'code') return 1
       return order.work === 'call' ? call_attempts_max : handlers.attemptsMax(order.handler)
     },
-    enter(order, job) {
-      if (order.work === 'code') return place('code', limits.code_threads_max)
-      if (order.work === 'handler') {
-        const threads_max = handlers.threadsMax(order.handler)
-        return threads_max === undefined
-          ? undefined
-          : place(`handler ${order.handler}`, threads_max)
+    lanesOf: (order, place) => lanesOf(order, place).map(({ name }) => name),
+    enter(order, place) {
+      const lanes = lanesOf(order, place)
+      const full = lanes.find(isFull)
+      if (full !== undefined) return { full: full.name }
+      for (const lane of lanes) take(lane, 1)
+      return {
+        leave: () => {
+          for (const lane of lanes) take(lane, -1)
+        },
       }
-      return place(`call ${job.place}`, order.request.threads_max)
     },
     async close() {
       await (await code)?.close()

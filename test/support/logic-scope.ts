@@ -27,6 +27,10 @@ export function scopeOf(data: string | JsonObject, more: Partial<Scope> = {}): S
     fraction: () => 0.5,
     root: (name) => root_fields[name],
     task_bytes_max: 131_072,
+    taskData: () => undefined,
+    nodeCount: () => 0,
+    nodeSum: () => undefined,
+    variable: () => undefined,
     ...more,
   }
 }
@@ -48,12 +52,15 @@ export function blindScope(): Scope {
 }
 
 /** Knows the nodes `a` and `b`, and collects what is noted. */
-export function notes(): Report & { mistakes: string[]; warnings: string[] } {
+export function notes(): Report & { mistakes: string[]; warnings: string[]; reaches: string[] } {
   const mistakes: string[] = []
   const warnings: string[] = []
+  const reaches: string[] = []
   return {
     mistakes,
     warnings,
+    reaches,
+    reach: (conv_id) => reaches.push(conv_id),
     mistake: (text) => mistakes.push(text),
     warning: (text) => warnings.push(text),
     target(member, id) {
@@ -65,11 +72,15 @@ export function notes(): Report & { mistakes: string[]; warnings: string[] } {
 }
 
 /** A value of `template` over `data` as JSON text; `fails: …` and `absent` for the other two. */
-export function expanded(template: string, data: string | JsonObject = '{}'): string {
+export function expanded(
+  template: string,
+  data: string | JsonObject = '{}',
+  more: Partial<Scope> = {},
+): string {
   const report = notes()
   const compiled = compileTemplate(template, report, 'text')
   if (report.mistakes.length > 0) return `mistake: ${report.mistakes.join('; ')}`
-  const run = expansionOf(scopeOf(data))
+  const run = expansionOf(scopeOf(data, more))
   const value = compiled.value(run)
   if (run.failure !== undefined) return `fails: ${run.failure.description}`
   return value === undefined ? 'absent' : stringifyJson(value)
@@ -97,14 +108,15 @@ export function moved(
 export function compiledLogic(
   logic: string,
   scope: Scope,
-): { move: Move | undefined; mistakes: string[]; warnings: string[] } {
+): { move: Move | undefined; mistakes: string[]; warnings: string[]; reaches: string[] } {
   const raw = parseJson(logic) as JsonObject
   const report = notes()
   const row = logicTable.find(({ type }) => type === raw.type)
   if (row === undefined) throw new Error(`no kind ${String(raw.type)}`)
   const compiled = row.compile(raw, report)
-  const { mistakes, warnings } = report
-  return { move: mistakes.length > 0 ? undefined : compiled.run(scope), mistakes, warnings }
+  const { mistakes, warnings, reaches } = report
+  const move = mistakes.length > 0 ? undefined : compiled.run(scope)
+  return { move, mistakes, warnings, reaches }
 }
 
 export function compiledText(definition: string): Compiled {

@@ -50,7 +50,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
   })
   const { clock = fakeClock(), chance = systemChance } = options
   const limits = limitsWith(options.limits)
-  const handlers = newHandlers()
+  const handlers = newHandlers({ clock, limits })
   return startEngine({
     path: ':memory:',
     store,

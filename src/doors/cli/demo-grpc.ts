@@ -61,4 +61,3 @@ function quoted(text: string): string {
 function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
-

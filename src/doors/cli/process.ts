@@ -10,6 +10,7 @@ import { type Io, print } from './io.ts'
 import { mermaidOf } from './mermaid.ts'
 import { withAdmin } from './reach.ts'
 import { idJson, jsonOf, printJson, printLines } from './show.ts'
+import { svgOf } from './svg.ts'
 import { clean, columns, table } from './table.ts'
 import { db_flag, type Given, isOn, json_flag, list, text, type Verb, word } from './verb.ts'
 
@@ -28,12 +29,19 @@ export const processVerbs: readonly Verb[] = [
         says: 'where tasks of a dropped node go; may be repeated',
         many: true,
       },
+      {
+        name: 'map',
+        value: 'OLD=NEW',
+        says: 'a new id for a process of FILE, or what @name means; may be repeated',
+        many: true,
+      },
       ...flags,
     ],
     says: 'store a definition, or a new version of one',
     notes: [
       'FILE holds one definition or an array of them; - is standard input. Every mistake is',
-      'named, and with any mistake nothing is stored.',
+      'named, and with any mistake nothing is stored. A process given a new id with --map is',
+      'named by it in all of FILE.',
     ],
     run: importFile,
   },
@@ -65,15 +73,21 @@ export const processVerbs: readonly Verb[] = [
   {
     name: 'process show',
     words: [id_word],
-    flags: [{ name: 'mermaid', says: 'as a Mermaid flowchart' }, ...flags],
+    flags: [
+      { name: 'mermaid', says: 'as a Mermaid flowchart' },
+      { name: 'svg', says: 'as a picture, an SVG file' },
+      ...flags,
+    ],
     says: 'show a process, its nodes and the tasks in them',
     async run(given, io) {
       const id = word(given, 0)
-      if (isOn(given, 'json') && isOn(given, 'mermaid'))
-        throw usage('--json or --mermaid, not both')
+      if (['json', 'mermaid', 'svg'].filter((name) => isOn(given, name)).length > 1) {
+        throw usage('one of --json, --mermaid and --svg')
+      }
       const found = await withAdmin(given, io, (admin) => admin.call('process.show', { id }))
       const { definition_text: _long, ...shown } = found
       if (isOn(given, 'json')) await printJson(io, JSON.stringify(shown))
+      else if (isOn(given, 'svg')) await print(io.stdout, svgOf(found))
       else await print(io.stdout, isOn(given, 'mermaid') ? mermaidOf(found) : pageOf(found))
       return exits.done
     },
@@ -154,7 +168,8 @@ export const processVerbs: readonly Verb[] = [
 async function importFile(given: Given, io: Io): Promise<Exit> {
   const file = word(given, 0)
   const id = text(given, 'id')
-  const moves = movesOf(list(given, 'move'))
+  const moves = pairsOf('move', list(given, 'move'))
+  const map = pairsOf('map', list(given, 'map'))
   const definitions = decodeText(await readInput(file, io), file)
   const results = await withAdmin(
     given,
@@ -163,6 +178,7 @@ async function importFile(given: Given, io: Io): Promise<Exit> {
       admin.call('process.import', {
         text: definitions,
         moves,
+        map,
         ...(id === undefined ? {} : { id }),
       }),
     { creates: true },
@@ -181,14 +197,14 @@ async function importFile(given: Given, io: Io): Promise<Exit> {
   return exits.done
 }
 
-function movesOf(given: readonly string[]): Record<string, string> {
-  const moves: [string, string][] = []
-  for (const move of given) {
-    const [, old_id, new_id] = /^([^=]+)=([^=]+)$/.exec(move) ?? []
-    if (old_id === undefined || new_id === undefined) throw usage('--move takes OLD=NEW')
-    moves.push([old_id, new_id])
+function pairsOf(flag: string, given: readonly string[]): Record<string, string> {
+  const pairs: [string, string][] = []
+  for (const pair of given) {
+    const [, old_id, new_id] = /^([^=]+)=([^=]+)$/.exec(pair) ?? []
+    if (old_id === undefined || new_id === undefined) throw usage(`--${flag} takes OLD=NEW`)
+    pairs.push([old_id, new_id])
   }
-  return Object.fromEntries(moves)
+  return Object.fromEntries(pairs)
 }
 
 const all_can: readonly Can[] = ['create', 'modify', 'show']

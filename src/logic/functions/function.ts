@@ -19,7 +19,7 @@ export interface FunctionKind {
   /** Behind `$.`. */
   readonly name: string
   readonly syntax: readonly string[]
-  readonly result: 'number' | 'string'
+  readonly result: 'number' | 'string' | 'array'
   readonly examples: readonly FunctionExample[]
   read(source: Source): Term
 }

@@ -3,7 +3,9 @@
  * name without a row is refused when the definition is compiled.
  */
 import { dateFunction, unixtimeFunction } from './date.ts'
+import { digestFunctions } from './digest.ts'
 import type { FunctionKind } from './function.ts'
+import { filterFunction, mapFunction } from './list.ts'
 import { mathFunction } from './math.ts'
 import { randomFunction } from './random.ts'
 
@@ -12,4 +14,7 @@ export const functionTable: readonly FunctionKind[] = [
   randomFunction,
   unixtimeFunction,
   dateFunction,
+  ...digestFunctions,
+  mapFunction,
+  filterFunction,
 ]

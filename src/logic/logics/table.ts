@@ -1,12 +1,21 @@
 /**
  * THE table of logic kinds. A new kind is one file beside this and one row here. Types that no
- * release of this program runs are named too, so that an import says so.
+ * release of this program runs are named too, so that an import says so, unless the embedder does.
  */
 import type { JsonObject } from '../../words/model.ts'
 import type { Logic, LogicKind, Report } from '../logic.ts'
+import { api } from './api.ts'
 import { apiCallback } from './api-callback.ts'
+import { apiCode } from './api-code.ts'
+import { apiCopy } from './api-copy.ts'
+import { apiGetTask } from './api-get-task.ts'
+import { apiQueue } from './api-queue.ts'
+import { apiRpc } from './api-rpc.ts'
+import { apiRpcReply } from './api-rpc-reply.ts'
+import { apiSum } from './api-sum.ts'
 import { go } from './go.ts'
 import { goIfConst } from './go-if-const.ts'
+import { handledKind } from './handled.ts'
 import { setParam } from './set-param.ts'
 
 /** A kind with its definition's type hidden. */
@@ -21,12 +30,25 @@ export const logicTable: readonly LogicRow[] = [
   rowOf(goIfConst),
   rowOf(setParam),
   rowOf(apiCallback),
+  rowOf(api),
+  rowOf(apiCode),
+  rowOf(apiCopy),
+  rowOf(apiRpc),
+  rowOf(apiRpcReply),
+  rowOf(apiQueue),
+  rowOf(apiGetTask),
+  rowOf(apiSum),
 ]
 
 export const not_run_here: readonly string[] = ['git_call', 'db_call', 'api_form']
 
+/** The row of a type not run here, for a definition whose embedder has a handler for it. */
+export function handledRow(type: string): LogicRow {
+  return rowOf(handledKind(type))
+}
+
 function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
-  const { type, is_wait = false, run, errNode, work } = kind
+  const { type, is_wait = false, rests_for, run, errNode, work } = kind
   return {
     type,
     compile(raw, report) {
@@ -34,6 +56,7 @@ function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
       return {
         type,
         is_wait,
+        rests_for,
         err_node_id: errNode?.(definition),
         run: (scope) => run(definition, scope),
         work: work && {

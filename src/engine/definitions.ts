@@ -1,0 +1,79 @@
+/**
+ * Definitions on their way in: read, compiled and hashed, before anything is stored. A definition
+ * with a mistake goes no further, and of several all mistakes are named at once.
+ */
+import { createHash } from 'node:crypto'
+import { canonicalText } from '../bytes/canonical.ts'
+import { parseJson, stringifyJson } from '../bytes/json.ts'
+import { docOfPlain } from '../bytes/plain.ts'
+import { compileProcess } from '../logic/graph.ts'
+import type { Graph } from '../logic/logic.ts'
+import { fault } from '../words/faults.ts'
+import type { Limits } from '../words/limits.ts'
+import type { JsonObject, JsonValue } from '../words/model.ts'
+
+/** One definition, ready to be stored. */
+export interface NewVersion {
+  readonly conv_id: string
+  readonly text: string
+  readonly hash: string
+  readonly graph: Graph
+  readonly warnings: readonly string[]
+}
+
+/** JSON text, or a plain value, as JSON. Throws `format_error` or `bad_definition`. */
+export function readJson(given: unknown, limits: Limits): JsonValue {
+  const bounds = { nesting_max: limits.nesting_max, values_max: Number.MAX_SAFE_INTEGER }
+  if (typeof given === 'string') return parseJson(given, bounds)
+  if (typeof given !== 'object' || given === null) {
+    throw badDefinition(['a definition is one JSON object'])
+  }
+  const doc = docOfPlain(given, limits.nesting_max)
+  if (typeof doc === 'string') throw badDefinition([doc])
+  return parseJson(doc.text, bounds)
+}
+
+/**
+ * What each definition comes to. Of several, each mistake tells which it is in, and no two may have
+ * one id.
+ */
+export function compileAll(
+  values: readonly JsonObject[],
+  given_id: string | number | undefined,
+  limits: Limits,
+  isHandled: (type: string) => boolean,
+): { versions: NewVersion[]; mistakes: string[] } {
+  const versions: NewVersion[] = []
+  const mistakes: string[] = []
+  const is_one = values.length === 1
+  if (!is_one && given_id !== undefined) {
+    mistakes.push('the file holds several definitions, so none can be given an id')
+  }
+  for (const [at, value] of values.entries()) {
+    const compiled = compileProcess(value, limits, isHandled)
+    const { graph, warnings } = compiled
+    const place = is_one ? '' : `definition ${at + 1}: `
+    for (const mistake of compiled.mistakes) mistakes.push(place + mistake)
+    if (graph === undefined) continue
+    const conv_id = String(given_id ?? graph.conv_id ?? '')
+    if (versions.some((other) => other.conv_id === conv_id)) {
+      mistakes.push(`${place}a second one of ${conv_id}`)
+    }
+    if (conv_id === '') mistakes.push(`${place}obj_id is missing, and no id was given`)
+    const text = stringifyJson(value)
+    const hash = createHash('sha256').update(canonicalText(value)).digest('hex')
+    versions.push({ conv_id, text, hash, graph, warnings })
+  }
+  return { versions, mistakes }
+}
+
+/** Names that a file of definitions uses and does not explain. */
+export function aliasWarnings(aliases: readonly string[] = []): string[] {
+  return aliases.map((alias) => `conv_id "${alias}" is no process of the file; map it to one`)
+}
+
+/** The fault that names the first mistake and carries all. */
+export function badDefinition(mistakes: readonly string[]): Error {
+  const more = mistakes.length > 1 ? `, and ${mistakes.length - 1} more` : ''
+  return fault('bad_definition', `${mistakes[0]}${more}`, { mistakes })
+}

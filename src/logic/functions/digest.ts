@@ -1,0 +1,111 @@
+/**
+ * `$.base64_encode`, and the digests `$.md5 $.sha1 $.sha224 $.sha256 $.sha384 $.sha512`, of the
+ * UTF-8 bytes of a text that may hold templates. The `_hex` form is lower-case hex. The plain form
+ * is the digest's bytes, which JSON cannot hold: alone they become a text of one character a byte,
+ * U+0000 to U+00FF; as the whole argument of another of these functions they stay bytes, so that
+ * `$.base64_encode($.sha256(text))` is what it says.
+ *
+ * The only file of the logic floor that may import node:crypto.
+ */
+import { createHash } from 'node:crypto'
+import { textOf } from '../convert.ts'
+import {
+  type Expansion,
+  expectText,
+  joinParts,
+  type Part,
+  type Source,
+  type Term,
+} from '../template-source.ts'
+import type { FunctionExample, FunctionKind } from './function.ts'
+
+const ab_hex: Readonly<Record<string, string>> = {
+  md5: '187ef4436122d1cc2f40dc2b92f0eba0',
+  sha1: 'da23614e02469a0d7c7bd1bdab5c9c474b1904dc',
+  sha224: 'db3cda86d4429a1d39c148989566b38f7bda0156296bd364ba2f878b',
+  sha256: 'fb8e20fc2e4c3f248c60c39bd652f3c1347298bb977b8b4d5903b85055620603',
+  sha384:
+    'c7be03ba5bcaa384727076db0018e99248e1a6e8bd1b9ef58a9ec9dd4eeebb3f48b836201221175befa74ddc3d35afdd',
+  sha512:
+    '2d408a0717ec188158278a796c689044361dc6fdde28d6f04973b80896e1823975cdbf12eb63f9e0591328ee235d80e9b5bf1aa6a44f4617ff3caf6400eb172d',
+}
+
+/** `$.base64_encode` and each digest in both forms. */
+export const digestFunctions: readonly FunctionKind[] = [
+  base64Function(),
+  ...Object.keys(ab_hex).flatMap((name) => [plainFunction(name), hexFunction(name)]),
+]
+
+type BytesTerm = (run: Expansion) => Buffer | undefined
+
+/** The bytes behind the text of a plain digest. */
+const bytes_of = new WeakMap<Term, BytesTerm>()
+
+function base64Function(): FunctionKind {
+  return kind('base64_encode', textTerm('base64'), [
+    { text: '$.base64_encode(hello)', gives: 'aGVsbG8=' },
+    { text: '$.base64_encode({{a}}:{{b}})', data: { a: 'ї', b: 1 }, gives: '0Zc6MQ==' },
+    { text: '$.base64_encode($.md5(ab))', gives: 'GH70Q2Ei0cwvQNwrkvDroA==' },
+  ])
+}
+
+function plainFunction(name: string): FunctionKind {
+  const bytes = Buffer.from(ab_hex[name] as string, 'hex')
+  return kind(name, (argument) => digestTerm(name, argument), [
+    { text: `$.${name}({{a}}b)`, data: { a: 'a' }, gives: bytes.toString('latin1') },
+  ])
+}
+
+function hexFunction(name: string): FunctionKind {
+  const gives = ab_hex[name] as string
+  const hex = (argument: BytesTerm): Term => textTerm('hex')(digestBytes(name, argument))
+  return kind(`${name}_hex`, hex, [
+    { text: `$.${name}_hex(ab)`, gives },
+    { text: `$.${name}_hex({{a}}b)`, data: { a: 'a' }, gives },
+  ])
+}
+
+function kind(
+  name: string,
+  makeTerm: (argument: BytesTerm) => Term,
+  examples: readonly FunctionExample[],
+): FunctionKind {
+  return {
+    name,
+    syntax: [`$.${name}(text)`],
+    result: 'string',
+    examples,
+    read: (source) => makeTerm(readBytes(source)),
+  }
+}
+
+function digestTerm(name: string, argument: BytesTerm): Term {
+  const bytes = digestBytes(name, argument)
+  const term = textTerm('latin1')(bytes)
+  bytes_of.set(term, bytes)
+  return term
+}
+
+function digestBytes(name: string, argument: BytesTerm): BytesTerm {
+  return (run) => {
+    const bytes = argument(run)
+    return bytes && createHash(name).update(bytes).digest()
+  }
+}
+
+function textTerm(encoding: BufferEncoding): (bytes: BytesTerm) => Term {
+  return (bytes) => (run) => bytes(run)?.toString(encoding)
+}
+
+/** Reads the argument up to the closing parenthesis and steps over it. */
+function readBytes(source: Source): BytesTerm {
+  const parts: readonly Part[] = source.parts(')')
+  expectText(source, ')')
+  const [only] = parts
+  const bytes = parts.length === 1 && typeof only === 'function' ? bytes_of.get(only) : undefined
+  if (bytes !== undefined) return bytes
+  return (run) => {
+    const text = joinParts(parts, run, (value) => (value === undefined ? '' : textOf(value)))
+    return text === undefined ? undefined : Buffer.from(text)
+  }
+}

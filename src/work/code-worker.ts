@@ -1,0 +1,38 @@
+/**
+ * What runs in a thread for code: takes one piece at a time from the thread that started it,
+ * runs it in the sandbox, and answers. It looks at nothing else of the process, and it never
+ * ends by itself.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { type CodeBounds, type CodeReply, newSandbox } from './code-sandbox.ts'
+import type { WasmModule } from './code-wasm.ts'
+
+/** Handed over as the thread starts. */
+export interface CodeWorkerData {
+  readonly wasm: WasmModule
+  readonly bounds: CodeBounds
+}
+
+export interface CodeQuestion {
+  readonly src: string
+  readonly data_text: string
+}
+
+/** `ready` once, then a reply to each question. */
+export type CodeAnswer = 'ready' | CodeReply
+
+const port = parentPort
+if (port !== null) {
+  const { wasm, bounds } = workerData as CodeWorkerData
+  const sandbox = newSandbox(wasm, bounds)
+  const answer = (to: CodeAnswer): void => port.postMessage(to)
+  // In line, for one question may come while the room for it is still being made. A rejection ends
+  // the thread, as it should.
+  let turn = sandbox.prepare().then(() => answer('ready'))
+  port.on('message', ({ src, data_text }: CodeQuestion) => {
+    turn = turn
+      .then(() => sandbox.run(src, data_text))
+      .then(answer)
+      .then(() => sandbox.prepare())
+  })
+}

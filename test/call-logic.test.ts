@@ -1,0 +1,409 @@
+/** The `api` logic as tables: definition and data → request; answer → what becomes of the data. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { CallRequest, Logic, WorkOutcome } from '../src/logic/logic.ts'
+import { logicTable } from '../src/logic/logics/table.ts'
+import type { JsonObject } from '../src/words/model.ts'
+import { notes, scopeOf } from './support/logic-scope.ts'
+
+const url = 'https://a.example/x'
+
+function compiled(definition: object): { logic: Logic; mistakes: string[]; warnings: string[] } {
+  const report = notes()
+  const row = logicTable.find(({ type }) => type === 'api')
+  const logic = row?.compile({ type: 'api', url, ...definition } as JsonObject, report) as Logic
+  return { logic, mistakes: report.mistakes, warnings: report.warnings }
+}
+
+/** The request as one line, with headers behind it; or the tag of a run that failed. */
+function requested(definition: object, data: string): string[] {
+  const { logic, mistakes } = compiled(definition)
+  assert.deepEqual(mistakes, [])
+  const made = logic.work?.order(scopeOf(data))
+  if (made === undefined || 'move' in made) {
+    return made?.move === 'fail' ? [made.error_type, made.tag] : ['nothing']
+  }
+  assert.ok(made.work === 'call')
+  const { method, headers, body }: CallRequest = made.request
+  const line = `${method} ${made.request.url}`
+  return [
+    line,
+    ...headers.map((header) => header.join(': ')),
+    ...(body === undefined ? [] : [body]),
+  ]
+}
+
+const json = 'content-type: application/json'
+const form = 'content-type: application/x-www-form-urlencoded'
+
+const requests: [what: string, definition: object, data: string, request: string[]][] = [
+  ['nothing to send', {}, '{}', [`POST ${url}`, json, '{}']],
+  [
+    'extra with types, as JSON',
+    {
+      extra: { a: '{{a}}', n: '7', t: 'x{{b}}', '{{k}}': 'v', o: '{"x":{{a}}}' },
+      extra_type: { n: 'number', o: 'object' },
+    },
+    '{"a":1.10,"b":true,"k":"key"}',
+    [`POST ${url}`, json, '{"a":1.10,"n":7,"t":"xtrue","key":"v","o":{"x":1.10}}'],
+  ],
+  [
+    'extra as a form',
+    { content_type: 'application/x-www-form-urlencoded', extra: { a: '{{a}}', 'b c': '{{o}}' } },
+    '{"a":"ж&=","o":{"x":1.10}}',
+    [`POST ${url}`, form, 'a=%D0%B6%26%3D&b%20c=%7B%22x%22%3A1.10%7D'],
+  ],
+  [
+    'a form by the header alone',
+    { extra_headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, extra: { a: '1' } },
+    '{}',
+    [`POST ${url}`, form, 'a=1'],
+  ],
+  [
+    'GET puts extra into the query',
+    { method: 'get', url: `${url}?p=1#top`, extra: { a: '{{a}}', b: 'c&d' } },
+    '{"a":[1]}',
+    [`GET ${url}?p=1&a=%5B1%5D&b=c%26d#top`],
+  ],
+  ['GET without extra', { method: 'GET', extra: {} }, '{}', [`GET ${url}`]],
+  ['HEAD as GET', { method: 'HEAD', extra: { a: '1' } }, '{}', [`HEAD ${url}?a=1`]],
+  ['DELETE without extra has no body', { method: 'DELETE', extra: [] }, '{}', [`DELETE ${url}`]],
+  [
+    'DELETE with extra',
+    { method: 'DELETE', extra: { a: '1' } },
+    '{}',
+    [`DELETE ${url}`, json, '{"a":"1"}'],
+  ],
+  [
+    'raw: the whole body from one template',
+    { format: 'raw', raw_body: '{{body}}', content_type: 'application/json' },
+    '{"body":{"a":1.10}}',
+    [`POST ${url}`, json, '{"a":1.10}'],
+  ],
+  [
+    'raw: what is put into JSON stays data',
+    { format: 'raw', raw_body: '{"name":"{{name}}","n":{{n}}}' },
+    '{"name":"\\",\\"admin\\":\\"","n":"1"}',
+    [`POST ${url}`, json, '{"name":"\\",\\"admin\\":\\"","n":1}'],
+  ],
+  [
+    'raw: no member can be put into JSON',
+    { format: 'raw', raw_body: '{"n":{{n}}}' },
+    '{"n":"1,\\"admin\\":true"}',
+    ['software', 'api_wrong_convert_param'],
+  ],
+  [
+    'raw: any other text as it is',
+    { format: 'raw', raw_body: '<a>{{a}}</a>', content_type: 'text/xml' },
+    '{"a":"{{b}}","b":"x"}',
+    [`POST ${url}`, 'content-type: text/xml', '<a>{{b}}</a>'],
+  ],
+  ['raw: GET has no body', { format: 'raw', method: 'GET', raw_body: 'x' }, '{}', [`GET ${url}`]],
+  [
+    'url and headers from the data, which is no template',
+    { url: '{{u}}/{{id}}', extra_headers: { 'X-{{h}}': 'Bearer {{t}}', n: 7, e: '{{none}}' } },
+    '{"u":"http://b.example","id":"{{t}}","h":"A","t":"{{u}}"}',
+    ['POST http://b.example/{{t}}', 'x-a: Bearer {{u}}', 'n: 7', json, '{}'],
+  ],
+  [
+    'what the connection sets itself is left out',
+    { extra_headers: { Host: 'b', 'content-length': '1', '{{h}}': 'x', 'X-A': '1' } },
+    '{"h":"Transfer-Encoding"}',
+    [`POST ${url}`, 'x-a: 1', json, '{}'],
+  ],
+  ...['a\r\nb: c', 'a\nb', 'a\u0000', 'ж'].map((value): [string, object, string, string[]] => [
+    `a header of ${JSON.stringify(value)}`,
+    { extra_headers: { 'x-a': '{{a}}' } },
+    JSON.stringify({ a: value }),
+    ['software', 'api_wrong_convert_param'],
+  ]),
+  [
+    'a name of a header that is none',
+    { extra_headers: { '{{a}}': 'x' } },
+    '{"a":"x y"}',
+    ['software', 'api_wrong_convert_param'],
+  ],
+  [
+    'a failed conversion',
+    { extra: { a: '{{a}}' }, extra_type: { a: 'number' } },
+    '{"a":"x"}',
+    ['software', 'api_wrong_convert_param'],
+  ],
+  [
+    'an expansion over the size of a task',
+    { extra: { a: '{{a}}{{a}}{{a}}' } },
+    JSON.stringify({ a: 'x'.repeat(60_000) }),
+    ['software', 'api_task_size_overflow_limit'],
+  ],
+  [
+    'corezoid: the task in its envelope, always by POST',
+    { format: 'corezoid', method: 'GET' },
+    '{"a":1.10}',
+    [
+      `POST ${url}`,
+      json,
+      '{"ops":[{"ref":"order-1","obj_id":"","conv_id":"1234","node_id":"","type":"data","data":{"a":1.10}}]}',
+    ],
+  ],
+  [
+    'corezoid: with what extra adds',
+    { format: 'corezoid', extra: { b: '{{a}}' } },
+    '{"a":1}',
+    [
+      `POST ${url}`,
+      json,
+      '{"ops":[{"ref":"order-1","obj_id":"","conv_id":"1234","node_id":"","type":"data","data":{"a":1},"extra":{"b":1}}]}',
+    ],
+  ],
+]
+
+for (const [what, definition, data, expected] of requests) {
+  test(`request: ${what}`, () => assert.deepEqual(requested(definition, data), expected))
+}
+
+const signed: [definition: object, sign: unknown][] = [
+  [{}, undefined],
+  [{ send_sys: true }, undefined],
+  [{ format: 'corezoid' }, { conv_id: '1234', secret: '' }],
+  [
+    { format: 'corezoid', api_secret_outer: 's' },
+    { conv_id: '1234', secret: 's' },
+  ],
+  [{ api_secret_outer: '{{s}}' }, { conv_id: '1234', secret: 'from data' }],
+  [{ api_secret_outer: 's', send_sys: false }, undefined],
+]
+
+for (const [definition, sign] of signed) {
+  test(`signed: ${JSON.stringify(definition)}`, () => {
+    const made = compiled(definition).logic.work?.order(scopeOf('{"s":"from data"}'))
+    assert.ok(made !== undefined && 'work' in made && made.work === 'call')
+    assert.deepEqual(made.request.sign, sign)
+  })
+}
+
+for (const [given, threads_max] of [
+  [undefined, 0],
+  [5, 5],
+  ['7', 7],
+  [0, 0],
+] as const) {
+  test(`max_threads ${given} is ${threads_max}`, () => {
+    const made = compiled({ max_threads: given ?? null }).logic.work?.order(scopeOf('{}'))
+    assert.ok(made !== undefined && 'work' in made && made.work === 'call')
+    assert.equal(made.request.threads_max, threads_max)
+  })
+}
+
+const mistakes: [definition: object, starts: string][] = [
+  [{ method: 'CONNECT' }, 'method "CONNECT" is none of GET'],
+  [{ method: 7 }, 'method 7 is none of GET'],
+  [{ format: 'soap' }, 'format "soap" is none of'],
+  [{ url: 7 }, 'url is 7, a text was expected'],
+  [{ url: '{{a' }, 'url "{{a": '],
+  [{ max_threads: -1 }, 'max_threads -1 is no number'],
+  [{ max_threads: 'x' }, 'max_threads "x" is no number'],
+  [{ extra: 'x' }, 'extra is "x", an object was expected'],
+  [{ extra: { a: '1' }, extra_type: { a: 'int' } }, 'extra_type["a"] "int" is none of'],
+  [{ extra_headers: { 'a b': 'x' } }, 'extra_headers["a b"] is no name of a header'],
+  [{ extra_headers: { 'a\r\nb': 'x' } }, 'extra_headers["a\\r\\nb"] is no name of a header'],
+  [{ extra_headers: { a: {} } }, 'extra_headers["a"] is an object, a text was expected'],
+  [
+    { content_type: 'application/xml' },
+    'content_type "application/xml": XML is written as raw_body',
+  ],
+  [{ content_type: '{{a}}' }, 'content_type holds a template'],
+  [{ format: 'raw', raw_body: true }, 'raw_body is true, a text was expected'],
+  [{ customize_response: true, response: { a: 7 } }, 'response["a"] is 7, a text was expected'],
+  [{ customize_response: 'x' }, 'customize_response is "x"'],
+  [{ err_node_id: 'x' }, 'err_node_id is no node'],
+]
+
+for (const [definition, starts] of mistakes) {
+  test(`mistake: ${JSON.stringify(definition)}`, () => {
+    const [mistake] = compiled(definition).mistakes
+    assert.ok(mistake?.startsWith(starts), mistake)
+  })
+}
+
+const warnings: [definition: object, starts: string | undefined][] = [
+  [{}, undefined],
+  [{ url: '' }, 'url is empty'],
+  [{ url: 'ftp://x' }, 'url "ftp://x" is neither http nor https'],
+  [{ url: '{{u}}' }, undefined],
+  [{ cert_pem: 'PEM' }, 'cert_pem is ignored'],
+  [{ format: 'corezoid' }, 'format corezoid without api_secret_outer'],
+  [{ extra_headers: { Host: 'x' } }, 'extra_headers["Host"] is ignored'],
+]
+
+for (const [definition, starts] of warnings) {
+  test(`warning: ${JSON.stringify(definition)}`, () => {
+    const [warning] = compiled(definition).warnings
+    assert.equal(warning?.slice(0, starts?.length), starts)
+  })
+}
+
+/** The data after the answer, or `tag: description`. */
+function answered(
+  definition: object,
+  outcome: WorkOutcome,
+  { data = '{"a":1,"b":2}', task_bytes_max = 131_072 } = {},
+): string {
+  const { logic, mistakes } = compiled(definition)
+  assert.deepEqual(mistakes, [])
+  const scope = scopeOf(data, { task_bytes_max })
+  const move = logic.work?.finish(scope, scope.doc, outcome)
+  if (move?.move === 'set') return move.doc.text
+  return move?.move === 'fail' ? `${move.error_type} ${move.tag}: ${move.description}` : 'nothing'
+}
+
+const done = (text: string, status = 200): WorkOutcome => ({
+  outcome: 'done',
+  text,
+  status,
+  headers: [
+    ['content-type', 'application/json'],
+    ['x-left', '7'],
+  ],
+})
+const mapped = (response: object, response_type: object = {}) => ({
+  ...{ customize_response: true, response, response_type },
+})
+const corezoid = { format: 'corezoid', api_secret_outer: 's' }
+const ops = (op: object) => done(JSON.stringify({ request_proc: 'ok', ops: [op] }))
+
+const answers: [what: string, definition: object, outcome: WorkOutcome, becomes: string][] = [
+  ['an object', {}, done('{"b":1.10,"c":null}'), '{"a":1,"b":1.10,"c":null}'],
+  ['201', {}, done('{"c":3}', 201), '{"a":1,"b":2,"c":3}'],
+  ['202', {}, done('{"c":3}', 202), '{"a":1,"b":2,"c":3}'],
+  ['__proto__', {}, done('{"__proto__":1}'), '{"a":1,"b":2,"__proto__":1}'],
+  ['an array', {}, done('[1]'), '{"a":1,"b":2,"__conveyor_api_array__":[1]}'],
+  ['a number', {}, done('7'), 'software api_no_valid_json: 7 is neither an object nor an array'],
+  ['nothing', {}, done(''), 'software api_no_valid_json: the answer is empty'],
+  ['nothing to HEAD', { method: 'HEAD' }, done(''), '{"a":1,"b":2}'],
+  ['HTML', {}, done('<html>'), 'software api_no_valid_json: <html>'],
+  ['half of JSON', {}, done('{"a":'), 'software api_no_valid_json: {"a":'],
+  ['a lone surrogate', {}, done('{"a":"\\ud800"}'), 'software api_no_valid_json: {"a":"\\ud800"}'],
+  [
+    'too deep',
+    {},
+    done(`{"a":${'['.repeat(70)}${']'.repeat(70)}}`),
+    `software api_no_valid_json: {"a":${'['.repeat(70)}${']'.repeat(53)}…`,
+  ],
+  ['204', {}, done('', 204), 'software api_bad_answer: HTTP 204'],
+  ['404', {}, done('{"c":3}', 404), 'software api_bad_answer: HTTP 404: {"c":3}'],
+  ['302', {}, done('', 302), 'software api_bad_answer: HTTP 302'],
+  [
+    'a failure of the doer',
+    {},
+    { outcome: 'failed', error_type: 'hardware', tag: 'api_bind_error', description: 'x' },
+    'hardware api_bind_error: x',
+  ],
+  [
+    'the editor’s mapping',
+    mapped({ header: '{{header}}', body: '{{body}}' }, { header: 'object', body: 'object' }),
+    done('{"c":[1]}'),
+    '{"a":1,"b":2,"header":{"content-type":"application/json","x-left":"7"},"body":{"c":[1]}}',
+  ],
+  [
+    'an array where the editor wrote object',
+    mapped({ body: '{{body}}' }, { body: 'object' }),
+    done('[1]'),
+    '{"a":1,"b":2,"body":[1]}',
+  ],
+  [
+    'paths and types',
+    mapped(
+      { id: '{{body.u.id}}', left: '{{header.x-left}}', text: 'id {{body.u.id}}' },
+      { id: 'string', left: 'number', text: 'string' },
+    ),
+    done('{"u":{"id":7}}'),
+    '{"a":1,"b":2,"id":"7","left":7,"text":"id 7"}',
+  ],
+  [
+    'data of the answer is no template',
+    mapped({ c: '{{body.c}}' }),
+    done('{"c":"{{header}}"}'),
+    '{"a":1,"b":2,"c":"{{header}}"}',
+  ],
+  ['what is missing is taken out', mapped({ b: '{{body.b}}' }), done('{}'), '{"a":1}'],
+  [
+    'what cannot be converted',
+    mapped({ n: '{{body.n}}' }, { n: 'number' }),
+    done('{"n":"x"}'),
+    'software api_wrong_convert_param: Param: n, Value: x, Try convert to: number',
+  ],
+  [
+    'HTML, mapped as an object',
+    mapped({ body: '{{body}}' }, { body: 'object' }),
+    done('<html>'),
+    'software api_no_valid_json: <html>',
+  ],
+  [
+    'HTML, mapped as text',
+    mapped({ body: '{{body}}' }, { body: 'string' }),
+    done('<html>'),
+    '{"a":1,"b":2,"body":"<html>"}',
+  ],
+  [
+    'HTML, a path into it',
+    mapped({ id: '{{body.id}}' }),
+    done('<html>'),
+    'software api_no_valid_json: <html>',
+  ],
+  [
+    'a mapping that is switched off',
+    { customize_response: false, response: { body: '{{body}}' } },
+    done('{"c":3}'),
+    '{"a":1,"b":2,"c":3}',
+  ],
+  ['res_data', corezoid, ops({ proc: 'ok', res_data: { b: 1.5 } }), '{"a":1,"b":1.5}'],
+  ['an empty map of res_data', corezoid, ops({ proc: 'ok', res_data: [] }), '{"a":1,"b":2}'],
+  ['corezoid: HTML', corezoid, done('<html>'), 'software api_no_valid_json: <html>'],
+  [
+    'corezoid: no request_proc',
+    corezoid,
+    done('{"ops":[]}'),
+    'software api_no_request_proc: request_proc of the answer is not "ok"',
+  ],
+  [
+    'corezoid: an array',
+    corezoid,
+    done('[]'),
+    'software api_no_request_proc: request_proc of the answer is not "ok"',
+  ],
+  [
+    'corezoid: no ops',
+    corezoid,
+    done('{"request_proc":"ok","ops":[]}'),
+    'software api_no_ops: the answer has no ops',
+  ],
+  [
+    'corezoid: an op that failed',
+    corezoid,
+    ops({ proc: 'fail', res_data: { error: 'x' } }),
+    'software api_bad_answer: proc "fail": {"error":"x"}',
+  ],
+  [
+    'corezoid: no res_data',
+    corezoid,
+    ops({ proc: 'ok' }),
+    'software api_bad_res_data: res_data is nothing',
+  ],
+  [
+    'corezoid: res_data that is text',
+    corezoid,
+    ops({ proc: 'ok', res_data: 'x' }),
+    'software api_bad_res_data: res_data is "x"',
+  ],
+]
+
+for (const [what, definition, outcome, becomes] of answers) {
+  test(`answer: ${what}`, () => assert.equal(answered(definition, outcome), becomes))
+}
+
+test('an answer that makes the task too large fails and leaves the data alone', () => {
+  assert.equal(
+    answered({}, done('{"c":"xxxxxxxxxx"}'), { data: '{}', task_bytes_max: 10 }),
+    'software api_task_size_overflow_limit: Your task size: 18 bytes, Max available task size: 10 bytes',
+  )
+})

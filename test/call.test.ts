@@ -1,0 +1,552 @@
+/** The doer of calls against real servers: what it sends, what it takes, and what it refuses. */
+import assert from 'node:assert/strict'
+import { createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { signatureOf } from '../src/bytes/signature.ts'
+import { issueServer, newAuthority } from '../src/certs/issue.ts'
+import type { CallRequest, WorkOutcome } from '../src/logic/logic.ts'
+import { systemChance } from '../src/words/clock.ts'
+import { type Limits, limitsWith } from '../src/words/limits.ts'
+import { type CallDoerOptions, newCallDoer } from '../src/work/call.ts'
+import { answerJson, type CallServer, callServer } from './support/call-server.ts'
+import { fakeClock } from './support/fake-clock.ts'
+
+const key = '65f0aabbccddeeff00112233-1-0'
+
+interface Given extends Omit<Partial<CallDoerOptions>, 'limits'> {
+  readonly limits?: Partial<Limits>
+}
+
+function doerOf({ limits, ...more }: Given = {}) {
+  const clock = fakeClock()
+  return newCallDoer({ clock, allow_hosts: [], ...more, limits: limitsWith(limits) })
+}
+
+function requestOf(url: string, more: Partial<CallRequest> = {}): CallRequest {
+  const { method = 'POST', headers = [], body = '{}' } = more
+  return { url, method, headers, body, threads_max: 0, sign: undefined, ...more }
+}
+
+/** One call by a doer of its own. */
+async function call(request: CallRequest, given: Given = {}): Promise<WorkOutcome> {
+  const doer = doerOf(given)
+  try {
+    return await doer.run(request, { key, signal: new AbortController().signal })
+  } finally {
+    await doer.close()
+  }
+}
+
+/** Calls a server of its own that `answer`s. */
+async function callTo(
+  answer: Parameters<typeof callServer>[0],
+  more: Partial<CallRequest> = {},
+  given: Given = {},
+): Promise<{ outcome: WorkOutcome; server: CallServer }> {
+  const server = await callServer(answer)
+  try {
+    const outcome = await call(requestOf(`${server.url}/x?a=1`, more), {
+      allow_hosts: [server.host],
+      ...given,
+    })
+    return { outcome, server }
+  } finally {
+    await server.close()
+  }
+}
+
+function failureOf(outcome: WorkOutcome): string {
+  return outcome.outcome === 'failed' ? `${outcome.error_type} ${outcome.tag}` : outcome.outcome
+}
+
+test('sends what the process means, and its own headers', async () => {
+  const headers = [
+    ['content-type', 'application/json'],
+    ['x-own', 'caf\xe9'],
+  ] as const
+  const { outcome, server } = await callTo(answerJson('{"b":1.10}'), {
+    headers,
+    body: '{"a":"ж"}',
+  })
+  assert.equal(outcome.outcome, 'done')
+  assert.equal(outcome.outcome === 'done' && outcome.text, '{"b":1.10}')
+  assert.equal(outcome.outcome === 'done' && outcome.status, 200)
+  const [asked] = server.asked
+  assert.equal(asked?.method, 'POST')
+  assert.equal(asked?.path, '/x?a=1')
+  assert.equal(asked?.body, '{"a":"ж"}')
+  const expected = {
+    host: server.host,
+    'content-type': 'application/json',
+    'content-length': '10',
+    'x-own': 'caf\xe9',
+    'idempotency-key': key,
+    'accept-encoding': 'identity',
+    'user-agent': 'conveyor/0.1.0',
+  }
+  for (const [name, value] of Object.entries(expected)) {
+    assert.equal(asked?.headers[name], value, name)
+  }
+})
+
+test('signs at the moment of sending, over the body as sent', async () => {
+  const clock = fakeClock()
+  const sign = { conv_id: '1234', secret: 's3cret' }
+  const { server } = await callTo(answerJson(), { sign, body: '{"ops":[]}' }, { clock })
+  const time = String(clock.now_ms() / 1000)
+  const signature = signatureOf(time, 's3cret', '{"ops":[]}')
+  assert.equal(
+    server.asked[0]?.path,
+    `/x?a=1&conv_signature=${signature}&conv_time=${time}&conv_id=1234`,
+  )
+})
+
+test('credentials of the URL become a header', async () => {
+  const server = await callServer(answerJson())
+  const url = `http://us%40er:pa%3Ass@${server.host}/`
+  const outcome = await call(requestOf(url), { allow_hosts: [server.host] })
+  await server.close()
+  assert.equal(outcome.outcome, 'done')
+  const basic = Buffer.from('us@er:pa:ss').toString('base64')
+  assert.equal(server.asked[0]?.headers.authorization, `Basic ${basic}`)
+})
+
+type Answerer = Parameters<typeof callServer>[0]
+const status = (code: number, headers: Record<string, string> = {}, body = ''): Answerer => {
+  return (_asked, _request, response) => response.writeHead(code, headers).end(body)
+}
+
+const answers: [what: string, answer: Answerer, expected: string][] = [
+  ['201', status(201, {}, '{}'), 'done'],
+  ['404', status(404, {}, 'no'), 'done'],
+  ['a redirect without a location', status(302), 'done'],
+  ['304', status(304), 'done'],
+  ['HTML', status(200, { 'content-type': 'text/html' }, '<html>'), 'done'],
+  ['408', status(408), 'hardware api_fatal_error'],
+  ['429', status(429, { 'retry-after': '7' }), 'hardware api_fatal_error'],
+  ['500', status(500), 'hardware api_fatal_error'],
+  ['503', status(503), 'hardware api_fatal_error'],
+  [
+    'gzip, which was not asked for',
+    (_asked, _request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
+    'software api_bad_answer',
+  ],
+  [
+    'a failure in gzip',
+    (_asked, _request, response) =>
+      response.writeHead(502, { 'content-encoding': 'gzip' }).end(gzipSync('x')),
+    'hardware api_fatal_error',
+  ],
+  ['a failure that is too large', status(500, {}, '0'.repeat(1001)), 'hardware api_fatal_error'],
+  [
+    'not UTF-8',
+    (_asked, _request, response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])),
+    'software api_no_valid_json',
+  ],
+  [
+    'a body that says it is too large',
+    status(200, { 'content-length': '1001' }, '0'.repeat(1001)),
+    'software api_task_size_overflow_limit',
+  ],
+  [
+    'an endless stream',
+    (_asked, _request, response) => {
+      const more = (): void => {
+        while (response.write('x'.repeat(100)));
+      }
+      response.on('drain', more)
+      more()
+    },
+    'software api_task_size_overflow_limit',
+  ],
+  ['a huge header', status(200, { 'x-huge': 'h'.repeat(20_000) }), 'software api_bad_answer'],
+  [
+    'a reset before the answer',
+    (_a, request) => request.socket.resetAndDestroy(),
+    'hardware api_bind_error',
+  ],
+  [
+    'an end in the middle of the body',
+    (_asked, request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{"a":')
+      setImmediate(() => request.socket.destroy())
+    },
+    'hardware api_bind_error',
+  ],
+  ['no HTTP', (_a, request) => request.socket.end('SSH-2.0-x\r\n'), 'software api_bad_answer'],
+  ['a foreign scheme', status(302, { location: 'file:///etc/passwd' }), 'software api_bad_answer'],
+]
+
+for (const [what, answer, expected] of answers) {
+  test(`answers ${what}: ${expected}`, async () => {
+    const { outcome } = await callTo(answer, {}, { limits: { call_bytes_max: 1_000 } })
+    assert.equal(failureOf(outcome), expected, JSON.stringify(outcome))
+  })
+}
+
+test('an answer of just the size is taken', async () => {
+  const { outcome } = await callTo(answerJson('"123456"'), {}, { limits: { call_bytes_max: 8 } })
+  assert.equal(failureOf(outcome), 'done')
+})
+
+test('nobody listens', async () => {
+  const server = await callServer(answerJson())
+  await server.close()
+  const outcome = await call(requestOf(server.url), { allow_hosts: [server.host] })
+  assert.equal(failureOf(outcome), 'hardware api_bind_error')
+})
+
+/** Ways to never come to an end; the fake clock is what ends them. */
+const hangs: [what: string, onSocket: (socket: Socket) => void][] = [
+  ['says nothing', () => {}],
+  ['stops within the headers', (socket) => socket.write('HTTP/1.1 200 OK\r\nx-a: ')],
+  [
+    'stops within the body',
+    (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'),
+  ],
+  ['says to wait for ever', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
+]
+
+for (const [what, onSocket] of hangs) {
+  for (const scheme of ['http', 'https'] as const) {
+    if (scheme === 'https' && what !== 'says nothing') continue
+    test(`a server that ${what} (${scheme}) is left in time`, async () => {
+      const clock = fakeClock()
+      let reached = (): void => {}
+      const connected = new Promise<void>((resolve) => {
+        reached = resolve
+      })
+      const sockets = new Set<Socket>()
+      const server = createServer((socket) => {
+        sockets.add(socket.on('error', () => {}))
+        socket.once('data', () => {
+          onSocket(socket)
+          setTimeout(reached, 20)
+        })
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as { port: number }
+      const host = `127.0.0.1:${port}`
+      const running = call(requestOf(`${scheme}://${host}/`), { clock, allow_hosts: [host] })
+      await connected
+      clock.advance(59_999)
+      assert.equal(
+        await Promise.race([running, new Promise((r) => setTimeout(r, 20, 'runs'))]),
+        'runs',
+      )
+      clock.advance(1)
+      assert.equal(failureOf(await running), 'hardware api_expire_query')
+      assert.equal(clock.nextWake_ms(), undefined)
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    })
+  }
+}
+
+test('a slow stream is bounded as a whole', async () => {
+  const clock = fakeClock()
+  const server = await callServer((_asked, _request, response) => {
+    response.writeHead(200)
+    const timer = setInterval(() => {
+      response.write('x')
+      clock.advance(10_000)
+    }, 5)
+    response.on('close', () => clearInterval(timer))
+  })
+  const outcome = await call(requestOf(server.url), { clock, allow_hosts: [server.host] })
+  await server.close()
+  assert.equal(failureOf(outcome), 'hardware api_expire_query')
+})
+
+test('a name that is never looked up is left in time', async () => {
+  const clock = fakeClock()
+  const running = call(requestOf('http://slow.example/'), {
+    clock,
+    lookup: () => new Promise(() => {}),
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  clock.advance(60_000)
+  assert.equal(failureOf(await running), 'hardware api_expire_query')
+})
+
+const refused: [url: string, addresses: string[]][] = [
+  ['http://127.0.0.1:PORT/', []],
+  ['http://2130706433:PORT/', []],
+  ['http://[::ffff:127.0.0.1]:PORT/', []],
+  ['http://localhost:PORT/', ['127.0.0.1']],
+  ['http://evil.example:PORT/', ['127.0.0.1']],
+  ['http://evil.example:PORT/', ['::1', '::ffff:127.0.0.1', '10.0.0.1']],
+  ['http://169.254.169.254/latest/meta-data/', []],
+]
+
+for (const [url, addresses] of refused) {
+  test(`${url} at ${addresses.join(' ')} is not reached`, async () => {
+    const server = await callServer(answerJson())
+    const outcome = await call(requestOf(url.replace('PORT', String(server.port))), {
+      lookup: async () => addresses,
+      allow_hosts: [`other.example:${server.port}`, '127.0.0.1:1'],
+    })
+    await server.close()
+    assert.equal(failureOf(outcome), 'software api_bad_answer')
+    assert.equal(server.asked.length, 0)
+  })
+}
+
+test('the address is looked up once for an attempt, and that one is connected to', async () => {
+  const server = await callServer(answerJson())
+  const hosts: string[] = []
+  const lookup = async (hostname: string) => {
+    hosts.push(hostname)
+    return hosts.length === 1 ? ['127.0.0.1'] : ['10.0.0.1']
+  }
+  const url = `http://name.example:${server.port}/`
+  const outcome = await call(requestOf(url), {
+    lookup,
+    allow_hosts: [`name.example:${server.port}`],
+  })
+  await server.close()
+  assert.equal(failureOf(outcome), 'done')
+  assert.deepEqual(hosts, ['name.example'])
+  assert.equal(server.asked[0]?.headers.host, `name.example:${server.port}`)
+})
+
+test('a name without an address may have one later', async () => {
+  for (const lookup of [
+    async () => [],
+    async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
+  ]) {
+    const outcome = await call(requestOf('http://none.example/'), { lookup })
+    assert.equal(failureOf(outcome), 'hardware api_bind_error')
+  }
+})
+
+test('proxies of the environment are ignored', async () => {
+  const proxy = await callServer(answerJson('"proxy"'))
+  const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'NODE_USE_ENV_PROXY']
+  for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : proxy.url
+  try {
+    const { outcome } = await callTo(answerJson('"server"'))
+    assert.equal(outcome.outcome === 'done' && outcome.text, '"server"')
+    assert.equal(proxy.asked.length, 0)
+  } finally {
+    for (const name of names) delete process.env[name]
+    await proxy.close()
+  }
+})
+
+const redirects: [status: number, method: string, then: string, keeps_body: boolean][] = [
+  [301, 'POST', 'GET', false],
+  [302, 'POST', 'GET', false],
+  [303, 'PUT', 'GET', false],
+  [307, 'POST', 'POST', true],
+  [308, 'PUT', 'PUT', true],
+  [302, 'GET', 'GET', false],
+  [302, 'HEAD', 'HEAD', false],
+]
+
+const headers = [
+  ['authorization', 'Bearer s3cret'],
+  ['content-type', 'application/json'],
+] as const
+
+for (const [code, method, then, keeps_body] of redirects) {
+  test(`${code} after ${method} on the same origin is followed by ${then}`, async () => {
+    const body = method === 'GET' || method === 'HEAD' ? undefined : '{"a":1}'
+    const { outcome, server } = await callTo(
+      (asked, _request, response) => {
+        if (asked.path === '/y') response.end('{}')
+        else response.writeHead(code, { location: '/y' }).end()
+      },
+      { method, body, headers },
+    )
+    assert.equal(failureOf(outcome), 'done')
+    const [, second] = server.asked
+    assert.equal(second?.method, then)
+    assert.equal(second?.path, '/y')
+    assert.equal(second?.body, keeps_body ? '{"a":1}' : '')
+    assert.equal(second?.headers.authorization, 'Bearer s3cret')
+    assert.equal(second?.headers['idempotency-key'], key)
+    if (body !== undefined) {
+      assert.equal(second?.headers['content-type'], keeps_body ? 'application/json' : undefined)
+    }
+  })
+
+  test(`${code} after ${method} to another origin takes nothing along`, async () => {
+    const other = await callServer(answerJson('"other"'))
+    const first = await callServer((_asked, _request, response) =>
+      response.writeHead(code, { location: `http://u:p@${other.host}/z` }).end(),
+    )
+    const body = method === 'GET' || method === 'HEAD' ? undefined : '{"a":1}'
+    const outcome = await call(requestOf(first.url, { method, body, headers }), {
+      allow_hosts: [first.host, other.host],
+    })
+    await Promise.all([first.close(), other.close()])
+    assert.equal(failureOf(outcome), 'done')
+    const [second] = other.asked
+    assert.equal(second?.method, method === 'HEAD' ? 'HEAD' : 'GET')
+    assert.equal(second?.body, '')
+    assert.deepEqual(Object.keys(second?.headers ?? {}).sort(), [
+      'accept',
+      'accept-encoding',
+      'connection',
+      'host',
+      'user-agent',
+    ])
+  })
+}
+
+test('what was left behind at another origin does not come back', async () => {
+  let back = ''
+  const other = await callServer((_asked, _request, response) =>
+    response.writeHead(307, { location: back }).end(),
+  )
+  const first = await callServer((asked, _request, response) => {
+    if (asked.path === '/back') response.end('{}')
+    else response.writeHead(307, { location: other.url }).end()
+  })
+  back = `${first.url}/back`
+  const outcome = await call(requestOf(first.url, { headers, body: '{"a":1}' }), {
+    allow_hosts: [first.host, other.host],
+  })
+  await Promise.all([first.close(), other.close()])
+  assert.equal(failureOf(outcome), 'done')
+  const [, last] = first.asked
+  assert.deepEqual([last?.method, last?.body, last?.headers.authorization], ['GET', '', undefined])
+})
+
+for (const inward of [
+  'http://127.0.0.1:PORT/',
+  'http://inward.example:PORT/',
+  '//0x7f000001:PORT/',
+]) {
+  test(`a redirect inward to ${inward} is refused`, async () => {
+    const inner = await callServer(answerJson())
+    const location = inward.replace('PORT', String(inner.port))
+    const { outcome } = await callTo(
+      status(307, { location }),
+      {},
+      { lookup: async () => ['127.0.0.1'] },
+    )
+    await inner.close()
+    assert.equal(failureOf(outcome), 'software api_bad_answer')
+    assert.equal(inner.asked.length, 0)
+  })
+}
+
+test('three redirects are followed and a fourth is not', async () => {
+  for (const [count, expected, requests] of [
+    [3, 'done', 4],
+    [4, 'software api_bad_answer', 4],
+    [1_000, 'software api_bad_answer', 4],
+  ] as const) {
+    let left = count
+    const { outcome, server } = await callTo((_asked, _request, response) => {
+      if (left-- === 0) response.end('{}')
+      else response.writeHead(302, { location: '/x' }).end()
+    })
+    assert.equal(failureOf(outcome), expected)
+    assert.equal(server.asked.length, requests)
+  }
+})
+
+const term = { now_ms: Date.now(), days: 30, chance: systemChance }
+
+test('certificates are verified, whatever the environment says', async () => {
+  const authority = await newAuthority(term)
+  const stranger = await newAuthority(term)
+  const good = await issueServer(authority, ['name.example', '127.0.0.1'], term)
+  const other = await issueServer(authority, ['other.example'], term)
+  const rows = [
+    ['of an authority that is known', good, authority, 'name.example', 'done'],
+    ['for the address itself', good, authority, '127.0.0.1', 'done'],
+    ['of another name', other, authority, 'name.example', 'software api_bad_answer'],
+    ['of an unknown authority', good, stranger, 'name.example', 'software api_bad_answer'],
+    [
+      'of an authority the system does not know',
+      good,
+      undefined,
+      'name.example',
+      'software api_bad_answer',
+    ],
+  ] as const
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  try {
+    for (const [what, { key: private_key, certificate: cert }, ca, name, expected] of rows) {
+      const server = await callServer(answerJson(), { secure: { key: private_key, cert } })
+      const outcome = await call(requestOf(`https://${name}:${server.port}/`), {
+        ...(ca && { ca: ca.certificate }),
+        lookup: async () => ['127.0.0.1'],
+        allow_hosts: [`${name}:${server.port}`],
+      })
+      await server.close()
+      assert.equal(failureOf(outcome), expected, what)
+      assert.equal(server.asked.length, expected === 'done' ? 1 : 0, what)
+    }
+  } finally {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  }
+})
+
+test('no description tells a secret', async () => {
+  const server = await callServer(status(500, {}, 's3cret'))
+  const url = `http://u:s3cret@${server.host}/s3cret?k=s3cret`
+  const sign = { conv_id: '1', secret: 's3cret' }
+  const headers = [['x-s3cret', 's3cret']] as const
+  for (const [text, hosts] of [
+    [url, [server.host]],
+    [url, []],
+    ['s3cret', []],
+    ['s3cret://x', []],
+  ] as const) {
+    const outcome = await call(requestOf(text, { sign, headers }), { allow_hosts: hosts })
+    if (text === 's3cret://x') continue
+    assert.ok(!JSON.stringify(outcome).includes('s3cret'), JSON.stringify(outcome))
+  }
+  await server.close()
+})
+
+test('connections are kept and used again, and closed with the doer', async () => {
+  const sockets = new Set<unknown>()
+  const server = await callServer((_asked, request, response) => {
+    sockets.add(request.socket)
+    response.end('{}')
+  })
+  const doer = doerOf({ allow_hosts: [server.host] })
+  const signal = new AbortController().signal
+  for (let n = 0; n < 5; n++) {
+    assert.equal(failureOf(await doer.run(requestOf(server.url), { key, signal })), 'done')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(sockets.size, 1)
+  await doer.close()
+  const [socket] = sockets as Set<Socket>
+  if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve))
+  await server.close()
+})
+
+test('a kept connection that was closed meanwhile is no failure', async () => {
+  const server = await callServer((_asked, request, response) => {
+    response.end('{}')
+    // Closes without saying so in the answer.
+    response.on('finish', () => setImmediate(() => request.socket.resetAndDestroy()))
+  })
+  const doer = doerOf({ allow_hosts: [server.host] })
+  const signal = new AbortController().signal
+  for (let n = 0; n < 20; n++) {
+    assert.equal(failureOf(await doer.run(requestOf(server.url), { key, signal })), 'done', `${n}`)
+  }
+  await doer.close()
+  await server.close()
+})
+
+test('closing ends what is under way', async () => {
+  const server = await callServer(() => {})
+  const doer = doerOf({ allow_hosts: [server.host] })
+  const running = doer.run(requestOf(server.url), { key, signal: new AbortController().signal })
+  while (server.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await doer.close()
+  assert.equal(failureOf(await running), 'hardware api_fatal_error')
+  await server.close()
+})

@@ -1,0 +1,196 @@
+/**
+ * The sandbox of `api_code`: what it answers to code that behaves, and to code that loops,
+ * allocates, recurses, reaches out or gives back what is no data; and that the next one runs.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { after, describe, test } from 'node:test'
+import { docOfText } from '../src/bytes/json.ts'
+import type { WorkOutcome } from '../src/logic/logic.ts'
+import { limitsWith } from '../src/words/limits.ts'
+import { newCodeDoer } from '../src/work/code.ts'
+
+describe('the sandbox', () => {
+  const patient = newCodeDoer(limitsWith({ code_ms_max: 20_000, task_bytes_max: 1_000 }))
+  const hasty = newCodeDoer(limitsWith({ code_ms_max: 80 }))
+  const small = newCodeDoer(limitsWith({ code_ms_max: 20_000, code_bytes_max: 18 * 1024 * 1024 }))
+  after(async () => {
+    for (const doer of [patient, hasty, small]) await (await doer).close()
+  })
+
+  const run = async (doer: typeof patient, src: string, data: string): Promise<WorkOutcome> =>
+    (await doer).run({ work: 'code', src, doc: docOfText(data) })
+
+  /** [code, data before, data after] */
+  const good: readonly (readonly [string, string, string])[] = [
+    ['data.b = data.a + 1', '{"a":1}', '{"a":1,"b":2}'],
+    ['delete data.a', '{"a":1,"b":2}', '{"b":2}'],
+    ['data = { c: 3 }', '{"a":1}', '{"c":3}'],
+    ['var data = { c: 3 }', '{"a":1}', '{"c":3}'],
+    ['let data = { c: 3 }', '{"a":1}', '{"c":3}'],
+    ['', '{"a":1.10}', '{"a":1.1}'],
+    ['// nothing', '{"a":1}', '{"a":1}'],
+    ['"use strict"\nconst { a } = data\ndata.b = a + "!"', '{"a":1}', '{"a":1,"b":"1!"}'],
+    ['function sum(x, y) { return x + y }\ndata.b = sum(data.a, 1)', '{"a":1}', '{"a":1,"b":2}'],
+    ['if (data.a > 0) return\ndata.b = 2', '{"a":1}', '{"a":1}'],
+    ['data.b = 2; return data', '{"a":1}', '{"a":1,"b":2}'],
+    ['data = { x: NaN, y: 1 / 0, z: -0, u: undefined }', '{}', '{"x":null,"y":null,"z":0}'],
+    ['data.d = new Date(0)', '{}', '{"d":"1970-01-01T00:00:00.000Z"}'],
+    ['data.u = data.u + "\\u2028😀\\0"', '{"u":"é"}', '{"u":"é\u2028😀\\u0000"}'],
+    ['data.n = data.a.length', '{"a":"😀e\u0301"}', '{"a":"😀e\u0301","n":4}'],
+    ['data.k = Object.keys(data)', '{"__proto__":1}', '{"__proto__":1,"k":["__proto__"]}'],
+    ['data.m = "aXbX".replace(/x/gi, "-")', '{}', '{"m":"a-b-"}'],
+    ['(async () => { await 1; data.w = 1 })()', '{}', '{"w":1}'],
+    [`data.n = 1 //${'x'.repeat(1024 * 1024)}`, '{}', '{"n":1}'],
+    // Nothing of the host is there to be reached.
+    ['data.t = typeof process + typeof module + typeof setTimeout', '{}', repeated('undefined', 3)],
+    [
+      'data.t = typeof globalThis.constructor.constructor("return this")().process',
+      '{}',
+      repeated('undefined', 1),
+    ],
+    ['data.k = Object.keys(globalThis)', '{}', '{"k":["data"]}'],
+    // What it does to built-in objects, it does to itself alone.
+    ['JSON.stringify = () => "hack"; JSON.parse = null; data.b = 2', '{}', '{"b":2}'],
+    ['Object.prototype.toJSON = () => ({ fake: 1 })', '{"a":1}', '{"fake":1}'],
+    ['data.b = Object.prototype.toJSON === undefined', '{}', '{"b":true}'],
+    ['Object.prototype.c = 1; leaked = 2', '{}', '{}'],
+    ['data.c = {}.c === undefined && typeof leaked', '{}', '{"c":"undefined"}'],
+  ]
+  for (const [src, before, text] of good) {
+    test(`${JSON.stringify(src).slice(0, 90)} over ${before}`, async () => {
+      assert.deepEqual(await run(patient, src, before), { outcome: 'done', text })
+    })
+  }
+
+  function repeated(word: string, times: number): string {
+    return JSON.stringify({ t: word.repeat(times) })
+  }
+
+  const exception = 'code_executing_error'
+  const format = 'code_return_format_error'
+
+  /** [code, tag, description] */
+  const bad: readonly (readonly [string, string, RegExp])[] = [
+    ['\n\nthrow new Error("no stock")', exception, /^no stock, line 3$/],
+    ['\nnull.x', exception, /^TypeError: .*null.*, line 2$/],
+    ['throw "text"', exception, /^text$/],
+    ['throw { code: 7 }', exception, /^\{"code":7\}$/],
+    ['throw undefined', exception, /^undefined$/],
+    ['throw Symbol("s")', exception, /^Symbol\(s\)$/],
+    ['throw { get message() { throw 1 } }', exception, /^a value that cannot be told$/],
+    ['throw { message: { toString() { return "x" } } }', exception, /^\{"message":\{\}\}$/],
+    ['throw new Error("long".repeat(1000))', exception, /^.{1000}, line 1$/],
+    ['String = Error = null; throw new TypeError("t")', exception, /^TypeError: t, line 1$/],
+    ['\n  data.a = = 1', exception, /^SyntaxError: .*, line 2$/],
+    ['process.exit(1)', exception, /^ReferenceError: 'process' is not defined, line 1$/],
+    ['require("fs")', exception, /^require\("fs"\) is not served.*, line 1$/],
+    ['import fs from "fs"', exception, /^SyntaxError: /],
+    ['(function f() { f() })()', exception, /stack overflow/],
+    ['('.repeat(100_000), exception, /stack overflow/],
+    ['data = JSON.parse("[".repeat(1e6))', exception, /stack overflow/],
+    ['new ArrayBuffer(1e9)', exception, /out of memory/],
+    ['data = []', format, /^data is no object$/],
+    ['data = null', format, /^data is no object$/],
+    ['data = 7', format, /^data is no object$/],
+    ['data = "{}"', format, /^data is no object$/],
+    ['data = () => 1', format, /^data is no object$/],
+    ['data = new Date(0)', format, /^data is no object$/],
+    ['delete globalThis.data', format, /'data' is not defined/],
+    ['data.data = data', format, /^TypeError: circular reference$/],
+    ['data.b = 1n', format, /^TypeError: .*BigInt/],
+    ['data.s = "x".repeat(1e5)', format, /^data is over 8000 characters$/],
+    ['data.toJSON = () => { throw new Error("no") }', format, /^no, line 1$/],
+    ['Object.prototype.toJSON = () => "{}x"', format, /^data is no object$/],
+  ]
+  for (const [src, tag, description] of bad) {
+    test(`${JSON.stringify(src).slice(0, 90)} is ${tag}`, async () => {
+      const outcome = await run(patient, src, '{"a":1}')
+      assert.ok(outcome.outcome === 'failed', JSON.stringify(outcome))
+      assert.deepEqual([outcome.tag, outcome.error_type], [tag, 'software'])
+      assert.match(outcome.description, description)
+      assert.equal((await run(patient, 'data.b = 2', '{}')).outcome, 'done', 'the next one runs')
+    })
+  }
+
+  const endless: readonly string[] = [
+    'for (;;);',
+    'for (;;) try { for (;;); } catch {}',
+    'try { for (;;); } finally { for (;;); }',
+    '(function f() { return Promise.resolve().then(f) })()',
+    '/^(a+)+$/.test("a".repeat(40) + "b")',
+    'Object.defineProperty(globalThis, "data", { get() { for (;;); } })',
+    'data = new Proxy({}, { ownKeys() { for (;;); } })',
+    'throw { get message() { for (;;); } }',
+    // One step of the sandbox that never asks for the time: its thread has to go.
+    'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)',
+  ]
+  for (const src of endless) {
+    test(`${src} is code_timeout`, async () => {
+      assert.deepEqual(await run(hasty, src, '{"a":1}'), {
+        outcome: 'failed',
+        error_type: 'hardware',
+        tag: 'code_timeout',
+        description: 'timeout for executing code',
+      })
+    })
+  }
+
+  const greedy: readonly string[] = [
+    'var a = []; for (;;) a.push({ x: 1 })',
+    'var s = "x"; for (;;) s += s',
+    'data.a = []; for (;;) data.a.push(new ArrayBuffer(1e5))',
+    'var m = new Map(); for (var i = 0; ; i++) m.set(i, "k" + i)',
+  ]
+  for (const src of greedy) {
+    test(`${src} is out of memory`, async () => {
+      const outcome = await run(small, src, '{"a":1}')
+      assert.ok(outcome.outcome === 'failed')
+      assert.deepEqual([outcome.tag, outcome.error_type], [exception, 'software'])
+      assert.match(outcome.description, /out of memory|string too long/)
+      assert.equal((await run(small, 'data.b = 2', '{}')).outcome, 'done', 'the next one runs')
+    })
+  }
+
+  test('runs stand in line, each with its own data, for as many threads as may be', async () => {
+    const doer = await newCodeDoer(limitsWith({ code_threads_max: 2 }))
+    const runs = Array.from({ length: 20 }, (_, at) =>
+      doer.run({ work: 'code', src: 'data.b = data.a * 2', doc: docOfText(`{"a":${at}}`) }),
+    )
+    for (const [at, outcome] of (await Promise.all(runs)).entries()) {
+      assert.deepEqual(outcome, { outcome: 'done', text: `{"a":${at},"b":${at * 2}}` })
+    }
+    await doer.close()
+  })
+
+  test('a process with nothing else to do closes, and ends with a thread left idle', () => {
+    const steps = [
+      `import { newCodeDoer } from ${JSON.stringify(sourceUrl('work/code.ts'))}`,
+      `import { limitsWith } from ${JSON.stringify(sourceUrl('words/limits.ts'))}`,
+      `const doers = [await newCodeDoer(limitsWith()), await newCodeDoer(limitsWith())]`,
+      `const order = { work: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
+      `for (const doer of doers) console.log((await doer.run(order)).text)`,
+      `await doers[0].close()`,
+      `console.log('closed')`,
+    ]
+    const flags = ['--import', 'tsx', '--input-type=module', '-e', steps.join('\n')]
+    const printed = execFileSync(process.execPath, flags, { encoding: 'utf8', timeout: 60_000 })
+    assert.equal(printed, '{"b":2}\n{"b":2}\nclosed\n')
+  })
+
+  function sourceUrl(path: string): string {
+    return new URL(`../src/${path}`, import.meta.url).href
+  }
+
+  test('closing ends what loops and turns away what stands in line', async () => {
+    const doer = await newCodeDoer(limitsWith({ code_ms_max: 3_600_000 }))
+    await doer.run({ work: 'code', src: '', doc: docOfText('{}') })
+    const order = { work: 'code', src: 'for (;;);', doc: docOfText('{}') } as const
+    const runs = [doer.run(order), doer.run(order)]
+    await new Promise((resolve) => setImmediate(resolve))
+    await doer.close()
+    for (const outcome of await Promise.all([...runs, doer.run(order)])) {
+      assert.equal(outcome.outcome, 'failed')
+    }
+  })
+})

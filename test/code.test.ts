@@ -1,0 +1,318 @@
+/**
+ * `api_code` without its sandbox: what a definition may be, what the logic makes of a result, and
+ * what becomes of a task that moves on while its code runs.
+ */
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { docOfText, isObject, objectOf, parseJson, stringifyJson } from '../src/bytes/json.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { applied, differenceOf } from '../src/logic/difference.ts'
+import type { WorkOutcome } from '../src/logic/logic.ts'
+import { apiCode } from '../src/logic/logics/api-code.ts'
+import { limitsWith } from '../src/words/limits.ts'
+import type { JsonObject } from '../src/words/model.ts'
+import { newCodeDoer } from '../src/work/code.ts'
+import { type CodeBed, codeBed, codeProcess, inNode } from './support/code-bed.ts'
+import { notes, scopeOf } from './support/logic-scope.ts'
+
+describe('the definition', () => {
+  /** [logic, mistakes, warnings] */
+  const rows: readonly (readonly [JsonObject, RegExp[], RegExp[]])[] = [
+    [{ lang: 'js', src: 'data.a = 1', err_node_id: 'a' }, [], []],
+    [{ lang: 'js', src: '' }, [], []],
+    [{ lang: 'js', src: 'if (data.a) return; data.b = 1' }, [], []],
+    [{ lang: 'erl', src: '-module(node).' }, [/lang "erl" is not run here/], []],
+    [{ src: 'data.a = 1' }, [/lang nothing is not run here/], []],
+    [{ lang: 'js' }, [/src is nothing, a text/], []],
+    [{ lang: 'js', src: ['data'] }, [/src is an array, a text/], []],
+    [{ lang: 'js', src: '', err_node_id: 'nowhere' }, [/err_node_id is no node/], []],
+    [{ lang: 'js', src: 'data.a = = 1' }, [], [/src is no JavaScript: /]],
+    [{ lang: 'js', src: 'var m = require("libs/md5.js")' }, [], [/no libraries/]],
+    [{ lang: 'js', src: 'data.k = "{{env_var[@k].v}}"' }, [], [/template/]],
+  ]
+  for (const [raw, mistakes, warnings] of rows) {
+    test(JSON.stringify(raw), () => {
+      const report = notes()
+      apiCode.parse(raw, report)
+      matchAll(report.mistakes, mistakes)
+      matchAll(report.warnings, warnings)
+    })
+  }
+
+  function matchAll(found: readonly string[], wanted: readonly RegExp[]): void {
+    assert.equal(found.length, wanted.length, found.join('; '))
+    for (const [at, pattern] of wanted.entries()) assert.match(found[at] as string, pattern)
+  }
+})
+
+describe('the result over the data as it then is', () => {
+  const limit = 200
+  /** [data at the order, data after the code, data as it then is, the task's data or the tag] */
+  const rows: readonly (readonly [string, string, string, string])[] = [
+    ['{"a":1}', '{"a":1,"b":2}', '{"a":1}', '{"a":1,"b":2}'],
+    ['{"a":1,"b":2}', '{"a":1}', '{"a":1,"b":2}', '{"a":1}'],
+    ['{"a":1}', '{"a":1}', '{"a":7,"c":3}', '{"a":7,"c":3}'],
+    ['{"a":1}', '{"a":2}', '{"a":7,"c":3}', '{"a":2,"c":3}'],
+    ['{"a":1}', '{}', '{"c":3}', '{"c":3}'],
+    ['{}', '{"a":1}', '{"a":[2]}', '{"a":1}'],
+    // What the code left alone keeps its text, at any depth; what it set is a double's.
+    ['{"a":1.10,"b":1}', '{"a":1.1,"b":2}', '{"a":1.10,"b":1}', '{"a":1.10,"b":2}'],
+    ['{"a":1.10}', '{"a":1.2}', '{"a":1.10}', '{"a":1.2}'],
+    [
+      '{"a":-0,"b":1e400}',
+      '{"a":0,"b":null,"c":1}',
+      '{"a":-0,"b":1e400}',
+      '{"a":-0,"b":1e400,"c":1}',
+    ],
+    ['{"a":{"p":1.10,"q":1}}', '{"a":{"q":2,"p":1.1}}', '{}', '{"a":{"q":2,"p":1.10}}'],
+    ['{"a":{"p":1.10,"q":1}}', '{"a":{"q":1,"p":1.1}}', '{}', '{}'],
+    ['{"a":[1.0,2]}', '{"a":[1,2,3]}', '{"a":[1.0,2]}', '{"a":[1.0,2,3]}'],
+    ['{"n":12345678901234567890}', '{"n":12345678901234567000,"x":1}', '{}', '{"x":1}'],
+    ['{"a":"1.10"}', '{"a":1.1}', '{}', '{"a":1.1}'],
+    ['{"a":{"b":1}}', '{"a":[1]}', '{}', '{"a":[1]}'],
+    ['{"__proto__":{"x":1}}', '{}', '{"__proto__":{"x":1},"y":2}', '{"y":2}'],
+    ['{}', '{"__proto__":{"x":1}}', '{"y":2}', '{"y":2,"__proto__":{"x":1}}'],
+    ['{"constructor":1}', '{"constructor":1,"toString":2}', '{}', '{"toString":2}'],
+    ['{}', '[]', '{}', 'code_return_format_error'],
+    ['{}', 'null', '{}', 'code_return_format_error'],
+    ['{}', '{"a":', '{}', 'code_return_format_error'],
+    ['{}', '{"a":"\\ud800"}', '{}', 'code_return_format_error'],
+    ['{}', `{"a":${'['.repeat(61)}${']'.repeat(61)}}`, '{}', 'code_return_format_error'],
+    ['{}', `{"a":"${'x'.repeat(limit)}"}`, '{}', 'code_return_format_error'],
+    ['{"a":1}', '{"a":1,"b":"é"}', `{"c":"${'x'.repeat(limit - 8)}"}`, 'code_return_format_error'],
+  ]
+  for (const [ordered, text, now, wanted] of rows) {
+    test(`${ordered} → ${text} over ${now}`.slice(0, 120), () => {
+      const move = finish(ordered, { outcome: 'done', text }, now)
+      assert.equal(move.move === 'set' ? move.doc.text : 'tag' in move && move.tag, wanted)
+      if (move.move === 'fail') {
+        assert.deepEqual([move.kind, move.error_type, move.err_node_id], ['code', 'software', 'a'])
+      }
+    })
+  }
+
+  test('a failure goes to the error node as it is', () => {
+    const failure = { error_type: 'hardware', tag: 'code_timeout', description: 'why' } as const
+    assert.deepEqual(finish('{}', { outcome: 'failed', ...failure }, '{}'), {
+      move: 'fail',
+      kind: 'code',
+      ...failure,
+      err_node_id: 'a',
+    })
+  })
+
+  function finish(ordered: string, outcome: WorkOutcome, now: string) {
+    const definition = { src: '', err_node_id: 'a' }
+    const scope = scopeOf(now, { task_bytes_max: limit })
+    const move = apiCode.work?.finish(definition, scope, docOfText(ordered), outcome)
+    assert.ok(move)
+    return move
+  }
+
+  const tokens = ['0', '-0', '1.10', '10.0', '1e400', '-1e5', '12345678901234567890', '0.1', '1e-9']
+  const leaf = fc.oneof(
+    fc.constantFrom(...tokens),
+    fc.string({ unit: 'grapheme' }).map((one) => JSON.stringify(one)),
+    fc.constantFrom('null', 'true', '{}', '[]'),
+  )
+  const key = fc.constantFrom('a', 'b', '1', '__proto__', 'constructor')
+  const { value } = fc.letrec<{ value: string }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      leaf,
+      fc.array(tie('value'), { maxLength: 3 }).map((of) => `[${of.join()}]`),
+      objectText(tie('value')),
+    ),
+  }))
+
+  function objectText(member: fc.Arbitrary<string>): fc.Arbitrary<string> {
+    const pair = fc.tuple(key, member).map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    return fc.array(pair, { maxLength: 4 }).map((pairs) => `{${pairs.join()}}`)
+  }
+
+  const asDoubles = (text: string): JsonObject => {
+    const read = parseJson(JSON.stringify(JSON.parse(text)))
+    assert.ok(isObject(read))
+    return read
+  }
+
+  test('reading any data as doubles changes nothing', () => {
+    fc.assert(
+      fc.property(objectText(value), (text) => {
+        const data = objectOf(docOfText(text))
+        assert.deepEqual(differenceOf(data, asDoubles(text)), { changed: {}, removed: [] })
+      }),
+    )
+  })
+
+  test('from any data to any other, the difference leads there', () => {
+    fc.assert(
+      fc.property(objectText(value), objectText(value), (from, to) => {
+        const data = objectOf(docOfText(from))
+        const reached = applied(data, differenceOf(data, asDoubles(to)))
+        assert.deepEqual(sorted(asDoubles(stringifyJson(reached))), sorted(asDoubles(to)))
+      }),
+    )
+  })
+
+  function sorted(object: JsonObject): [string, unknown][] {
+    return Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1))
+  }
+})
+
+describe('in the engine', () => {
+  const bugs: unknown[] = []
+  const opened: Engine[] = []
+  const shared = newCodeDoer(limitsWith({ code_ms_max: 20_000 }))
+  after(async () => {
+    await Promise.all(opened.map((engine) => engine.close()))
+    await (await shared).close()
+    assert.deepEqual(bugs, [])
+  })
+
+  async function start(
+    src: string,
+    more: Parameters<typeof codeProcess>[1] & { data?: JsonObject } = {},
+  ): Promise<{ bed: CodeBed; engine: Engine; obj_id: string }> {
+    const bed = await codeBed({}, bugs, shared)
+    const engine = await bed.open()
+    opened.push(engine)
+    await engine.putProcess(codeProcess(src, more))
+    const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: more.data ?? { a: 1 } })
+    return { bed, engine, obj_id: obj_id as string }
+  }
+
+  test('data modified meanwhile and the difference come together', async () => {
+    const { bed, engine, obj_id } = await start('data.b = data.a + 1; delete data.c', {
+      data: { a: 1, c: 1, d: 1 },
+    })
+    const order = await bed.order()
+    assert.equal(order.data_text, '{"a":1,"c":1,"d":1}')
+    await engine.modify({ conv_id: 1, ref: 'r', data: { a: 9, c: 9, e: 9 } })
+    order.go()
+    const task = await inNode(engine, obj_id, 'done')
+    assert.deepEqual(JSON.parse(task.dataText), { a: 9, d: 1, e: 9, b: 2 })
+  })
+
+  test('the result for a task that its timer has moved on is dropped', async () => {
+    const { bed, engine, obj_id } = await start('data.b = 2', { late: 'late' })
+    const order = await bed.order()
+    bed.clock.advance(1_000)
+    assert.equal((await inNode(engine, obj_id, 'late')).dataText, '{"a":1}')
+    order.go()
+    await settled(bed, engine)
+    const task = await inNode(engine, obj_id, 'late')
+    assert.deepEqual([task.status, task.dataText], ['processed', '{"a":1}'])
+  })
+
+  test('the result of an earlier visit is dropped, and that of the present one holds', async () => {
+    const src = 'data.n = (data.n || 0) + 1; data.seen = data.a'
+    const { bed, engine, obj_id } = await start(src, { late: 'code' })
+    const first = await bed.order()
+    await engine.modify({ conv_id: 1, ref: 'r', data: { a: 2 } })
+    bed.clock.advance(1_000)
+    await timerRang(engine, obj_id)
+    first.go()
+    const second = await bed.order()
+    second.go()
+    const task = await inNode(engine, obj_id, 'done')
+    assert.deepEqual(JSON.parse(task.dataText), { a: 2, n: 1, seen: 2 })
+  })
+
+  test('code under way at a close runs again after the next opening', async () => {
+    const { bed, engine, obj_id } = await start('data.b = 2')
+    await bed.order()
+    await engine.close()
+    const again = await bed.open()
+    opened.push(again)
+    const order = await bed.order()
+    order.go()
+    assert.equal((await inNode(again, obj_id, 'done')).dataText, '{"a":1,"b":2}')
+  })
+
+  test('the result for a paused process waits until it is resumed', async () => {
+    const { bed, engine, obj_id } = await start('data.b = 2')
+    const order = await bed.order()
+    await engine.processes.pause(1)
+    order.go()
+    await settled(bed, engine)
+    const resting = await engine.task({ conv_id: 1, obj_id })
+    assert.deepEqual([resting?.node_id, resting?.dataText], ['code', '{"a":1}'])
+    await engine.processes.resume(1)
+    assert.equal((await inNode(engine, obj_id, 'done')).dataText, '{"a":1,"b":2}')
+  })
+
+  test('the result for a canceled task is dropped', async () => {
+    const { bed, engine, obj_id } = await start('data.b = 2')
+    const order = await bed.order()
+    await engine.tasks.cancel({ conv_id: 1, obj_id })
+    order.go()
+    await settled(bed, engine)
+    const task = await engine.task({ conv_id: 1, obj_id })
+    assert.deepEqual([task?.status, task?.dataText], ['canceled', '{"a":1}'])
+  })
+
+  test('a failure tells its error node what happened', async () => {
+    const { bed, engine, obj_id } = await start('\nthrow new Error("no stock")')
+    const order = await bed.order()
+    order.go()
+    const task = await inNode(engine, obj_id, 'broken')
+    assert.deepEqual(JSON.parse(task.dataText), {
+      a: 1,
+      __conveyor_code_return_type_error__: 'software',
+      __conveyor_code_return_type_tag__: 'code_executing_error',
+      __conveyor_code_return_description__: 'no stock, line 2',
+    })
+  })
+
+  test('without an error node the task has failed, and a retry runs it again', async () => {
+    const { bed, engine, obj_id } = await start('data.b = data.a.x.y', { broken: false })
+    const order = await bed.order()
+    order.go()
+    const task = await inNode(engine, obj_id, 'code')
+    assert.equal(task.status, 'failed')
+    assert.equal(task.status_details?.tag, 'code_executing_error')
+    await engine.modify({ conv_id: 1, ref: 'r', data: { a: { x: { y: 5 } } } })
+    await engine.tasks.retry({ conv_id: 1, obj_id })
+    const again = await bed.order()
+    again.go()
+    const data = JSON.parse((await inNode(engine, obj_id, 'done')).dataText) as JsonObject
+    assert.equal(data.b, 5)
+  })
+
+  test('while code loops, ops are answered', async () => {
+    const bed = await codeBed({ code_ms_max: 3_600_000 }, bugs)
+    const engine = await bed.open()
+    await engine.putProcess(codeProcess('for (;;);'))
+    const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: { a: 1 } })
+    const order = await bed.order()
+    order.go()
+    for (let at = 0; at < 50; at++) {
+      const { proc } = await engine.modify({ conv_id: 1, ref: 'r', data: { at } })
+      assert.equal(proc, 'ok')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const task = await engine.task({ conv_id: 1, obj_id: obj_id as string })
+    assert.deepEqual([task?.node_id, task?.status], ['code', 'delayed'])
+    await engine.close()
+  })
+
+  /** Until the code that was let go has been answered and its outcome looked at. */
+  async function settled(bed: CodeBed, engine: Engine): Promise<void> {
+    const ref = 'behind'
+    const { proc } = await engine.create({ conv_id: 1, ref, data: {} })
+    if (proc === 'ok') (await bed.order()).go()
+    for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** Until the task has come into its node anew. */
+  async function timerRang(engine: Engine, obj_id: string): Promise<void> {
+    for (let turns = 0; turns < 1_000; turns++) {
+      const task = await engine.task({ conv_id: 1, obj_id })
+      if (task?.node_prev_id === 'code') return
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    throw new Error('the timer did not ring')
+  }
+})

@@ -1,0 +1,501 @@
+/**
+ * Handlers of the embedder: code of its own for a logic kind that is not run here, or for the nodes
+ * of a title that wait for a callback. Each row is a handler and where its task comes to, with which
+ * data; then what hangs on time, on registration and on closing.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Engine, Handler, HandlerOptions } from '../src/engine/api.ts'
+import type { Task } from '../src/words/model.ts'
+import type { FakeClock } from './support/fake-clock.ts'
+import { type Bed, memoryBed } from './support/model-bed.ts'
+
+const go = (to_node_id: string) => ({ type: 'go', to_node_id })
+const end = { obj_type: 2, options: { save_task: true } }
+
+/** start → work, whose logics are given → done, or failed where a logic names it. */
+function processWith(logics: readonly object[], more: object = {}): object {
+  return {
+    obj_id: 1,
+    scheme: {
+      nodes: [
+        { id: 'start', obj_type: 1, condition: { logics: [go('work')] } },
+        { id: 'work', obj_type: 0, title: 'Charge', condition: { logics, ...more } },
+        { id: 'done', ...end },
+        { id: 'failed', ...end },
+      ],
+    },
+  }
+}
+
+const by_kind = processWith([{ type: 'db_call', err_node_id: 'failed' }, go('done')])
+const by_title = processWith([{ type: 'api_callback', err_node_id: 'failed' }, go('done')])
+const unguarded = processWith([{ type: 'api_callback' }, go('done')])
+const wide = { limits: { task_bytes_max: 100 } }
+
+/** Turns of the event loop until `is` holds. */
+async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turns = 0; turns < 20_000; turns++) {
+    if (await is()) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  throw new Error('it never came to be')
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function created(engine: Engine, data: object = { a: 1 }, ref?: string): Promise<string> {
+  const result = await engine.create({ conv_id: 1, data, ...(ref === undefined ? {} : { ref }) })
+  assert.equal(result.proc, 'ok')
+  return result.obj_id as string
+}
+
+async function taskOf(engine: Engine, obj_id: string): Promise<Task> {
+  return (await engine.task({ conv_id: 1, obj_id })) as Task
+}
+
+async function atNode(engine: Engine, obj_id: string, node_id: string): Promise<Task> {
+  await until(async () => (await taskOf(engine, obj_id)).node_id === node_id)
+  return taskOf(engine, obj_id)
+}
+
+interface Opened {
+  readonly bed: Bed
+  readonly clock: FakeClock
+  readonly engine: Engine
+}
+
+async function opened(options: Parameters<typeof memoryBed>[0] = {}): Promise<Opened> {
+  const bed = memoryBed(options)
+  return { bed, clock: bed.clock, engine: await bed.open() }
+}
+
+function failure(tag: string, description: string, error_type = 'software'): object {
+  return {
+    __conveyor_handler_return_type_error__: error_type,
+    __conveyor_handler_return_type_tag__: tag,
+    __conveyor_handler_return_description__: description,
+  }
+}
+
+const not_text = {
+  toString(): string {
+    throw new Error('not even that')
+  },
+}
+const deep = JSON.parse(`{"x":${'['.repeat(70)}${']'.repeat(70)}}`) as object
+const cyclic: { self?: object } = {}
+cyclic.self = cyclic
+
+// [what the handler does, the handler, the node its task ends in, what its data has then]
+const rows: [name: string, handler: Handler, node_id: string, data: object][] = [
+  ['gives an object', () => ({ b: 2 }), 'done', { a: 1, b: 2 }],
+  ['gives one later', async () => ({ a: 5 }), 'done', { a: 5 }],
+  ['gives nothing', () => {}, 'done', { a: 1 }],
+  ['gives null', () => null, 'done', { a: 1 }],
+  ['reads the task', ({ data }) => ({ saw: data }), 'done', { a: 1, saw: { a: 1 } }],
+  ['gives a text', () => 'x', 'failed', failure('handler_error', 'the handler gave no object')],
+  ['gives an array', () => [1], 'failed', failure('handler_error', 'the handler gave no object')],
+  [
+    'gives what JSON cannot hold',
+    () => ({ at: new Date(0) }),
+    'failed',
+    failure('handler_error', 'the handler gave what is no JSON: data.at is no plain object'),
+  ],
+  [
+    'gives a circle',
+    () => cyclic,
+    'failed',
+    failure(
+      'handler_error',
+      `the handler gave what is no JSON: data${'.self'.repeat(61)} is nested too deep`,
+    ),
+  ],
+  [
+    'gives an object that is nested too deep',
+    () => deep,
+    'failed',
+    failure(
+      'handler_error',
+      `the handler gave what is no JSON: data.x${'[0]'.repeat(60)} is nested too deep`,
+    ),
+  ],
+  [
+    'throws',
+    () => {
+      throw new Error('no such card')
+    },
+    'failed',
+    failure('handler_error', 'no such card', 'hardware'),
+  ],
+  [
+    'rejects with half a character',
+    () => Promise.reject('\ud800'),
+    'failed',
+    failure('handler_error', '\ufffd', 'hardware'),
+  ],
+  [
+    'throws what cannot be printed',
+    () => {
+      throw not_text
+    },
+    'failed',
+    failure('handler_error', 'the handler threw', 'hardware'),
+  ],
+]
+
+for (const [kind, name, definition] of [
+  ['a kind', 'db_call', by_kind],
+  ['a title', 'Charge', by_title],
+] as const) {
+  for (const [what, handler, node_id, data] of rows) {
+    test(`a handler of ${kind} ${what}`, async () => {
+      const { engine } = await opened()
+      engine.handle(name, handler, { attempts_max: 1 })
+      await engine.putProcess(definition)
+      const task = await atNode(engine, await created(engine), node_id)
+      assert.deepEqual(task.data, { a: 1, ...data })
+      assert.equal(task.status, 'processed')
+      assert.deepEqual((await engine.check()).breaches, [])
+      await engine.close()
+    })
+  }
+}
+
+test('an answer over the size of a task fails, and leaves the data alone', async () => {
+  const { engine } = await opened(wide)
+  engine.handle('Charge', () => ({ long: 'x'.repeat(100) }))
+  await engine.putProcess(unguarded)
+  const obj_id = await created(engine)
+  await until(async () => (await taskOf(engine, obj_id)).status === 'failed')
+  const { status_details, data } = await taskOf(engine, obj_id)
+  assert.equal(status_details?.tag, 'handler_task_size_overflow')
+  assert.deepEqual(data, { a: 1 })
+  await engine.close()
+})
+
+test('a definition with a kind nobody handles is refused, and a stored one always compiles', async () => {
+  const { bed, engine } = await opened()
+  for (const type of ['git_call', 'db_call', 'api_form']) {
+    await assert.rejects(engine.putProcess(processWith([{ type }, go('done')])), {
+      code: 'bad_definition',
+      message: new RegExp(`logics\\[0\\] type "${type}" is not run here`),
+    })
+  }
+  await assert.rejects(engine.putProcess(processWith([{ type: 'constructor' }, go('done')])), {
+    message: /is no logic of this release/,
+  })
+  engine.handle('db_call', () => ({ b: 2 }))
+  await engine.putProcess(by_kind)
+  await engine.close()
+  const next = await bed.open()
+  const obj_id = await created(next)
+  await turns(50)
+  assert.equal((await taskOf(next, obj_id)).status, 'delayed', 'it waits for a handler')
+  next.handle('db_call', () => ({ b: 3 }))
+  assert.deepEqual((await atNode(next, obj_id, 'done')).data, { a: 1, b: 3 })
+  await next.close()
+})
+
+test('a task that waited for a modify before goes on waiting for it', async () => {
+  const { engine } = await opened()
+  await engine.putProcess(by_title)
+  const before = await created(engine, { a: 1 }, 'before')
+  const forget = engine.handle('Charge', () => ({ handled: true }))
+  const behind = await created(engine, { a: 2 }, 'behind')
+  assert.deepEqual((await atNode(engine, behind, 'done')).data, { a: 2, handled: true })
+  assert.equal((await taskOf(engine, before)).node_id, 'work')
+  const result = await engine.modify({ conv_id: 1, ref: 'before', data: {}, is_sync: true })
+  assert.equal(result.proc, 'ok')
+  assert.deepEqual((await taskOf(engine, before)).data, { a: 1 })
+  forget()
+  const late = await created(engine, { a: 3 }, 'late')
+  await turns(20)
+  assert.equal((await taskOf(engine, late)).node_id, 'work')
+  assert.equal((await engine.modify({ conv_id: 1, ref: 'late', data: {} })).proc, 'ok')
+  assert.equal((await taskOf(engine, late)).node_id, 'done')
+  await engine.close()
+})
+
+test('a modify of a task that rests for a handler is merged and moves nothing', async () => {
+  const { engine } = await opened()
+  let answer: (data: object) => void = () => {}
+  engine.handle('Charge', () => new Promise<object>((resolve) => (answer = resolve)))
+  await engine.putProcess(by_title)
+  const obj_id = await created(engine, { a: 1 }, 'r')
+  const data = { a: 2, b: 1 }
+  const sync = await engine.modify({ conv_id: 1, ref: 'r', data, is_sync: true })
+  assert.equal(sync.proc, 'no_api_callback_in_node_with_task')
+  assert.equal((await engine.modify({ conv_id: 1, ref: 'r', data })).proc, 'ok')
+  assert.equal((await taskOf(engine, obj_id)).node_id, 'work')
+  await until(() => answer.length === 1)
+  answer({ b: 2 })
+  assert.deepEqual((await atNode(engine, obj_id, 'done')).data, { a: 2, b: 2 })
+  await engine.close()
+})
+
+test('tries are repeated with back-off under one key, and the last failure is final', async () => {
+  const { clock, engine } = await opened()
+  const keys: string[] = []
+  const times_ms: number[] = []
+  engine.handle(
+    'db_call',
+    (_task, { key }) => {
+      keys.push(key)
+      times_ms.push(clock.now_ms())
+      throw new Error(`try ${keys.length}`)
+    },
+    { attempts_max: 4 },
+  )
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  for (let tries = 1; tries < 4; tries++) {
+    await until(() => keys.length === tries)
+    await turns(20)
+    assert.equal(keys.length, tries, 'not before its time')
+    clock.advance(1_000 * 2 ** (tries - 1))
+  }
+  const { data } = await atNode(engine, obj_id, 'failed')
+  assert.equal(new Set(keys).size, 1)
+  const waits_ms = times_ms.slice(1).map((at_ms, n) => at_ms - (times_ms[n] as number))
+  assert.deepEqual(waits_ms, [1_000, 2_000, 4_000])
+  assert.deepEqual(data, { a: 1, ...failure('handler_error', 'try 4', 'hardware') })
+  await engine.close()
+})
+
+test('each visit, and each logic of a node, has a key of its own', async () => {
+  const { engine } = await opened()
+  const keys: string[] = []
+  const note: Handler = (_task, { key }) => {
+    keys.push(key)
+    return { rounds: keys.length }
+  }
+  engine.handle('db_call', note)
+  engine.handle('git_call', note)
+  const again = {
+    type: 'go_if_const',
+    to_node_id: 'work',
+    conditions: [{ param: 'rounds', fun: 'less', const: '5', cast: 'number' }],
+  }
+  await engine.putProcess(
+    processWith([{ type: 'db_call' }, { type: 'git_call' }, again, go('done')]),
+  )
+  await atNode(engine, await created(engine), 'done')
+  assert.equal(keys.length, 6)
+  assert.equal(new Set(keys).size, 6)
+  await engine.close()
+})
+
+test('a handler that never answers is aborted at its time limit and tried again', async () => {
+  const { clock, engine } = await opened()
+  const signals: AbortSignal[] = []
+  engine.handle(
+    'db_call',
+    (_task, { signal }) => {
+      signals.push(signal)
+      return signals.length === 1 ? new Promise(() => {}) : { b: 2 }
+    },
+    { time_ms_max: 5_000 },
+  )
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  await until(() => signals.length === 1)
+  clock.advance(4_999)
+  assert.equal(signals[0]?.aborted, false)
+  clock.advance(1)
+  assert.equal(signals[0]?.aborted, true)
+  await turns(20)
+  clock.advance(1_000)
+  await atNode(engine, obj_id, 'done')
+  assert.equal(signals.length, 2)
+  await engine.close()
+})
+
+test('one that never answers in the end fails with handler_timeout', async () => {
+  const { clock, engine } = await opened()
+  let calls = 0
+  const options = { time_ms_max: 5_000, attempts_max: 1 }
+  engine.handle('db_call', () => new Promise(() => calls++), options)
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  await until(() => calls === 1)
+  clock.advance(5_000)
+  const { data } = await atNode(engine, obj_id, 'failed')
+  const expected = failure('handler_timeout', 'no answer within 5000 ms', 'hardware')
+  assert.deepEqual(data, { a: 1, ...expected })
+  await engine.close()
+})
+
+test('without an err_node_id the task has failed in its node, and a retry calls again', async () => {
+  const { engine } = await opened()
+  let fails = true
+  engine.handle('Charge', () => (fails ? 'x' : { b: 2 }))
+  await engine.putProcess(unguarded)
+  const obj_id = await created(engine)
+  await until(async () => (await taskOf(engine, obj_id)).status === 'failed')
+  const { node_id, status_details } = await taskOf(engine, obj_id)
+  const description = 'the handler gave no object'
+  assert.deepEqual(
+    { node_id, status_details },
+    {
+      node_id: 'work',
+      status_details: { tag: 'handler_error', description },
+    },
+  )
+  fails = false
+  assert.equal((await engine.tasks.retry({ conv_id: 1, obj_id })).proc, 'ok')
+  assert.deepEqual((await atNode(engine, obj_id, 'done')).data, { a: 1, b: 2 })
+  await engine.close()
+})
+
+test('a handler may use the engine, also on its own process', async () => {
+  const { engine } = await opened()
+  engine.handle(
+    'Charge',
+    async ({ obj_id, data }) => {
+      const [own, other] = await engine.apply([
+        { type: 'modify', obj: 'task', conv_id: 1, obj_id, data: { noted: true } },
+        { type: 'create', obj: 'task', conv_id: 1, data: { child: true } },
+      ])
+      if ((data as { child?: true }).child) return {}
+      return { own: own?.proc, other: other?.proc }
+    },
+    { threads_max: 1 },
+  )
+  await engine.putProcess(by_title)
+  const task = await atNode(engine, await created(engine, {}), 'done')
+  assert.deepEqual(task.data, { noted: true, own: 'ok', other: 'ok' })
+  await engine.close()
+})
+
+test('no more calls at once than threads_max; a full lane and one without handler hold up no other', async () => {
+  const { engine } = await opened({ limits: { jobs_max: 8 } })
+  const answers: (() => void)[] = []
+  let most = 0
+  let now = 0
+  engine.handle(
+    'db_call',
+    async () => {
+      most = Math.max(most, ++now)
+      await new Promise<void>((resolve) => answers.push(resolve))
+      now--
+    },
+    { threads_max: 2 },
+  )
+  engine.handle('Charge', () => ({ b: 2 }))
+  await engine.putProcess(by_kind)
+  await engine.putProcess({ ...by_title, obj_id: 2 })
+  const forget = engine.handle('git_call', () => {})
+  await engine.putProcess({ ...processWith([{ type: 'git_call' }, go('done')]), obj_id: 3 })
+  forget()
+  const orphans = Array.from({ length: 300 }, () => ({
+    type: 'create',
+    obj: 'task',
+    conv_id: 3,
+    data: {},
+  }))
+  await engine.apply(orphans)
+  const slow = await Promise.all(Array.from({ length: 600 }, () => created(engine)))
+  await until(() => answers.length === 2)
+  const quick = await engine.create({ conv_id: 2, ref: 'q', data: {} })
+  await until(async () => {
+    const task = await engine.task({ conv_id: 2, obj_id: quick.obj_id as string })
+    return task?.status === 'processed'
+  })
+  for (let done = 0; done < slow.length; done++) {
+    await until(() => answers.length > done)
+    answers[done]?.()
+  }
+  await atNode(engine, slow.at(-1) as string, 'done')
+  for (const obj_id of slow) await atNode(engine, obj_id, 'done')
+  assert.equal(most, 2)
+  await engine.close()
+})
+
+test('closing aborts handlers, and the work begins anew under its key when opened next', async () => {
+  const { bed, engine } = await opened()
+  const keys: string[] = []
+  const aborted: unknown[] = []
+  const never: Handler = (_task, { signal, key }) => {
+    keys.push(key)
+    signal.addEventListener('abort', () => aborted.push(key))
+    return new Promise(() => {})
+  }
+  engine.handle('db_call', never)
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  await until(() => keys.length === 1)
+  await engine.close()
+  assert.deepEqual(aborted, keys)
+  const next = await bed.open()
+  assert.equal((await taskOf(next, obj_id)).status, 'delayed')
+  next.handle('db_call', (_task, { key }) => ({ key }))
+  const task = await atNode(next, obj_id, 'done')
+  assert.deepEqual(task.data, { a: 1, key: keys[0] })
+  await next.close()
+})
+
+test('the answer of a handler waits for a paused process, and is lost on a canceled task', async () => {
+  const { engine } = await opened()
+  const answers: (() => void)[] = []
+  engine.handle(
+    'db_call',
+    () => new Promise<object>((resolve) => answers.push(() => resolve({ b: 2 }))),
+  )
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  const canceled = await created(engine)
+  await until(() => answers.length === 2)
+  await engine.processes.pause(1)
+  await engine.tasks.cancel({ conv_id: 1, obj_id: canceled })
+  for (const answer of answers) answer()
+  await turns(20)
+  assert.deepEqual((await taskOf(engine, obj_id)).data, { a: 1 })
+  await engine.processes.resume(1)
+  assert.deepEqual((await atNode(engine, obj_id, 'done')).data, { a: 1, b: 2 })
+  const { status, data } = await taskOf(engine, canceled)
+  assert.deepEqual({ status, data }, { status: 'canceled', data: { a: 1 } })
+  assert.equal(answers.length, 2)
+  await engine.close()
+})
+
+test('a timer of the node takes the task out of the hands of its handler', async () => {
+  const { clock, engine } = await opened()
+  let calls = 0
+  engine.handle('Charge', () => new Promise(() => calls++))
+  const semaphors = [{ type: 'time', value: 30, dimension: 'sec', to_node_id: 'failed' }]
+  await engine.putProcess(processWith([{ type: 'api_callback' }, go('done')], { semaphors }))
+  const obj_id = await created(engine)
+  await until(() => calls === 1)
+  clock.advance(30_000)
+  assert.equal((await atNode(engine, obj_id, 'failed')).status, 'processed')
+  await engine.close()
+})
+
+test('a new definition without the logic lets its tasks begin their node anew', async () => {
+  const { bed, engine } = await opened()
+  engine.handle('db_call', () => new Promise(() => {}))
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  await engine.close()
+  const next = await bed.open()
+  await next.putProcess(processWith([go('done')]))
+  assert.deepEqual((await atNode(next, obj_id, 'done')).data, { a: 1 })
+  await next.close()
+})
+
+test('options that are no number above 0 are refused', async () => {
+  const { engine } = await opened()
+  const bad: HandlerOptions[] = [
+    { threads_max: 0 },
+    { time_ms_max: -1 },
+    { attempts_max: 1.5 },
+    { threads_max: Number.NaN },
+  ]
+  for (const options of bad) {
+    assert.throws(() => engine.handle('db_call', () => {}, options), RangeError)
+  }
+  await engine.close()
+})

@@ -1,0 +1,240 @@
+/**
+ * Files of definitions that name each other: what is renamed and what is not, row by row; that all
+ * of a file is stored or none; and that what is exported comes in again as what it was.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rawJson } from '../src/bytes/json.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { readExport } from '../src/logic/export.ts'
+import { openEngine } from '../src/open.ts'
+import type { JsonObject, JsonValue } from '../src/words/model.ts'
+
+const go = (to_node_id: string) => ({ type: 'go', to_node_id })
+
+function processOf(obj_id: JsonValue, ...logics: JsonObject[]): JsonObject {
+  const nodes: JsonObject[] = [
+    { id: 'start', obj_type: 1, condition: { logics: [go('work')] } },
+    { id: 'work', obj_type: 0, condition: { logics: [...logics, go('end')] } },
+    { id: 'end', obj_type: 2, options: '{"save_task":true}' },
+  ]
+  return { obj_type: 1, obj_id, title: `Process ${String(obj_id)}`, scheme: { nodes } }
+}
+
+const copy = (conv_id: JsonValue): JsonObject => ({ type: 'api_copy', mode: 'create', conv_id })
+const sets = (value: string): JsonObject => ({ type: 'set_param', extra: { x: value } })
+
+function logicsOf(definition: JsonObject): JsonObject[] {
+  const { nodes } = definition.scheme as { nodes: { condition: { logics: JsonObject[] } }[] }
+  return nodes[1]?.condition.logics.slice(0, -1) as JsonObject[]
+}
+
+const map = { '1': '101', '2': 'two' }
+
+// [a logic of process 1, what it is with processes 1 → 101 and 2 → two]
+const rows: [logic: JsonObject, becomes: JsonObject][] = [
+  [copy(1), copy(101)],
+  [copy('1'), copy('101')],
+  [copy(2), copy('two')],
+  [copy(12), copy(12)],
+  [copy('@second'), copy('two')],
+  [copy('@elsewhere'), copy('777')],
+  [copy('@nobody'), copy('@nobody')],
+  [copy('{{conv[1].ref[a].id}}'), copy('{{conv[101].ref[a].id}}')],
+  [copy('{{to}}'), copy('{{to}}')],
+  [sets('{{conv[1].ref[a].b}}'), sets('{{conv[101].ref[a].b}}')],
+  [
+    sets('a {{ conv[ 1 ].ref[a].b }} and {{conv[2].ref[{{conv[1].ref[b].c}}].d}}'),
+    sets('a {{ conv[ 101 ].ref[a].b }} and {{conv[two].ref[{{conv[101].ref[b].c}}].d}}'),
+  ],
+  [sets('{{conv[@second].ref[a].b}}'), sets('{{conv[two].ref[a].b}}')],
+  [sets('{{conv[{{to}}].ref[a].b}}'), sets('{{conv[{{to}}].ref[a].b}}')],
+  [sets('$.math({{conv[1].ref[a].b}}+1)'), sets('$.math({{conv[101].ref[a].b}}+1)')],
+  [
+    sets('{{a.conv[1].b}}, conv[1].ref[a].b and 1'),
+    sets('{{a.conv[1].b}}, conv[1].ref[a].b and 1'),
+  ],
+  [
+    { type: 'set_param', extra: { '{{conv[1].ref[a].k}}': '1' }, extra_type: {} },
+    { type: 'set_param', extra: { '{{conv[101].ref[a].k}}': '1' }, extra_type: {} },
+  ],
+  [
+    { type: 'go_if_const', conditions: [{ param: 'conv[1].ref[a].b', const: '1' }] },
+    { type: 'go_if_const', conditions: [{ param: 'conv[101].ref[a].b', const: '1' }] },
+  ],
+  [
+    { type: 'api_code', lang: 'js', src: 'data.x = "{{conv[1].ref[a].b}}"' },
+    { type: 'api_code', lang: 'js', src: 'data.x = "{{conv[1].ref[a].b}}"' },
+  ],
+  [
+    { type: 'set_param', extra: { conv_id: '1' } },
+    { type: 'set_param', extra: { conv_id: '1' } },
+  ],
+]
+
+const aliases: JsonObject[] = [
+  { short_name: 'second', obj_to_id: 2, obj_to_type: 'conv', title: 'Second' },
+  { short_name: 'elsewhere', obj_to_id: 777, obj_to_type: 'conv' },
+  { short_name: 'nobody', obj_to_id: null },
+]
+
+for (const [logic, becomes] of rows) {
+  test(`renames ${JSON.stringify(logic)}`, () => {
+    const file: JsonValue = [processOf(1, logic), processOf(2), ...aliases]
+    const { definitions, mistakes } = readExport(file, map)
+    assert.deepEqual(mistakes, [])
+    const [first, second] = definitions.map(({ definition }) => definition)
+    assert.deepEqual(logicsOf(first as JsonObject), [becomes])
+    assert.deepEqual([first?.obj_id, second?.obj_id], [101, 'two'])
+  })
+}
+
+test('a file in which nothing is renamed is left as it is', () => {
+  const file = [processOf(1, copy(2), sets('{{conv[2].ref[a].b}}')), processOf('2')]
+  const { definitions } = readExport(file)
+  for (const [at, { definition }] of definitions.entries()) assert.equal(definition, file[at])
+})
+
+test('a map may give an alias, and swap two processes', () => {
+  const file = [processOf(1, copy('@x')), processOf(2, copy(1))]
+  const { definitions, mistakes } = readExport(file, { '1': '2', '2': '1', '@x': '9' })
+  assert.deepEqual(mistakes, [])
+  assert.deepEqual(
+    definitions.map(({ definition }) => [definition.obj_id, logicsOf(definition)[0]?.conv_id]),
+    [
+      [2, '9'],
+      [1, 2],
+    ],
+  )
+})
+
+// [a file, a map, what is wrong]
+const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] = [
+  [[], {}, ['the file holds no definition']],
+  [[{ obj_type: 0, title: 'a folder' }], {}, ['the file holds no definition']],
+  [[processOf(1), 7], {}, ['definition 2: is 7, no process']],
+  [processOf(1), { '2': '3' }, ['nothing in the file is or names "2", to be mapped']],
+  [
+    processOf(1),
+    { constructor: '3' },
+    ['nothing in the file is or names "constructor", to be mapped'],
+  ],
+]
+
+for (const [file, given, mistakes] of bad) {
+  test(`refuses a file: ${mistakes[0]}`, () => {
+    assert.deepEqual(readExport(file, given).mistakes, mistakes)
+  })
+}
+
+async function ids(engine: Engine): Promise<string[]> {
+  return (await engine.processes.list()).map(({ conv_id }) => conv_id).sort()
+}
+
+test('an export of processes that name each other runs under new ids', async () => {
+  const engine = await openEngine(':memory:')
+  const file = [
+    { obj_type: 0, obj_id: 5, title: 'Folder' },
+    processOf(1, {
+      ...copy('@second'),
+      data: { from: '{{root.conv_id}}' },
+      data_type: {},
+      ref: 'x',
+    }),
+    processOf(2),
+    ...aliases,
+  ]
+  const results = await engine.putProcesses(JSON.stringify(file), { map })
+  assert.deepEqual(
+    results.map(({ conv_id, state }) => [conv_id, state]),
+    [
+      ['101', 'created'],
+      ['two', 'created'],
+    ],
+  )
+  await engine.create({ conv_id: 101, data: {} })
+  const [made] = await engine.tasks.list('two', { status: 'processed' })
+  assert.deepEqual(made?.data, { from: 101 })
+  const again = await engine.putProcesses(file, { map })
+  assert.deepEqual(
+    again.map(({ state }) => state),
+    ['unchanged', 'unchanged'],
+  )
+  await engine.close()
+})
+
+test('what is exported comes in again under the same hash', async () => {
+  const engine = await openEngine(':memory:')
+  const other = await openEngine(':memory:')
+  const file = [
+    processOf(1, copy('@second'), sets('{{conv[2].ref[a].b}}')),
+    processOf(2),
+    ...aliases,
+  ]
+  const exact = rawJson('{"definitions":[{"number":1.10,"big":123456789012345678901}]}')
+  await engine.putProcesses([{ ...file[0], extra: exact }, ...file.slice(1)], { map })
+  for (const conv_id of ['101', 'two']) {
+    const { definition_text, hash } = await engine.processes.show(conv_id)
+    await other.putProcesses(definition_text)
+    assert.equal((await other.processes.show(conv_id)).hash, hash)
+  }
+  assert.match((await other.processes.show(101)).definition_text, /1\.10.*123456789012345678901/)
+  await engine.close()
+  await other.close()
+})
+
+test('a mistake in one definition, or a refusal for one, stores none', async () => {
+  const engine = await openEngine(':memory:')
+  const rests = processOf(3, { type: 'api_callback' })
+  await engine.putProcess(rests)
+  await engine.create({ conv_id: 3, data: {} })
+  const without = JSON.parse(JSON.stringify(rests).replaceAll('"work"', '"other"')) as JsonObject
+  const two = JSON.parse(JSON.stringify(processOf(2, copy(1)))) as JsonObject
+  // [definitions, options, what the rejection says]
+  const refused: [unknown, object, object][] = [
+    [
+      [processOf(1), { ...two, scheme: {} }],
+      {},
+      { code: 'bad_definition', message: /definition 2: / },
+    ],
+    [[processOf(1), processOf('1')], {}, { code: 'bad_definition', message: /a second one of 1/ }],
+    [[processOf(1), two], { map: { '2': '1' } }, { message: /a second one of 1/ }],
+    [[processOf(1), two], { conv_id: 9 }, { message: /none can be given an id/ }],
+    [[processOf(1), processOf(null)], {}, { message: /definition 2: obj_id is missing/ }],
+    [[processOf(1), without], {}, { code: 'tasks_in_node', message: /drops node "work"/ }],
+    [
+      [processOf(1), without],
+      { moves: { work: 'x' } },
+      { message: /move work to "x": no such node/ },
+    ],
+    [[processOf(1), processOf('x'.repeat(65))], {}, { code: 'bad_definition' }],
+    [[processOf(1), 'text'], {}, { message: /definition 2: is "text", no process/ }],
+    ['[{"obj_id":1', {}, { code: 'format_error' }],
+    [7, {}, { code: 'bad_definition' }],
+  ]
+  for (const [definitions, options, says] of refused) {
+    await assert.rejects(engine.putProcesses(definitions, options), says)
+    assert.deepEqual(await ids(engine), ['3'])
+  }
+  await engine.putProcesses([processOf(1), without], { moves: { work: 'other' } })
+  assert.deepEqual(await ids(engine), ['1', '3'])
+  await engine.close()
+})
+
+test('a mistake of each definition is named at once', async () => {
+  const engine = await openEngine(':memory:')
+  const file = [processOf(1, { type: 'odd' }), processOf(2, { type: 'even' })]
+  const error = await engine.putProcesses(file).catch((one: unknown) => one)
+  assert.deepEqual((error as { mistakes: string[] }).mistakes, [
+    'definition 1: nodes[1] "work": logics[0] type "odd" is no logic of this release',
+    'definition 2: nodes[1] "work": logics[0] type "even" is no logic of this release',
+  ])
+  await engine.close()
+})
+
+test('an alias nobody explains is warned of', async () => {
+  const engine = await openEngine(':memory:')
+  const [result] = await engine.putProcesses(processOf(1, copy('@who')))
+  assert.deepEqual(result?.warnings, ['conv_id "@who" is no process of the file; map it to one'])
+  await engine.close()
+})

@@ -1,0 +1,370 @@
+/**
+ * The kinds that reach beyond their task, one table each: definition, data → move. Nodes `a` and `b`
+ * are there.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isObject } from '../src/bytes/json.ts'
+import type { Scope } from '../src/logic/logic.ts'
+import { compiledLogic, scopeOf } from './support/logic-scope.ts'
+
+/** A move with its data as text. */
+function moveOf(logic: object, data: string, more: Partial<Scope> = {}): unknown {
+  const { move, mistakes } = compiledLogic(JSON.stringify(logic), scopeOf(data, more))
+  if (move === undefined) return { mistakes }
+  const shown = Object.entries(move).map(([name, value]) => [
+    name,
+    isObject(value) && typeof value.text === 'string' ? value.text : value,
+  ])
+  return Object.fromEntries(shown.filter(([, value]) => value !== undefined))
+}
+
+type Row = readonly [logic: object, data: string, move: object]
+
+function rows(type: string, list: readonly Row[]): void {
+  for (const [logic, data, move] of list) {
+    test(`${type} ${JSON.stringify(logic).slice(0, 90)} over ${data.slice(0, 40)}`, () => {
+      assert.deepEqual(moveOf({ type, ...logic }, data), move)
+    })
+  }
+}
+
+const conv = (conv_id: string, by_template = false) => ({ conv_id, by_template })
+const made = (doc: string, more: object = {}) => ({
+  ...{ move: 'copy_create', conv: conv('7'), doc },
+  ...more,
+})
+const merged = (doc: string, more: object = {}) => ({
+  ...{ move: 'copy_modify', conv: conv('7'), ref: 'r', doc, is_sync: false },
+  ...more,
+})
+const failed = (kind: string, tag: string, description: string, more: object = {}) => ({
+  ...{ move: 'fail', kind, error_type: 'software', tag, description },
+  ...more,
+})
+const big = `{"a":"${'x'.repeat(70_000)}"}`
+
+rows('api_copy', [
+  [{ conv_id: 7, mode: 'create' }, '{"a":1}', made('{}')],
+  [{ conv_id: 7 }, '{"a":1}', made('{}')],
+  [{ conv_id: '7', mode: 'create', data: [] }, '{}', made('{}')],
+  [{ conv_id: '@users', mode: 'create' }, '{}', made('{}', { conv: conv('@users') })],
+  [{ conv_id: '{{c}}' }, '{"c":12}', made('{}', { conv: conv('12', true) })],
+  [{ conv_id: '{{c}}' }, '{"c":"@b"}', made('{}', { conv: conv('@b', true) })],
+  [{ conv_id: '@{{c}}' }, '{"c":"b"}', made('{}', { conv: conv('@b', true) })],
+  [{ conv_id: 7, ref: 'x-{{n}}' }, '{"n":1.10}', made('{}', { ref: 'x-1.10' })],
+  [{ conv_id: 7, ref: '{{n}}' }, '{"n":7}', made('{}', { ref: '7' })],
+  [{ conv_id: 7, ref: '{{n}}' }, '{}', made('{}')],
+  [{ conv_id: 7, ref: '{{n}}' }, '{"n":null}', made('{}')],
+  [{ conv_id: 7, ref: '' }, '{}', made('{}')],
+  [
+    { conv_id: 7, data: { b: '{{a}}' }, data_type: { b: 'string' } },
+    '{"a":1.10}',
+    made('{"b":"1.10"}'),
+  ],
+  [{ conv_id: 7, data: { a: '2' }, group: 'all' }, '{"a":1,"b":1.0}', made('{"a":"2","b":1.0}')],
+  [{ conv_id: 7, group: 'all', send_parent_data: false }, '{"a":1}', made('{}')],
+  [{ conv_id: 7, group: '', send_parent_data: true }, '{"a":1}', made('{"a":1}')],
+  [{ conv_id: 7, err_node_id: 'b' }, '{}', made('{}', { err_node_id: 'b' })],
+  [{ conv_id: 7, mode: 'modify', ref: 'r', data: { x: '1' } }, '{}', merged('{"x":"1"}')],
+  [{ conv_id: 7, mode: 'modify', ref: 'r', is_sync: true }, '{}', merged('{}', { is_sync: true })],
+  [{ conv_id: 7, mode: 'modify', ref: '{{root.ref}}' }, '{}', merged('{}', { ref: 'order-1' })],
+  [
+    { conv_id: 7, mode: 'modify', ref: '{{n}}', err_node_id: 'b' },
+    '{}',
+    failed('copy_task', 'not_found_task', 'not found task', { err_node_id: 'b' }),
+  ],
+  [
+    { conv_id: 7, data: { x: '{{n}}' }, data_type: { x: 'number' }, err_node_id: 'b' },
+    '{"n":"y"}',
+    failed(
+      'copy_task',
+      'copy_task_wrong_convert_param',
+      'Param: x, Value: y, Try convert to: number',
+      { err_node_id: 'b' },
+    ),
+  ],
+  [
+    { conv_id: '{{c}}' },
+    '{}',
+    failed(
+      'copy_task',
+      'copy_task_wrong_convert_param',
+      'Param: conv_id, Value: {{c}}, Try convert to: conv_id',
+    ),
+  ],
+  [
+    { conv_id: '{{c}}' },
+    `{"c":"${'x'.repeat(256)}"}`,
+    failed(
+      'copy_task',
+      'copy_task_wrong_convert_param',
+      `Param: conv_id, Value: ${'x'.repeat(128)}…, Try convert to: conv_id`,
+    ),
+  ],
+  [
+    { conv_id: 7, ref: '{{r}}' },
+    `{"r":"${'x'.repeat(256)}"}`,
+    failed(
+      'copy_task',
+      'copy_task_wrong_convert_param',
+      `Param: ref, Value: ${'x'.repeat(128)}…, Try convert to: ref`,
+    ),
+  ],
+  [
+    { conv_id: 7, data: { x: '{{a}}{{a}}' } },
+    big,
+    failed('copy_task', 'copy_task_size_overflow_limit', 'the values are longer than 131072 bytes'),
+  ],
+  [{}, '{}', { mistakes: ['conv_id is nothing, the id of a process was expected'] }],
+  [{ conv_id: {} }, '{}', { mistakes: ['conv_id is an object, the id of a process was expected'] }],
+  [{ conv_id: '{{' }, '{}', { mistakes: ['conv_id "{{": a name was expected at character 3'] }],
+  [{ conv_id: 'a\nb' }, '{}', { mistakes: ['conv_id "a\\nb" is no id of a process'] }],
+  [
+    { conv_id: 7, mode: 'move' },
+    '{}',
+    { mistakes: ['mode "move" is neither "create" nor "modify"'] },
+  ],
+  [
+    { conv_id: 7, mode: 'modify' },
+    '{}',
+    { mistakes: ['ref is missing, a modify finds its task by it'] },
+  ],
+  [{ conv_id: 7, data: 'x' }, '{}', { mistakes: ['data is "x", an object was expected'] }],
+  [{ conv_id: 7, is_sync: 1 }, '{}', { mistakes: ['is_sync is 1, true or false was expected'] }],
+  [
+    { conv_id: 7, data: { x: '1' }, data_type: { x: 'float' } },
+    '{}',
+    { mistakes: ['data_type["x"] "float" is none of string number boolean array object'] },
+  ],
+  [{ conv_id: 7, err_node_id: 'x' }, '{}', { mistakes: ['err_node_id is no node'] }],
+])
+
+const called = (doc: string, more: object = {}) => ({
+  ...{ move: 'call', conv: conv('7'), doc },
+  ...more,
+})
+
+rows('api_rpc', [
+  [{ conv_id: 7, extra: {}, extra_type: {} }, '{"a":1}', called('{}')],
+  [{ conv_id: 7, group: 'all' }, '{"a":1.0}', called('{"a":1.0}')],
+  [
+    { conv_id: 7, group: '', extra: { x: '{{a}}' }, extra_type: { x: 'number' }, err_node_id: 'b' },
+    '{"a":"5.0"}',
+    called('{"x":5.0}', { err_node_id: 'b' }),
+  ],
+  [
+    { conv_id: 7, group: 'all', extra: { a: '2' }, extra_type: { a: 'number' } },
+    '{"a":1,"b":1}',
+    called('{"a":2,"b":1}'),
+  ],
+  [{ conv_id: '{{c}}' }, '{"c":9}', called('{}', { conv: conv('9', true) })],
+  [
+    { conv_id: 7, extra: { x: '{{n}}' }, extra_type: { x: 'object' }, err_node_id: 'b' },
+    '{"n":1}',
+    failed('rpc', 'rpc_task_wrong_convert_param', 'Param: x, Value: 1, Try convert to: object', {
+      err_node_id: 'b',
+    }),
+  ],
+  [
+    { conv_id: 7, extra: { x: '{{a}}{{a}}' } },
+    big,
+    failed('rpc', 'rpc_task_size_overflow', 'the values are longer than 131072 bytes'),
+  ],
+  [{ conv_id: '' }, '{}', { mistakes: ['conv_id is "", the id of a process was expected'] }],
+])
+
+const replied = (data: string) => ({ move: 'reply', data })
+const thrown = (data: string, reason: string) => ({ move: 'reply_exception', data, reason })
+
+rows('api_rpc_reply', [
+  [{ mode: 'key_value', res_data: {}, res_data_type: {} }, '{"a":1}', replied('{}')],
+  [
+    { mode: 'key_value', res_data: { r: '{{a}}' }, res_data_type: { r: 'number' } },
+    '{"a":1.0,"b":2}',
+    replied('{"r":1.0}'),
+  ],
+  [{ res_data: { r: '{{a}}' } }, '{}', replied('{}')],
+  [{ mode: 'keys', res_data: ['a', 'c'] }, '{"a":1.0,"b":2}', replied('{"a":1.0}')],
+  [
+    { mode: 'keys', res_data: ['a', 'b'], res_data_type: ['string', 'number'] },
+    '{"a":1.0,"b":"2"}',
+    replied('{"a":"1.0","b":2}'),
+  ],
+  [
+    { mode: 'keys', res_data: ['a'], res_data_type: { a: 'string' } },
+    '{"a":1}',
+    replied('{"a":"1"}'),
+  ],
+  [{ res_data: ['a'] }, '{"a":[1]}', replied('{"a":[1]}')],
+  [{ mode: 'keys', res_data: [] }, '{"a":1}', replied('{}')],
+  [{ mode: 'keys', res_data: ['__proto__', 'toString'] }, '{}', replied('{}')],
+  [
+    { res_data: { e: 'no' }, throw_exception: true, exception_reason: 'bad {{a}}' },
+    '{"a":1}',
+    thrown('{"e":"no"}', 'bad 1'),
+  ],
+  [{ throw_exception: true }, '{}', thrown('{}', '')],
+  [{ throw_exception: false, exception_reason: 'unused' }, '{}', replied('{}')],
+  [
+    { res_data: { r: '{{a}}' }, res_data_type: { r: 'number' }, err_node_id: 'b' },
+    '{}',
+    failed(
+      'rpc_reply',
+      'rpc_reply_wrong_convert_param',
+      'Param: r, Value: {{a}}, Try convert to: number',
+      { err_node_id: 'b' },
+    ),
+  ],
+  [
+    { mode: 'keys', res_data: ['r'], res_data_type: ['array'] },
+    '{"r":1}',
+    failed(
+      'rpc_reply',
+      'rpc_reply_wrong_convert_param',
+      'Param: r, Value: 1, Try convert to: array',
+    ),
+  ],
+  [{ mode: 'raw' }, '{}', { mistakes: ['mode "raw" is neither "key_value" nor "keys"'] }],
+  [
+    { mode: 'keys', res_data: { a: '1' } },
+    '{}',
+    { mistakes: ['res_data is an object, a list of keys was expected'] },
+  ],
+  [
+    { mode: 'keys', res_data: [1], res_data_type: ['string'] },
+    '{}',
+    { mistakes: ['res_data[0] is 1, a key was expected'] },
+  ],
+  [
+    { mode: 'keys', res_data: ['a'], res_data_type: ['text'] },
+    '{}',
+    {
+      mistakes: [
+        'res_data_type of res_data[0] "text" is none of string number boolean array object',
+      ],
+    },
+  ],
+  [
+    { throw_exception: 'yes' },
+    '{}',
+    { mistakes: ['throw_exception is "yes", true or false was expected'] },
+  ],
+  [
+    { exception_reason: {} },
+    '{}',
+    { mistakes: ['exception_reason is an object, a text was expected'] },
+  ],
+])
+
+rows('api_queue', [
+  [{ data: {}, data_type: {} }, '{"a":1}', { move: 'queue' }],
+  [{}, '{"a":1}', { move: 'queue' }],
+  [
+    { data: { b: '{{a}}' }, data_type: { b: 'string' }, err_node_id: 'b' },
+    '{"a":1.0}',
+    { move: 'queue', doc: '{"a":1.0,"b":"1.0"}', err_node_id: 'b' },
+  ],
+  [
+    { data: { b: '{{c}}' }, data_type: { b: 'string' } },
+    '{}',
+    failed('queue', 'queue_wrong_convert_param', 'Param: b, Value: {{c}}, Try convert to: string'),
+  ],
+  [{ data: 5 }, '{}', { mistakes: ['data is 5, an object was expected'] }],
+])
+
+const taken = (more: object = {}) => ({
+  ...{ move: 'take', conv: conv('7'), node_id: 'q', newest: false },
+  ...more,
+})
+
+rows('api_get_task', [
+  [{ conv_id: 7, node_id: 'q' }, '{}', taken()],
+  [{ conv_id: 7, node_id: 'q', order_by: 'ASC' }, '{}', taken()],
+  [{ conv_id: 7, node_id: 'q', order_by: 'DESC' }, '{}', taken({ newest: true })],
+  [
+    { conv_id: '{{c}}', node_id: '{{n}}', err_node_id: 'b' },
+    '{"c":8,"n":"z"}',
+    taken({ conv: conv('8', true), node_id: 'z', err_node_id: 'b' }),
+  ],
+  [
+    { conv_id: 7, node_id: '{{n}}' },
+    '{}',
+    failed(
+      'get_task',
+      'get_task_wrong_convert_param',
+      'Param: node_id, Value: , Try convert to: node_id',
+    ),
+  ],
+  [
+    { conv_id: '{{c}}', node_id: 'q', err_node_id: 'b' },
+    '{"c":[]}',
+    failed(
+      'get_task',
+      'get_task_wrong_convert_param',
+      'Param: conv_id, Value: [], Try convert to: conv_id',
+      { err_node_id: 'b' },
+    ),
+  ],
+  [{ conv_id: 7 }, '{}', { mistakes: ['node_id is nothing, the node of a queue was expected'] }],
+  [
+    { conv_id: 7, node_id: 'q', order_by: 'up' },
+    '{}',
+    { mistakes: ['order_by "up" is neither "ASC" nor "DESC"'] },
+  ],
+])
+
+const sums = (...terms: [name: string, value: number][]) => ({
+  move: 'sum',
+  terms: terms.map(([name, value]) => ({ name, value })),
+})
+
+rows('api_sum', [
+  [{ extra: [{ id: '1', name: 'n', value: '1' }] }, '{}', sums(['n', 1])],
+  [{ extra: [{ id: '1', name: 'n', value: 2.5 }] }, '{}', sums(['n', 2.5])],
+  [
+    {
+      extra: [
+        { id: '1', name: 'n', value: '{{a}}' },
+        { id: '2', name: 'm', value: '$.math({{a}}*2)' },
+      ],
+    },
+    '{"a":"1.5"}',
+    sums(['n', 1.5], ['m', 3]),
+  ],
+  [{ extra: [] }, '{}', sums()],
+  [{}, '{}', sums()],
+  [
+    { extra: [{ id: '1', name: 'n', value: '{{a}}' }] },
+    '{}',
+    failed('sum', 'sum_wrong_convert_param', 'Param: n, Value: {{a}}, Try convert to: number'),
+  ],
+  [
+    { extra: [{ id: '1', name: 'n', value: '{{a}}' }], err_node_id: 'b' },
+    '{"a":1e400}',
+    failed('sum', 'sum_wrong_convert_param', 'Param: n, Value: 1e400, Try convert to: number', {
+      err_node_id: 'b',
+    }),
+  ],
+  [{ extra: {} }, '{}', { mistakes: ['extra is an object, an array was expected'] }],
+  [{ extra: [1] }, '{}', { mistakes: ['extra[0] is 1, an object was expected'] }],
+  [
+    { extra: [{ id: '1', value: '1' }] },
+    '{}',
+    { mistakes: ['extra[0] name is nothing, a text of 1 to 255 characters was expected'] },
+  ],
+  [
+    { extra: [{ name: 'n', value: {} }] },
+    '{}',
+    { mistakes: ['extra[0] value is an object, a number or a template was expected'] },
+  ],
+])
+
+test('the processes that a definition names are told, those of templates are not', () => {
+  const reaches = (logic: object) =>
+    compiledLogic(JSON.stringify(logic), scopeOf('{"c":1}')).reaches
+  assert.deepEqual(reaches({ type: 'api_copy', conv_id: 7 }), ['7'])
+  assert.deepEqual(reaches({ type: 'api_rpc', conv_id: '@pay' }), ['@pay'])
+  assert.deepEqual(reaches({ type: 'api_get_task', conv_id: '8', node_id: 'q' }), ['8'])
+  assert.deepEqual(reaches({ type: 'api_copy', conv_id: '{{c}}' }), [])
+})

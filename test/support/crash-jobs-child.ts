@@ -1,0 +1,22 @@
+/**
+ * Makes tasks that call, run code and are handled, until it is killed: `crash-jobs-child PATH URL`.
+ * What is acknowledged and whom the handler was called for goes to standard output, line by line.
+ */
+import { writeSync } from 'node:fs'
+import { openEngine } from '../../src/open.ts'
+import { conv_id, handled, handlerThat, putProcesses, type Told } from './crash-jobs.ts'
+
+const [path = '', url = ''] = process.argv.slice(2)
+const tell = (told: Told): unknown => writeSync(1, `${JSON.stringify(told)}\n`)
+const engine = await openEngine(path, { allow_hosts: [new URL(url).host] })
+engine.handle(
+  handled,
+  handlerThat((obj_id) => tell({ handled: obj_id })),
+)
+await putProcesses(engine, url)
+for (;;) {
+  const create = { type: 'create', obj: 'task', conv_id, data: { changes: 0 } }
+  const results = await engine.apply([create, create, create])
+  tell({ made: results.map(({ obj_id }) => obj_id as string) })
+  await new Promise((resolve) => setTimeout(resolve, 10))
+}
