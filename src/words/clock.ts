@@ -20,8 +20,11 @@ export interface Chance {
   fraction(): number
 }
 
-/** Node turns a longer delay into 1 ms, so a far time is reached in several steps. */
-export const timer_ms_max = 2 ** 31 - 1
+/**
+ * The longest sleep. A timer of Node counts time of its own, so a clock that is set forward, or a
+ * machine that slept, is noticed only in between; and a delay of 2^31 ms or more would be 1 ms.
+ */
+export const sleep_ms_max = 60_000
 
 export const systemClock: Clock = {
   now_ms: () => Date.now(),
@@ -31,7 +34,7 @@ export const systemClock: Clock = {
       const left_ms = at_ms - Date.now()
       timer = setTimeout(
         () => (Date.now() < at_ms ? arm() : fn()),
-        Math.min(Math.max(left_ms, 0), timer_ms_max),
+        Math.min(Math.max(left_ms, 0), sleep_ms_max),
       )
       timer.unref()
     }

@@ -93,6 +93,7 @@ function logicOf(step: PlanStep): object {
 const key = fc.constantFrom('a', 'b', 'c', 'd')
 /** A node by its number; what it means depends on the nodes that there are. */
 const target = fc.nat({ max: 20 })
+const wait = fc.record({ does: fc.constant('wait' as const) })
 const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constant('go' as const), to: target }) },
   {
@@ -122,7 +123,7 @@ const step = fc.oneof(
       err: fc.option(target, { nil: undefined }),
     }),
   },
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('wait' as const) }) },
+  { weight: 4, arbitrary: wait },
 )
 const timer = fc.record({
   s: fc.oneof(
@@ -133,7 +134,10 @@ const timer = fc.record({
 })
 const inner = fc.record({
   there: fc.boolean(),
-  steps: fc.array(step, { maxLength: 3 }),
+  steps: fc.oneof(
+    { weight: 4, arbitrary: fc.array(step, { maxLength: 3 }) },
+    { weight: 1, arbitrary: fc.array(wait, { minLength: 2, maxLength: 2 }) },
+  ),
   timers: fc.oneof(
     { weight: 1, arbitrary: fc.array(timer, { maxLength: 0 }) },
     { weight: 2, arbitrary: fc.array(timer, { minLength: 1, maxLength: 2 }) },

@@ -60,13 +60,13 @@ function act(
 ): { readonly to: string } | 'next' | 'failed' {
   if (logic.does === 'go') return logic
   if (logic.does === 'if') return holds(logic.condition, task.data) ? logic : 'next'
-  const says = set(task, logic.setting)
-  if (says === undefined) return 'next'
+  const failure = set(task, logic.setting, bytes_max)
+  if (failure === undefined) return 'next'
   if (logic.err === undefined) {
-    fail(task, set_tag, says)
+    fail(task, failure.tag, failure.says)
     return 'failed'
   }
-  tellError(task, says, bytes_max)
+  tellError(task, failure, bytes_max)
   return { to: logic.err }
 }
 
@@ -129,25 +129,39 @@ function fail(task: ModelTask, tag: string, description: string): void {
   Object.assign(task, { wait: 'nothing', due_ms: undefined, moves: 0 })
 }
 
-const set_tag = 'set_param_wrong_convert_param'
+interface SetFailure {
+  readonly tag: string
+  readonly says: string
+}
 
-function tellError(task: ModelTask, says: string, bytes_max: number): void {
+function tellError(task: ModelTask, { tag, says }: SetFailure, bytes_max: number): void {
   const told = {
     ...task.data,
     __conveyor_set_param_return_type_error__: 'software',
-    __conveyor_set_param_return_type_tag__: set_tag,
+    __conveyor_set_param_return_type_tag__: tag,
     __conveyor_set_param_return_description__: says,
   }
   if (overSize(told, bytes_max) === undefined) task.data = told
 }
 
-/** Sets a value, or says why it cannot. */
-function set(task: ModelTask, { key, text, from, type }: PlanSetting): string | undefined {
+/** Sets a value, or says why it cannot and changes nothing. */
+function set(
+  task: ModelTask,
+  { key, text, from, type }: PlanSetting,
+  bytes_max: number,
+): SetFailure | undefined {
   const found = from === undefined ? text : task.data[from]
   const value = type === undefined ? found : numberOf(found)
-  if (value !== undefined) task.data = { ...task.data, [key]: value }
-  if (value !== undefined || type === undefined) return undefined
-  return `Param: ${key}, Value: ${found ?? `{{${from}}}`}, Try convert to: ${type}`
+  if (value === undefined) {
+    if (type === undefined) return undefined
+    const says = `Param: ${key}, Value: ${found ?? `{{${from}}}`}, Try convert to: ${type}`
+    return { tag: 'set_param_wrong_convert_param', says }
+  }
+  const data = { ...task.data, [key]: value }
+  const over = overSize(data, bytes_max)
+  if (over !== undefined) return { tag: 'set_param_task_size_overflow', says: over.says ?? '' }
+  task.data = data
+  return undefined
 }
 
 function holds({ key, fun, cast, value }: PlanCondition, data: ModelData): boolean {
