@@ -44,6 +44,25 @@ export const limitTable = {
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
+  grpc_streams_max: { value: 100, says: 'calls at once on one gRPC connection' },
+  grpc_batches_max: { value: 32, says: 'batches under way of one StreamOps call' },
+  grpc_session_bytes_max: {
+    value: 16 * 1024 * 1024,
+    says: 'bytes of headers and frames kept for one gRPC connection',
+  },
+  grpc_idle_ms_max: {
+    value: 300_000,
+    says: 'milliseconds a gRPC connection without calls is kept',
+  },
+  grpc_age_ms_max: {
+    value: 1_800_000,
+    says: 'milliseconds a gRPC connection takes new calls, and a StreamOps call goes on',
+  },
+  grpc_ping_ms: {
+    value: 60_000,
+    says: 'milliseconds until a silent gRPC peer is asked for a sign',
+  },
+  tls_reload_ms: { value: 1_000, says: 'milliseconds between two looks at the certificate files' },
 } as const satisfies Record<string, LimitRow>
 
 export type LimitName = keyof typeof limitTable
