@@ -6,7 +6,6 @@ import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../words/faults.ts'
 import type { Caller, OpResult } from '../../words/model.ts'
 import { admit, type Door } from './door.ts'
-import type { ApplyOpsRequest__Output as ApplyOpsRequest } from './generated/conveyor/v1/ApplyOpsRequest.ts'
 import type { Op__Output as OpMessage } from './generated/conveyor/v1/Op.ts'
 import type { TaskServiceHandlers } from './generated/conveyor/v1/TaskService.ts'
 import { explained, readBatch, readOps, resultMessages, taskMessage } from './ops.ts'
@@ -26,7 +25,7 @@ export function unaryCalls(door: Door): UnaryCalls {
       const { task } = await applyOne(door, { id: '', kind: 'show', show }, caller)
       return task === undefined ? {} : { task: taskMessage(task) }
     }),
-    ApplyOps: unary(door, async (batch: ApplyOpsRequest, caller) => {
+    ApplyOps: unary(door, async (batch, caller) => {
       const raw = readBatch(batch, door.limits)
       const results = await door.engine.apply(raw.ops, caller)
       return { results: resultMessages(batch.ops, explained(raw, results)) }

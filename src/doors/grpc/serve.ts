@@ -6,7 +6,6 @@
  * nothing exits.
  */
 import { Server, ServerCredentials } from '@grpc/grpc-js'
-import { ReflectionService } from '@grpc/reflection'
 import type { Engine } from '../../engine/api.ts'
 import { systemClock } from '../../words/clock.ts'
 import { type LimitName, type Limits, limitsWith } from '../../words/limits.ts'
@@ -67,7 +66,10 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const schema = loadSchema()
   const server = newServer(limits)
   server.addService(schema.service, { ...unaryCalls(door), StreamOps: streamOps(door) })
-  if (options.reflection) new ReflectionService(schema.package).addToServer(server)
+  if (options.reflection) {
+    const { ReflectionService } = await import('@grpc/reflection')
+    new ReflectionService(schema.package).addToServer(server)
+  }
   const endHealth = addHealth(server, door)
   const sockets = server.createConnectionInjector(ServerCredentials.createInsecure())
   let listener: Listener

@@ -4,8 +4,8 @@
  *
  * A batch is under way from when it is read until its answer is written, which it is not while the
  * caller does not read. While `grpc_batches_max` of them, or a message's worth of bytes, are under
- * way nothing more is read, and the caller's own window fills up. Where the engine's queue is full a
- * batch waits at its place instead of being refused, and those behind it wait too.
+ * way nothing more is read, and the caller's own window fills up. Where the engine's queue is full
+ * a batch waits at its place instead of being refused, and those behind it wait too.
  *
  * A stream ends when the caller is done, when the door drains, when it is too old, or when its
  * caller is no longer let in. What was begun is answered first; what was not is not applied.

@@ -24,7 +24,7 @@ export interface TlsSet {
   readonly key: Buffer
 }
 
-/** Rejects with the system's error for a missing file, else with an Error that says what is wrong. */
+/** Rejects with the system's error for a missing file, else with an Error that says what it is. */
 export async function readTls(options: TlsOptions): Promise<TlsSet> {
   const set = await readSet(options)
   checkSet(set)
@@ -32,8 +32,8 @@ export async function readTls(options: TlsOptions): Promise<TlsSet> {
 }
 
 /**
- * Calls `use` with each new set, `onBroken` once for each that cannot be used; looks every `every_ms`
- * until the answer is called.
+ * Calls `use` with each new set, `onBroken` once for each that cannot be used; looks every
+ * `every_ms` until the answer is called.
  */
 export function followTls(
   options: TlsOptions,
