@@ -63,7 +63,8 @@ function walk(work: Work, process: Process, draft: Draft, from: number, moved: n
       task.status = 'processed'
       return { keep_ended: node.save_task }
     }
-    if (moves >= limits.moves_per_transaction_max) {
+    const is_out_of_moves = work.moves_made >= limits.moves_per_transaction_max * tasks_worth_max
+    if (moves >= limits.moves_per_transaction_max || is_out_of_moves) {
       task.wait = 'ready'
       task.due_ms = work.now_ms
       return { keep_ended: true }
@@ -90,8 +91,15 @@ function walk(work: Work, process: Process, draft: Draft, from: number, moved: n
     } else step(task, applied.to_node_id)
     at = 0
     moves++
+    work.moves_made++
   }
 }
+
+/**
+ * However many ops a request has, its transaction makes no more moves than so many tasks may; what
+ * is left goes on in later ones, with others in between.
+ */
+const tasks_worth_max = 10
 
 function step(task: TaskRecord, node_id: string): void {
   task.node_prev_id = task.node_id
@@ -140,10 +148,18 @@ const description_chars_max = 1_000
 
 function fail(task: TaskRecord, tag: string, description: string): void {
   task.status = 'failed'
-  task.details = { tag, description: description.slice(0, description_chars_max) }
+  task.details = { tag, description: cut(description) }
   task.wait = 'nothing'
   task.due_ms = 0
   task.moves = 0
+}
+
+/** By whole characters: half of one could not be read back. */
+function cut(description: string): string {
+  if (description.length <= description_chars_max) return description
+  return [...description.slice(0, 2 * description_chars_max)]
+    .slice(0, description_chars_max)
+    .join('')
 }
 
 /** Whatever a logic checks itself, no data over the limit is ever kept. */
@@ -171,7 +187,7 @@ function setErrorFields(
   const prefix = `__conveyor_${move.kind}_return`
   setMember(data, `${prefix}_type_error__`, move.error_type)
   setMember(data, `${prefix}_type_tag__`, move.tag)
-  setMember(data, `${prefix}_description__`, move.description.slice(0, description_chars_max))
+  setMember(data, `${prefix}_description__`, cut(move.description))
   const doc = docOfValue(data)
   if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
 }

@@ -32,6 +32,8 @@ export interface Work {
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
   count(conv_id: string, node_id: string, by: 1 | -1): void
+  /** Moves of all tasks so far. */
+  moves_made: number
   /** Due times set by this transaction: conv_id → the earliest. */
   readonly armed: Map<string, number>
   /** Whether a task has ended and is kept. */
@@ -43,6 +45,7 @@ export interface Work {
 
 const last_id_key = metaKey('last_id')
 const counter_max = 0xffffff
+const seconds_max = 0xffffffff
 
 export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
   const processes = new Map<string, Process | undefined>()
@@ -52,6 +55,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
     tx,
     now_ms,
     shared,
+    moves_made: 0,
     armed: new Map(),
     has_ended: false,
     changes: [],
@@ -89,7 +93,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
  * steps back changes nothing: the seconds never fall, and a full counter borrows the next second.
  */
 function nextId(last_id: string, now_ms: number, middle: string): string {
-  let seconds = Math.floor(now_ms / 1000)
+  let seconds = Math.min(Math.max(Math.floor(now_ms / 1000), 0), seconds_max)
   let counter = 0
   if (last_id !== '') {
     const last_seconds = Number.parseInt(last_id.slice(0, 8), 16)
@@ -102,6 +106,7 @@ function nextId(last_id: string, now_ms: number, middle: string): string {
       }
     }
   }
+  if (seconds > seconds_max) throw new Error('there are no task ids left behind the year 2106')
   return hex(seconds, 8) + middle + hex(counter, 6)
 }
 
