@@ -12,7 +12,9 @@
  *     store       store · group · memory-tree · lmdb-tree  an ordered map with durable transactions
  *     logic       logics/ · template · graph               what a definition means, purely
  *     engine      walk · ops · timers · engine             what ops do, one transaction a request
- *     doors       admin · http                             translation, and nothing else
+ *     doors       admin · http · grpc                      translation, and nothing else
+ *     client      http · grpc · retry                      the other side of the doors, typed
+ *     certs       a CA, server and client certificates     for the gRPC door
  *     open        the file, its lock, its format           which store a path means
  *     doors/cli   one file a verb group                    what a person types
  *

@@ -3,10 +3,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { placeOf } from '../src/doors/cli/doors.ts'
 import { failureOf } from '../src/doors/cli/exits.ts'
 import type { Env } from '../src/doors/cli/io.ts'
 import { parseWords } from '../src/doors/cli/parse.ts'
-import { placeOf } from '../src/doors/cli/serve.ts'
 import { table } from '../src/doors/cli/table.ts'
 import { durationMs } from '../src/doors/cli/user.ts'
 import { verbs } from '../src/doors/cli/verbs.ts'
@@ -55,14 +55,20 @@ const refused: [argv: string[], says: RegExp][] = [
   [[],                                     /name a verb/],
   [['fly'],                                /no such verb: fly/],
   [['user'],                               /conveyor user add, list/],
-  [['user', 'bind', '1', 'x'],             /no such verb: user bind/],
-  [['user', 'unbind', 'x'],                /no such verb: user unbind/],
-  [['certs', 'init', 'd'],                 /no such verb: certs/],
+  [['user', 'bind', '1', 'x'],             /opens with uri:, dns:, cn: or sha256:/],
+  [['user', 'bind', 'dns:x'],              /bind --all NAME/],
+  [['user', 'bind', '--all', '1', 'dns:x'], /bind --all NAME/],
+  [['user', 'bind', 'ann', 'dns:x'],       /1 to 16 digits/],
+  [['user', 'unbind', 'x'],                /opens with uri:, dns:, cn: or sha256:/],
+  [['certs'],                              /conveyor certs init, client/],
+  [['certs', 'init'],                      /DIR is missing/],
+  [['certs', 'client', 'd'],               /NAME is missing/],
+  [['certs', 'init', 'd', '--days', '0'],  /--days takes/],
   [['doctor'],                             /no such verb: doctor/],
   [['help', 'fly'],                        /no such verb: fly/],
   [['--db', 'x', 'check'],                 /the verb comes first/],
-  [['serve', '--grpc', 'h:1'],             /no such flag --grpc/],
-  [['serve', '--tls', 'd'],                /no such flag --tls/],
+  [['serve', '--grpc', 'h:1'],             /--grpc needs --tls DIR.*certs init/],
+  [['serve', '--grpc', '9090', '--tls', 'd'], /--grpc takes HOST:PORT/],
   [['serve', 'x'],                         /serve takes no words/],
   [['serve', '--http', '8080'],            /HOST:PORT/],
   [['serve', '--http', 'off', '--demo'],   /--demo needs --http/],
@@ -177,8 +183,8 @@ const places: [string, { host: string; port: number } | undefined | 'usage'][] =
 ]
 for (const [given, place] of places) {
   test(`--http ${given}`, () => {
-    if (place === 'usage') assert.throws(() => placeOf(given), { code: 'usage' })
-    else assert.deepEqual(placeOf(given), place)
+    if (place === 'usage') assert.throws(() => placeOf('http', given), { code: 'usage' })
+    else assert.deepEqual(placeOf('http', given), place)
   })
 }
 

@@ -86,6 +86,30 @@ test('user add, list, rotate, remove', async () => {
   assert.equal((await on('user remove 14001')).exit, 1)
 })
 
+test('user bind, unbind, bindings', async () => {
+  await ok('user add --id 16000')
+  const fingerprint = `sha256:${'ab'.repeat(32)}`
+  assert.equal(await ok('user bind 16000 uri:conveyor:billing'), '')
+  const bound = await okJson('user bind --all dns:ops.local')
+  assert.deepEqual(bound, { name: 'dns:ops.local', acts_as: 'all' })
+  assert.deepEqual(await okJson(`user unbind ${fingerprint}`), { name: fingerprint, acts_as: null })
+  assert.deepEqual(rowsOf(await ok('user bindings --json')), [
+    { name: 'dns:ops.local', acts_as: 'all' },
+    { name: fingerprint, acts_as: null },
+    { name: 'uri:conveyor:billing', acts_as: 16000 },
+  ])
+  await ok('user unbind uri:conveyor:billing')
+  const shown = await ok('user bindings')
+  assert.match(shown, /^NAME +ACTS AS\n/)
+  assert.match(shown, /^uri:conveyor:billing +refused$/m)
+
+  assert.equal((await on('user bind 404 cn:x')).exit, 1)
+  const bad = await on('user unbind sha256:ab')
+  assert.equal(bad.exit, 1)
+  assert.match(bad.err, /64 hex digits/)
+  await ok('user remove 16000')
+})
+
 test('a key handed in by the environment seals, and is asked for', async () => {
   const other = join(folder.path, 'keyed.lmdb')
   const env = { CONVEYOR_KEY: 'ab'.repeat(32), CONVEYOR_DB: other, CONVEYOR_JSON: '1' }
@@ -265,10 +289,10 @@ test('a file held by a process without a socket exits 3 and names it', async () 
 test('serve in this process: one line, then the end it is asked for', async () => {
   const stopped = await on('serve --http off --json', { onWait: stopSoon() })
   assert.equal(stopped.exit, 0, stopped.err)
-  const line = { event: 'listening', http: null, db, pid: process.pid }
+  const line = { event: 'listening', http: null, grpc: null, db, pid: process.pid }
   assert.deepEqual(rowsOf(stopped.out), [line])
   const people = await on('serve --http 127.0.0.1:0 --base /x', { onWait: stopSoon() })
-  assert.match(people.out, /^http {2}http:\/\/127\.0\.0\.1:\d+\/x\ndb {4}/)
+  assert.match(people.out, /^http {2}http:\/\/127\.0\.0\.1:\d+\/x\ngrpc {2}off\ndb {4}/)
   const odd = await on('serve --http 127.0.0.1:0 --unverified-bytes-max 1')
   assert.equal(odd.exit, 2, odd.err)
 })

@@ -57,6 +57,11 @@ describe('hostile HTTP', () => {
     ['lengths in a list', () => post('Content-Length: 5, 5', body), 'bad_request'],
     ['a negative length', () => post('Content-Length: -1', body), 'bad_request'],
     ['a length in hex', () => post('Content-Length: 0x10', body), 'bad_request'],
+    [
+      'a coding besides chunks',
+      () => post('Transfer-Encoding: gzip, chunked', '0\r\n\r\n'),
+      'bad_request',
+    ],
     ['a length and chunks', () => post(`${length}\r\n${chunked}`, '0\r\n\r\n'), 'bad_request'],
     ['chunks and a length', () => post(`${chunked}\r\n${length}`, '0\r\n\r\n'), 'bad_request'],
     [

@@ -99,7 +99,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|README\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z-]+(\.js|\.d\.ts|\.conv\.json))$/
+      /^(package\.json|LICENSE|README\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/doors\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const paths = files.map(({ path }) => path)
     assert.deepEqual(
       paths.filter((path) => !allowed.test(path)),
@@ -140,12 +140,16 @@ describe('the package', () => {
       `
       import * as library from 'conveyor-engine'
       import * as http from 'conveyor-engine/http'
+      import * as grpc from 'conveyor-engine/grpc'
+      import * as client from 'conveyor-engine/client'
       import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
       import manifest from 'conveyor-engine/package.json' with { type: 'json' }
       const hidden = await import('conveyor-engine/dist/src/open.js').catch(({ code }) => code)
       console.log(JSON.stringify({
         library: Object.keys(library).sort(),
         http: Object.keys(http),
+        grpc: Object.keys(grpc),
+        client: Object.keys(client).sort(),
         example: example.obj_id,
         version: manifest.version,
         hidden,
@@ -155,6 +159,8 @@ describe('the package', () => {
     assert.deepEqual(told, {
       library: ['isFault', 'openEngine', 'rawJson', 'version'],
       http: ['serveHttp'],
+      grpc: ['serveGrpc'],
+      client: ['connect', 'isClientFault', 'rawJson'],
       example: 1234,
       version,
       hidden: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
@@ -182,6 +188,25 @@ describe('the package', () => {
 const consumer = `
 import { type Engine, isFault, openEngine, rawJson, type Task } from 'conveyor-engine'
 import { type HttpDoor, serveHttp } from 'conveyor-engine/http'
+import { type GrpcDoor, serveGrpc } from 'conveyor-engine/grpc'
+import { type Client, type ClientResult, connect, isClientFault } from 'conveyor-engine/client'
+
+export async function call(folder: string): Promise<string | undefined> {
+  await using client: Client = await connect({ url: 'http://h', user: 1, secret: 's' })
+  await using other: Client = await connect({ address: 'h:1', ca: 'a', cert: 'b', key: 'c' })
+  const made: ClientResult = await client.create({ conv_id: 1, ref: 'a', data: { n: 1n } })
+  for await (const { proc, results } of other.stream([[{ type: 'show', conv_id: 1, ref: 'a' }]])) {
+    if (proc === 'ok') console.log(results[0]?.task?.dataText)
+  }
+  await client.close().catch((error: unknown) => {
+    if (isClientFault(error)) console.error(error.code, error.outcome)
+  })
+  const engine = await openEngine(':memory:')
+  const door: GrpcDoor = await serveGrpc(engine, { port: 0, tls: { folder } })
+  // @ts-expect-error: half a target
+  await connect({ url: 'http://h', user: 1 })
+  return made.obj_id ?? door.address
+}
 
 export async function use(definition: unknown): Promise<string> {
   await using engine: Engine = await openEngine(':memory:', { limits: { ops_max: 10 } })

@@ -7,8 +7,11 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { addClient, initFolder } from '../src/certs/folder.ts'
+import { type GrpcDoor, serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { type Engine, openEngine, version } from '../src/index.ts'
+import { systemChance } from '../src/words/clock.ts'
 import { adminFaults, opFaults, wholeFaults } from '../src/words/faults.ts'
 import { limitTable } from '../src/words/limits.ts'
 import { tempFolder, top } from './support/package-folder.ts'
@@ -109,6 +112,8 @@ test('embedding it', async () => {
 
 let engine: Engine
 let url: string
+let grpc: GrpcDoor
+let certs: string
 let SECRET: string
 let drain: () => Promise<void>
 
@@ -122,10 +127,17 @@ before(async () => {
   const door = await serveHttp(engine, { port: 0 })
   url = door.url
   drain = door.drain
+  const { path } = tempFolder()
+  certs = join(path, 'certs')
+  const making = { now_ms: Date.now(), chance: systemChance }
+  await initFolder(certs, [], making)
+  await addClient(certs, 'billing', making)
+  grpc = await serveGrpc(engine, { port: 0, tls: { folder: certs } })
 })
 
 after(async () => {
   await drain()
+  await grpc.drain()
   await engine.close()
 })
 
@@ -158,3 +170,17 @@ for (const [name, command, ref] of callers) {
     assert.deepEqual(task?.data, { amount: 120, paid: true })
   })
 }
+
+test('calling it over gRPC', async () => {
+  const { path: folder, remove } = tempFolder()
+  after(remove)
+  const file = join(folder, 'call.mts')
+  const source = program('grpc')
+    .replace("'conveyor-engine/client'", `'${join(top, 'src/client.ts')}'`)
+    .replace('127.0.0.1:9090', grpc.address)
+    .replaceAll("'certs/", `'${certs}/`)
+  writeFileSync(file, source)
+  const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+  assert.equal(ran.stderr, '')
+  assert.equal(ran.stdout, 'ok ok { amount: 120, paid: true }\n')
+})

@@ -283,16 +283,15 @@ describe('slices', () => {
         await settled(clock)
         assert.equal((await engine.check()).counts.ended, count)
         clock.advance(1)
-        const seen: number[] = []
-        for (;;) {
-          const { counts } = await engine.check()
-          if (counts.ended === 0) break
-          seen.push(counts.ended as number)
+        let answered = 0
+        const first = { status: 'processed', limit: 1 } as const
+        while ((await engine.tasks.list('p', first)).length > 0) {
           const { proc } = await engine.create({ conv_id: 'r', data: { at: 9e9 } })
           assert.equal(proc, 'ok')
+          answered++
         }
-        const between = new Set(seen.filter((tasks) => tasks < count))
-        assert.ok(between.size >= 5, `ops were answered at ${between.size} moments in between`)
+        assert.ok(answered >= 5, `${answered} ops were answered in between`)
+        assert.equal((await engine.check()).counts.ended, 0)
         assert.equal((await engine.tasks.list('p', { status: 'processed' })).length, 0)
         return engine
       },

@@ -179,8 +179,14 @@ function skipSpace(reader: Reader): void {
 }
 
 function mistake(reader: Reader, what: string): Error {
-  const before = reader.text.slice(0, reader.at)
-  const line = before.split('\n').length
-  const column = reader.at - before.lastIndexOf('\n')
+  let line = 1
+  let line_at = 0
+  for (;;) {
+    const end = reader.text.indexOf('\n', line_at)
+    if (end === -1 || end >= reader.at) break
+    line++
+    line_at = end + 1
+  }
+  const column = reader.at - line_at + 1
   return fault('format_error', `not JSON: ${what}, line ${line} column ${column}`)
 }

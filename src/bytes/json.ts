@@ -11,6 +11,7 @@
  * one.
  */
 import { fault } from '../words/faults.ts'
+import { limitTable } from '../words/limits.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../words/model.ts'
 import { type JsonBounds, parseExact } from './json-exact.ts'
 import { isNumberToken } from './number-token.ts'
@@ -21,7 +22,16 @@ export { isNumberToken, numberToken } from './number-token.ts'
 /** Levels that stand around `data` in a request: the body, `ops` and the op (wire 1.1). */
 const levels_around_data = 3
 
-const default_bounds: JsonBounds = { nesting_max: 64, values_max: Number.MAX_SAFE_INTEGER }
+const default_bounds: JsonBounds = {
+  nesting_max: limitTable.nesting_max.value,
+  values_max: Number.MAX_SAFE_INTEGER,
+}
+
+/** What was stored under any limits must be read under any others. */
+const stored_bounds: JsonBounds = {
+  nesting_max: limitTable.nesting_max.max,
+  values_max: Number.MAX_SAFE_INTEGER,
+}
 
 /**
  * The bounds for a data object that comes without its envelope, so that every door bounds it alike.
@@ -33,7 +43,8 @@ export function dataBounds(bounds: JsonBounds): JsonBounds {
 /** JSON text to a value. Throws a `format_error` Fault that says what is wrong and where. */
 export function parseJson(text: string, bounds: JsonBounds = default_bounds): JsonValue {
   if (mustFit(text, bounds) || fits(text, bounds)) {
-    if (!mayNeedExact(text)) {
+    // A lone surrogate may stand in a text that did not come as UTF-8: the exact parser names it.
+    if (text.isWellFormed() && !mayNeedExact(text)) {
       try {
         return JSON.parse(text) as JsonValue
       } catch {
@@ -42,6 +53,11 @@ export function parseJson(text: string, bounds: JsonBounds = default_bounds): Js
     }
   }
   return parseExact(text, bounds)
+}
+
+/** Text that this program stored, whatever the limits were then. */
+export function parseStored(text: string): JsonValue {
+  return parseJson(text, stored_bounds)
 }
 
 /** A value to its JSON text, without white space; the opposite of `parseJson`. */
@@ -76,7 +92,7 @@ export const empty_doc: Doc = docOfText('{}')
 
 /** The object of a Doc, parsed when first asked for. Nobody changes it. */
 export function objectOf(doc: Doc): JsonObject {
-  doc.memo ??= parseJson(doc.text) as JsonObject
+  doc.memo ??= parseStored(doc.text) as JsonObject
   return doc.memo
 }
 

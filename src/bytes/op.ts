@@ -87,7 +87,13 @@ function firstMalformed(
     if (ref === undefined && obj_id === undefined) return required('ref')
   }
   if (isMalformed(data)) return data
-  if (type === 'modify' && isMalformed(node_id)) return node_id
+  if (type !== 'modify') return undefined
+  if (isMalformed(node_id)) return node_id
+  // Taken for false, it would release a wait that the caller meant to name.
+  const { is_sync } = op
+  if (is_sync !== undefined && is_sync !== null && typeof is_sync !== 'boolean') {
+    return invalid('is_sync', is_sync)
+  }
   return undefined
 }
 

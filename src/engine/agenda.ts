@@ -12,9 +12,16 @@ import { type Draft, loadTask, saveTask } from './task-file.ts'
 import { type Walked, walkFrom } from './walk.ts'
 import type { Work } from './work.ts'
 
+/**
+ * However many ops a request has, its transaction makes no more moves than so many of them may; what
+ * is left goes on in later ones, with others in between.
+ */
+const ops_worth_max = 10
+
 /** To be called before each op, so that one cannot use up the moves of the next. */
 export function beginOp(work: Work): void {
-  work.moves_left = work.shared.limits.moves_per_transaction_max
+  const each_max = work.shared.limits.moves_per_transaction_max
+  work.moves_left = Math.min(each_max, each_max * ops_worth_max - work.moves_made)
   work.chain_moves = 0
 }
 

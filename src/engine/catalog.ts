@@ -4,13 +4,13 @@
  * The store is the truth: each transaction reads the head's bytes, and a cached process counts only
  * while they are the same. So a rolled-back or remote change can never leave a stale graph behind.
  */
-import { parseJson } from '../bytes/json.ts'
+import { parseStored } from '../bytes/json.ts'
 import { processKey, versionKey } from '../bytes/keys.ts'
 import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
 import { compileProcess } from '../logic/graph.ts'
 import type { Graph } from '../logic/logic.ts'
 import type { View } from '../store/store.ts'
-import type { Limits } from '../words/limits.ts'
+import { limitTable } from '../words/limits.ts'
 import type { JsonObject } from '../words/model.ts'
 
 export interface Process {
@@ -24,7 +24,7 @@ export interface Catalog {
   find(view: View, conv_id: string): Process | undefined
 }
 
-export function newCatalog(limits: Limits): Catalog {
+export function newCatalog(): Catalog {
   const known = new Map<string, { readonly head_bytes: Buffer; readonly process: Process }>()
   return {
     find(view, conv_id) {
@@ -38,7 +38,7 @@ export function newCatalog(limits: Limits): Catalog {
       const head_bytes = Buffer.from(bytes)
       const head = decodeRecord<ProcessHead>(head_bytes)
       const same = cached?.process.head.hash === head.hash ? cached.process.graph : undefined
-      const graph = same ?? compileStored(view, conv_id, head, limits)
+      const graph = same ?? compileStored(view, conv_id, head)
       const process = { conv_id, head, graph }
       known.set(conv_id, { head_bytes, process })
       return process
@@ -46,14 +46,20 @@ export function newCatalog(limits: Limits): Catalog {
   }
 }
 
+/** What was taken under any limits is taken again under any others. */
+const widest = {
+  node_id_chars_max: limitTable.node_id_chars_max.max,
+  conv_id_chars_max: limitTable.conv_id_chars_max.max,
+}
+
 /**
  * A stored definition was checked when it came in, so a mistake now is breakage. Its handlers need
  * not be registered yet: their work waits.
  */
-function compileStored(view: View, conv_id: string, head: ProcessHead, limits: Limits): Graph {
+function compileStored(view: View, conv_id: string, head: ProcessHead): Graph {
   const text = view.get(versionKey(conv_id, head.version))?.toString('utf8')
   if (text === undefined) throw new Error(`process ${conv_id}: version ${head.version} is missing`)
-  const { graph, mistakes } = compileProcess(parseJson(text) as JsonObject, limits, () => true)
+  const { graph, mistakes } = compileProcess(parseStored(text) as JsonObject, widest, () => true)
   if (graph === undefined) {
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
   }

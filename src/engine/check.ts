@@ -45,10 +45,11 @@ import {
 } from '../bytes/records.ts'
 import { is_live, type TaskRecord } from '../bytes/task-record.ts'
 import type { Entry, Store, View } from '../store/store.ts'
+import { nextTurn } from '../words/clock.ts'
 import type { CheckReport } from './api.ts'
 import { loadTask } from './task-file.ts'
 
-const slice_keys = 1_000
+const slice_keys = 250
 const breaches_max = 1_000
 
 /** A sentence for a breach, or undefined where the key is as it should be. */
@@ -212,6 +213,7 @@ async function eachSlice(
     })
     if (last === undefined) return seen
     from = after(last)
+    await nextTurn()
   }
 }
 

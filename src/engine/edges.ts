@@ -2,7 +2,7 @@
  * Where each node of a definition leads to, for pictures of it. Reads the members that name a node
  * wherever a logic or a semaphor has them, so a new logic kind needs no word here.
  */
-import { isObject, parseJson } from '../bytes/json.ts'
+import { isObject, parseStored } from '../bytes/json.ts'
 import type { JsonValue } from '../words/model.ts'
 
 const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
@@ -10,7 +10,7 @@ const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
 /** Node id → the ids it leads to, each once, in the order of the definition. */
 export function edgesOf(definition_text: string): Map<string, string[]> {
   const edges = new Map<string, string[]>()
-  const scheme = memberOf(parseJson(definition_text), 'scheme')
+  const scheme = memberOf(parseStored(definition_text), 'scheme')
   for (const node of listOf(memberOf(scheme, 'nodes'))) {
     const condition = memberOf(node, 'condition')
     const parts = [

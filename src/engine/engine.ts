@@ -12,7 +12,7 @@ import { isOp, parseOp } from '../bytes/op.ts'
 import { docOfPlain } from '../bytes/plain.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
-import { type Fault, fault, isFault, type WholeFaultCode } from '../words/faults.ts'
+import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 import type { Caller, JsonValue, Op, OpResult, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
@@ -23,7 +23,7 @@ import type { Handlers } from './handlers.ts'
 import { type Doers, newJobs } from './jobs.ts'
 import { applyOp, applyShow } from './ops.ts'
 import { newProcesses } from './processes.ts'
-import { cancelTask, listTasks, retryTask } from './tasks.ts'
+import { cancelTask, listAll, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import { openUsers } from './users.ts'
 import { newWatchers } from './watch.ts'
@@ -48,7 +48,7 @@ export interface EngineParts {
 export async function startEngine(parts: EngineParts): Promise<Engine> {
   const { path, store, limits, clock, chance, options, handlers } = parts
   const watchers = newWatchers(limits.watch_changes_max)
-  const catalog = newCatalog(limits)
+  const catalog = newCatalog()
   const shared: Shared = {
     catalog,
     limits,
@@ -72,9 +72,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     ended_kept_ms: limits.ended_kept_ms,
     transact,
     view: (fn) => store.view(fn),
-    onError: (error) => {
-      if (!isFault(error)) options.onBug?.(error)
-    },
+    onError: (error) => options.onBug?.(error),
   })
   const jobs = newJobs({
     clock,
@@ -84,7 +82,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     read: (fn) => store.view((view) => fn(newReader(view, shared, clock.now_ms()))),
     doers: parts.doers,
     onError: (error) => {
-      if (!isFault(error)) options.onBug?.(error)
+      if (!isStoreGone(error)) options.onBug?.(error)
     },
   })
   const processes = newProcesses({
@@ -131,7 +129,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
         parsed.map((op) => (isOp(op) ? applyOp(work, op, caller) : op)),
       )
     } catch (error) {
-      if (isFault(error)) throw error
+      if (isStoreGone(error)) throw error
       options.onBug?.(error)
       throw fault('internal_error', undefined, { cause: error })
     } finally {
@@ -154,6 +152,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   async function task(target: TargetInput): Promise<Task | undefined> {
     const op = targetOp(target)
     const result = await store.view((view) => applyShow(view, catalog, op, {}))
+    if (result.proc === 'task_damaged') throw fault('task_damaged', result.description)
     return result.task
   }
 
@@ -184,13 +183,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     putProcesses: processes.putMany,
     processes,
     tasks: {
-      list: (conv_id, filter = {}) =>
-        store.view((view) => {
-          if (catalog.find(view, String(conv_id)) === undefined) {
-            throw fault('conv_not_found', `Object conv with id ${conv_id} does not exist`)
-          }
-          return listTasks(view, String(conv_id), filter)
-        }),
+      list: (conv_id, filter = {}) => listAll(store, catalog, String(conv_id), filter),
       retry: async (target, node_id) => {
         const op = targetOp(target)
         return transact((work) => retryTask(work, op, node_id))

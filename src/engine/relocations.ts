@@ -31,6 +31,7 @@ export function relocateSome(work: Work, conv_id: string, tasks_max: number): bo
       saveTask(work, draft, walked.keep_ended)
       settle(work)
       moved++
+      if (work.moves_made >= work.shared.limits.moves_per_transaction_max) return false
     }
     if (left === 0) return moved === 0
   }

@@ -22,6 +22,7 @@ export function step(work: Work, task: TaskRecord, node_id: string): void {
 /** Counts a move that the task, or another for it, has just made. */
 function charge(work: Work, task: TaskRecord): void {
   work.moves_left--
+  work.moves_made++
   work.chain_moves = Math.max(work.chain_moves, task.moves)
 }
 

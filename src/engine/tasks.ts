@@ -12,10 +12,14 @@ import {
   tasksAtNode,
   tasksAtNodes,
 } from '../bytes/keys.ts'
-import type { View } from '../store/store.ts'
+import type { TaskRecord } from '../bytes/task-record.ts'
+import type { Store } from '../store/store.ts'
+import { nextTurn } from '../words/clock.ts'
+import { fault } from '../words/faults.ts'
 import type { OpResult, ShowOp, Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
 import type { TaskFilter } from './api.ts'
+import type { Catalog } from './catalog.ts'
 import { paused } from './create.ts'
 import { accepted, findLive, refused } from './ops.ts'
 import { relocate } from './relocate.ts'
@@ -27,25 +31,45 @@ import type { Work } from './work.ts'
 const default_tasks_max = 100
 const page_keys = 256
 
-/** Live tasks by node and age; with an ended status the ended ones, oldest first. */
-export function listTasks(view: View, conv_id: string, filter: TaskFilter): Task[] {
-  const { node_id, status, limit = default_tasks_max } = filter
+/**
+ * Live tasks by node and age; with an ended status the ended ones, oldest first. Read in pages with
+ * the engine's work in between, so a long search holds nobody up.
+ */
+export async function listAll(
+  store: Store,
+  catalog: Catalog,
+  conv_id: string,
+  filter: TaskFilter,
+): Promise<Task[]> {
+  const { limit = default_tasks_max } = filter
   let { from, to } = spanOf(conv_id, filter)
   const found: Task[] = []
   for (;;) {
-    const keys = view.scan({ from, to, limit: page_keys })
-    for (const { key } of keys) {
-      if (found.length >= limit) return found
-      const draft = loadTask(view, taskOfKey(key))
-      if (draft === undefined || draft === 'damaged') continue
-      if (status !== undefined && draft.task.status !== status) continue
-      if (node_id !== undefined && draft.task.node_id !== node_id) continue
-      found.push(viewTask(draft.task))
-    }
-    const last = keys[page_keys - 1]
+    const last = await store.view((view) => {
+      if (catalog.find(view, conv_id) === undefined) {
+        throw fault('conv_not_found', `Object conv with id ${conv_id} does not exist`)
+      }
+      const keys = view.scan({ from, to, limit: page_keys })
+      for (const { key } of keys) {
+        if (found.length >= limit) return undefined
+        const draft = loadTask(view, taskOfKey(key))
+        if (draft !== undefined && draft !== 'damaged' && isWanted(draft.task, filter)) {
+          found.push(viewTask(draft.task))
+        }
+      }
+      return keys[page_keys - 1]?.key
+    })
     if (last === undefined) return found
-    from = after(last.key)
+    from = after(last)
+    await nextTurn()
   }
+}
+
+function isWanted(task: TaskRecord, { node_id, status }: TaskFilter): boolean {
+  return (
+    (status === undefined || task.status === status) &&
+    (node_id === undefined || task.node_id === node_id)
+  )
 }
 
 function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): Span {

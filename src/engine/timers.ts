@@ -25,6 +25,7 @@ import {
 import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Clock } from '../words/clock.ts'
+import { isStoreGone } from '../words/faults.ts'
 import { beginOp, goOn, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import { relocate } from './relocate.ts'
@@ -40,7 +41,7 @@ export interface TimersPort {
   /** Runs a transaction, with its workspace, and resolves once it is durable and taken over. */
   transact<T>(fn: (work: Work) => T): Promise<T>
   view<T>(fn: (view: View) => T): Promise<T>
-  /** A slice failed: the store is broken, or there is a bug. Timers stop. */
+  /** There is a bug. What it stands in the way of is put aside; the others go on. */
   onError(error: unknown): void
 }
 
@@ -79,7 +80,7 @@ export function newTimers(port: TimersPort): Timers {
       running = runAll()
         .catch((error: unknown) => {
           stopped = true
-          port.onError(error)
+          if (!isStoreGone(error)) port.onError(error)
         })
         .finally(() => {
           running = undefined
@@ -102,15 +103,29 @@ export function newTimers(port: TimersPort): Timers {
 
   async function fireSlice(conv_id: string, next_ms: number): Promise<void> {
     due.delete(conv_id)
-    const left_ms = await port.transact((work) =>
-      fireDue(work, conv_id, Math.min(next_ms, work.now_ms), port.slice_tasks_max),
-    )
+    const fireUpTo = (tasks_max: number): Promise<number | undefined> =>
+      port.transact((work) => fireDue(work, conv_id, Math.min(next_ms, work.now_ms), tasks_max))
+    const left_ms = await fireUpTo(port.slice_tasks_max)
+      // A task on which the engine itself stumbles is found alone, and put aside as failed.
+      .catch((error: unknown) => stumbled(error, () => fireUpTo(1)))
+      .catch((error: unknown) =>
+        stumbled(error, () => port.transact((work) => failFirstDue(work, conv_id))),
+      )
     if (left_ms !== undefined) lower(conv_id, left_ms)
   }
 
   async function relocateSlice(conv_id: string): Promise<void> {
-    const done = await port.transact((work) => relocateSome(work, conv_id, port.slice_tasks_max))
+    const done = await port
+      .transact((work) => relocateSome(work, conv_id, port.slice_tasks_max))
+      .catch((error: unknown) => stumbled(error, async () => true))
     if (done) to_relocate.delete(conv_id)
+  }
+
+  /** Goes on another way after a bug, which is told; a store that has failed ends all. */
+  function stumbled<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
+    if (isStoreGone(error)) throw error
+    port.onError(error)
+    return otherwise()
   }
 
   async function sweepSlice(): Promise<void> {
@@ -207,15 +222,34 @@ export function fireDue(
   if (process === undefined || process.head.status === 'paused') return undefined
   const overdue = work.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
+    // What is left fires in the next slice, so that callers get their turn.
+    if (work.moves_made >= work.shared.limits.moves_per_transaction_max) break
     const draft = loadTask(work.tx, taskOfKey(key))
     // A due key without a good task is for `check` to name; it must not ring for ever.
     if (draft === undefined || draft === 'damaged') work.tx.del(key)
-    else {
+    // One before it in this slice may have woken, moved or ended it.
+    else if (draft.task.due_ms === timeOfKey(key).ms) {
       beginOp(work)
       const { keep_ended } = fire(work, process, draft)
       saveTask(work, draft, keep_ended)
       settle(work)
     }
+  }
+  return firstDue(work.tx, conv_id)
+}
+
+/** Puts the first due task of a process aside as failed, for retry and cancel. */
+function failFirstDue(work: Work, conv_id: string): number | undefined {
+  const [first] = work.tx.scan({ ...dueUpTo(conv_id, work.now_ms), limit: 1 })
+  const draft = first && loadTask(work.tx, taskOfKey(first.key))
+  if (draft !== undefined && draft !== 'damaged') {
+    const { task } = draft
+    task.status = 'failed'
+    task.details = { tag: 'internal_error', description: 'the engine stumbled on this task' }
+    task.wait = 'nothing'
+    task.due_ms = 0
+    task.at_ms = 0
+    saveTask(work, draft)
   }
   return firstDue(work.tx, conv_id)
 }

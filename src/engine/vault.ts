@@ -85,7 +85,7 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
     unseal: (about, sealed) => unseal(ready(), about, sealed),
     check: () => sealer(ready())(check_about, check_plain),
     async rekey(next_given) {
-      ready()
+      const present = ready()
       if (given !== undefined && next_given === undefined) {
         throw fault('not_possible', 'the key comes from CONVEYOR_KEY; give the new one as well')
       }
@@ -93,6 +93,9 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
       if (next === undefined) throw fault('not_possible', 'a key is 32 bytes in hex or base64')
       const in_file = next_given === undefined && key_path !== undefined
       if (in_file) {
+        // Where an earlier rekey could not put its key in place, that key must not be removed now.
+        const there = readKey((await readKeyFile(key_path)) ?? '')
+        if (there?.equals(present) === false) await replaceKeyFile(nextPath(key_path), key_path)
         await removeKeyFile(nextPath(key_path))
         await makeKeyFile(nextPath(key_path), next)
       }
@@ -100,9 +103,10 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
         seal: sealer(next),
         check: () => sealer(next)(check_about, check_plain),
         async commit() {
-          if (in_file) await replaceKeyFile(nextPath(key_path), key_path)
+          // The store is under the new key already, whether its file can be put in place or not.
           key = next
           given = next_given
+          if (in_file) await replaceKeyFile(nextPath(key_path), key_path)
         },
       }
     },

@@ -18,19 +18,24 @@ export interface Watchers {
 interface Watcher {
   readonly conv_id: string | undefined
   readonly queue: Change[]
-  /** Set while the reader waits for the next change. */
-  wake: (() => void) | undefined
+  /** Readers that wait for the next change. */
+  readonly waiting: (() => void)[]
   ended: 'no' | 'closed' | 'lagged'
 }
 
 export function newWatchers(changes_max: number): Watchers {
   const watchers = new Set<Watcher>()
   let seq = 0
+  let closed = false
 
   function end(watcher: Watcher, how: 'closed' | 'lagged'): void {
     if (watcher.ended === 'no') watcher.ended = how
     watchers.delete(watcher)
-    watcher.wake?.()
+    wake(watcher)
+  }
+
+  function wake(watcher: Watcher): void {
+    for (const resume of watcher.waiting.splice(0)) resume()
   }
 
   async function next(watcher: Watcher): Promise<IteratorResult<Change>> {
@@ -41,10 +46,7 @@ export function newWatchers(changes_max: number): Watchers {
       const change = watcher.queue.shift()
       if (change !== undefined) return { done: false, value: change }
       if (watcher.ended === 'closed') return { done: true, value: undefined }
-      await new Promise<void>((resolve) => {
-        watcher.wake = resolve
-      })
-      watcher.wake = undefined
+      await new Promise<void>((resolve) => watcher.waiting.push(resolve))
     }
   }
 
@@ -57,13 +59,14 @@ export function newWatchers(changes_max: number): Watchers {
           if (watcher.conv_id !== undefined && watcher.conv_id !== change.conv_id) continue
           watcher.queue.push(told)
           if (watcher.queue.length > changes_max) end(watcher, 'lagged')
-          else watcher.wake?.()
+          else wake(watcher)
         }
       }
     },
     watch(conv_id) {
-      const watcher: Watcher = { conv_id, queue: [], wake: undefined, ended: 'no' }
-      watchers.add(watcher)
+      const ended = closed ? 'closed' : 'no'
+      const watcher: Watcher = { conv_id, queue: [], waiting: [], ended }
+      if (!closed) watchers.add(watcher)
       return {
         next: () => next(watcher),
         return: async () => {
@@ -77,6 +80,7 @@ export function newWatchers(changes_max: number): Watchers {
       }
     },
     close() {
+      closed = true
       for (const watcher of [...watchers]) end(watcher, 'closed')
     },
   }

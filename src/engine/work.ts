@@ -57,6 +57,8 @@ export interface Work extends Reader {
     readonly called_id: string
     readonly moves: number
   }[]
+  /** Moves of all tasks so far. */
+  moves_made: number
   /** Due times set by this transaction: conv_id → the earliest. */
   readonly armed: Map<string, number>
   /** When the earliest work put down by this transaction may begin. */
@@ -86,6 +88,7 @@ interface Tally {
 
 const last_id_key = metaKey('last_id')
 const counter_max = 0xffffff
+const seconds_max = 0xffffffff
 
 /** A Reader of a view, for work outside transactions. */
 export function newReader(view: View, shared: Shared, now_ms: number): Reader {
@@ -111,6 +114,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
     chain_moves: 0,
     agenda: [],
     orphans: [],
+    moves_made: 0,
     armed: new Map(),
     work_ms: undefined,
     has_ended: false,
@@ -169,7 +173,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
  * steps back changes nothing: the seconds never fall, and a full counter borrows the next second.
  */
 function nextId(last_id: string, now_ms: number, middle: string): string {
-  let seconds = Math.floor(now_ms / 1000)
+  let seconds = Math.min(Math.max(Math.floor(now_ms / 1000), 0), seconds_max)
   let counter = 0
   if (last_id !== '') {
     const last_seconds = Number.parseInt(last_id.slice(0, 8), 16)
@@ -182,6 +186,7 @@ function nextId(last_id: string, now_ms: number, middle: string): string {
       }
     }
   }
+  if (seconds > seconds_max) throw new Error('there are no task ids left behind the year 2106')
   return hex(seconds, 8) + middle + hex(counter, 6)
 }
 

@@ -8,6 +8,8 @@ import { limitTable } from '../words/limits.ts'
 
 /** Nodes of one process. */
 export const nodes_max = 10_000
+/** Logics, and semaphors, of one node: their number is part of a task's record. */
+export const node_parts_max = 1_000
 /** Templates, functions and parentheses inside each other. */
 export const template_depth_max = 32
 /** Characters of a pattern, and steps of the program it compiles to. */

@@ -5,6 +5,7 @@
  */
 import { isObject, parseJson } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
+import { node_parts_max } from './bounds.ts'
 import type { CountSemaphor, GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
 import { handledRow, type LogicRow, logicTable, not_run_here } from './logics/table.ts'
 import { quoted } from './quoted.ts'
@@ -77,7 +78,11 @@ function conditionOf(condition: JsonValue | undefined, report: Report): JsonObje
 function listIn(condition: JsonObject, name: string, report: Report): readonly JsonValue[] {
   const list = condition[name]
   if (list === undefined || list === null) return []
-  if (Array.isArray(list)) return list
+  if (Array.isArray(list) && list.length <= node_parts_max) return list
+  if (Array.isArray(list)) {
+    report.mistake(`${name}: ${list.length} of them are more than ${node_parts_max}`)
+    return []
+  }
   report.mistake(`${name} is ${quoted(list)}, an array was expected`)
   return []
 }

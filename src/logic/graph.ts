@@ -224,7 +224,7 @@ function placeOf(at: number, raw: JsonValue): string {
 }
 
 function isIdText(text: string): boolean {
-  return text !== '' && text.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(text)
+  return text !== '' && text.isWellFormed() && !/\p{Cc}/u.test(text)
 }
 
 function isWithin(text: string, chars_max: number): boolean {

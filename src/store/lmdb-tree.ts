@@ -10,7 +10,7 @@
  *
  * Nothing here waits for the lock that keeps others away; take it first (store/lock).
  */
-import { open as openHandle, statfs } from 'node:fs/promises'
+import { open as openHandle, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Key } from '../bytes/keys.ts'
 import { type Fault, fault } from '../words/faults.ts'
@@ -35,6 +35,7 @@ export interface LmdbTreeOptions {
 export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}): Promise<Tree> {
   const found = await judgeFile(path)
   if (found === 'new') await makeFile(path)
+  await demandRoom(path)
   const { open } = await import('lmdb')
   let db: LmdbDatabase
   try {
@@ -45,6 +46,19 @@ export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}):
   }
   if (found === 'new') await syncNew(path)
   return treeOver(db, path)
+}
+
+const lock_bytes_about = 1024 * 1024
+
+/**
+ * LMDB maps the file beside the data before its pages are there: on a full disk the first touch of
+ * one would end the process.
+ */
+async function demandRoom(path: string): Promise<void> {
+  const lock = await stat(`${path}-lock`).catch(() => undefined)
+  if (lock !== undefined && lock.blocks * 512 >= lock.size) return
+  const { bavail, bsize } = await statfs(dirname(path))
+  if (bavail * bsize < lock_bytes_about) throw fileFault(path, { code: 'ENOSPC' })
 }
 
 /** The tree over a database that was opened with `lmdbOptions`, or by a test with worse ones. */

@@ -47,3 +47,10 @@ export const systemChance: Chance = {
   bytes: (count) => randomBytes(count),
   fraction: () => Math.random(),
 }
+
+/** Lets what else the process has to do have its turn, between two slices of long work. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

@@ -115,6 +115,11 @@ export function isFault(value: unknown): value is Fault {
   return typeof code === 'string' && isFaultCode(code)
 }
 
+/** Whether the store takes nothing any more: all that may end a transaction and is no bug. */
+export function isStoreGone(value: unknown): boolean {
+  return isFault(value) && (value.code === 'store_failed' || value.code === 'shutting_down')
+}
+
 export function isWholeFaultCode(code: string): code is WholeFaultCode {
   return Object.hasOwn(wholeFaults, code)
 }

@@ -8,19 +8,25 @@
 
 interface LimitRow {
   readonly value: number
+  /** The highest it may be set to, where something in the file's format bounds it. */
+  readonly max?: number
   readonly says: string
 }
 
 export const limitTable = {
   body_bytes_max: { value: 16 * 1024 * 1024, says: 'bytes of one request body' },
   body_values_max: { value: 100_000, says: 'JSON values in one body' },
-  nesting_max: { value: 64, says: 'levels of nesting, the body’s own object counted as 1' },
+  nesting_max: {
+    value: 64,
+    max: 1_000,
+    says: 'levels of nesting, the body’s own object counted as 1',
+  },
   ops_max: { value: 1_000, says: 'ops in one request' },
   task_bytes_max: { value: 131_072, says: 'bytes of a task’s data as stored' },
-  ref_chars_max: { value: 255, says: 'code points of a ref' },
-  conv_id_chars_max: { value: 64, says: 'code points of a conv_id' },
-  node_id_chars_max: { value: 64, says: 'code points of a node id' },
-  certificate_name_bytes_max: { value: 255, says: 'bytes of a certificate name' },
+  ref_chars_max: { value: 255, max: 255, says: 'code points of a ref' },
+  conv_id_chars_max: { value: 64, max: 64, says: 'code points of a conv_id' },
+  node_id_chars_max: { value: 64, max: 64, says: 'code points of a node id' },
+  certificate_name_bytes_max: { value: 255, max: 255, says: 'bytes of a certificate name' },
   header_bytes_max: { value: 8_192, says: 'bytes of a request’s headers' },
   header_count_max: { value: 64, says: 'headers of a request' },
   header_ms_max: { value: 10_000, says: 'milliseconds until the headers are in' },
@@ -39,7 +45,11 @@ export const limitTable = {
   rate_ops_per_s: { value: 0, says: 'ops a second of one user; 0 sets no rate' },
   ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
   moves_per_transaction_max: { value: 1_000, says: 'moves of one task in one transaction' },
-  moves_without_rest_max: { value: 10_000, says: 'moves of one task without coming to rest' },
+  moves_without_rest_max: {
+    value: 10_000,
+    max: 4_294_967_295,
+    says: 'moves of one task without coming to rest',
+  },
   code_ms_max: { value: 1_000, says: 'milliseconds one run of code may take' },
   code_bytes_max: { value: 32 * 1024 * 1024, says: 'bytes of memory one run of code may take' },
   code_threads_max: { value: 1, says: 'runs of code at once' },
@@ -51,6 +61,25 @@ export const limitTable = {
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
+  grpc_streams_max: { value: 100, says: 'calls at once on one gRPC connection' },
+  grpc_batches_max: { value: 32, says: 'batches under way of one StreamOps call' },
+  grpc_session_bytes_max: {
+    value: 16 * 1024 * 1024,
+    says: 'bytes of headers and frames kept for one gRPC connection',
+  },
+  grpc_idle_ms_max: {
+    value: 300_000,
+    says: 'milliseconds a gRPC connection without calls is kept',
+  },
+  grpc_age_ms_max: {
+    value: 1_800_000,
+    says: 'milliseconds a gRPC connection takes new calls, and a StreamOps call goes on',
+  },
+  grpc_ping_ms: {
+    value: 60_000,
+    says: 'milliseconds until a silent gRPC peer is asked for a sign',
+  },
+  tls_reload_ms: { value: 1_000, says: 'milliseconds between two looks at the certificate files' },
 } as const satisfies Record<string, LimitRow>
 
 export type LimitName = keyof typeof limitTable
@@ -60,14 +89,16 @@ export const limitNames = Object.keys(limitTable) as LimitName[]
 
 /**
  * The defaults, with what the caller set laid over them.
- * Throws a RangeError that names the limit when a value is no whole number from 0 to 2^53 - 1.
+ * Throws a RangeError that names the limit when a value is no whole number from 0 to its highest.
  */
 export function limitsWith(given: Partial<Record<LimitName, number>> = {}): Limits {
   const limits = {} as Record<LimitName, number>
   for (const name of limitNames) {
     const value = given[name] ?? limitTable[name].value
-    if (!Number.isSafeInteger(value) || value < 0) {
-      throw new RangeError(`${name}: ${String(value)} is no whole number of 0 or more`)
+    const row: LimitRow = limitTable[name]
+    const { max = Number.MAX_SAFE_INTEGER } = row
+    if (!Number.isSafeInteger(value) || value < 0 || value > max) {
+      throw new RangeError(`${name}: ${String(value)} is no whole number from 0 to ${max}`)
     }
     limits[name] = value
   }

@@ -7,8 +7,14 @@
 
 export type Verb = 'create' | 'modify'
 
-/** `in-process` calls the library; `http` posts signed requests to the door from another process. */
-export type DoorName = 'in-process' | 'http'
+/**
+ * `in-process` calls the library. The others are called from another process: `http` with signed
+ * posts, `grpc` with CreateTask and ModifyTask, `grpc-stream` with messages of one StreamOps.
+ */
+export type DoorName = 'in-process' | 'http' | 'grpc' | 'grpc-stream'
+
+/** Where an engine is: with the load, or behind a door of another process. */
+export type ServerName = Exclude<DoorName, 'grpc-stream'>
 
 /** `empty`: made for each slot. `large`: made once, copied for each process that works on one. */
 export type FileName = 'empty' | 'large'
@@ -19,7 +25,10 @@ export interface Cell {
   readonly verb: Verb
   /** Ops in one request. */
   readonly ops: number
-  /** Who sends the next request when the last is answered: async loops, or connections. */
+  /**
+   * How many requests are under way; each answer sends the next. Async loops in-process,
+   * connections of http, calls at once on one connection of grpc, messages of one stream.
+   */
   readonly callers: number
 }
 
@@ -40,23 +49,31 @@ export const scales = {
   full: { reps: 5, warms: true, slot_s: 1, few_tasks: 10_000, many_tasks: 10_000_000 },
 } as const satisfies Record<string, Scale>
 
-const axes = {
-  file: ['empty', 'large'],
-  door: ['in-process', 'http'],
-  verb: ['create', 'modify'],
-  ops: [1, 100],
-  callers: [1, 64],
-} as const
+const files: readonly FileName[] = ['empty', 'large']
+const verbs: readonly Verb[] = ['create', 'modify']
 
-export const cells: readonly Cell[] = axes.file.flatMap((file) =>
-  axes.door.flatMap((door) =>
-    axes.verb.flatMap((verb) =>
-      axes.ops.flatMap((ops) =>
-        axes.callers.map((callers) => ({ file, door, verb, ops, callers })),
-      ),
-    ),
+const one_by_one = { ops: 1, callers: 1 }
+const one_by_many = { ops: 1, callers: 64 }
+const batch_by_one = { ops: 100, callers: 1 }
+const batch_by_many = { ops: 100, callers: 64 }
+
+/** A stream is for many messages at once; one at a time is what `grpc` measures. */
+const points: readonly (readonly [DoorName, readonly Pick<Cell, 'ops' | 'callers'>[]])[] = [
+  ['in-process', [one_by_one, one_by_many, batch_by_one, batch_by_many]],
+  ['http', [one_by_one, one_by_many, batch_by_one, batch_by_many]],
+  ['grpc', [one_by_one, one_by_many]],
+  ['grpc-stream', [one_by_many, batch_by_many]],
+]
+
+export const cells: readonly Cell[] = files.flatMap((file) =>
+  points.flatMap(([door, of_door]) =>
+    verbs.flatMap((verb) => of_door.map((point) => ({ file, door, verb, ...point }))),
   ),
 )
+
+export function serverOf({ door }: Cell): ServerName {
+  return door === 'grpc-stream' ? 'grpc' : door
+}
 
 /** One word for a cell, for `--only` and for the JSON lines. */
 export function nameOf({ file, door, verb, ops, callers }: Cell): string {

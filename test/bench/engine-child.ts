@@ -1,13 +1,15 @@
 /**
- * The child that runs the engine: makes files, opens them with or without the HTTP door, runs the
+ * The child that runs the engine: makes files, opens them with a door or none, runs the
  * in-process load itself, and tells what it cost. It has one file open at a time.
  */
 import { readFileSync } from 'node:fs'
 import { open as openFile, rm } from 'node:fs/promises'
-import { type HttpDoor, serveHttp } from '../../src/http.ts'
+import { serveGrpc } from '../../src/grpc.ts'
+import { serveHttp } from '../../src/http.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
 import { readSnapshot } from '../../src/store/lmdb-pages.ts'
-import type { Verb } from './cells.ts'
+import type { ServerName, Verb } from './cells.ts'
+import { caller_binding } from './certificates.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import type { Slot } from './samples.ts'
@@ -18,7 +20,9 @@ export interface Opening {
   /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
   readonly tasks: number
   readonly fresh: boolean
-  readonly http: boolean
+  readonly server: ServerName
+  /** What a gRPC door takes its certificates from. */
+  readonly tls_folder: string
 }
 
 export interface Stats {
@@ -41,7 +45,12 @@ interface Load {
 
 export type EngineCalls = typeof calls
 
-let at: { opening: Opening; engine: Engine; door: HttpDoor | undefined } | undefined
+interface RunningDoor {
+  readonly port: number
+  drain(): Promise<void>
+}
+
+let at: { opening: Opening; engine: Engine; door: RunningDoor | undefined } | undefined
 const sources = new Map<number, ReturnType<typeof opSource>>()
 
 const calls = {
@@ -53,11 +62,12 @@ const calls = {
       await engine.putProcess(definition)
       await engine.users.add({ id: user })
       await engine.processes.share(conv_id, user)
+      await engine.users.bind(user, caller_binding)
       await fill(engine, tasks)
     }
-    const door = opening.http ? await serveHttp(engine, { host: '127.0.0.1', port: 0 }) : undefined
+    const door = await openDoor(engine, opening)
     at = { opening, engine, door }
-    return { port: door?.address.port ?? 0, secret: engine.users.secrets(user)[0] as string }
+    return { port: door?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
   },
 
   async run(load: Load): Promise<Slot> {
@@ -108,6 +118,17 @@ answerCalls(calls, () => calls.close({ remove: false }))
 function opened(): NonNullable<typeof at> {
   if (at === undefined) throw new Error('no file is open')
   return at
+}
+
+async function openDoor(engine: Engine, opening: Opening): Promise<RunningDoor | undefined> {
+  const { server, tls_folder } = opening
+  if (server === 'in-process') return undefined
+  if (server === 'http') {
+    const { address, drain } = await serveHttp(engine, { host: '127.0.0.1', port: 0 })
+    return { port: address.port, drain }
+  }
+  const { address, drain } = await serveGrpc(engine, { port: 0, tls: { folder: tls_folder } })
+  return { port: Number(address.split(':')[1]), drain }
 }
 
 const fill_batch = 1_000

@@ -9,17 +9,20 @@ export interface LoopOptions {
   /** Ops in one request. */
   readonly ops: number
   readonly slot_s: number
+  /** No more are sent than so many, even where time is left; default without end. */
+  readonly requests_max?: number
 }
 
 /** `request` resolves when it is answered, and rejects to end the run. */
 export async function loop(options: LoopOptions, request: () => Promise<void>): Promise<Slot> {
-  const { callers, ops, slot_s } = options
+  const { callers, ops, slot_s, requests_max = Number.POSITIVE_INFINITY } = options
   globalThis.gc?.()
   const latencies_ms: number[] = []
   const start_ms = performance.now()
   const until_ms = start_ms + slot_s * 1000
+  let left = requests_max
   const caller = async (): Promise<void> => {
-    for (let sent_ms = performance.now(); sent_ms < until_ms; ) {
+    for (let sent_ms = performance.now(); sent_ms < until_ms && left-- > 0; ) {
       await request()
       const answered_ms = performance.now()
       latencies_ms.push(answered_ms - sent_ms)

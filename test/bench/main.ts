@@ -83,7 +83,9 @@ async function measure(
   const measured = chosen.map((cell) => ({ cell, ours: [] as OurSlot[], floor: [] as Slot[] }))
   for (const file of ['empty', 'large'] as const) {
     const of_file = measured.filter(({ cell }) => cell.file === file)
-    if (file === 'large' && of_file.length > 0) onLarge(await sides.makeLarge())
+    if (file === 'large' && of_file.length > 0) {
+      onLarge(await sides.makeLarge(of_file.map(({ cell }) => cell)))
+    }
     for (const { cell } of scale.warms ? of_file : []) {
       await sides.ours(cell, scale.slot_s / 4)
       await sides.floor(cell, scale.slot_s / 4)

@@ -1,15 +1,18 @@
 /**
- * The folder of a run: compiled children, data files, and their end. Everything is below one new
- * folder of the system's temp folder, which is removed when the run ends.
+ * The folder of a run: compiled children, certificates, data files, and their end. Everything is
+ * below one new folder of the system's temp folder, which is removed when the run ends.
  */
 import { constants } from 'node:fs'
 import { copyFile, mkdtemp, open, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
+import { makeCertificates } from './certificates.ts'
 
 export interface Place {
   readonly folder: string
+  /** Holds the certificates of the authority, the server and the client. */
+  readonly tls_folder: string
   /** The compiled file of a child. */
   child(name: ChildFile): string
   /** A path nobody has used yet. */
@@ -19,7 +22,14 @@ export interface Place {
   remove(): Promise<void>
 }
 
-const child_files = ['engine-child', 'floor-http', 'floor-store', 'client'] as const
+const child_files = [
+  'engine-child',
+  'floor-http',
+  'floor-grpc',
+  'floor-store',
+  'client',
+  'client-grpc',
+] as const
 export type ChildFile = (typeof child_files)[number]
 
 export async function makePlace(): Promise<Place> {
@@ -39,10 +49,13 @@ export async function makePlace(): Promise<Place> {
     sourcemap: 'inline',
     logLevel: 'warning',
   })
+  const tls_folder = join(folder, 'tls')
+  await makeCertificates(tls_folder)
   let files = 0
   const newPath = (): string => join(folder, `${++files}.lmdb`)
   return {
     folder,
+    tls_folder,
     child: (name) => join(folder, `${name}.mjs`),
     newPath,
     async copy(path) {

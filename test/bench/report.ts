@@ -81,6 +81,8 @@ export function machineText(machine: Machine, scale: Scale): string {
       ` waiting tasks. large: both among ${number(scale.many_tasks)}.`,
     'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',
     'Floor of http: bare node:http that hashes, parses and answers, no store.',
+    'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store;' +
+      ' their client is grpc-js too, and its share of the cores weighs on both sides.',
   ].join('\n')
 }
 

@@ -1,17 +1,17 @@
 /**
  * Ours and its floor, for one cell at a time: which child does what, and on which file.
  *
- * The in-process engine, the engine behind HTTP and LMDB by hand each live in a child of their own
- * and have their own copy of the large file, which stays open through all its cells; a small file
- * is made for each slot and goes after it. The client is a child too.
+ * The in-process engine, the engines behind HTTP and gRPC and LMDB by hand each live in a child of
+ * their own and have their own copy of the large file, which stays open through all its cells; a
+ * small file is made for each slot and goes after it. The clients are children too.
  */
-import type { Cell, DoorName, Scale } from './cells.ts'
-import { guessedRate, nameOf } from './cells.ts'
+import { type Cell, nameOf, type Scale, type ServerName, serverOf } from './cells.ts'
 import { type Child, startChild } from './child.ts'
-import type { ClientCalls } from './client.ts'
 import type { EngineCalls, Stats } from './engine-child.ts'
+import type { GrpcFloorCalls } from './floor-grpc.ts'
 import type { HttpFloorCalls } from './floor-http.ts'
 import type { StoreFloorCalls } from './floor-store.ts'
+import { type Server, startLoads } from './loads.ts'
 import type { Place } from './place.ts'
 import type { Slot } from './samples.ts'
 
@@ -25,80 +25,70 @@ export interface OurSlot extends Slot {
 export interface Sides {
   ours(cell: Cell, slot_s: number): Promise<OurSlot>
   floor(cell: Cell, slot_s: number): Promise<Slot>
-  /** Fills a file and copies it for each child. Answers how long the filling took, and its size. */
-  makeLarge(): Promise<{ readonly seconds: number; readonly stats: Stats }>
+  /**
+   * Fills a file and copies it for each child that has a cell to come. Answers how long the filling
+   * took, and its size.
+   */
+  makeLarge(cells: readonly Cell[]): Promise<{ readonly seconds: number; readonly stats: Stats }>
   stop(): Promise<void>
-}
-
-interface Server {
-  readonly port: number
-  readonly secret: string
 }
 
 /** `profile`: a folder in which the engines' processes leave their CPU profiles. */
 export function startSides(place: Place, scale: Scale, profile: string | undefined): Sides {
   const flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
-  const engines: Record<DoorName, Child<EngineCalls>> = {
-    'in-process': startChild<EngineCalls>(place.child('engine-child'), flags),
-    http: startChild<EngineCalls>(place.child('engine-child'), flags),
+  const startEngine = (): Child<EngineCalls> => startChild(place.child('engine-child'), flags)
+  const engines: Record<ServerName, Child<EngineCalls>> = {
+    'in-process': startEngine(),
+    http: startEngine(),
+    grpc: startEngine(),
   }
+  const { tls_folder } = place
   const http_floor = startChild<HttpFloorCalls>(place.child('floor-http'))
+  const grpc_floor = startChild<GrpcFloorCalls>(place.child('floor-grpc'))
   const store_floor = startChild<StoreFloorCalls>(place.child('floor-store'))
-  const client = startChild<ClientCalls>(place.child('client'))
-  const floor_secret = 'x'.repeat(43)
-  const floor_port = http_floor.ask('listen', { secret: floor_secret })
-  const large = new Map<Child<EngineCalls>, Server>()
-  const rates = new Map<string, number>()
+  const loads = startLoads(place)
+  const secret = 'x'.repeat(43)
+  const floor_ports = {
+    http: http_floor.ask('listen', { secret }),
+    grpc: grpc_floor.ask('listen', { tls_folder }),
+  }
+  const large = new Map<ServerName, Server>()
 
   const tasksIn = (cell: Cell): number =>
     cell.file === 'large' ? scale.many_tasks : cell.verb === 'modify' ? scale.few_tasks : 0
 
-  /** Signs as many requests as the slot will need at the rate of the last one, and sends them. */
-  async function overHttp(side: string, cell: Cell, slot_s: number, to: Server): Promise<Slot> {
-    const { verb, ops, callers } = cell
-    const key = `${side} ${nameOf(cell)}`
-    const rate = rates.get(key) ?? guessedRate(cell)
-    const requests = Math.ceil(callers + 2 * rate * slot_s)
-    await client.ask('prepare', { verb, ops, requests, tasks: tasksIn(cell), secret: to.secret })
-    const slot = await client.ask('run', { port: to.port, callers, ops, slot_s })
-    rates.set(key, slot.requests / slot.seconds)
-    return slot
-  }
-
   async function ours(cell: Cell, slot_s: number): Promise<OurSlot> {
-    const engine = engines[cell.door]
-    const is_http = cell.door === 'http'
+    const name = serverOf(cell)
+    const engine = engines[name]
+    const path = place.newPath()
+    const tasks = tasksIn(cell)
     const server =
-      large.get(engine) ??
-      (await engine.ask('open', {
-        path: place.newPath(),
-        tasks: tasksIn(cell),
-        fresh: true,
-        http: is_http,
-      }))
+      large.get(name) ??
+      (await engine.ask('open', { path, tasks, fresh: true, server: name, tls_folder }))
     const before = await engine.ask('stats')
     const { verb, ops, callers } = cell
-    const slot = is_http
-      ? await overHttp('ours', cell, slot_s, server)
-      : await engine.ask('run', { verb, ops, callers, slot_s })
+    const slot =
+      name === 'in-process'
+        ? await engine.ask('run', { verb, ops, callers, slot_s })
+        : await loads.send('ours', cell, tasks, slot_s, server)
     const stats = await engine.ask('stats')
     const made = stats.tasks - before.tasks
     if (made !== (verb === 'create' ? slot.ops : 0)) {
       throw new Error(`${nameOf(cell)}: ${slot.ops} ops answered ok, ${made} tasks more`)
     }
-    if (!large.has(engine)) await engine.ask('close', { remove: true })
+    if (!large.has(name)) await engine.ask('close', { remove: true })
     return { ...slot, stats, commits: stats.commits - before.commits }
   }
 
   async function floor(cell: Cell, slot_s: number): Promise<Slot> {
-    if (cell.door === 'http') {
-      const { port } = await floor_port
-      return overHttp('floor', cell, slot_s, { port, secret: floor_secret })
+    const name = serverOf(cell)
+    const tasks = tasksIn(cell)
+    if (name !== 'in-process') {
+      const { port } = await floor_ports[name]
+      return loads.send('floor', cell, tasks, slot_s, { port, secret })
     }
     const is_small = cell.file === 'empty'
-    if (is_small) {
-      await store_floor.ask('open', { path: place.newPath(), tasks: tasksIn(cell), fresh: true })
-    }
+    if (is_small) await store_floor.ask('open', { path: place.newPath(), tasks, fresh: true })
     const { verb, ops, callers } = cell
     const slot = await store_floor.ask('run', { verb, ops, callers, slot_s })
     if (is_small) await store_floor.ask('close', { remove: true })
@@ -108,26 +98,29 @@ export function startSides(place: Place, scale: Scale, profile: string | undefin
   return {
     ours,
     floor,
-    async makeLarge() {
-      const engine = engines['in-process']
+    async makeLarge(cells) {
+      const filler = engines['in-process']
       const path = place.newPath()
       const tasks = scale.many_tasks
+      const opening = { path, tasks, tls_folder }
       const start_ms = performance.now()
-      await engine.ask('open', { path, tasks, fresh: true, http: false })
+      await filler.ask('open', { ...opening, fresh: true, server: 'in-process' })
       const seconds = (performance.now() - start_ms) / 1000
-      const stats = await engine.ask('stats')
-      await engine.ask('close', { remove: false })
-      for (const [door, child] of Object.entries(engines)) {
-        const http = door === 'http'
-        const opening = { path: await place.copy(path), tasks, fresh: false, http }
-        large.set(child, await child.ask('open', opening))
+      const stats = await filler.ask('stats')
+      await filler.ask('close', { remove: false })
+      const names = new Set(cells.map(serverOf))
+      for (const server of names) {
+        const copied = { ...opening, path: await place.copy(path), fresh: false, server }
+        large.set(server, await engines[server].ask('open', copied))
       }
-      await store_floor.ask('open', { path: await place.copy(path), tasks, fresh: false })
+      if (names.has('in-process')) {
+        await store_floor.ask('open', { path: await place.copy(path), tasks, fresh: false })
+      }
       return { seconds, stats }
     },
     async stop() {
-      const children = [...Object.values(engines), http_floor, store_floor, client]
-      await Promise.all(children.map((child) => child.stop()))
+      const children = [...Object.values(engines), http_floor, grpc_floor, store_floor]
+      await Promise.all([loads.stop(), ...children.map((child) => child.stop())])
     },
   }
 }

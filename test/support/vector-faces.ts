@@ -13,6 +13,7 @@ import { parseRequest, renderFault, renderResults } from '../../src/bytes/wire.t
 import { serveHttp } from '../../src/http.ts'
 import { isFault, isWholeFaultCode, wholeFaults } from '../../src/words/faults.ts'
 import type { JsonObject, JsonValue } from '../../src/words/model.ts'
+import { openGrpcVectors } from './grpc-vectors.ts'
 import type { World } from './vector-world.ts'
 
 export interface VectorRequest {
@@ -38,6 +39,7 @@ export interface Face {
 export const faces: readonly Face[] = [
   { name: 'in process', open: openInProcess },
   { name: 'signed HTTP', open: openHttp },
+  { name: 'gRPC', open: openGrpc },
 ]
 
 /** Ops as an embedder hands them in; a raw body by way of bytes/wire alone. */
@@ -86,6 +88,23 @@ async function openHttp(world: World): Promise<Link> {
     async close() {
       agent.destroy()
       await door.drain()
+      assert.deepEqual(bugs, [])
+    },
+  }
+}
+
+/** What messages cannot say, such as a raw body, is made in the process. */
+async function openGrpc(world: World): Promise<Link> {
+  const bugs: unknown[] = []
+  const door = await openGrpcVectors(world, bugs)
+  return {
+    async send(asked) {
+      const { user, version, ops } = asked
+      const answer = ops === undefined ? undefined : await door.send(user, version, ops)
+      return answer ?? sendInProcess(world, asked)
+    },
+    async close() {
+      await door.close()
       assert.deepEqual(bugs, [])
     },
   }

@@ -14,8 +14,8 @@ import { db_flag, type Given, isOn, json_flag, type Verb, word } from './verb.ts
 const flags = [db_flag, json_flag]
 
 const name_notes = [
-  'NAME is what stands in the certificate: uri:…, dns:…, cn:… (only where it has no other name), or',
-  'sha256: and the 64 hex digits of its fingerprint.',
+  'NAME is what stands in the certificate: uri:…, dns:… or cn:… (only where it has no other name),',
+  'or sha256: and the 64 hex digits of its fingerprint.',
 ]
 
 export const bindVerbs: readonly Verb[] = [

@@ -32,9 +32,9 @@ export const certsVerbs: readonly Verb[] = [
     ],
     says: "make an authority and a server's certificate",
     notes: [
-      'Makes ca.crt and ca.key, which hold ten years, server.crt and server.key. Whoever has ca.key',
-      'can make callers: keep it away from the server where you can. To renew the certificate of a',
-      'server, move its two files away and run this again.',
+      'Makes ca.crt and ca.key, which hold ten years, server.crt and server.key. Who has ca.key',
+      'can make callers: keep it away from the server where you can. To renew the certificate of',
+      'a server, move its two files away and run this again.',
     ],
     async run(given, io) {
       const folder = word(given, 0)
@@ -50,8 +50,8 @@ export const certsVerbs: readonly Verb[] = [
     flags: [days_flag, json_flag],
     says: 'make the certificate of a caller',
     notes: [
-      'The caller needs NAME.crt, NAME.key and ca.crt. Unless its name is bound to a user it may use',
-      'every process. To renew it, move its two files away and run this again: the name stays.',
+      'The caller needs NAME.crt, NAME.key and ca.crt. Unless its name is bound to a user, it may',
+      'use every process. To renew it, move its files away and run this again: the name stays.',
     ],
     async run(given, io) {
       const [folder, name] = [word(given, 0), word(given, 1)]

@@ -20,8 +20,13 @@ export async function makeDemoCertificates(folder: string, clock: Clock): Promis
   const lacking = await missingOf(folder, serverFiles)
   if (lacking.length === serverFiles.length) await initFolder(folder, [], making)
   const has_authority = (await missingOf(folder, ['ca.crt', 'ca.key'])).length === 0
-  const has_client = (await missingOf(folder, clientFiles)).length < clientFiles.length
-  if (has_authority && !has_client) await addClient(folder, client_name, making)
+  const lacks_client = (await missingOf(folder, clientFiles)).length === clientFiles.length
+  if (has_authority && lacks_client) await addClient(folder, client_name, making)
+}
+
+/** Whether the folder has the demo's client: one whose authority is kept elsewhere may not. */
+export async function hasDemoClient(folder: string): Promise<boolean> {
+  return (await missingOf(folder, clientFiles)).length === 0
 }
 
 const clientFiles = [`${client_name}.crt`, `${client_name}.key`] as const
@@ -35,18 +40,21 @@ export async function bindDemo(engine: Engine): Promise<void> {
 
 /** A line that creates a task over gRPC and finishes it; `folder` has the demo's certificates. */
 export function demoGrpcText(address: string, folder: string): string {
-  const client = new URL(import.meta.url.replace(/doors\/cli\/demo(\.[jt]s)$/, 'client$1'))
   // From a checkout the client is TypeScript, which node reads with tsx.
-  const node = client.pathname.endsWith('.ts') ? 'node --import tsx' : 'node'
+  const is_source = import.meta.url.endsWith('.ts')
+  const client = new URL(`../../client.${is_source ? 'ts' : 'js'}`, import.meta.url)
+  const node = is_source ? 'node --import tsx' : 'node'
   const tls = { ca: 'ca.crt', cert: `${client_name}.crt`, key: `${client_name}.key` }
   const paths = Object.entries(tls).map(([key, file]) => `${key}: ${quoted(join(folder, file))}`)
+  // The certificate is not for the name that stands for every address.
+  const at = address.replace(/^(?:0\.0\.0\.0|\[::\])(?=:)/, 'localhost')
   const task = `conv_id: ${demo_conv_id}, ref: "order-2"`
   return `
 The same over gRPC, by the certificate ${client_name}.crt:
 
 ${node} --input-type=module -e ${shellQuoted(`
 import { connect } from ${quoted(client.href)}
-const client = await connect({ address: ${quoted(address)}, ${paths.join(', ')} })
+const client = await connect({ address: ${quoted(at)}, ${paths.join(', ')} })
 console.log(await client.create({ ${task}, data: { amount: 120 } }))
 console.log(await client.modify({ ${task}, data: { paid: true } }))
 await client.close()

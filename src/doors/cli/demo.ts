@@ -9,8 +9,10 @@ import { readFile } from 'node:fs/promises'
 import { parseJson } from '../../bytes/json.ts'
 import type { Engine } from '../../engine/api.ts'
 
-export const demo_user = '13000'
-export const demo_conv_id = '1234'
+const user = '13000'
+const conv_id = '1234'
+
+export { conv_id as demo_conv_id, user as demo_user }
 
 export type Demo =
   /** Made by this start: the only time the secret is shown. */
@@ -26,9 +28,9 @@ export async function makeDemo(engine: Engine): Promise<Demo> {
   if (has_process && users.some(({ id }) => id === user)) return { state: 'there' }
   if (users.length > 0 || processes.length > (has_process ? 1 : 0)) return { state: 'not_new' }
   const file = new URL('../../examples/callback.conv.json', import.meta.url)
-  await engine.putProcess(parseJson(await readFile(file, 'utf8')), { demo_conv_id })
+  await engine.putProcess(parseJson(await readFile(file, 'utf8')), { conv_id })
   const { secret } = await engine.users.add({ id: user, name: 'demo' })
-  await engine.processes.share(demo_conv_id, user)
+  await engine.processes.share(conv_id, user)
   return { state: 'made', secret }
 }
 
@@ -39,7 +41,7 @@ export function demoText(demo: Demo, url: string): string {
     return 'The file is not new, so --demo changed nothing in it.\n'
   }
   return [
-    `User ${user} and process ${demo_conv_id} are there; the secret was shown at the first start.`,
+    `User ${user} and process ${conv_id} are there; the secret was shown at the first start.`,
     `For a new one: conveyor user rotate ${user}`,
     '',
   ].join('\n')
@@ -59,7 +61,7 @@ export function demoJson(demo: Demo): object {
 // `openssl sha1` prints the digest behind one of several openings, always as the last word.
 function lines(url: string, secret: string): string {
   return `
-User ${user} may use process ${demo_conv_id}. The secret is shown this once. Paste into bash:
+User ${user} may use process ${conv_id}. The secret is shown this once. Paste into bash:
 
 SECRET='${secret}'
 post() {
@@ -75,6 +77,6 @@ post '${bodyOf('modify', '{"paid":true}')}'
 }
 
 function bodyOf(type: 'create' | 'modify', data: string): string {
-  const op = `"type":"${type}","obj":"task","conv_id":${demo_conv_id},"ref":"order-1","data":${data}`
+  const op = `"type":"${type}","obj":"task","conv_id":${conv_id},"ref":"order-1","data":${data}`
   return `{"ops":[{${op}}]}`
 }

@@ -3,20 +3,13 @@
  * cannot write any more. It drains before it ends, so no request that was taken goes without its
  * answer.
  */
-
 import { missingOf, serverFiles } from '../../certs/folder.ts'
 import type { Engine } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
 import { type Fault, isFault } from '../../words/faults.ts'
 import { type LimitName, limitNames, limitTable } from '../../words/limits.ts'
-import {
-  bindDemo,
-  demoGrpcText,
-  demoJson,
-  demoText,
-  makeDemo,
-  makeDemoCertificates,
-} from './demo.ts'
+import { demoJson, demoText, makeDemo } from './demo.ts'
+import { bindDemo, demoGrpcText, hasDemoClient, makeDemoCertificates } from './demo-grpc.ts'
 import { doorsOf, type OpenDoors, openDoors, type WantedDoors } from './doors.ts'
 import { type Exit, exits, isRangeError, unreachable, usage } from './exits.ts'
 import { type Io, print } from './io.ts'
@@ -75,9 +68,10 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     try {
       const tls = await certificatesOf(given, io, engine, wanted)
       const doors = await openDoors(engine, wanted, { tls, onBug })
-      await tellReady(given, io, engine, doors, tls)
-      const failure = await ended.reason
-      await doors.drain()
+      const failure = await untilEnd(doors, async () => {
+        await tellReady(given, io, engine, doors, tls)
+        return ended.reason
+      })
       if (failure !== undefined) {
         throw unreachable('a write has failed, so serving ends: look at the disk', failure.code)
       }
@@ -87,6 +81,15 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     return exits.done
   } finally {
     ended.forget()
+  }
+}
+
+/** What `run` comes to; the doors are drained however it ends. */
+async function untilEnd<T>(doors: OpenDoors, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } finally {
+    await doors.drain()
   }
 }
 
@@ -116,8 +119,10 @@ async function tellReady(
 ): Promise<void> {
   const { http, grpc } = doors
   const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
-  const calls = demo !== undefined && grpc !== undefined && tls !== undefined
-  if (calls && demo.state !== 'not_new') await bindDemo(engine)
+  const grpc_lines =
+    demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
+      ? await demoCalls(engine, grpc, tls)
+      : ''
   if (isOn(given, 'json')) {
     const line = {
       event: 'listening',
@@ -132,8 +137,7 @@ async function tellReady(
   }
   await print(io.stdout, `http  ${http ?? 'off'}\ngrpc  ${grpc ?? 'off'}\ndb    ${engine.path}\n`)
   if (demo === undefined) return
-  await print(io.stdout, demoText(demo, http ?? ''))
-  if (calls && demo.state !== 'not_new') await print(io.stdout, demoGrpcText(grpc, tls))
+  await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
 }
 
 /** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
@@ -189,10 +193,26 @@ async function openToServe(
   }
 }
 
+/** What is told while it runs: certificates changed into ones that cannot be used, or a bug. */
 function bugLine(error: unknown, json: boolean): string {
+  if (isOfCertificates(error)) {
+    const { code, message } = error
+    return json ? `${JSON.stringify({ event: code, message })}\n` : `conveyor: ${message}\n`
+  }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   if (json) return `${JSON.stringify({ event: 'bug', stack })}\n`
   return `conveyor: this is a bug of conveyor, please report it\n${stack}\n`
+}
+
+function isOfCertificates(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && (error as { code?: unknown }).code === 'bad_certificates'
+}
+
+/** Lets the demo's certificate act as its user; the line that calls by it, where there is one. */
+async function demoCalls(engine: Engine, address: string, tls: string): Promise<string> {
+  if (!(await hasDemoClient(tls))) return ''
+  await bindDemo(engine)
+  return demoGrpcText(address, tls)
 }
 
 function limitsOf(given: Given): Partial<Record<LimitName, number>> {

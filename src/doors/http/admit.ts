@@ -72,8 +72,12 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
   }
   if (request.httpVersionMajor !== 1) throw refuse('bad_request', 'only HTTP/1.0 and HTTP/1.1')
   // HTTP/1.0 knows no transfer codings: a proxy in between may have seen another end of the body.
-  if (request.httpVersionMinor === 0 && request.headers['transfer-encoding'] !== undefined) {
+  const coding = request.headers['transfer-encoding']
+  if (request.httpVersionMinor === 0 && coding !== undefined) {
     throw refuse('bad_request', 'Transfer-Encoding in HTTP/1.0')
+  }
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw refuse('bad_request', 'Transfer-Encoding other than chunked')
   }
 }
 

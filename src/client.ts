@@ -1,0 +1,20 @@
+/**
+ * `conveyor-engine/client`: calling a Conveyor server, over signed HTTP with a secret or over gRPC
+ * with certificates.
+ *
+ * Importing this file connects nothing and loads no gRPC; `connect` with an `address` does.
+ */
+export { rawJson } from './bytes/json.ts'
+export type {
+  BatchResult,
+  CallOptions,
+  Client,
+  ClientOp,
+  ClientResult,
+  ClientTask,
+  ConnectOptions,
+  GrpcTarget,
+  HttpTarget,
+} from './client/api.ts'
+export { connect } from './client/connect.ts'
+export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'

@@ -1,0 +1,87 @@
+/**
+ * `connect`: a client over either transport. What is common to both is here: ops made ready,
+ * deadlines, repeats. gRPC is loaded only for a target that has an address.
+ */
+import { systemChance, systemClock } from '../words/clock.ts'
+import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
+import { deadlineIn, joined } from './deadline.ts'
+import { clientFault } from './faults.ts'
+import { httpTransport } from './http.ts'
+import { withRetries } from './retry.ts'
+import { isHarmless, sentOpOf } from './sent-op.ts'
+
+const timeout_ms_default = 30_000
+const retries_max_default = 4
+
+/**
+ * Makes a client; a connection is made with the first call. Rejects with a TypeError for options
+ * that make no sense, and with the system's error where a certificate or key cannot be read.
+ */
+export async function connect(options: ConnectOptions): Promise<Client> {
+  const { clock = systemClock, chance = systemChance } = options
+  const { retries_max = retries_max_default } = options
+  const transport =
+    'url' in options
+      ? await httpTransport(options, clock)
+      : await (await import('./grpc.ts')).grpcTransport(options, clock)
+  const closed = new AbortController()
+  const timeoutOf = (call: CallOptions): number =>
+    call.timeout_ms ?? options.timeout_ms ?? timeout_ms_default
+
+  async function apply(
+    given: readonly ClientOp[],
+    call: CallOptions = {},
+  ): Promise<ClientResult[]> {
+    const ops = given.map(sentOpOf)
+    const ready = transport.ready(ops)
+    const deadline = deadlineIn(timeoutOf(call), clock, [call.signal, closed.signal])
+    const { signal, at_ms: deadline_ms } = deadline
+    try {
+      return await withRetries(() => ready.send({ signal, deadline_ms }), deadline, {
+        clock,
+        chance,
+        retries_max,
+        is_harmless: ops.every(isHarmless),
+      })
+    } finally {
+      deadline.clear()
+    }
+  }
+
+  async function one(op: ClientOp, call: CallOptions | undefined): Promise<ClientResult> {
+    const [result] = await apply([op], call)
+    return result as ClientResult
+  }
+
+  const close = (): Promise<void> => {
+    closed.abort(clientFault('unreachable', 'the client has been closed'))
+    return transport.close()
+  }
+  return {
+    apply,
+    create: (op, call) => one({ ...op, type: 'create' }, call),
+    modify: (op, call) => one({ ...op, type: 'modify' }, call),
+    async *stream(batches, call = {}) {
+      const { signal, clear } = joined([call.signal, closed.signal])
+      try {
+        yield* transport.stream(sentBatches(batches), { signal, timeout_ms: timeoutOf(call) })
+      } finally {
+        clear()
+      }
+    },
+    async task(target, call) {
+      const { proc, description, task } = await one({ ...target, type: 'show' }, call)
+      if (proc === 'ok') return task
+      if (proc === 'not_found_task') return undefined
+      throw clientFault(proc, description ?? proc)
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function* sentBatches(
+  batches: AsyncIterable<readonly ClientOp[]> | Iterable<readonly ClientOp[]>,
+): AsyncGenerator<ReturnType<typeof sentOpOf>[]> {
+  for await (const batch of batches) yield batch.map(sentOpOf)
+}

@@ -1,0 +1,83 @@
+/**
+ * How a call of the client fails: with a code of the fault table where the server said so, else
+ * with one of three that only a client sees. `outcome` says what the code alone cannot: whether the
+ * server may have applied the call all the same.
+ */
+import {
+  isWholeFaultCode,
+  type OpFaultCode,
+  opFaults,
+  type WholeFaultCode,
+} from '../words/faults.ts'
+
+export const clientFaults = {
+  unreachable: 'no connection, or it broke before the answer',
+  timed_out: 'no answer within the time given',
+  bad_answer: 'the answer is not one of a Conveyor server',
+} as const
+
+export type ClientFaultCode = WholeFaultCode | OpFaultCode | keyof typeof clientFaults
+
+export interface ClientFault extends Error {
+  readonly code: ClientFaultCode
+  /** `unknown`: it may have been applied. */
+  readonly outcome: 'not_applied' | 'unknown'
+  /** When to try again at the earliest, where the server said so. */
+  readonly retry_after_ms?: number
+}
+
+interface More {
+  readonly outcome?: ClientFault['outcome']
+  readonly retry_after_ms?: number | undefined
+  readonly cause?: unknown
+}
+
+/** Makes a ClientFault; the outcome is the code's own unless one is given. */
+export function clientFault(code: ClientFaultCode, text: string, more: More = {}): ClientFault {
+  const { outcome = outcomeOf(code), retry_after_ms, cause } = more
+  const error = new Error(text, cause === undefined ? {} : { cause })
+  return Object.assign(error, {
+    name: 'Fault',
+    code,
+    outcome,
+    ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
+  })
+}
+
+export function isClientFault(value: unknown): value is ClientFault {
+  if (!(value instanceof Error)) return false
+  const { code } = value as { code?: unknown }
+  return typeof code === 'string' && isCode(code) && 'outcome' in value
+}
+
+/** Faults of one batch; any other would meet the next batch too. */
+const batch_codes: ReadonlySet<string> = new Set<WholeFaultCode>([
+  'format_error',
+  'too_many_ops',
+  'body_too_large',
+  'rate_limited',
+  'overloaded',
+  'no_space',
+])
+
+export function isOfBatch(code: string): code is WholeFaultCode {
+  return batch_codes.has(code)
+}
+
+function isCode(code: string): code is ClientFaultCode {
+  return (
+    isWholeFaultCode(code) || Object.hasOwn(opFaults, code) || Object.hasOwn(clientFaults, code)
+  )
+}
+
+/** Of a whole fault nothing was applied, but for the rows that say the outcome is unknown. */
+function outcomeOf(code: ClientFaultCode): ClientFault['outcome'] {
+  const unknown: readonly ClientFaultCode[] = [
+    'store_failed',
+    'internal_error',
+    'unreachable',
+    'timed_out',
+    'bad_answer',
+  ]
+  return unknown.includes(code) ? 'unknown' : 'not_applied'
+}

@@ -1,0 +1,104 @@
+/**
+ * Answers of the JSON endpoint, version 2 (wire 1.3), to results. Numbers in a task's data keep
+ * their tokens. What is no such answer is `bad_answer`, whatever sent it.
+ */
+import { isNumberToken, isObject, parseJson, stringifyJson } from '../bytes/json.ts'
+import { isWholeFaultCode } from '../words/faults.ts'
+import type { JsonObject, JsonValue } from '../words/model.ts'
+import type { ClientResult, ClientTask } from './api.ts'
+import { type ClientFault, clientFault } from './faults.ts'
+import type { SentOp } from './sent-op.ts'
+import { taskWith } from './task.ts'
+
+export interface HttpAnswer {
+  readonly status: number
+  /** The header as it came. */
+  readonly retry_after: string | undefined
+  readonly body: string
+}
+
+/** One result for each op. Throws a ClientFault where the request was refused as a whole. */
+export function resultsOf(answer: HttpAnswer, ops: readonly SentOp[]): ClientResult[] {
+  const value = bodyOf(answer)
+  if (value.request_proc !== 'ok') throw refusalOf(answer, value)
+  const results = value.ops
+  if (!Array.isArray(results) || results.length !== ops.length) throw strange(answer)
+  return results.map((result, at) => {
+    if (!isObject(result)) throw strange(answer)
+    return resultOf(result, ops[at] as SentOp)
+  })
+}
+
+/** An answer may nest deeper than what was sent; the server has bounded it already. */
+const bounds = { nesting_max: 1_000, values_max: Number.MAX_SAFE_INTEGER }
+
+function bodyOf(answer: HttpAnswer): JsonObject {
+  try {
+    const value = parseJson(answer.body, bounds)
+    if (isObject(value) && typeof value.request_proc === 'string') return value
+  } catch (cause) {
+    throw strange(answer, cause)
+  }
+  throw strange(answer)
+}
+
+function refusalOf(answer: HttpAnswer, value: JsonObject): ClientFault {
+  const code = String(value.request_proc)
+  if (!isWholeFaultCode(code)) return strange(answer)
+  const { description } = value
+  const text = typeof description === 'string' ? description : code
+  return clientFault(code, text, { retry_after_ms: retryAfter_ms(answer) })
+}
+
+/** A proxy on the way answers 502 to 504 where it cannot reach the server. */
+function strange(answer: HttpAnswer, cause?: unknown): ClientFault {
+  const { status, body } = answer
+  if (status >= 502 && status <= 504) {
+    const text = `something on the way answered ${status}`
+    return clientFault('unreachable', text, { cause, retry_after_ms: retryAfter_ms(answer) })
+  }
+  const opening = JSON.stringify(body.slice(0, 100))
+  const text = `no answer of a Conveyor server: status ${status}, ${opening}`
+  return clientFault('bad_answer', text, { cause })
+}
+
+function retryAfter_ms({ retry_after }: HttpAnswer): number | undefined {
+  return /^[0-9]{1,6}$/.test(retry_after ?? '') ? Number(retry_after) * 1_000 : undefined
+}
+
+function resultOf(result: JsonObject, op: SentOp): ClientResult {
+  const { ref, obj_id, proc, description, status } = result
+  return {
+    ...(op.id === undefined ? {} : { id: op.id }),
+    ref: textOrNull(ref),
+    ...(typeof obj_id === 'string' ? { obj_id } : {}),
+    proc: proc as ClientResult['proc'],
+    ...(typeof description === 'string' && proc !== 'ok' ? { description } : {}),
+    ...(proc === 'ok' && op.type === 'show' && status !== undefined
+      ? { task: taskOf(result, op.conv_id) }
+      : {}),
+  }
+}
+
+function taskOf(result: JsonObject, conv_id: string): ClientTask {
+  const details = result.status_details as { tag: string; description: string } | undefined
+  return taskWith({
+    obj_id: String(result.obj_id),
+    conv_id,
+    ref: textOrNull(result.ref),
+    status: result.status as ClientTask['status'],
+    ...(details === undefined ? {} : { status_details: { ...details } }),
+    user_id: textOrNull(result.user_id),
+    create_time_ms: Number(result.create_time) * 1_000,
+    change_time_ms: Number(result.change_time) * 1_000,
+    node_id: String(result.node_id),
+    node_prev_id: String(result.node_prev_id),
+    dataText: stringifyJson(result.data ?? {}),
+  })
+}
+
+/** A number by its digits. */
+function textOrNull(value: JsonValue | undefined): string | null {
+  if (isNumberToken(value)) return value.token
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null
+}

@@ -1,0 +1,69 @@
+/**
+ * Ops on their way out: what both transports send, made once from what the caller gave. Data is
+ * JSON text from here on, so that a number keeps its digits whichever way it goes.
+ *
+ * Only what no message could carry is refused here, as a TypeError: the programmer's mistake.
+ * Everything else is the server's to judge, so that it is judged once.
+ */
+import { isDoc } from '../bytes/json.ts'
+import { docOfPlain } from '../bytes/plain.ts'
+import type { ClientOp } from './api.ts'
+
+export interface SentOp {
+  readonly type: ClientOp['type']
+  readonly id?: string
+  readonly conv_id: string
+  readonly ref?: string
+  readonly obj_id?: string
+  /** Not for a show. */
+  readonly data_text: string
+  readonly is_sync: boolean
+  readonly node_id?: string
+}
+
+/** Throws a TypeError that names the member. */
+export function sentOpOf(op: ClientOp): SentOp {
+  const { type, id, conv_id, ref } = op
+  const obj_id = type === 'create' ? undefined : op.obj_id
+  const node_id = type === 'modify' ? op.node_id : undefined
+  return {
+    type,
+    conv_id: textOf('conv_id', conv_id),
+    data_text: type === 'show' ? '{}' : dataTextOf(op.data),
+    is_sync: type === 'modify' && op.is_sync === true,
+    ...(id === undefined ? {} : { id: textOf('id', id) }),
+    ...(ref === undefined || ref === null ? {} : { ref: textOf('ref', ref) }),
+    ...(obj_id === undefined ? {} : { obj_id: textOf('obj_id', obj_id) }),
+    ...(node_id === undefined ? {} : { node_id: textOf('node_id', node_id) }),
+  }
+}
+
+/**
+ * Whether the op may reach the server twice without more happening than once: a show reads, and a
+ * create with a ref finds the task that the first one made (wire 1.2). A modify may not, not even
+ * with `is_sync` or `node_id`: the first has released the wait, so the second is refused though all
+ * went well, or releases the next wait. Nor a create without a ref, which makes another task.
+ */
+export function isHarmless(op: SentOp): boolean {
+  return op.type === 'show' || (op.type === 'create' && op.ref !== undefined)
+}
+
+function dataTextOf(data: unknown): string {
+  if (isDoc(data)) return data.text
+  if (Array.isArray(data) && data.length === 0) return '{}'
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+    throw new TypeError('data is no object')
+  }
+  const doc = docOfPlain(data, nesting_max)
+  if (typeof doc === 'string') throw new TypeError(doc)
+  return doc.text
+}
+
+/** Far above what a server takes; only against values that contain themselves. */
+const nesting_max = 1_000
+
+function textOf(key: string, value: unknown): string {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value)
+  if (typeof value === 'string' && value.isWellFormed()) return value
+  throw new TypeError(`${key} is no text`)
+}

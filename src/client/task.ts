@@ -1,0 +1,13 @@
+/**
+ * A task as the client hands it out: its data twice, as the exact text and, when asked for, parsed.
+ */
+import type { ClientTask } from './api.ts'
+
+export function taskWith(task: Omit<ClientTask, 'data'>): ClientTask {
+  return {
+    ...task,
+    get data(): unknown {
+      return JSON.parse(task.dataText)
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * A running gRPC door: what every call needs, and the one question each asks first.
+ */
+import type { Engine } from '../../engine/api.ts'
+import { fault } from '../../words/faults.ts'
+import type { Limits } from '../../words/limits.ts'
+import type { Caller } from '../../words/model.ts'
+import type { Call, Identity } from './identity.ts'
+
+export interface Door {
+  readonly engine: Engine
+  readonly limits: Limits
+  readonly identity: Identity
+  readonly onBug: (bug: unknown) => void
+  /** What ends the long calls: told when the door drains. */
+  readonly endings: Set<() => void>
+  draining: boolean
+}
+
+/** Throws `shutting_down`, or what `Identity.callerOf` throws. */
+export function admit(door: Door, call: Call): Caller {
+  if (door.draining) throw fault('shutting_down')
+  return door.identity.callerOf(call)
+}

@@ -1,0 +1,31 @@
+// Original file: proto/conveyor/v1/task_service.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface Task {
+  'obj_id'?: (string);
+  'conv_id'?: (string);
+  'ref'?: (string);
+  'status'?: (string);
+  'user_id'?: (string);
+  'create_time_ms'?: (number | string | Long);
+  'change_time_ms'?: (number | string | Long);
+  'node_id'?: (string);
+  'node_prev_id'?: (string);
+  'data_json'?: (Buffer | Uint8Array | string);
+  '_ref'?: "ref";
+}
+
+export interface Task__Output {
+  'obj_id': (string);
+  'conv_id': (string);
+  'ref'?: (string);
+  'status': (string);
+  'user_id': (string);
+  'create_time_ms': (string);
+  'change_time_ms': (string);
+  'node_id': (string);
+  'node_prev_id': (string);
+  'data_json': (Buffer);
+  '_ref'?: "ref";
+}

@@ -1,0 +1,43 @@
+import type * as grpc from '@grpc/grpc-js';
+import type { MessageTypeDefinition } from '@grpc/proto-loader';
+
+import type { ApplyOpsRequest as _conveyor_v1_ApplyOpsRequest, ApplyOpsRequest__Output as _conveyor_v1_ApplyOpsRequest__Output } from './conveyor/v1/ApplyOpsRequest.ts';
+import type { ApplyOpsResponse as _conveyor_v1_ApplyOpsResponse, ApplyOpsResponse__Output as _conveyor_v1_ApplyOpsResponse__Output } from './conveyor/v1/ApplyOpsResponse.ts';
+import type { CreateTaskRequest as _conveyor_v1_CreateTaskRequest, CreateTaskRequest__Output as _conveyor_v1_CreateTaskRequest__Output } from './conveyor/v1/CreateTaskRequest.ts';
+import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskResponse__Output as _conveyor_v1_CreateTaskResponse__Output } from './conveyor/v1/CreateTaskResponse.ts';
+import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from './conveyor/v1/GetTaskRequest.ts';
+import type { GetTaskResponse as _conveyor_v1_GetTaskResponse, GetTaskResponse__Output as _conveyor_v1_GetTaskResponse__Output } from './conveyor/v1/GetTaskResponse.ts';
+import type { ModifyTaskRequest as _conveyor_v1_ModifyTaskRequest, ModifyTaskRequest__Output as _conveyor_v1_ModifyTaskRequest__Output } from './conveyor/v1/ModifyTaskRequest.ts';
+import type { ModifyTaskResponse as _conveyor_v1_ModifyTaskResponse, ModifyTaskResponse__Output as _conveyor_v1_ModifyTaskResponse__Output } from './conveyor/v1/ModifyTaskResponse.ts';
+import type { Op as _conveyor_v1_Op, Op__Output as _conveyor_v1_Op__Output } from './conveyor/v1/Op.ts';
+import type { OpResult as _conveyor_v1_OpResult, OpResult__Output as _conveyor_v1_OpResult__Output } from './conveyor/v1/OpResult.ts';
+import type { StreamOpsRequest as _conveyor_v1_StreamOpsRequest, StreamOpsRequest__Output as _conveyor_v1_StreamOpsRequest__Output } from './conveyor/v1/StreamOpsRequest.ts';
+import type { StreamOpsResponse as _conveyor_v1_StreamOpsResponse, StreamOpsResponse__Output as _conveyor_v1_StreamOpsResponse__Output } from './conveyor/v1/StreamOpsResponse.ts';
+import type { Task as _conveyor_v1_Task, Task__Output as _conveyor_v1_Task__Output } from './conveyor/v1/Task.ts';
+import type { TaskServiceClient as _conveyor_v1_TaskServiceClient, TaskServiceDefinition as _conveyor_v1_TaskServiceDefinition } from './conveyor/v1/TaskService.ts';
+
+type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
+  new(...args: ConstructorParameters<Constructor>): Subtype;
+};
+
+export interface ProtoGrpcType {
+  conveyor: {
+    v1: {
+      ApplyOpsRequest: MessageTypeDefinition<_conveyor_v1_ApplyOpsRequest, _conveyor_v1_ApplyOpsRequest__Output>
+      ApplyOpsResponse: MessageTypeDefinition<_conveyor_v1_ApplyOpsResponse, _conveyor_v1_ApplyOpsResponse__Output>
+      CreateTaskRequest: MessageTypeDefinition<_conveyor_v1_CreateTaskRequest, _conveyor_v1_CreateTaskRequest__Output>
+      CreateTaskResponse: MessageTypeDefinition<_conveyor_v1_CreateTaskResponse, _conveyor_v1_CreateTaskResponse__Output>
+      GetTaskRequest: MessageTypeDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskRequest__Output>
+      GetTaskResponse: MessageTypeDefinition<_conveyor_v1_GetTaskResponse, _conveyor_v1_GetTaskResponse__Output>
+      ModifyTaskRequest: MessageTypeDefinition<_conveyor_v1_ModifyTaskRequest, _conveyor_v1_ModifyTaskRequest__Output>
+      ModifyTaskResponse: MessageTypeDefinition<_conveyor_v1_ModifyTaskResponse, _conveyor_v1_ModifyTaskResponse__Output>
+      Op: MessageTypeDefinition<_conveyor_v1_Op, _conveyor_v1_Op__Output>
+      OpResult: MessageTypeDefinition<_conveyor_v1_OpResult, _conveyor_v1_OpResult__Output>
+      StreamOpsRequest: MessageTypeDefinition<_conveyor_v1_StreamOpsRequest, _conveyor_v1_StreamOpsRequest__Output>
+      StreamOpsResponse: MessageTypeDefinition<_conveyor_v1_StreamOpsResponse, _conveyor_v1_StreamOpsResponse__Output>
+      Task: MessageTypeDefinition<_conveyor_v1_Task, _conveyor_v1_Task__Output>
+      TaskService: SubtypeConstructor<typeof grpc.Client, _conveyor_v1_TaskServiceClient> & { service: _conveyor_v1_TaskServiceDefinition }
+    }
+  }
+}
+

@@ -1,0 +1,72 @@
+/**
+ * Who is it: from the verified certificate of a call's connection to the caller the engine knows
+ * (wire 2). Bindings are asked anew for each call, and so is the end of the certificate, for a
+ * connection may outlive both; what a certificate says is read once and remembered.
+ */
+import type { ServerUnaryCall } from '@grpc/grpc-js'
+import { loadX509 } from '../../certs/x509.ts'
+import type { Engine } from '../../engine/api.ts'
+import { systemClock } from '../../words/clock.ts'
+import { fault } from '../../words/faults.ts'
+import type { Caller } from '../../words/model.ts'
+import { type Names, namesOf } from './names.ts'
+
+export interface Identity {
+  /** What the certificate says, by its DER and node's fingerprint of it. */
+  read(certificate: Certificate): Names
+  /**
+   * Throws `bad_signature` for a certificate that has ended, `access_denied` where its names are
+   * refused, are bound to different users or, under `strict`, are not bound at all.
+   */
+  callerOf(call: Call): Caller
+}
+
+/** What every kind of call has. */
+export type Call = Pick<ServerUnaryCall<unknown, unknown>, 'getAuthContext'>
+
+export interface Certificate {
+  readonly raw: Buffer
+  readonly fingerprint256: string
+}
+
+const remembered_max = 1_024
+
+/** `plain` lets a caller without a certificate through, as one without a name. */
+export async function newIdentity(
+  engine: Engine,
+  { strict, plain }: { readonly strict: boolean; readonly plain: boolean },
+): Promise<Identity> {
+  const x509 = await loadX509()
+  const remembered = new Map<string, Names>()
+
+  const read = (certificate: Certificate): Names => {
+    const known = remembered.get(certificate.fingerprint256)
+    if (known !== undefined) return known
+    const names = namesOf(x509, certificate.raw)
+    // The oldest goes: what is still in use comes back with its next call.
+    if (remembered.size >= remembered_max) {
+      remembered.delete(remembered.keys().next().value as string)
+    }
+    remembered.set(certificate.fingerprint256, names)
+    return names
+  }
+
+  return {
+    read,
+    callerOf(call) {
+      const certificate = call.getAuthContext().sslPeerCertificate
+      if (certificate === undefined && !plain) throw fault('access_denied', 'no certificate')
+      const found = certificate === undefined ? nameless : read(certificate)
+      if (systemClock.now_ms() >= found.ends_ms) {
+        throw fault('bad_signature', 'the certificate has expired')
+      }
+      const caller = engine.users.callerOf(found.names, { strict })
+      if (caller === undefined) {
+        throw fault('access_denied', 'this certificate is not allowed to call')
+      }
+      return caller
+    },
+  }
+}
+
+const nameless: Names = { names: [], ends_ms: Number.POSITIVE_INFINITY, is_client: true }

@@ -1,0 +1,163 @@
+/**
+ * The gRPC door: a grpc-js server behind a listener of our own, its bounds, and its end.
+ *
+ * grpc-js parses and frames; this file sets every bound that it and node's HTTP/2 have from the
+ * limits, and leaves none at a default of "without end". No process-wide handler is installed and
+ * nothing exits.
+ */
+import { Server, ServerCredentials } from '@grpc/grpc-js'
+import type { Engine } from '../../engine/api.ts'
+import { systemClock } from '../../words/clock.ts'
+import { type LimitName, type Limits, limitsWith } from '../../words/limits.ts'
+import { unaryCalls } from './calls.ts'
+import type { Door } from './door.ts'
+import { addHealth } from './health.ts'
+import { newIdentity } from './identity.ts'
+import { type Listener, listen } from './listener.ts'
+import { loadSchema } from './schema.ts'
+import { streamOps } from './stream.ts'
+import { followTls, readTls, type TlsOptions } from './tls-files.ts'
+
+export interface GrpcOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** The certificates; taken up anew when the files change. Needed unless `plain`. */
+  readonly tls?: TlsOptions
+  /** Refuses certificates without a binding, which may otherwise use every process. */
+  readonly strict?: boolean
+  /** Lets clients ask which services there are. */
+  readonly reflection?: boolean
+  /** No TLS and no names, for tests: every caller may use every process. Only on loopback. */
+  readonly plain?: true
+  /** Laid over the engine's own limits, for this door. */
+  readonly limits?: Partial<Record<LimitName, number>>
+  /** Told of a bug, and of changed certificate files that cannot be used. */
+  readonly onBug?: (error: unknown) => void
+}
+
+export interface GrpcDoor {
+  /** `host:port` as a client takes it, such as `127.0.0.1:41234`. */
+  readonly address: string
+  /**
+   * Ends the door: no new connections and calls, streams end once what they began is answered,
+   * calls under way get `drain_ms_max`, then every connection is closed. Resolves when the port is
+   * free; the engine stays open.
+   */
+  drain(): Promise<void>
+}
+
+/**
+ * Opens the door. Rejects with the system's error where it cannot listen or a file is missing, with
+ * an Error that says what is wrong with the certificates, and with a RangeError for options that
+ * make no sense.
+ */
+export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<GrpcDoor> {
+  const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
+  const plain = options.plain === true
+  if (plain === (options.tls !== undefined)) throw new RangeError('either tls or plain')
+  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback alone')
+  const limits = limitsWith({ ...engine.limits, ...options.limits })
+  const tls = options.tls === undefined ? undefined : await readTls(options.tls)
+  const identity = await newIdentity(engine, { strict, plain })
+  const door: Door = { engine, limits, identity, onBug, endings: new Set(), draining: false }
+
+  const schema = loadSchema()
+  const server = newServer(limits)
+  server.addService(schema.service, { ...unaryCalls(door), StreamOps: streamOps(door) })
+  if (options.reflection) {
+    const { ReflectionService } = await import('@grpc/reflection')
+    new ReflectionService(schema.package).addToServer(server)
+  }
+  const endHealth = addHealth(server, door)
+  const sockets = server.createConnectionInjector(ServerCredentials.createInsecure())
+  let listener: Listener
+  try {
+    listener = await listen({
+      host,
+      port,
+      tls,
+      limits,
+      identity,
+      onConnection: (socket) => sockets.injectConnection(socket),
+      onError: onBug,
+    })
+  } catch (error) {
+    endHealth()
+    throw error
+  }
+  const unfollow =
+    tls === undefined || options.tls === undefined
+      ? () => {}
+      : followTls(options.tls, tls, limits.tls_reload_ms, (set) => listener.use(set), onBug)
+
+  const drain = async (): Promise<void> => {
+    door.draining = true
+    unfollow()
+    endHealth()
+    const closed = listener.close()
+    for (const end of [...door.endings]) end()
+    await shutDown(server, limits.drain_ms_max)
+    listener.destroyAll()
+    await closed
+  }
+  const name = host.includes(':') ? `[${host}]` : host
+  let drained: Promise<void> | undefined
+  return {
+    address: `${name}:${listener.address.port}`,
+    drain() {
+      drained ??= drain()
+      return drained
+    },
+  }
+}
+
+const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
+
+function newServer(limits: Limits): Server {
+  const server = new Server({
+    'grpc.max_receive_message_length': limits.body_bytes_max,
+    // An answer is as long as what was asked for; its caller bounds what it takes.
+    'grpc.max_send_message_length': -1,
+    'grpc.max_concurrent_streams': limits.grpc_streams_max,
+    'grpc-node.max_session_memory': Math.max(1, Math.ceil(limits.grpc_session_bytes_max / 1e6)),
+    'grpc.max_connection_idle_ms': limits.grpc_idle_ms_max,
+    'grpc.max_connection_age_ms': limits.grpc_age_ms_max,
+    // A stream opened at the last moment has its whole time too.
+    'grpc.max_connection_age_grace_ms': limits.grpc_age_ms_max,
+    'grpc.keepalive_time_ms': limits.grpc_ping_ms,
+    'grpc.keepalive_timeout_ms': limits.header_ms_max,
+    'grpc.enable_channelz': 0,
+  })
+  boundHttp2(server, limits)
+  return server
+}
+
+/** grpc-js has no options of its own for these, and hands what stands here on to node. */
+function boundHttp2(server: Server, limits: Limits): void {
+  const { commonServerOptions: given } = server as unknown as {
+    readonly commonServerOptions: { settings: object }
+  }
+  Object.assign(given, {
+    settings: { ...given.settings, maxHeaderListSize: limits.header_bytes_max, enablePush: false },
+    maxHeaderListPairs: limits.header_count_max,
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    unknownProtocolTimeout: limits.header_ms_max,
+  })
+}
+
+/** Lets calls under way end, and ends them after so long. */
+async function shutDown(server: Server, ms_max: number): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const cancel = systemClock.wake_at(systemClock.now_ms() + ms_max, () => {
+      server.forceShutdown()
+      resolve()
+    })
+    server.tryShutdown(() => {
+      cancel()
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,8 @@
+/**
+ * `conveyor-engine/grpc`: the same ops over gRPC and mutual TLS, for an engine that is open in this
+ * process.
+ *
+ * Importing this file starts nothing; `serveGrpc(engine, options)` does.
+ */
+export { type GrpcDoor, type GrpcOptions, serveGrpc } from './doors/grpc/serve.ts'
+export type { TlsOptions } from './doors/grpc/tls-files.ts'

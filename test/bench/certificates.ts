@@ -1,0 +1,19 @@
+/**
+ * The certificates of a run: an authority, a server on this machine and one client, whose name the
+ * engine binds to the user of the load. They go with the folder of the run.
+ */
+import { addClient, initFolder } from '../../src/certs/folder.ts'
+import { clientUri } from '../../src/certs/issue.ts'
+import { systemChance, systemClock } from '../../src/words/clock.ts'
+
+export const caller_name = 'bench'
+
+/** As a binding names the client. */
+export const caller_binding = `uri:${clientUri(caller_name)}`
+
+/** Fills the folder, which need not be there. */
+export async function makeCertificates(folder: string): Promise<void> {
+  const making = { now_ms: systemClock.now_ms(), chance: systemChance, days: 1 }
+  await initFolder(folder, [], making)
+  await addClient(folder, caller_name, making)
+}

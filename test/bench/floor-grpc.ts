@@ -1,0 +1,52 @@
+/**
+ * The floor of the gRPC cells: the least that grpc-js can do for the same messages over the same
+ * certificates. It reads them by the same schema and answers what ours does with an id that never
+ * changes. No store, no names, no limits; data_json is not looked at.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Server, ServerCredentials } from '@grpc/grpc-js'
+import type { Op__Output as Op } from '../../src/doors/grpc/generated/conveyor/v1/Op.ts'
+import type { OpResult } from '../../src/doors/grpc/generated/conveyor/v1/OpResult.ts'
+import type { TaskServiceHandlers } from '../../src/doors/grpc/generated/conveyor/v1/TaskService.ts'
+import { loadSchema } from '../../src/doors/grpc/schema.ts'
+import { answerCalls } from './child.ts'
+
+export type GrpcFloorCalls = typeof calls
+
+const obj_id = '5cf67011094bab1b9a00a31d'
+
+const handlers: Pick<TaskServiceHandlers, 'CreateTask' | 'ModifyTask' | 'StreamOps'> = {
+  CreateTask: ({ request }, callback) => callback(null, { ref: request.ref as string, obj_id }),
+  ModifyTask: ({ request }, callback) => callback(null, { ref: request.ref as string, obj_id }),
+  StreamOps: (call) => {
+    call.on('data', ({ seq, ops }) => {
+      call.write({ seq, results: ops.map(resultOf), proc: 'ok', description: '' })
+    })
+    call.on('end', () => call.end())
+  },
+}
+
+const calls = {
+  /** `tls_folder` holds ca.crt, server.crt and server.key. */
+  async listen({ tls_folder }: { tls_folder: string }): Promise<{ port: number }> {
+    const [ca, cert_chain, private_key] = await Promise.all(
+      ['ca.crt', 'server.crt', 'server.key'].map((name) => readFile(join(tls_folder, name))),
+    )
+    const pair = { cert_chain: cert_chain as Buffer, private_key: private_key as Buffer }
+    const server = new Server()
+    server.addService(loadSchema().service, handlers)
+    return new Promise((resolve, reject) => {
+      const how = ServerCredentials.createSsl(ca as Buffer, [pair], true)
+      server.bindAsync('127.0.0.1:0', how, (error, port) =>
+        error === null ? resolve({ port }) : reject(error),
+      )
+    })
+  },
+}
+
+answerCalls(calls)
+
+function resultOf({ id, create, modify }: Op): OpResult {
+  return { id, ref: (create ?? modify)?.ref as string, obj_id, proc: 'ok', description: '' }
+}

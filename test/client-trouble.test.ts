@@ -1,0 +1,305 @@
+/**
+ * The client in trouble: what it tries again and what it does not, how long it waits, and how each
+ * way to fail is told. The rules are rows; the servers are real where their behaviour matters.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createTcp } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { deadlineIn } from '../src/client/deadline.ts'
+import { type ClientFaultCode, clientFault } from '../src/client/faults.ts'
+import { withRetries } from '../src/client/retry.ts'
+import { type CallOptions, type ClientOp, connect } from '../src/client.ts'
+import { systemClock } from '../src/words/clock.ts'
+import { fault } from '../src/words/faults.ts'
+import { tempFolder } from './support/cli-run.ts'
+import { type ClientDoors, faces, openClientDoors } from './support/client-doors.ts'
+import { fakeChance } from './support/fake-clock.ts'
+import { conv_id } from './support/http-door.ts'
+
+const folder = tempFolder()
+after(() => folder.remove())
+
+const named: ClientOp = { type: 'create', conv_id, ref: 'r', data: {} }
+const nameless: ClientOp = { type: 'create', conv_id, data: {} }
+const show: ClientOp = { type: 'show', conv_id, ref: 'r' }
+const modify: ClientOp = { type: 'modify', conv_id, ref: 'r', data: {} }
+const sync: ClientOp = { ...modify, is_sync: true, node_id: 'wait' }
+
+/** [the fault of the first tries, ops, how often the server sees the call] */
+// biome-ignore format: a table
+const repeats: readonly (readonly [Parameters<typeof fault>[0], readonly ClientOp[], number])[] = [
+  ['store_failed',   [named],           2],
+  ['store_failed',   [named, show],     2],
+  ['store_failed',   [nameless],        1],
+  ['store_failed',   [named, nameless], 1],
+  ['store_failed',   [modify],          1],
+  ['store_failed',   [sync],            1],
+  ['rate_limited',   [modify],          2],
+  ['rate_limited',   [nameless],        2],
+  ['internal_error', [named],           1],
+  ['no_space',       [named],           1],
+  ['format_error',   [named],           1],
+]
+
+describe('what is tried again', () => {
+  let calls = 0
+  let code: Parameters<typeof fault>[0] = 'store_failed'
+  let doors: ClientDoors
+  before(async () => {
+    doors = await openClientDoors(join(folder.path, 'repeats'), (engine) => ({
+      apply: (ops, caller) => {
+        calls++
+        if (calls < 2) throw fault(code)
+        return engine.apply(ops, caller)
+      },
+    }))
+  })
+  after(() => doors.close())
+
+  for (const face of faces) {
+    for (const [given, ops, expected] of repeats) {
+      const what = ops.map((op) => `${op.type}${op.ref === undefined ? '' : ' ref'}`).join(', ')
+      test(`${face}: ${given} for ${what}: ${expected}`, async () => {
+        calls = 0
+        code = given
+        const applied = doors.clients[face].apply(ops)
+        if (expected === 2) assert.equal((await applied).length, ops.length)
+        else await assert.rejects(applied, { code: given })
+        assert.equal(calls, expected)
+      })
+    }
+    test(`${face}: nothing is, where no retries are wanted`, async () => {
+      calls = 0
+      code = 'store_failed'
+      const client = await connect({ ...doors.targets[face], retries_max: 0 })
+      await assert.rejects(client.apply([named]), { code: 'store_failed', outcome: 'unknown' })
+      assert.equal(calls, 1)
+      await client.close()
+    })
+  }
+})
+
+describe('waiting between tries', () => {
+  const run = async (
+    errors: readonly Error[],
+    options: { readonly timeout_ms?: number } = {},
+  ): Promise<{ readonly waits: number[]; readonly end: unknown }> => {
+    const waits: number[] = []
+    let tries = 0
+    const deadline = deadlineIn(options.timeout_ms ?? 60_000, systemClock)
+    const end = await withRetries(
+      async () => {
+        const error = errors[tries++]
+        if (error !== undefined) throw error
+        return 'done'
+      },
+      deadline,
+      {
+        clock: systemClock,
+        chance: { ...fakeChance(), fraction: () => 0.5 },
+        retries_max: 4,
+        is_harmless: true,
+        pause: async (ms) => void waits.push(ms),
+      },
+    ).catch((error: unknown) => error)
+    deadline.clear()
+    return { waits, end }
+  }
+  const lost = (retry_after_ms?: number) => clientFault('unreachable', 'x', { retry_after_ms })
+
+  test('doubles, and gives up behind the last one', async () => {
+    const errors = Array.from({ length: 9 }, () => lost())
+    assert.deepEqual(await run(errors), { waits: [75, 150, 300, 600], end: errors[4] })
+  })
+  test('never less than the server asked for', async () => {
+    assert.deepEqual(await run([lost(2_000)]), { waits: [2_075], end: 'done' })
+  })
+  test('a pause that would outlast the deadline is not begun', async () => {
+    const error = lost(70_000)
+    assert.deepEqual(await run([error]), { waits: [], end: error })
+  })
+  test('what is no fault of a server is not repeated', async () => {
+    const error = new TypeError('x')
+    assert.deepEqual(await run([error]), { waits: [], end: error })
+  })
+})
+
+describe('a server that does not answer', () => {
+  let doors: ClientDoors
+  let open = (): void => {}
+  before(async () => {
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    doors = await openClientDoors(join(folder.path, 'silent'), (engine) => ({
+      apply: (ops, caller) => gate.then(() => engine.apply(ops, caller)),
+    }))
+  })
+  after(async () => {
+    open()
+    await doors.close()
+  })
+
+  for (const face of faces) {
+    const short = { timeout_ms: 80 }
+    const timed_out = { code: 'timed_out', outcome: 'unknown' }
+    const reason = new Error('enough')
+    const soon = () => {
+      const abort = new AbortController()
+      setTimeout(() => abort.abort(reason), 80)
+      return { signal: abort.signal }
+    }
+    const read = async (options: CallOptions): Promise<void> => {
+      for await (const _ of doors.clients[face].stream([[named], [modify]], options)) assert.fail()
+    }
+    test(`${face}: a call ends at its deadline`, () =>
+      assert.rejects(doors.clients[face].apply([named], short), timed_out))
+    test(`${face}: a stream ends at the deadline of a batch`, () =>
+      assert.rejects(read(short), timed_out))
+    test(`${face}: a call under way ends when it is aborted`, () =>
+      assert.rejects(doors.clients[face].apply([named], soon()), reason))
+    test(`${face}: a stream under way ends when it is aborted`, () =>
+      assert.rejects(read(soon()), reason))
+    test(`${face}: a call under way ends when the client is closed`, async () => {
+      const client = await connect({ ...doors.targets[face], retries_max: 0 })
+      const called = client.apply([named])
+      setTimeout(() => void client.close(), 80)
+      await assert.rejects(called, { code: 'unreachable', outcome: 'unknown' })
+    })
+  }
+})
+
+/** [how a server answers, code, outcome, retry_after_ms] */
+type Answering = (response: ServerResponse) => void
+const answerWith =
+  (status: number, body: string, headers: Record<string, string> = {}): Answering =>
+  (response) =>
+    void response.writeHead(status, headers).end(body)
+
+// biome-ignore format: a table
+const answers: readonly (readonly [string, Answering, ClientFaultCode, string, number?])[] = [
+  ['a page',            answerWith(200, '<html>'),                     'bad_answer',  'unknown'],
+  ['another program',   answerWith(404, '{"error":1}'),                'bad_answer',  'unknown'],
+  ['too few results',   answerWith(200, '{"request_proc":"ok","ops":[]}'), 'bad_answer', 'unknown'],
+  ['an unknown code',   answerWith(400, '{"request_proc":"x","ops":[]}'), 'bad_answer', 'unknown'],
+  ['a proxy',           answerWith(502, 'bad gateway'),                'unreachable', 'unknown'],
+  ['a proxy that waits', answerWith(503, '', { 'retry-after': '7' }),  'unreachable', 'unknown', 7_000],
+  ['a full queue',      answerWith(503, '{"request_proc":"overloaded","ops":[]}', { 'retry-after': '1' }), 'overloaded', 'not_applied', 1_000],
+  ['a cut connection',  (response) => void response.destroy(),         'unreachable', 'unknown'],
+  ['a cut answer',      (response) => { response.writeHead(200, { 'content-length': '99' }); response.write('{'); setImmediate(() => response.destroy()) }, 'unreachable', 'unknown'],
+  ['silence',           () => {},                                      'timed_out',   'unknown'],
+]
+
+describe('strange servers', () => {
+  for (const [what, answer, code, outcome, retry_after_ms] of answers) {
+    test(`${what}: ${code}`, async () => {
+      const server = createServer((_request, response) => answer(response))
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      const client = await connect({
+        url: `http://127.0.0.1:${port}/base/`,
+        user: 1,
+        secret: 's',
+        retries_max: 0,
+        timeout_ms: code === 'timed_out' ? 100 : 10_000,
+      })
+      const failed = (await client.apply([named]).catch((error) => error)) as object
+      assert.deepEqual(
+        { ...failed },
+        {
+          name: 'Fault',
+          code,
+          outcome,
+          ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
+        },
+      )
+      await client.close()
+      server.closeAllConnections()
+      server.close()
+    })
+  }
+
+  test('a repeat is the same bytes to the same signed path', async () => {
+    const seen: string[] = []
+    const server = createServer((request, response) => {
+      let body = ''
+      request.on('data', (chunk) => {
+        body += String(chunk)
+      })
+      request.on('end', () => {
+        seen.push(`${request.url} ${body}`)
+        response.destroy()
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const url = `http://127.0.0.1:${port}`
+    const client = await connect({ url, user: 1, secret: 's', retries_max: 2 })
+    await assert.rejects(client.apply([named]), { code: 'unreachable' })
+    assert.equal(seen.length, 3)
+    assert.equal(new Set(seen).size, 1)
+    await client.close()
+    server.close()
+  })
+})
+
+describe('no server', () => {
+  let doors: ClientDoors
+  let port = 0
+  before(async () => {
+    doors = await openClientDoors(join(folder.path, 'none'))
+    const free = createTcp().listen(0, '127.0.0.1')
+    await once(free, 'listening')
+    port = (free.address() as AddressInfo).port
+    free.close()
+  })
+  after(() => doors.close())
+
+  for (const face of faces) {
+    test(`${face}: nobody listens: unreachable, certainly not applied, tried again`, async () => {
+      const at =
+        face === 'http' ? { url: `http://127.0.0.1:${port}` } : { address: `127.0.0.1:${port}` }
+      const target = { ...doors.targets[face], ...at }
+      const client = await connect({ ...target, retries_max: 1 })
+      await assert.rejects(client.apply([modify]), {
+        code: 'unreachable',
+        outcome: 'not_applied',
+      })
+      await assert.rejects(
+        async () => {
+          for await (const _ of client.stream([[modify]])) assert.fail()
+        },
+        { code: 'unreachable' },
+      )
+      await client.close()
+    })
+
+    test(`${face}: a server that has drained is told as such`, async () => {
+      const other = await openClientDoors(join(folder.path, `drain-${face}`))
+      const client = await connect({ ...other.targets[face], retries_max: 0 })
+      assert.equal((await client.apply([nameless]))[0]?.proc, 'ok')
+      await other.drain()
+      await assert.rejects(client.apply([nameless]), (error: { code: string }) => {
+        assert.ok(['unreachable', 'shutting_down'].includes(error.code), error.code)
+        return true
+      })
+      await client.close()
+      await other.close()
+    })
+  }
+
+  test('grpc: another authority, or another name, is no server of ours', async () => {
+    const other = await openClientDoors(join(folder.path, 'other'))
+    const { ca } = other.targets.grpc as { ca: string }
+    const target = { ...doors.targets.grpc, ca, retries_max: 0 } as never
+    const client = await connect(target)
+    await assert.rejects(client.apply([modify]), { code: 'unreachable', outcome: 'not_applied' })
+    await client.close()
+    await other.close()
+  })
+})

@@ -1,0 +1,97 @@
+/**
+ * Opening a data file: one owner at a time, files of others and of later programs are refused with a
+ * sentence and left as they are, and a refused opening holds nothing.
+ */
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { metaKey } from '../src/bytes/keys.ts'
+import { openEngine, readOwner } from '../src/open.ts'
+import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+
+async function inFolder(fn: (folder: string, path: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'conveyor-open-'))
+  try {
+    await fn(folder, join(folder, 'tasks.lmdb'))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+it('a second engine is refused and told who holds the file; the first goes on', () =>
+  inFolder(async (_folder, path) => {
+    const engine = await openEngine(path)
+    const held = { code: 'file_held', message: new RegExp(`held by process ${process.pid};`) }
+    for (let n = 0; n < 3; n++) await assert.rejects(openEngine(path), held)
+    assert.equal((await readOwner(path))?.pid, process.pid)
+    await engine.users.list()
+    await engine.close()
+    await (await openEngine(path)).close()
+  }))
+
+/** Writes keys as another program might. */
+async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
+  const tree = await openLmdbTree(path)
+  await tree.commit(new Map(Object.entries(keys).map(([key, text]) => [key, Buffer.from(text)])))
+  await tree.close()
+}
+
+// biome-ignore format: a table
+const refused: readonly (readonly [string, string, (path: string) => Promise<void>])[] = [
+  ['of a later format', 'newer_format',   (path) => writeKeys(path, { [metaKey('format')]: '2' })],
+  ['of another LMDB user', 'not_a_database', (path) => writeKeys(path, { hello: 'world' })],
+  ['of text',           'not_a_database', (path) => writeFile(path, 'hello world, this is no database')],
+  ['of noise',          'not_a_database', (path) => writeFile(path, Buffer.alloc(50_000, 7))],
+  ['that is a folder',  'not_possible',   async (path) => void (await mkdir(path))],
+]
+
+for (const [what, code, make] of refused) {
+  it(`a file ${what} is refused with ${code} and left as it is`, () =>
+    inFolder(async (folder, path) => {
+      await make(path)
+      const before = what === 'that is a folder' ? '' : await readFile(path)
+      for (let n = 0; n < 2; n++) {
+        await assert.rejects(openEngine(path), (error: Error & { code: string }) => {
+          assert.equal(error.code, code)
+          assert.ok(error.message.includes(path), 'the sentence names the file')
+          return true
+        })
+      }
+      if (what === 'that is a folder') return
+      assert.deepEqual(await readFile(path), before)
+      assert.ok(!(await readdir(folder)).includes('tasks.lmdb.key'))
+    }))
+}
+
+it('a folder that is not there is told so', () =>
+  inFolder(async (folder) => {
+    const path = join(folder, 'none', 'tasks.lmdb')
+    await assert.rejects(openEngine(path), { code: 'not_possible', message: /folder/ })
+    assert.deepEqual(await readdir(folder), [])
+  }))
+
+it('a limit that is none is refused, and the file can be opened after it', () =>
+  inFolder(async (_folder, path) => {
+    const limits = { ops_max: -1 }
+    await assert.rejects(openEngine(path, { limits }), { name: 'RangeError', message: /ops_max/ })
+    await (await openEngine(path)).close()
+  }))
+
+it('ids, tasks and processes are there after reopening; ids go on ascending', () =>
+  inFolder(async (_folder, path) => {
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) {
+      await using engine = await openEngine(path)
+      const start = { id: 's', obj_type: 1, condition: { logics: [{ type: 'api_callback' }] } }
+      const { state } = await engine.putProcess({ obj_id: 1, scheme: { nodes: [start] } })
+      assert.equal(state, n === 0 ? 'created' : 'unchanged')
+      ids.push((await engine.create({ conv_id: 1, data: {} })).obj_id as string)
+      assert.deepEqual(
+        (await engine.tasks.list(1)).map(({ obj_id }) => obj_id),
+        ids,
+      )
+    }
+    assert.deepEqual([...ids].sort(), ids)
+  }))

@@ -1,0 +1,241 @@
+/**
+ * What the engine lets in and when it lets go: bounds of the queue and of the disk, closing with ops
+ * under way, and watchers, who hear of a change once it is durable.
+ */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import { rawJson } from '../src/index.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Tree } from '../src/store/store.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { engineOn } from './support/model-bed.ts'
+import { type HeldTree, heldTree, turns } from './support/store-trees.ts'
+
+const waiting = (obj_id: string): object => ({
+  obj_id,
+  scheme: {
+    nodes: [
+      { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
+      { id: 'wait', obj_type: 0, condition: { logics: [{ type: 'api_callback' }] } },
+    ],
+  },
+})
+const op = { type: 'create', obj: 'task', conv_id: 'p', data: {} }
+const opsOf = (count: number): object[] => Array.from({ length: count }, () => op)
+
+/** An engine with processes `p` and `q`, whose commits wait to be let through from here on. */
+async function heldEngine(options: EngineOptions = {}): Promise<HeldTree & { engine: Engine }> {
+  const below = memoryTree()
+  const first = await engineOn(below, options)
+  for (const conv_id of ['p', 'q']) await first.putProcess(waiting(conv_id))
+  await first.close()
+  const held = heldTree(below)
+  return { ...held, engine: await engineOn(held.tree, options) }
+}
+
+async function codeOf(done: Promise<unknown>): Promise<string> {
+  try {
+    await done
+    return 'ok'
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+/** Lets every commit through until nothing asks for one. */
+async function letAllThrough({ letThrough }: HeldTree): Promise<void> {
+  for (let n = 0; n < 20; n++) {
+    letThrough()
+    await turns(2)
+  }
+}
+
+describe('the queue', () => {
+  // biome-ignore format: a table
+  const rows: readonly (readonly [string, EngineOptions['limits'], readonly object[][], readonly string[]])[] = [
+    ['holds as many ops as it may',   { queue_ops_max: 5 },    [opsOf(3), opsOf(2)],               ['ok', 'ok']],
+    ['refuses the one that is over',  { queue_ops_max: 5 },    [opsOf(3), opsOf(3), opsOf(2)],     ['ok', 'overloaded', 'ok']],
+    ['refuses a list that never fits', { queue_ops_max: 5 },   [opsOf(6)],                         ['overloaded']],
+    ['refuses bytes that are over',   { queue_bytes_max: 60 }, [[large(30)], [large(30)], [large(5)]], ['ok', 'overloaded', 'ok']],
+    ['takes one large op when idle',  { queue_bytes_max: 60 }, [[large(90)], [op]],                ['ok', 'overloaded']],
+  ]
+  function large(bytes: number): object {
+    return { ...op, data: rawJson(JSON.stringify({ a: 'x'.repeat(bytes) })) }
+  }
+
+  for (const [name, limits = {}, lists, wanted] of rows) {
+    it(name, async () => {
+      const held = await heldEngine({ limits })
+      const codes = lists.map((list) => codeOf(held.engine.apply(list)))
+      await letAllThrough(held)
+      assert.deepEqual(await Promise.all(codes), wanted)
+      const after = held.engine.apply([op])
+      await letAllThrough(held)
+      assert.equal((await after)[0]?.proc, 'ok', 'a place is given back once its ops are on disk')
+      await held.engine.close()
+    })
+  }
+
+  it('does not count what was malformed or came after a refusal', async () => {
+    const held = await heldEngine({ limits: { queue_ops_max: 1 } })
+    for (let n = 0; n < 5; n++) {
+      assert.equal(await codeOf(held.engine.apply([])), 'format_error')
+      assert.equal(await codeOf(held.engine.apply(opsOf(2))), 'overloaded')
+    }
+    const done = held.engine.apply([op])
+    await letAllThrough(held)
+    assert.equal((await done)[0]?.proc, 'ok')
+    await held.engine.close()
+  })
+})
+
+describe('a disk that is nearly full', () => {
+  it('is told as no_space until there is room again; reads go on', async () => {
+    const clock = fakeClock()
+    let free = 1_000
+    const tree: Tree = { ...memoryTree(), freeBytes: async () => free }
+    const engine = await engineOn(tree, { clock, limits: { disk_free_bytes_min: 1_000 } })
+    await engine.putProcess(waiting('p'))
+    /** The answer counts from the next question on, which is asked once a second at most. */
+    const nextHealth = async (): Promise<string> => {
+      clock.advance(1_000)
+      engine.health()
+      await turns()
+      return engine.health()
+    }
+    assert.equal(await nextHealth(), 'ok')
+    const [created] = await engine.apply([{ ...op, ref: 'r' }])
+    free = 999
+    assert.equal(await nextHealth(), 'no_space')
+    await assert.rejects(engine.apply([op]), { code: 'no_space' })
+    assert.equal((await engine.task({ conv_id: 'p', ref: 'r' }))?.obj_id, created?.obj_id)
+    free = 1_000
+    assert.equal(await nextHealth(), 'ok')
+    assert.equal((await engine.apply([op]))[0]?.proc, 'ok')
+    await engine.close()
+  })
+
+  it('whose room cannot be read is no reason to refuse', async () => {
+    const clock = fakeClock()
+    const freeBytes = async (): Promise<number> => {
+      throw new Error('no such disk')
+    }
+    const engine = await engineOn({ ...memoryTree(), freeBytes }, { clock })
+    await engine.putProcess(waiting('p'))
+    for (let n = 0; n < 3; n++) {
+      clock.advance(1_000)
+      assert.equal((await engine.apply([op]))[0]?.proc, 'ok')
+    }
+    await engine.close()
+  })
+})
+
+describe('closing', () => {
+  it('finishes what is under way, refuses what comes later, and closes once', async () => {
+    const held = await heldEngine()
+    const { engine } = held
+    const under_way = [engine.apply([op]), engine.apply(opsOf(3))]
+    await turns()
+    under_way.push(engine.apply(opsOf(2)))
+    const closed = engine.close()
+    assert.equal(engine.close(), closed)
+    assert.equal(engine.health(), 'shutting_down')
+    assert.equal(await codeOf(engine.apply([op])), 'shutting_down')
+    let is_closed = false
+    void closed.then(() => {
+      is_closed = true
+    })
+    await turns()
+    assert.equal(is_closed, false, 'closing waits for the disk')
+    await letAllThrough(held)
+    const results = (await Promise.all(under_way)).flat()
+    assert.deepEqual(
+      results.map(({ proc }) => proc),
+      Array(6).fill('ok'),
+    )
+    await closed
+    for (const late of [engine.task({ conv_id: 'p', ref: 'r' }), engine.check()]) {
+      assert.equal(await codeOf(late), 'shutting_down')
+    }
+    const again = await engineOn(held.tree, { timers: false })
+    assert.equal((await again.tasks.list('p')).length, 6)
+  })
+})
+
+describe('a watcher', () => {
+  it('hears of changes in order, after their commit, and of its process alone', async () => {
+    const held = await heldEngine()
+    const { engine } = held
+    const changes = engine.watch({ conv_id: 'p' })
+    const all = engine.watch()
+    const heard: (string | null)[] = []
+    void (async () => {
+      for await (const { ref } of changes) heard.push(ref)
+    })()
+    const done = engine.apply([
+      { ...op, ref: 'a' },
+      { ...op, ref: 'x', conv_id: 'q' },
+      { type: 'modify', obj: 'task', conv_id: 'p', ref: 'a', data: { paid: true } },
+      { ...op, ref: 'b' },
+      { ...op, ref: 'b', data: { clash: 1 } },
+    ])
+    await turns()
+    assert.deepEqual(heard, [], 'nothing is told before it is durable')
+    await letAllThrough(held)
+    await done
+    await turns()
+    assert.deepEqual(heard, ['a', 'a', 'b'])
+    const told = [await all.next(), await all.next(), await all.next(), await all.next()]
+    assert.deepEqual(
+      told.map(({ value }) => [value?.seq, value?.ref, value?.status, value?.node_id]),
+      [
+        [1, 'a', 'delayed', 'wait'],
+        [2, 'x', 'delayed', 'wait'],
+        [3, 'a', 'delayed', 'wait'],
+        [4, 'b', 'delayed', 'wait'],
+      ],
+    )
+    await engine.close()
+    assert.deepEqual(await all.next(), { done: true, value: undefined })
+  })
+
+  it('that falls too far behind is ended by a throw, and takes no other with it', async () => {
+    const engine = await engineOn(memoryTree(), { limits: { watch_changes_max: 10 } })
+    await engine.putProcess(waiting('p'))
+    const slow = engine.watch()
+    const quick = engine.watch()
+    let heard = 0
+    void (async () => {
+      for await (const _change of quick) heard++
+    })()
+    await engine.apply(opsOf(10))
+    await turns()
+    assert.equal((await slow.next()).done, false, 'ten behind is not too far')
+    await engine.apply(opsOf(10))
+    await turns()
+    await assert.rejects(slow.next(), { code: 'overloaded' })
+    assert.equal(heard, 20)
+    const later = engine.watch()
+    await engine.apply([op])
+    assert.equal((await later.next()).value?.seq, 21)
+    await later.return?.()
+    assert.deepEqual(await later.next(), { done: true, value: undefined })
+    await engine.close()
+  })
+
+  it('whose ops are refused hears nothing', async () => {
+    const engine = await engineOn(memoryTree())
+    await engine.putProcess(waiting('p'))
+    const changes = engine.watch()
+    const refused = await engine.apply([
+      { ...op, conv_id: 'none' },
+      { type: 'modify', obj: 'task', conv_id: 'p', ref: 'r', data: {} },
+      { type: 'show', obj: 'task', conv_id: 'p', ref: 'r' },
+    ])
+    assert.ok(refused.every(({ proc }) => proc !== 'ok'))
+    await engine.apply([{ ...op, ref: 'first' }])
+    assert.equal((await changes.next()).value?.ref, 'first')
+    await engine.close()
+  })
+})

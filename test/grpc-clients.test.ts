@@ -1,0 +1,69 @@
+/**
+ * Clients in other languages, from the .proto and the certificates alone. One whose packages are not
+ * on the machine is skipped, and says so.
+ */
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { openGrpc } from './support/grpc-door.ts'
+
+const run = promisify(execFile)
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+const works = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0
+
+const folder = mkdtempSync(join(tmpdir(), 'conveyor-stubs-'))
+after(() => rmSync(folder, { recursive: true }))
+
+// Debian's packages are seen by Debian's Python, which need not be the first in the path.
+const python = ['python3', '/usr/bin/python3'].find((one) =>
+  works(one, '-c', 'import grpc, google.protobuf'),
+)
+const made = [['protoc'], [python ?? 'python3', '-m', 'grpc_tools.protoc']].some(
+  ([command = '', ...args]) =>
+    works(
+      command,
+      ...args,
+      `--proto_path=${at('../proto')}`,
+      `--python_out=${folder}`,
+      'conveyor/v1/task_service.proto',
+    ),
+)
+const skip =
+  python === undefined
+    ? 'no Python here has grpcio'
+    : !made
+      ? 'no protoc here knows `optional`'
+      : false
+
+test('Python with grpcio', { skip }, async () => {
+  const door = await openGrpc()
+  const script = at('support/clients/client-grpc.py')
+  const { stdout } = await run(
+    python as string,
+    [script, door.door.address, door.folder, folder, 'ref of Python'],
+    { timeout: 30_000 },
+  )
+  const [obj_id = '', ...told] = stdout.trim().split('\n')
+  assert.deepEqual(told, [
+    'ref of Python',
+    'NOT_FOUND not_found_task: not found task',
+    'True',
+    'True',
+    "['ok']",
+  ])
+  const task = await door.engine.task({ conv_id: '1234', obj_id })
+  assert.equal(task?.status, 'processed')
+  assert.match(task?.dataText ?? '', /"amount":10\.0\b/)
+  assert.deepEqual(task?.data, { name: 'Київ', amount: 10, paid: true })
+  const ended = await door.engine.tasks.list('1234', { status: 'processed' })
+  assert.equal(ended.length, 51)
+  await door.close()
+  assert.deepEqual(door.bugs, [])
+})

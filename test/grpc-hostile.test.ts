@@ -1,0 +1,183 @@
+/** Peers with a good certificate and bad manners: the stated status, and a server that lives. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { constants } from 'node:http2'
+import { connect as connectPlain } from 'node:net'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep_ms } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { loadSchema } from '../src/doors/grpc/schema.ts'
+import { createOp } from './support/grpc-client.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
+import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
+
+const conv_id = '1234'
+const { service } = loadSchema()
+
+/** The door still serves a caller who behaves; ends it, and looks that no bug was told. */
+async function endWell(door: TestGrpc): Promise<void> {
+  assert.equal(await door.connect().statusOf('CreateTask', { conv_id }), 'OK')
+  await door.close()
+  assert.deepEqual(door.bugs, [])
+}
+
+describe('bad manners', () => {
+  test('the bounds of the connection are told to the peer', async () => {
+    const door = await openGrpc({ limits: { grpc_streams_max: 7, header_bytes_max: 5_000 } })
+    const session = await rawSession(door)
+    assert.equal(session.remoteSettings.maxConcurrentStreams, 7)
+    assert.equal(session.remoteSettings.maxHeaderListSize, 5_000)
+    session.destroy()
+    await endWell(door)
+  })
+
+  test('a message over the limit is RESOURCE_EXHAUSTED, compressed or not', async () => {
+    const door = await openGrpc({ limits: { body_bytes_max: 10_000 } })
+    const ops = [createOp('r', { x: 'x'.repeat(20_000) })]
+    for (const encoding of [0, 2]) {
+      const client = door.connect(undefined, {
+        'grpc.default_compression_algorithm': encoding,
+      })
+      assert.equal(await client.statusOf('ApplyOps', { ops }), 'RESOURCE_EXHAUSTED')
+      const stream = client.stream()
+      stream.on('error', () => {})
+      stream.resume()
+      stream.write({ ops })
+      const code = await new Promise<number>((resolve) =>
+        stream.on('status', (ended) => resolve(ended.code)),
+      )
+      assert.equal(code, status.RESOURCE_EXHAUSTED)
+    }
+    assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+    await endWell(door)
+  })
+
+  /** [what, how many, bytes each] */
+  const metadata_rows = [
+    ['one long value', 1, 20_000],
+    ['many values', 100, 1],
+  ] as const
+  for (const [name, count, bytes] of metadata_rows) {
+    test(`metadata over the limit: ${name}`, async () => {
+      const door = await openGrpc()
+      const client = door.connect()
+      const metadata = new Metadata()
+      for (let n = 0; n < count; n++) metadata.set(`x-${n}`, 'x'.repeat(bytes))
+      const error = await client
+        .call('CreateTask', { conv_id }, metadata)
+        .then(() => undefined)
+        .catch((thrown: ServiceError) => thrown)
+      assert.ok(error !== undefined)
+      assert.notEqual(error.code, status.DEADLINE_EXCEEDED)
+      assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+      assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
+      await endWell(door)
+    })
+  }
+
+  test('a call reset in the middle of its message leaves nothing', async () => {
+    const door = await openGrpc()
+    const session = await rawSession(door)
+    const message = framed(service.CreateTask.requestSerialize({ conv_id, ref: 'half' }))
+    for (const length of [0, 3, 5, message.length - 1]) {
+      const stream = session.request(rawHead(service.CreateTask.path))
+      stream.on('error', () => {})
+      stream.write(message.subarray(0, length))
+      await sleep_ms(10)
+      stream.close(constants.NGHTTP2_CANCEL)
+      await once(stream, 'close')
+    }
+    assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+    session.destroy()
+    await endWell(door)
+  })
+
+  test('rapid resets cost the peer his connection', async () => {
+    const door = await openGrpc()
+    const session = await rawSession(door)
+    let resets = 0
+    for (let round = 0; round < 200 && !session.destroyed && !session.closed; round++) {
+      for (let n = 0; n < 50 && !session.destroyed && !session.closed; n++) {
+        const stream = session.request(rawHead(service.CreateTask.path))
+        stream.on('error', () => {})
+        stream.close(constants.NGHTTP2_CANCEL)
+        resets++
+      }
+      await sleep_ms(1)
+    }
+    assert.ok(session.destroyed || session.closed, `${resets} resets and still there`)
+    assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+    await endWell(door)
+  })
+
+  test('bytes that are no HTTP/2, with and without TLS', async () => {
+    const door = await openGrpc()
+    const port = Number(door.door.address.split(':')[1])
+    const { cert, key } = door.client
+    const sockets = [
+      connectPlain(port),
+      connectTls({ port, ca: door.ca.cert, cert, key, ALPNProtocols: ['h2'] }),
+    ]
+    for (const socket of sockets) {
+      socket.on('error', () => {})
+      socket.resume()
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100))
+      await once(socket, 'close')
+    }
+    await endWell(door)
+  })
+
+  test('a handshake that does not come is not waited for', async () => {
+    const door = await openGrpc({ limits: { header_ms_max: 50 } })
+    const socket = connectPlain(Number(door.door.address.split(':')[1]))
+    socket.on('error', () => {})
+    socket.resume()
+    await once(socket, 'close')
+    await endWell(door)
+  })
+
+  test('connections are counted', async () => {
+    const door = await openGrpc({ limits: { connections_max: 2 } })
+    const sessions = [await rawSession(door), await rawSession(door)]
+    assert.equal(await door.connect().statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
+    for (const session of sessions) session.destroy()
+    await sleep_ms(50)
+    await endWell(door)
+  })
+
+  test('a silent peer is cut off when it gives no sign', async () => {
+    const door = await openGrpc({ limits: { grpc_ping_ms: 50, header_ms_max: 100 } })
+    const { cert, key } = door.client
+    const port = Number(door.door.address.split(':')[1])
+    const socket = connectTls({ port, ca: door.ca.cert, cert, key, ALPNProtocols: ['h2'] })
+    socket.on('error', () => {})
+    socket.resume()
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1')
+    await once(socket, 'close')
+    await endWell(door)
+  })
+
+  test('an idle connection and an old one are ended', async () => {
+    for (const limits of [{ grpc_idle_ms_max: 50 }, { grpc_age_ms_max: 50 }]) {
+      const door = await openGrpc({ limits })
+      const session = await rawSession(door)
+      await once(session, 'close')
+      await endWell(door)
+    }
+  })
+
+  test('content that is no gRPC', async () => {
+    const door = await openGrpc()
+    const session = await rawSession(door)
+    const stream = session.request({
+      ...rawHead(service.CreateTask.path),
+      'content-type': 'application/json',
+    })
+    stream.resume()
+    const [answer] = await once(stream, 'response')
+    assert.equal(answer[':status'], 415)
+    session.destroy()
+    await endWell(door)
+  })
+})

@@ -1,0 +1,243 @@
+/** StreamOps: order, what lives on and what ends, and the sender that feels the full pipe. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep_ms } from 'node:timers/promises'
+import { loadSchema } from '../src/doors/grpc/schema.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { serveGrpc } from '../src/grpc.ts'
+import { openEngine } from '../src/open.ts'
+import { fault } from '../src/words/faults.ts'
+import { collect, createOp, openClient } from './support/grpc-client.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
+import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
+import { process_definition } from './support/http-door.ts'
+
+const conv_id = '1234'
+
+/** A door whose engine counts the batches it is given, and may answer them its own way. */
+async function countingDoor(
+  limits: object,
+  isRefused: (call: number) => boolean = () => false,
+): Promise<{ door: TestGrpc; begun: string[] }> {
+  const begun: string[] = []
+  let count = 0
+  let engine: Engine | undefined
+  const apply: Engine['apply'] = async (ops, caller) => {
+    if (isRefused(count++)) throw fault('overloaded')
+    begun.push(String((ops[0] as { ref?: string }).ref))
+    return (engine as Engine).apply(ops, caller)
+  }
+  const door = await openGrpc({ limits }, { apply })
+  engine = door.engine
+  return { door, begun }
+}
+
+describe('StreamOps', () => {
+  test('answers in the order sent, to the number, and lives on after bad batches', async () => {
+    const door = await openGrpc()
+    const stream = door.connect().stream()
+    const collected = collect(stream)
+    const sent: [string, object, string][] = [
+      ['18446744073709551615', { ops: [createOp('a')] }, 'ok'],
+      ['0', { ops: [] }, 'format_error'],
+      ['9007199254740993', { ops: [createOp('b')], request_key: 'x' }, 'format_error'],
+      ['1', { ops: Array.from({ length: 1001 }, () => ({})) }, 'too_many_ops'],
+      ['1', { ops: [{ modify: { conv_id, ref: 'a' } }, {}] }, 'ok'],
+      ['2', { ops: [{ show: { conv_id, ref: 'a' } }] }, 'ok'],
+    ]
+    for (const [seq, batch] of sent) stream.write({ seq, ...batch })
+    stream.end()
+    const { answers, status } = await collected
+    assert.equal(status, 'OK')
+    assert.deepEqual(
+      answers.map(({ seq, proc }) => [seq, proc]),
+      sent.map(([seq, , proc]) => [seq, proc]),
+    )
+    assert.deepEqual(
+      answers.map(({ results }) => results.map(({ proc }) => proc)),
+      [['ok'], [], [], [], ['ok', 'error'], ['not_found_task']],
+    )
+    assert.equal(answers[1]?.description, 'ops is empty')
+    await door.close()
+    assert.deepEqual(door.bugs, [])
+  })
+
+  test('has many batches under way at once, and each sees those before it', async () => {
+    const { door, begun } = await countingDoor({})
+    const stream = door.connect().stream()
+    const collected = collect(stream)
+    for (let n = 0; n < 200; n++) {
+      const before = n === 0 ? [] : [{ show: { conv_id, ref: `r${n - 1}` } }]
+      stream.write({ seq: n, ops: [createOp(`r${n}`), ...before] })
+    }
+    stream.end()
+    const { answers } = await collected
+    assert.deepEqual(
+      answers.map(({ seq }) => Number(seq)),
+      [...Array(200).keys()],
+    )
+    assert.ok(answers.every(({ results }) => results.every(({ proc }) => proc === 'ok')))
+    assert.deepEqual(
+      begun,
+      answers.map((_, n) => `r${n}`),
+    )
+    await door.close()
+  })
+
+  test('waits at its place while the queue of the engine is full', async () => {
+    const refused = new Set([1, 2, 3, 7])
+    const { door, begun } = await countingDoor({}, (call) => refused.has(call))
+    const stream = door.connect().stream()
+    const collected = collect(stream)
+    for (let n = 0; n < 10; n++) stream.write({ seq: n, ops: [createOp(`r${n}`)] })
+    stream.end()
+    const { answers } = await collected
+    assert.deepEqual(
+      answers.map(({ seq, proc }) => [seq, proc]),
+      answers.map((_, n) => [String(n), 'ok']),
+    )
+    assert.deepEqual(
+      begun,
+      [...Array(10).keys()].map((n) => `r${n}`),
+    )
+    await door.close()
+  })
+
+  test('waits with the real queue full, and refuses nothing', async () => {
+    const door = await openGrpc()
+    const engine = await openEngine(':memory:', { limits: { queue_ops_max: 10 } })
+    await engine.putProcess(process_definition)
+    const small = await serveGrpc(engine, { port: 0, tls: { folder: door.folder } })
+    const client = openClient(small.address, door)
+    const stream = client.stream()
+    const collected = collect(stream)
+    for (let n = 0; n < 20; n++) {
+      stream.write({ seq: n, ops: [1, 2, 3, 4].map((k) => createOp(`r${n}-${k}`)) })
+    }
+    stream.end()
+    const { answers } = await collected
+    assert.deepEqual(
+      answers.map(({ seq, proc }) => [seq, proc]),
+      answers.map((_, n) => [String(n), 'ok']),
+    )
+    const ids = answers.flatMap(({ results }) => results.map(({ obj_id }) => obj_id))
+    assert.equal(ids.length, 80)
+    assert.deepEqual(ids, [...ids].sort())
+    client.close()
+    await small.drain()
+    await engine.close()
+    await door.close()
+  })
+
+  test('refuses overloaded in the end, and lives on', async () => {
+    const over = { apply: async () => Promise.reject(fault('overloaded')) }
+    const door = await openGrpc({ limits: { request_ms_max: 60 } }, over)
+    const stream = door.connect().stream()
+    const collected = collect(stream)
+    for (const seq of [1, 2]) stream.write({ seq, ops: [createOp('r')] })
+    stream.end()
+    const { answers, status } = await collected
+    assert.equal(status, 'OK')
+    assert.deepEqual(
+      answers.map(({ proc }) => proc),
+      ['overloaded', 'overloaded'],
+    )
+    await door.close()
+  })
+
+  test('a caller who does not read stops being read', async () => {
+    const { door, begun } = await countingDoor({ grpc_batches_max: 8 })
+    const client = door.connect()
+    const big = { text: 'x'.repeat(100_000) }
+    await client.apply([createOp('big', big)])
+    begun.length = 0
+    // A client of grpc-js reads ahead by itself, so this one is bare HTTP/2.
+    const { path, requestSerialize, responseDeserialize } = loadSchema().service.StreamOps
+    const session = await rawSession(door)
+    const stream = session.request(rawHead(path))
+    const total = 200
+    for (let seq = 0; seq < total; seq++) {
+      stream.write(framed(requestSerialize({ seq, ops: [{ show: { conv_id, ref: 'big' } }] })))
+    }
+    stream.end()
+    await sleep_ms(300)
+    assert.equal(begun.length, 8)
+    // Another caller is served meanwhile.
+    assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
+    const chunks: Buffer[] = []
+    for await (const chunk of stream) chunks.push(chunk as Buffer)
+    const answers = unframed(Buffer.concat(chunks)).map(responseDeserialize)
+    assert.deepEqual(
+      answers.map(({ seq }) => Number(seq)),
+      [...Array(total).keys()],
+    )
+    session.destroy()
+    await door.close()
+  })
+
+  test('bytes under way are bounded too', async () => {
+    let open = (): void => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let asked = 0
+    const apply: Engine['apply'] = async () => {
+      asked++
+      await gate
+      return [{ ref: null, obj: 'task', proc: 'ok' }]
+    }
+    const door = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { apply })
+    const stream = door.connect().stream()
+    const collected = collect(stream)
+    const data = { text: 'x'.repeat(90_000) }
+    for (let n = 0; n < 20; n++) stream.write({ seq: n, ops: [createOp(`r${n}`, data)] })
+    stream.end()
+    await sleep_ms(200)
+    assert.ok(asked >= 2 && asked <= 4, `${asked} batches were begun`)
+    open()
+    assert.equal((await collected).answers.length, 20)
+    await door.close()
+  })
+
+  test('a stream reset in the middle leaves whole batches, and no more than were begun', async () => {
+    const { door, begun } = await countingDoor({ grpc_batches_max: 4 })
+    const client = door.connect()
+    const stream = client.stream()
+    stream.on('error', () => {})
+    const ended = new Promise((resolve) => stream.on('status', resolve))
+    let answers = 0
+    stream.on('data', () => {
+      if (++answers === 5) stream.cancel()
+    })
+    for (let n = 0; n < 100; n++) {
+      stream.write({ seq: n, ops: [1, 2, 3].map((k) => createOp(`r${n}-${k}`)) })
+    }
+    await ended
+    await sleep_ms(100)
+    const tasks = await door.engine.tasks.list(conv_id, { limit: 1000 })
+    assert.equal(tasks.length, 3 * begun.length)
+    assert.ok(begun.length < 100)
+    assert.deepEqual(
+      begun,
+      begun.map((_, n) => `r${n}-1`),
+    )
+    assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
+    await door.close()
+    assert.deepEqual(door.bugs, [])
+  })
+
+  test('a stream that is too old ends, with all it began answered', async () => {
+    const { door, begun } = await countingDoor({ grpc_age_ms_max: 200 })
+    const stream = door.connect().stream()
+    const collected = collect(stream)
+    const writing = setInterval(() => stream.write({ ops: [createOp(`r${Math.random()}`)] }), 5)
+    const { answers, status, details } = await collected
+    clearInterval(writing)
+    assert.equal(status, 'UNAVAILABLE')
+    assert.match(details, /^shutting_down: /)
+    assert.equal(answers.length, begun.length)
+    assert.ok(answers.length > 0)
+    await door.close()
+    assert.deepEqual(door.bugs, [])
+  })
+})

@@ -1,0 +1,399 @@
+/**
+ * Who may speak to the gRPC door, and as whom: what the handshake refuses, what the names of a
+ * certificate are worth, and what changes while a connection stands.
+ */
+import assert from 'node:assert/strict'
+import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep_ms } from 'node:timers/promises'
+import { type ConnectionOptions, connect } from 'node:tls'
+import { credentials } from '@grpc/grpc-js'
+import type { Engine } from '../src/engine/api.ts'
+import { serveGrpc } from '../src/grpc.ts'
+import { openEngine } from '../src/open.ts'
+import {
+  makeCa,
+  makeCertificate,
+  makeClient,
+  makeServer,
+  type TestCertificate,
+  type Wanted,
+  writeFolder,
+} from './support/grpc-certs.ts'
+import { openClient } from './support/grpc-client.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
+import { process_definition } from './support/http-door.ts'
+
+const create = { conv_id: '1234' }
+
+describe('the handshake', () => {
+  let door: TestGrpc
+  let other: TestCertificate
+  before(async () => {
+    door = await openGrpc()
+    other = await makeCa('another CA')
+  })
+  after(async () => {
+    assert.deepEqual(await door.engine.tasks.list('1234'), [])
+    await door.close()
+    assert.deepEqual(door.bugs, [])
+  })
+
+  /** [name, the certificate; undefined: none] */
+  const refused: readonly (readonly [string, () => Promise<TestCertificate | undefined>])[] = [
+    ['no certificate', async () => undefined],
+    ['the certificate of another CA', () => makeClient(other)],
+    ['one of another CA with the same name', async () => makeClient(await makeCa())],
+    ['an expired one', () => makeClient(door.ca, { from_days: -3, to_days: -1 })],
+    ['one not yet valid', () => makeClient(door.ca, { from_days: 1, to_days: 3 })],
+    ['one for servers', () => makeClient(door.ca, { usage: ['serverAuth'] })],
+    ['one for nothing in particular', () => makeClient(door.ca, { usage: [] })],
+    ['a self-signed one', () => makeCertificate({ usage: ['clientAuth'] })],
+    ['a self-signed one that calls itself a CA', () => makeCa()],
+    ['one signed by a client', async () => makeClient(await makeClient(door.ca))],
+  ]
+  for (const [name, make] of refused) {
+    test(`refuses ${name}`, async () => {
+      const client = openClient(door.door.address, { ca: door.ca, client: await make() })
+      assert.equal(await client.statusOf('CreateTask', create), 'UNAVAILABLE')
+      client.close()
+    })
+  }
+
+  test('refuses plaintext', async () => {
+    const client = openClient(door.door.address, credentials.createInsecure())
+    assert.equal(await client.statusOf('CreateTask', create), 'UNAVAILABLE')
+    client.close()
+  })
+
+  /** [name, options of tls.connect, whether the door keeps the connection] */
+  const sockets: readonly (readonly [string, ConnectionOptions, boolean])[] = [
+    ['TLS 1.3', { ALPNProtocols: ['h2'] }, true],
+    ['TLS 1.2', { ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' }, true],
+    ['TLS 1.1', { ALPNProtocols: ['h2'], ...oldTls('TLSv1.1') }, false],
+    ['TLS 1.0', { ALPNProtocols: ['h2'], ...oldTls('TLSv1') }, false],
+    ['no protocol named', {}, false],
+    ['HTTP/1.1', { ALPNProtocols: ['http/1.1'] }, false],
+  ]
+  for (const [name, options, is_kept] of sockets) {
+    test(`${is_kept ? 'takes' : 'refuses'} ${name}`, async () => {
+      const { cert, key } = door.client
+      const port = Number(door.door.address.split(':')[1])
+      const socket = connect({ host: '127.0.0.1', port, ca: door.ca.cert, cert, key, ...options })
+      // What the server of HTTP/2 says first, unasked, is its settings.
+      const first = await new Promise<number>((resolve) => {
+        socket.on('data', (bytes) => resolve(bytes.length))
+        socket.on('error', () => resolve(0))
+        socket.on('close', () => resolve(0))
+      })
+      socket.destroy()
+      assert.equal(first > 0, is_kept)
+    })
+  }
+
+  test('resumes no session, for a resumed one is not verified again', async () => {
+    const { cert, key } = door.client
+    const port = Number(door.door.address.split(':')[1])
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const options = { port, ca: door.ca.cert, cert, key, ALPNProtocols: ['h2'], maxVersion }
+      const once = async (session?: Buffer): Promise<{ reused: boolean; session?: Buffer }> => {
+        const socket = connect({ ...options, ...(session ? { session } : {}) })
+        let kept: Buffer | undefined = session
+        socket.on('session', (given) => {
+          kept = given
+        })
+        await new Promise((resolve) => socket.once('data', resolve))
+        const reused = socket.isSessionReused()
+        kept ??= socket.getSession()
+        socket.destroy()
+        return { reused, ...(kept ? { session: kept } : {}) }
+      }
+      const { session } = await once()
+      assert.equal((await once(session)).reused, false, maxVersion)
+    }
+  })
+})
+
+describe('names', () => {
+  const uri = (value: string) => ({ type: 'url', value }) as const
+  const dns = (value: string) => ({ type: 'dns', value }) as const
+  type Prepare = (engine: Engine, sha256: string) => Promise<unknown>
+  const bind =
+    (user: string, ...names: string[]): Prepare =>
+    async ({ users }) => {
+      for (const name of names) await users.bind(user, name)
+    }
+
+  /**
+   * 13000 may use process 1234, 13001 no process at all. The last two: what a create in 1234 ends
+   * with, without and with `strict`.
+   */
+  const rows: readonly (readonly [string, Wanted, Prepare, string, string])[] = [
+    ['nothing bound', { san: [uri('a:1')] }, bind('13000'), 'OK', 'PERMISSION_DENIED'],
+    ['a uri bound', { san: [uri('a:1')] }, bind('13000', 'uri:a:1'), 'OK', 'OK'],
+    ['a dns bound', { san: [dns('a.b')] }, bind('13000', 'dns:a.b'), 'OK', 'OK'],
+    ['a cn bound', { cn: 'joe' }, bind('13000', 'cn:joe'), 'OK', 'OK'],
+    ['the fingerprint bound', {}, (e, sha) => e.users.bind('13000', `sha256:${sha}`), 'OK', 'OK'],
+    [
+      'bound to a user without the grant',
+      { san: [uri('a:1')] },
+      bind('13001', 'uri:a:1'),
+      'PERMISSION_DENIED',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'another type of the same text bound',
+      { san: [dns('a.b')] },
+      bind('13001', 'uri:a.b', 'cn:a.b'),
+      'OK',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'two names bound to one user',
+      { san: [uri('a:1'), dns('a.b')] },
+      bind('13000', 'uri:a:1', 'dns:a.b'),
+      'OK',
+      'OK',
+    ],
+    [
+      'two names bound to two users',
+      { san: [uri('a:1'), dns('a.b')] },
+      async (e) => {
+        await e.users.bind('13000', 'uri:a:1')
+        await e.users.bind('13001', 'dns:a.b')
+      },
+      'PERMISSION_DENIED',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'the cn bound, beside other names',
+      { cn: 'joe', san: [uri('a:1')] },
+      bind('13001', 'cn:joe'),
+      'OK',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'the cn bound, beside an alternative name of no use',
+      { cn: 'joe', san: [{ type: 'email', value: 'joe@a.b' }] },
+      bind('13001', 'cn:joe'),
+      'OK',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'a name that reads like two in a list',
+      { san: [uri('a:1, DNS:a.b')] },
+      bind('13001', 'dns:a.b', 'uri:a:1'),
+      'OK',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'a cn that reads like a typed name',
+      { cn: 'uri:a:1' },
+      bind('13001', 'uri:a:1'),
+      'OK',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'the fingerprint refused',
+      { san: [uri('a:1')] },
+      async (e, sha) => {
+        await e.users.bind('13000', 'uri:a:1')
+        await e.users.unbind(`sha256:${sha}`)
+      },
+      'PERMISSION_DENIED',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'a binding taken away',
+      { san: [uri('a:1')] },
+      async (e) => {
+        await e.users.bind('13000', 'uri:a:1')
+        await e.users.unbind('uri:a:1')
+      },
+      'PERMISSION_DENIED',
+      'PERMISSION_DENIED',
+    ],
+    [
+      'its user removed',
+      { san: [uri('a:1')] },
+      async (e) => {
+        await e.users.bind('13000', 'uri:a:1')
+        await e.users.remove('13000')
+      },
+      'PERMISSION_DENIED',
+      'PERMISSION_DENIED',
+    ],
+    ['given every process', { san: [uri('a:1')] }, (e) => e.users.bindAll('uri:a:1'), 'OK', 'OK'],
+  ]
+  for (const [name, wanted, prepare, lenient, strict] of rows) {
+    test(`${name}: ${lenient}, strict: ${strict}`, async () => {
+      for (const [is_strict, status] of [
+        [false, lenient],
+        [true, strict],
+      ] as const) {
+        const door = await openGrpc({ strict: is_strict })
+        await door.engine.users.add({ id: '13001' })
+        const certificate = await makeClient(door.ca, wanted)
+        await prepare(door.engine, certificate.sha256)
+        const client = door.connect(certificate)
+        assert.equal(await client.statusOf('CreateTask', create), status)
+        await door.close()
+        assert.deepEqual(door.bugs, [])
+      }
+    })
+  }
+})
+
+describe('on a connection that stands', () => {
+  test('bindings and users count from the next call on, also in a stream', async () => {
+    const door = await openGrpc()
+    const client = door.connect()
+    const name = 'uri:conveyor:test'
+    const { users } = door.engine
+    const status = (): Promise<string> => client.statusOf('CreateTask', create)
+    assert.equal(await status(), 'OK')
+    const stream = client.stream()
+    const answers: string[] = []
+    const ended = new Promise<number>((resolve) => stream.on('status', ({ code }) => resolve(code)))
+    stream.on('error', () => {})
+    stream.write({ ops: [{ create }] })
+    await new Promise<void>((resolve) =>
+      stream.on('data', ({ proc }) => {
+        answers.push(proc)
+        resolve()
+      }),
+    )
+    await users.unbind(name)
+    assert.equal(await status(), 'PERMISSION_DENIED')
+    stream.write({ ops: [{ create }] })
+    assert.equal(await ended, 7)
+    assert.deepEqual(answers, ['ok'])
+    await users.bindAll(name)
+    assert.equal(await status(), 'OK')
+    await users.unbind(`sha256:${door.client.sha256}`)
+    assert.equal(await status(), 'PERMISSION_DENIED')
+    assert.equal((await door.engine.tasks.list('1234')).length, 3)
+    await door.close()
+  })
+
+  test('a certificate that ends meanwhile is UNAUTHENTICATED', async () => {
+    const door = await openGrpc()
+    // The times in a certificate are whole seconds.
+    const to = new Date(Math.ceil(Date.now() / 1000 + 1) * 1000)
+    const client = door.connect(await makeClient(door.ca, { to }))
+    assert.equal(await client.statusOf('CreateTask', create), 'OK')
+    await sleep_ms(to.getTime() - Date.now() + 10)
+    assert.equal(await client.statusOf('CreateTask', create), 'UNAUTHENTICATED')
+    await door.close()
+  })
+})
+
+describe('the files', () => {
+  test('are taken up anew, whole sets only, and broken ones told once', async () => {
+    const [ca, next_ca] = [await makeCa(), await makeCa('next')]
+    const [server, next_server] = [await makeServer(ca), await makeServer(next_ca)]
+    const client = await makeClient(ca)
+    const next_client = await makeClient(next_ca)
+    const folder = writeFolder(ca, server)
+    const engine = await openEngine(':memory:')
+    await engine.putProcess(process_definition)
+    const bugs: Error[] = []
+    const door = await serveGrpc(engine, {
+      port: 0,
+      tls: { folder },
+      limits: { tls_reload_ms: 10 },
+      onBug: (bug) => bugs.push(bug as Error),
+    })
+    const connected = openClient(door.address, { ca, client })
+    const fresh = async (keys: { ca: TestCertificate; client: TestCertificate }) => {
+      const once = openClient(door.address, keys)
+      const status = await once.statusOf('CreateTask', create)
+      once.close()
+      return status
+    }
+    assert.equal(await connected.statusOf('CreateTask', create), 'OK')
+
+    const breaks: readonly (readonly [string, Buffer, RegExp])[] = [
+      ['server.crt', next_server.cert, /key does not belong/],
+      ['server.key', Buffer.from('x'), /cannot be used/],
+      ['ca.crt', Buffer.from(''), /holds no certificate/],
+    ]
+    for (const [file, bytes, told] of breaks) {
+      writeFileSync(join(folder, file), bytes)
+      await until(() => bugs.length > 0)
+      await sleep_ms(50)
+      assert.equal(bugs.length, 1, file)
+      assert.match((bugs.shift() as Error).message, told)
+      assert.equal(await fresh({ ca, client }), 'OK', file)
+      writeFolder(ca, server, undefined, folder)
+      await sleep_ms(50)
+    }
+    rmSync(join(folder, 'server.crt'))
+    await until(() => bugs.length > 0)
+    assert.match((bugs.shift() as Error).message, /server\.crt/)
+    assert.equal(await fresh({ ca, client }), 'OK')
+
+    writeFolder(next_ca, next_server, undefined, folder)
+    await until(async () => (await fresh({ ca: next_ca, client: next_client })) === 'OK')
+    assert.equal(await fresh({ ca: next_ca, client }), 'UNAVAILABLE')
+    assert.equal(await connected.statusOf('CreateTask', create), 'OK')
+    assert.deepEqual(bugs, [])
+    connected.close()
+    await door.drain()
+    await engine.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** [what is done to a good folder, what serveGrpc rejects with] */
+  const bad: readonly (readonly [string, (folder: string) => void, object | RegExp])[] = [
+    ['no folder', (folder) => rmSync(folder, { recursive: true }), { code: 'ENOENT' }],
+    ['no key', (folder) => rmSync(join(folder, 'server.key')), { code: 'ENOENT' }],
+    ['an empty authority', (folder) => writeFileSync(join(folder, 'ca.crt'), ''), /no certificate/],
+    [
+      'the key of another',
+      (folder) => copyFileSync(join(folder, 'client.key'), join(folder, 'server.key')),
+      /does not belong/,
+    ],
+    [
+      'a certificate that is none',
+      (folder) => writeFileSync(join(folder, 'server.crt'), 'x'),
+      Error,
+    ],
+  ]
+  for (const [name, spoil, error] of bad) {
+    test(`${name}: not served`, async () => {
+      const good = await openGrpc()
+      const folder = mkdtempSync(join(tmpdir(), 'conveyor-tls-'))
+      cpSync(good.folder, folder, { recursive: true })
+      spoil(folder)
+      await assert.rejects(serveGrpc(good.engine, { port: 0, tls: { folder } }), error)
+      await good.close()
+      rmSync(folder, { recursive: true, force: true })
+    })
+  }
+
+  test('may be named one by one', async () => {
+    const good = await openGrpc()
+    const at = (name: string) => join(good.folder, name)
+    const tls = { ca_path: at('ca.crt'), cert_path: at('server.crt'), key_path: at('server.key') }
+    const door = await serveGrpc(good.engine, { port: 0, tls })
+    const client = openClient(door.address, good)
+    assert.equal(await client.statusOf('CreateTask', create), 'OK')
+    client.close()
+    await door.drain()
+    await good.close()
+  })
+})
+
+function oldTls(version: 'TLSv1' | 'TLSv1.1'): ConnectionOptions {
+  return { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }
+}
+
+async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end_ms = Date.now() + 10_000; !(await is()); ) {
+    if (Date.now() > end_ms) throw new Error('it did not come')
+    await sleep_ms(10)
+  }
+}

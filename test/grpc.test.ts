@@ -1,0 +1,534 @@
+/** The calls of the gRPC door: what comes back for good input, bad input, and a door that ends. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep_ms } from 'node:timers/promises'
+import { loadPackageDefinition, Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader'
+import { service as healthService } from 'grpc-health-check'
+import type { Op } from '../src/doors/grpc/generated/conveyor/v1/Op.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { serveGrpc } from '../src/grpc.ts'
+import { fault, type WholeFaultCode, wholeFaults } from '../src/words/faults.ts'
+import { collect, createOp, openClient, type TestClient } from './support/grpc-client.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
+import { user } from './support/http-door.ts'
+
+const conv_id = '1234'
+const json = (text: string): Buffer => Buffer.from(text)
+
+async function failureOf(call: Promise<unknown>): Promise<ServiceError> {
+  try {
+    await call
+  } catch (error) {
+    return error as ServiceError
+  }
+  throw new Error('it did not fail')
+}
+
+/** google.rpc.Status as protobufjs reads it, by a descriptor made of its published fields. */
+function detailsOf({ metadata }: ServiceError): object {
+  const [bytes] = metadata.get('grpc-status-details-bin') as Buffer[]
+  const field = (name: string, number: number, type: number, label = 1, type_name = ''): Buffer =>
+    message([
+      [1, name],
+      [3, number],
+      [4, label],
+      [5, type],
+      ...(type_name ? [[6, type_name] as const] : []),
+    ])
+  const type = (name: string, ...fields: Buffer[]): Buffer =>
+    message([[1, name], ...fields.map((one) => [2, one] as const)])
+  const status_type = type(
+    'Status',
+    field('code', 1, 5),
+    field('message', 2, 9),
+    field('details', 3, 11, 3, '.t.Any'),
+  )
+  const any_type = type('Any', field('type_url', 1, 9), field('value', 2, 12))
+  const info_type = type('Info', field('reason', 1, 9), field('domain', 2, 9))
+  const service = message([
+    [1, 'S'],
+    [
+      2,
+      message([
+        [1, 'status'],
+        [2, '.t.Status'],
+        [3, '.t.Status'],
+      ]),
+    ],
+    [
+      2,
+      message([
+        [1, 'info'],
+        [2, '.t.Info'],
+        [3, '.t.Info'],
+      ]),
+    ],
+  ])
+  const file = message([
+    [1, 't.proto'],
+    [2, 't'],
+    ...[status_type, any_type, info_type].map((one) => [4, one] as const),
+    [6, service],
+    [12, 'proto3'],
+  ])
+  const loaded = loadFileDescriptorSetFromBuffer(message([[1, file]]), { keepCase: true })
+  const methods = loaded['t.S'] as unknown as Record<
+    'status' | 'info',
+    { requestDeserialize(bytes: Buffer): object }
+  >
+  const read = methods.status.requestDeserialize(bytes as Buffer) as {
+    code: number
+    message: string
+    details: { type_url: string; value: Buffer }[]
+  }
+  const [any] = read.details
+  const info = methods.info.requestDeserialize(any?.value as Buffer)
+  return { code: read.code, message: read.message, type_url: any?.type_url, ...info }
+}
+
+function message(fields: readonly (readonly [number, string | number | Buffer])[]): Buffer {
+  const parts = fields.flatMap(([number, value]) => {
+    if (typeof value === 'number') return [Buffer.from([number << 3, value])]
+    const bytes = Buffer.from(value as string)
+    const length = [(bytes.length & 0x7f) | (bytes.length > 0x7f ? 0x80 : 0)]
+    if (bytes.length > 0x7f) length.push(bytes.length >> 7)
+    return [Buffer.from([(number << 3) | 2, ...length]), bytes]
+  })
+  return Buffer.concat(parts)
+}
+
+describe('calls', () => {
+  let door: TestGrpc
+  let client: TestClient
+  before(async () => {
+    door = await openGrpc()
+    client = door.connect()
+  })
+  after(async () => {
+    await door.close()
+    assert.deepEqual(door.bugs, [])
+  })
+
+  test('a task made, shown, finished and shown again', async () => {
+    const data_json = json('{"amount":1.10,"big":12345678901234567890}')
+    const { obj_id, ref } = await client.call('CreateTask', { conv_id, ref: 'r', data_json })
+    assert.match(obj_id, /^[0-9a-f]{24}$/)
+    assert.equal(ref, 'r')
+    const { task } = await client.call('GetTask', { conv_id, ref: 'r' })
+    const stored = await door.engine.task({ conv_id, obj_id })
+    const wanted = {
+      obj_id,
+      conv_id,
+      ref: 'r',
+      _ref: 'ref',
+      status: 'delayed',
+      user_id: '',
+      create_time_ms: String(stored?.create_time_ms),
+      change_time_ms: String(stored?.change_time_ms),
+      node_id: 'wait',
+      node_prev_id: 'start',
+      data_json,
+    }
+    assert.deepEqual({ ...task }, wanted)
+    const again = await client.call('CreateTask', { conv_id, ref: 'r', data_json })
+    assert.equal(again.obj_id, obj_id)
+    const modified = await client.call('ModifyTask', { conv_id, ref: 'r', is_sync: true })
+    assert.deepEqual({ ...modified }, { ref: 'r', _ref: 'ref', obj_id })
+    const ended = await client.call('GetTask', { conv_id, obj_id })
+    assert.equal(ended.task?.status, 'processed')
+  })
+
+  test('a task without a ref has none in any answer', async () => {
+    const made = await client.call('CreateTask', { conv_id })
+    assert.deepEqual(Object.keys(made), ['obj_id'])
+    const { task } = await client.call('GetTask', { conv_id, obj_id: made.obj_id })
+    assert.equal(task?.ref, undefined)
+    assert.equal(task?.data_json.toString(), '{}')
+  })
+
+  type Row = readonly [string, 'CreateTask' | 'ModifyTask' | 'GetTask', object, string, string]
+  const broken = json('{broken')
+  const failures: readonly Row[] = [
+    ['no conv_id', 'CreateTask', {}, 'INVALID_ARGUMENT', "error: Key 'conv_id' is required"],
+    [
+      'broken data',
+      'CreateTask',
+      { conv_id, data_json: broken },
+      'INVALID_ARGUMENT',
+      'error: Value is not valid. data: not JSON: a key in quotes was expected, line 1 column 2',
+    ],
+    [
+      'data that is a list',
+      'CreateTask',
+      { conv_id, data_json: json('[]') },
+      'INVALID_ARGUMENT',
+      'error: Value is not valid. data: data is not a JSON object',
+    ],
+    [
+      'data that is no UTF-8',
+      'CreateTask',
+      { conv_id, data_json: Buffer.from([0x7b, 0xff]) },
+      'INVALID_ARGUMENT',
+      'error: Value is not valid. data: it is not UTF-8',
+    ],
+    [
+      'an empty ref',
+      'CreateTask',
+      { conv_id, ref: '' },
+      'INVALID_ARGUMENT',
+      'error: Value is not valid. ref: ""',
+    ],
+    [
+      'an empty ref and broken data: the ref comes first',
+      'CreateTask',
+      { conv_id, ref: '', data_json: broken },
+      'INVALID_ARGUMENT',
+      'error: Value is not valid. ref: ""',
+    ],
+    ['no target', 'ModifyTask', { conv_id }, 'INVALID_ARGUMENT', "error: Key 'ref' is required"],
+    [
+      'an empty obj_id',
+      'GetTask',
+      { conv_id, obj_id: '' },
+      'INVALID_ARGUMENT',
+      'error: Value is not valid. obj_id: ""',
+    ],
+    ['no target', 'GetTask', { conv_id }, 'INVALID_ARGUMENT', "error: Key 'ref' is required"],
+    [
+      'no such task',
+      'GetTask',
+      { conv_id, ref: 'none' },
+      'NOT_FOUND',
+      'not_found_task: not found task',
+    ],
+    [
+      'no such process',
+      'GetTask',
+      { conv_id: '9', ref: 'none' },
+      'NOT_FOUND',
+      'conv_not_found: Object conv with id 9 does not exist',
+    ],
+    [
+      'a name that is no ASCII',
+      'GetTask',
+      { conv_id: 'Київ %41\u{1f600}', ref: 'none' },
+      'NOT_FOUND',
+      'conv_not_found: Object conv with id Київ %41\u{1f600} does not exist',
+    ],
+    [
+      'a wait elsewhere',
+      'ModifyTask',
+      { conv_id, ref: 'held', node_id: 'end' },
+      'FAILED_PRECONDITION',
+      'no_api_callback_in_node_with_task: no api callback logic in node with task',
+    ],
+    [
+      'a ref held by another',
+      'CreateTask',
+      { conv_id, ref: 'held', data_json: json('{"x":1}') },
+      'ALREADY_EXISTS',
+      'not_unical_ref: not unical reference',
+    ],
+    [
+      'too much data',
+      'CreateTask',
+      { conv_id, data_json: json(JSON.stringify({ x: 'x'.repeat(131_072) })) },
+      'RESOURCE_EXHAUSTED',
+      'task_size_overflow_limit: Your task size: 131080 bytes, Max available task size: 131072 bytes',
+    ],
+  ]
+  for (const [name, method, request, wanted, details] of failures) {
+    test(`${method}, ${name}: ${wanted}`, async () => {
+      await client.call('CreateTask', { conv_id, ref: 'held' })
+      const error = await failureOf(client.call(method, request))
+      assert.equal(status[error.code], wanted)
+      assert.equal(error.details, details)
+      assert.deepEqual(detailsOf(error), {
+        code: error.code,
+        message: details,
+        type_url: 'type.googleapis.com/google.rpc.ErrorInfo',
+        reason: details.slice(0, details.indexOf(':')).toUpperCase(),
+        domain: 'conveyor',
+      })
+    })
+  }
+
+  test('a batch: each op succeeds or fails on its own, in order', async () => {
+    const ops: Op[] = [
+      { id: '1', ...createOp('b') },
+      { id: '2' },
+      { modify: { conv_id, ref: 'b', data_json: json('{"x":1}') } },
+      { create: { conv_id, ref: 'b2', data_json: broken } },
+      { id: '5', show: { conv_id, ref: 'b' } },
+      { modify: { conv_id, obj_id: 'x' } },
+    ]
+    const { results } = await client.apply(ops)
+    const told = results.map(({ id, ref, proc, description }) => [id, ref, proc, description])
+    assert.deepEqual(told, [
+      ['1', 'b', 'ok', ''],
+      ['2', undefined, 'error', 'bad type'],
+      ['', 'b', 'ok', ''],
+      [
+        '',
+        'b2',
+        'error',
+        'Value is not valid. data: not JSON: a key in quotes was expected, line 1 column 2',
+      ],
+      ['5', undefined, 'not_found_task', 'not found task'].with(1, 'b'),
+      ['', undefined, 'error', 'Value is not valid. obj_id: "x"'],
+    ])
+  })
+
+  /** [what, the batch, the code of the whole fault] */
+  const batches: readonly (readonly [string, object, WholeFaultCode])[] = [
+    ['no op', {}, 'format_error'],
+    ['too many ops', { ops: Array.from({ length: 1001 }, () => ({})) }, 'too_many_ops'],
+    ['a request key', { ops: [createOp('k')], request_key: 'k' }, 'format_error'],
+  ]
+  for (const [name, batch, code] of batches) {
+    test(`a batch with ${name} is refused whole`, async () => {
+      const error = await failureOf(client.call('ApplyOps', batch))
+      assert.equal(status[error.code], wholeFaults[code].grpc)
+      assert.match(error.details, new RegExp(`^${code}: `))
+    })
+  }
+
+  test('values are bounded over the whole batch', async () => {
+    const small = await openGrpc({ limits: { body_values_max: 9 } })
+    const data = { x: [1, 2, 3] }
+    const { results } = await small.connect().apply([createOp('a', data), createOp('b', data)])
+    assert.deepEqual(
+      results.map(({ proc }) => proc),
+      ['ok', 'error'],
+    )
+    await small.close()
+  })
+
+  test('an rpc that is not there', async () => {
+    const error = await new Promise<ServiceError | null>((resolve) => {
+      const path = '/conveyor.v1.TaskService/Nothing'
+      const same = (bytes: Buffer): Buffer => bytes
+      client.client.makeUnaryRequest(path, same, same, Buffer.alloc(0), (failure) =>
+        resolve(failure),
+      )
+    })
+    assert.equal(error?.code, status.UNIMPLEMENTED)
+  })
+
+  test('a message that is none', async () => {
+    const error = await new Promise<ServiceError | null>((resolve) => {
+      const same = (bytes: Buffer): Buffer => bytes
+      const path = '/conveyor.v1.TaskService/CreateTask'
+      client.client.makeUnaryRequest(path, same, same, Buffer.from('\x0a\xff'), (failure) =>
+        resolve(failure),
+      )
+    })
+    assert.equal(error?.code, status.INTERNAL)
+  })
+
+  test('grants count as over HTTP', async () => {
+    const name = 'uri:conveyor:test'
+    await door.engine.users.bind(user, name)
+    await door.engine.processes.unshare(conv_id, user)
+    const error = await failureOf(client.call('CreateTask', { conv_id }))
+    assert.equal(error.details, `access_denied: user: ${user}, conv_id: ${conv_id}`)
+    await door.engine.users.bindAll(name)
+  })
+})
+
+describe('whole faults of the engine', () => {
+  const codes = ['store_failed', 'overloaded', 'no_space', 'rate_limited', 'shutting_down'] as const
+  for (const code of codes) {
+    test(code, async () => {
+      const apply = () => Promise.reject(fault(code, 'as told'))
+      const door = await openGrpc({}, { apply })
+      const error = await failureOf(door.connect().call('CreateTask', { conv_id }))
+      assert.equal(status[error.code], wholeFaults[code].grpc)
+      assert.equal(error.details, `${code}: as told`)
+      await door.close()
+      assert.deepEqual(door.bugs, [])
+    })
+  }
+
+  test('a bug is told to the embedder and not to the caller', async () => {
+    const bug = new Error('a secret')
+    const door = await openGrpc({}, { apply: () => Promise.reject(bug) })
+    const error = await failureOf(door.connect().call('CreateTask', { conv_id }))
+    assert.equal(error.details, 'internal_error: internal error')
+    await door.close()
+    assert.deepEqual(door.bugs, [bug])
+  })
+})
+
+describe('health and reflection', () => {
+  type Check = { check: (...args: unknown[]) => void; watch: (...args: unknown[]) => never }
+  const Health = loadPackageDefinition({ h: healthService }) as unknown as {
+    h: new (...args: unknown[]) => Check
+  }
+  const check = async (health: Check, service: string): Promise<string> =>
+    new Promise((resolve) =>
+      health.check({ service }, (error: ServiceError | null, answer: { status: string }) =>
+        resolve(error ? status[error.code] : answer.status),
+      ),
+    )
+
+  test('health follows the engine, for certificates that may not call too', async () => {
+    let health: 'ok' | WholeFaultCode = 'ok'
+    const door = await openGrpc({ strict: true }, { health: () => health })
+    const client = door.connect()
+    assert.equal(await client.statusOf('CreateTask', { conv_id }), 'PERMISSION_DENIED')
+    const asked = new Health.h(
+      door.door.address,
+      {},
+      { channelOverride: client.client.getChannel() },
+    )
+    assert.equal(await check(asked, ''), 'SERVING')
+    assert.equal(await check(asked, 'conveyor.v1.TaskService'), 'SERVING')
+    assert.equal(await check(asked, 'other'), 'NOT_FOUND')
+    health = 'store_failed'
+    assert.equal(await check(asked, ''), 'NOT_SERVING')
+    await door.close()
+  })
+
+  test('a watch is told of the drain and does not hold it up', async () => {
+    const door = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+    const { client } = door.connect()
+    const asked = new Health.h(door.door.address, {}, { channelOverride: client.getChannel() })
+    const watch = (
+      asked.watch as (
+        request: object,
+      ) => import('@grpc/grpc-js').ClientReadableStream<{ status: string }>
+    )({ service: '' })
+    const told: string[] = []
+    watch.on('data', (answer) => told.push(answer.status))
+    watch.on('error', () => {})
+    await once(watch, 'data')
+    await door.close()
+    assert.deepEqual(told, ['SERVING', 'NOT_SERVING'])
+  })
+
+  for (const reflection of [true, false]) {
+    test(`reflection ${reflection ? 'tells the services' : 'is off unless asked for'}`, async () => {
+      const door = await openGrpc({ reflection })
+      const { client } = door.connect()
+      const folder = new URL('../node_modules/@grpc/reflection/build/proto/', import.meta.url)
+      const loaded = loadSync('grpc/reflection/v1/reflection.proto', {
+        includeDirs: [folder.pathname],
+        oneofs: true,
+        keepCase: true,
+      })
+      const service = loadPackageDefinition(loaded) as never as {
+        grpc: { reflection: { v1: { ServerReflection: new (...args: unknown[]) => never } } }
+      }
+      const asked = new service.grpc.reflection.v1.ServerReflection(
+        door.door.address,
+        {},
+        {
+          channelOverride: client.getChannel(),
+        },
+      ) as { ServerReflectionInfo(): import('@grpc/grpc-js').ClientDuplexStream<object, object> }
+      const call = asked.ServerReflectionInfo()
+      const answers: string[] = []
+      call.on('data', (answer) => answers.push(JSON.stringify(answer)))
+      const ended = new Promise<number>((resolve) => call.on('status', ({ code }) => resolve(code)))
+      call.on('error', () => {})
+      call.write({ list_services: '*' })
+      call.write({ file_containing_symbol: 'conveyor.v1.TaskService' })
+      call.end()
+      assert.equal(await ended, reflection ? status.OK : status.UNIMPLEMENTED)
+      assert.equal(answers.length, reflection ? 2 : 0)
+      if (reflection) assert.match(answers[0] as string, /conveyor\.v1\.TaskService/)
+      await door.close()
+    })
+  }
+})
+
+describe('the end of the door', () => {
+  test('calls under way are answered, new ones are refused, the port is free', async () => {
+    let letGo = (): void => {}
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    const door = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+    const apply: Engine['apply'] = async (...args) => {
+      await gate
+      return door.engine.apply(...args)
+    }
+    const held = await serveGrpc(
+      { ...door.engine, apply },
+      { port: 0, plain: true, limits: { drain_ms_max: 60_000 } },
+    )
+    const client = openClient(held.address)
+    const call = client.call('CreateTask', { conv_id })
+    const stream = client.stream()
+    const collected = collect(stream)
+    stream.write({ seq: 1, ops: [createOp('s')] })
+    await sleep_ms(50)
+    const drained = held.drain()
+    assert.equal(held.drain(), drained)
+    await sleep_ms(20)
+    assert.equal(await client.statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
+    letGo()
+    assert.match((await call).obj_id, /^[0-9a-f]{24}$/)
+    const { answers, status: ended, details } = await collected
+    assert.deepEqual(
+      answers.map(({ seq, proc }) => [seq, proc]),
+      [['1', 'ok']],
+    )
+    assert.equal(ended, 'UNAVAILABLE')
+    assert.equal(details, 'shutting_down: shutting down')
+    await drained
+    const port = Number(held.address.split(':')[1])
+    const again = await serveGrpc(door.engine, { port, plain: true })
+    await again.drain()
+    client.close()
+    await door.close()
+  })
+
+  test('waits no longer than it may', async () => {
+    const door = await openGrpc(
+      { limits: { drain_ms_max: 50 } },
+      { apply: () => new Promise(() => {}) },
+    )
+    const failed = failureOf(door.connect().call('CreateTask', { conv_id }))
+    await sleep_ms(50)
+    await door.door.drain()
+    assert.notEqual((await failed).code, status.OK)
+    await door.close()
+  })
+})
+
+describe('serveGrpc', () => {
+  /** [what, the options, what it rejects with] */
+  const senseless: readonly (readonly [string, object, object])[] = [
+    ['neither tls nor plain', { port: 0 }, RangeError],
+    ['both', { port: 0, plain: true, tls: { folder: '/' } }, RangeError],
+    ['plain beyond loopback', { port: 0, plain: true, host: '0.0.0.0' }, RangeError],
+    ['a bad limit', { port: 0, plain: true, limits: { ops_max: -1 } }, RangeError],
+    ['a taken port', { plain: true }, { code: 'EADDRINUSE' }],
+  ]
+  for (const [name, options, error] of senseless) {
+    test(`rejects ${name}`, async () => {
+      const door = await openGrpc({ plain: true })
+      const port = Number(door.door.address.split(':')[1])
+      await assert.rejects(serveGrpc(door.engine, { port, ...options }), error)
+      await door.close()
+    })
+  }
+
+  test('plain lets every loopback caller use every process', async () => {
+    const door = await openGrpc({ plain: true })
+    assert.equal(await door.connect().statusOf('CreateTask', { conv_id }), 'OK')
+    await door.close()
+  })
+
+  test('metadata of the caller is of no account', async () => {
+    const door = await openGrpc()
+    const metadata = new Metadata()
+    metadata.set('authorization', 'anything')
+    await door.connect().call('CreateTask', { conv_id }, metadata)
+    await door.close()
+  })
+})

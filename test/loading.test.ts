@@ -1,0 +1,39 @@
+/**
+ * What an import brings along: an embedder without gRPC pays nothing for it, and neither does a
+ * caller over HTTP.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+const top = join(import.meta.dirname, '..')
+const heavy = /node_modules\/(@grpc|@peculiar|protobufjs|grpc-health-check)\//
+
+/** [what is run, whether it loads gRPC] */
+// biome-ignore format: a table
+const programs: readonly (readonly [string, boolean])[] = [
+  ["await import('./src/index.ts')",                                                    false],
+  ["await import('./src/http.ts')",                                                     false],
+  ["await import('./src/doors/cli/main.ts')",                                           false],
+  ["const { openEngine } = await import('./src/index.ts'); await (await openEngine(':memory:')).close()", false],
+  ["await import('./src/client.ts')",                                                   false],
+  ["const { connect } = await import('./src/client.ts'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],
+  ["await import('./src/grpc.ts')",                                                     true],
+]
+
+for (const [program, loads] of programs) {
+  test(`${program}: ${loads ? 'loads gRPC' : 'loads no gRPC'}`, () => {
+    // The packages in question are CommonJS, so the cache of require has whatever was loaded.
+    const told = `${program}
+      const { createRequire } = await import('node:module')
+      console.log(JSON.stringify(Object.keys(createRequire(import.meta.url).cache)))`
+    const args = ['--import', 'tsx', '--input-type=module', '-e', told]
+    const out = execFileSync(process.execPath, args, { cwd: top, encoding: 'utf8' })
+    const files = JSON.parse(out) as string[]
+    assert.equal(
+      files.some((file) => heavy.test(file)),
+      loads,
+    )
+  })
+}

@@ -1,0 +1,166 @@
+/**
+ * The .proto: its numbers never change, it is clean under buf, nothing that a release shipped is
+ * broken, and what was generated of it is current.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const top = fileURLToPath(new URL('..', import.meta.url))
+const proto = readFileSync(join(top, 'proto/conveyor/v1/task_service.proto'), 'utf8')
+const buf = join(top, 'node_modules/.bin/buf')
+const no_buf = existsSync(buf) ? false : 'buf is not installed'
+
+/** Each message's fields: label, type, name = number. Rows are added; none is ever changed. */
+const messages: Readonly<Record<string, readonly string[]>> = {
+  CreateTaskRequest: ['string conv_id = 1', 'optional string ref = 2', 'bytes data_json = 3'],
+  CreateTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
+  ModifyTaskRequest: [
+    'string conv_id = 1',
+    'target: string ref = 2',
+    'target: string obj_id = 3',
+    'bytes data_json = 4',
+    'bool is_sync = 5',
+    'string node_id = 6',
+  ],
+  ModifyTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
+  GetTaskRequest: ['string conv_id = 1', 'target: string ref = 2', 'target: string obj_id = 3'],
+  GetTaskResponse: ['Task task = 1'],
+  Op: [
+    'string id = 1',
+    'kind: CreateTaskRequest create = 2',
+    'kind: ModifyTaskRequest modify = 3',
+    'kind: GetTaskRequest show = 4',
+  ],
+  OpResult: [
+    'string id = 1',
+    'optional string ref = 2',
+    'string obj_id = 3',
+    'string proc = 4',
+    'string description = 5',
+    'Task task = 6',
+  ],
+  ApplyOpsRequest: ['repeated Op ops = 1', 'string request_key = 2'],
+  ApplyOpsResponse: ['repeated OpResult results = 1'],
+  StreamOpsRequest: ['uint64 seq = 1', 'repeated Op ops = 2', 'string request_key = 3'],
+  StreamOpsResponse: [
+    'uint64 seq = 1',
+    'repeated OpResult results = 2',
+    'string proc = 3',
+    'string description = 4',
+  ],
+  Task: [
+    'string obj_id = 1',
+    'string conv_id = 2',
+    'optional string ref = 3',
+    'string status = 4',
+    'string user_id = 5',
+    'int64 create_time_ms = 6',
+    'int64 change_time_ms = 7',
+    'string node_id = 8',
+    'string node_prev_id = 9',
+    'bytes data_json = 10',
+  ],
+}
+
+const rpcs = [
+  'CreateTask(CreateTaskRequest) returns (CreateTaskResponse)',
+  'ModifyTask(ModifyTaskRequest) returns (ModifyTaskResponse)',
+  'ApplyOps(ApplyOpsRequest) returns (ApplyOpsResponse)',
+  'StreamOps(stream StreamOpsRequest) returns (stream StreamOpsResponse)',
+  'GetTask(GetTaskRequest) returns (GetTaskResponse)',
+]
+
+describe('the contract', () => {
+  const found = fieldsOf(proto)
+  for (const [message, fields] of Object.entries(messages)) {
+    test(message, () => assert.deepEqual(found.get(message), fields))
+  }
+  test('no message stands outside this table', () => {
+    assert.deepEqual([...found.keys()].sort(), Object.keys(messages).sort())
+  })
+  test('the rpcs, and the name by which they are called', () => {
+    assert.match(proto, /^package conveyor\.v1;$/m)
+    assert.match(proto, /^service TaskService \{$/m)
+    assert.deepEqual(
+      [...proto.matchAll(/^ {2}rpc (.*);$/gm)].map(([, rpc]) => rpc),
+      rpcs,
+    )
+  })
+})
+
+describe('buf', () => {
+  test('lint: standard rules, and a comment for everything', { skip: no_buf }, () => {
+    assert.equal(runBuf('lint', 'proto'), '')
+  })
+  test('format', { skip: no_buf }, () => assert.equal(runBuf('format', '--diff', 'proto'), ''))
+
+  const release = lastRelease()
+  const skip = no_buf || (release === undefined ? 'there is no release yet' : false)
+  test('nothing that the last release shipped is broken', { skip }, () => {
+    assert.equal(runBuf('breaking', 'proto', '--against', `.git#tag=${release},subdir=proto`), '')
+  })
+  test('a changed number would be told', { skip: no_buf }, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'conveyor-proto-'))
+    execFileSync('cp', ['-r', join(top, 'proto'), folder])
+    const file = join(folder, 'proto/conveyor/v1/task_service.proto')
+    execFileSync('sed', ['-i', 's/bool is_sync = 5/bool is_sync = 7/', file])
+    assert.match(runBuf('breaking', join(folder, 'proto'), '--against', 'proto'), /is_sync/)
+    rmSync(folder, { recursive: true })
+  })
+})
+
+test('what was generated is current: else `npm run proto`', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'conveyor-generated-'))
+  execFileSync(process.execPath, ['--import', 'tsx', join(top, 'bin/proto.ts'), folder], {
+    cwd: top,
+  })
+  assert.deepEqual(readAll(folder), readAll(join(top, 'src/doors/grpc/generated')))
+  rmSync(folder, { recursive: true })
+})
+
+/** Message → its fields, those of a oneof behind its name. */
+function fieldsOf(text: string): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  let fields: string[] = []
+  let oneof = ''
+  for (const line of text.split('\n')) {
+    const message = /^message (\w+) \{$/.exec(line)?.[1]
+    if (message !== undefined) {
+      fields = []
+      found.set(message, fields)
+    }
+    oneof = /^ {2}oneof (\w+) \{$/.exec(line)?.[1] ?? (line === '  }' ? '' : oneof)
+    const field = /^ +((?:\w+ )?\w+ \w+ = \d+);$/.exec(line)?.[1]
+    if (field !== undefined) fields.push(oneof === '' ? field : `${oneof}: ${field}`)
+  }
+  return found
+}
+
+/** The newest tag that carries a proto. */
+function lastRelease(): string | undefined {
+  const git = (...args: string[]) => spawnSync('git', args, { cwd: top, encoding: 'utf8' })
+  const { status, stdout } = git('tag', '--list', 'v*', '--sort=-v:refname', '--merged')
+  if (status !== 0) return undefined
+  return stdout
+    .split('\n')
+    .filter((tag) => tag !== '')
+    .find((tag) => git('cat-file', '-e', `${tag}:proto/buf.yaml`).status === 0)
+}
+
+/** What it printed; nothing where all is well. */
+function runBuf(...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(buf, args, { cwd: top, encoding: 'utf8' })
+  const told = `${stdout}${stderr}`.trim()
+  return status === 0 || told !== '' ? told : `exit ${status}`
+}
+
+function readAll(folder: string): Record<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
+  const files = names.filter((name) => name.endsWith('.ts'))
+  return Object.fromEntries(files.map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
+}

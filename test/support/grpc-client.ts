@@ -1,0 +1,122 @@
+/** A bare grpc-js client of the service: what was sent, and the status or answer that came. */
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  type MethodDefinition,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js'
+import type { ApplyOpsResponse__Output } from '../../src/doors/grpc/generated/conveyor/v1/ApplyOpsResponse.ts'
+import type { Op } from '../../src/doors/grpc/generated/conveyor/v1/Op.ts'
+import type { StreamOpsRequest } from '../../src/doors/grpc/generated/conveyor/v1/StreamOpsRequest.ts'
+import type { StreamOpsResponse__Output } from '../../src/doors/grpc/generated/conveyor/v1/StreamOpsResponse.ts'
+import type { TaskServiceDefinition } from '../../src/doors/grpc/generated/conveyor/v1/TaskService.ts'
+import { loadSchema } from '../../src/doors/grpc/schema.ts'
+import type { TestCertificate } from './grpc-certs.ts'
+
+type UnaryName = 'CreateTask' | 'ModifyTask' | 'GetTask' | 'ApplyOps'
+type RequestOf<Name extends UnaryName> = Parameters<
+  TaskServiceDefinition[Name]['requestSerialize']
+>[0]
+type AnswerOf<Name extends UnaryName> = ReturnType<
+  TaskServiceDefinition[Name]['responseDeserialize']
+>
+
+export interface TestClient {
+  readonly client: Client
+  call<Name extends UnaryName>(
+    name: Name,
+    request: RequestOf<Name>,
+    metadata?: Metadata,
+  ): Promise<AnswerOf<Name>>
+  apply(ops: readonly Op[]): Promise<ApplyOpsResponse__Output>
+  stream(): ClientDuplexStream<StreamOpsRequest, StreamOpsResponse__Output>
+  /** `OK`, or the name of the status that the call ends with. */
+  statusOf<Name extends UnaryName>(name: Name, request: RequestOf<Name>): Promise<string>
+  close(): void
+}
+
+export interface Keys {
+  readonly ca: TestCertificate
+  readonly client?: TestCertificate | undefined
+}
+
+export function tlsCredentials({ ca, client }: Keys): ChannelCredentials {
+  return client === undefined
+    ? credentials.createSsl(ca.cert)
+    : credentials.createSsl(ca.cert, client.key, client.cert)
+}
+
+export function openClient(
+  address: string,
+  keys?: Keys | ChannelCredentials,
+  options: object = {},
+): TestClient {
+  const how =
+    keys === undefined
+      ? credentials.createInsecure()
+      : 'ca' in keys
+        ? tlsCredentials(keys as Keys)
+        : (keys as ChannelCredentials)
+  const client = new Client(address, how, {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_retries': 0,
+    'grpc.max_receive_message_length': -1,
+    ...options,
+  })
+  const { service } = loadSchema()
+  const call: TestClient['call'] = (name, request, metadata = new Metadata()) =>
+    new Promise((resolve, reject) => {
+      const { path, requestSerialize, responseDeserialize } = service[name] as MethodDefinition<
+        object,
+        object
+      >
+      const options = { deadline: Date.now() + 10_000 }
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request as object,
+        metadata,
+        options,
+        (error, answer) => (error ? reject(error) : resolve(answer as never)),
+      )
+    })
+  return {
+    client,
+    call,
+    apply: (ops) => call('ApplyOps', { ops: [...ops] }),
+    stream() {
+      const { path, requestSerialize, responseDeserialize } = service.StreamOps
+      return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize)
+    },
+    async statusOf(name, request) {
+      try {
+        await call(name, request)
+        return 'OK'
+      } catch (error) {
+        return status[(error as ServiceError).code]
+      }
+    },
+    close: () => client.close(),
+  }
+}
+
+/** Everything a stream answered, and the status it ended with. */
+export async function collect(
+  stream: ClientDuplexStream<StreamOpsRequest, StreamOpsResponse__Output>,
+): Promise<{ answers: StreamOpsResponse__Output[]; status: string; details: string }> {
+  const answers: StreamOpsResponse__Output[] = []
+  stream.on('error', () => {})
+  stream.on('data', (answer: StreamOpsResponse__Output) => answers.push(answer))
+  return new Promise((resolve) => {
+    stream.on('status', ({ code, details }) => resolve({ answers, status: status[code], details }))
+  })
+}
+
+export const createOp = (ref: string, data: unknown = {}): Op => ({
+  create: { conv_id: '1234', ref, data_json: Buffer.from(JSON.stringify(data)) },
+})

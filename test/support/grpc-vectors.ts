@@ -1,0 +1,161 @@
+/**
+ * The vectors on the gRPC door, over mutual TLS: a list of ops as messages, and their results as the
+ * text that the JSON endpoint would have answered, so that both can be compared.
+ *
+ * What proto3 has no form for (a member of another type, a ref that is a number, a raw body) is no
+ * request of this door: `opMessages` says so, and the face makes it in the process.
+ */
+import type { ServiceError } from '@grpc/grpc-js'
+import {
+  isNumberToken,
+  isObject,
+  numberText,
+  parseJson,
+  stringifyJson,
+} from '../../src/bytes/json.ts'
+import { renderFault, renderResults } from '../../src/bytes/wire.ts'
+import type { Op } from '../../src/doors/grpc/generated/conveyor/v1/Op.ts'
+import type { OpResult__Output } from '../../src/doors/grpc/generated/conveyor/v1/OpResult.ts'
+import { serveGrpc } from '../../src/grpc.ts'
+import type { WholeFaultCode } from '../../src/words/faults.ts'
+import type {
+  JsonObject,
+  JsonValue,
+  OpResult,
+  OpType,
+  Status,
+  Task,
+} from '../../src/words/model.ts'
+import { makeClient, type TestCertificate } from './grpc-certs.ts'
+import { openClient, type TestClient } from './grpc-client.ts'
+import { sharedAuthority } from './grpc-door.ts'
+import type { World } from './vector-world.ts'
+
+export interface GrpcVectors {
+  /** The whole answer; undefined where the ops cannot be said in messages. */
+  send(user: string | null, version: 1 | 2, ops: string): Promise<string | undefined>
+  close(): Promise<void>
+}
+
+const certificates = new Map<string, Promise<TestCertificate>>()
+
+export async function openGrpcVectors(world: World, bugs: unknown[]): Promise<GrpcVectors> {
+  const { folder, ca } = await sharedAuthority()
+  const engine = world.engine()
+  const door = await serveGrpc(engine, {
+    port: 0,
+    tls: { folder },
+    onBug: (bug) => bugs.push(bug),
+  })
+  const clients = new Map<string | null, TestClient>()
+
+  async function clientOf(user: string | null): Promise<TestClient> {
+    const known = clients.get(user)
+    if (known !== undefined) return known
+    const name = `vector:${user ?? 'all'}`
+    const made =
+      certificates.get(name) ??
+      sharedAuthority().then(() => makeClient(ca, { san: [{ type: 'url', value: name }] }))
+    certificates.set(name, made)
+    if (user !== null) await engine.users.bind(user, `uri:${name}`)
+    const client = openClient(door.address, { ca, client: await made })
+    clients.set(user, client)
+    return client
+  }
+
+  /** The message has no place for why a task failed: that comes out of the engine. */
+  async function withDetails(result: OpResult): Promise<OpResult> {
+    const { task } = result
+    if (task?.status !== 'failed') return result
+    const { status_details } = (await engine.task(task)) as Task
+    return status_details ? { ...result, task: { ...task, status_details } } : result
+  }
+
+  return {
+    async send(user, version, text) {
+      const ops = parseJson(text) as JsonValue[]
+      const messages = ops.map(opMessage)
+      if (messages.includes(undefined)) return undefined
+      const client = await clientOf(user)
+      try {
+        const { results } = await client.apply(messages as Op[])
+        const read = results.map((result, at) => resultOf(result, ops[at] as JsonObject))
+        return renderResults(version, await Promise.all(read.map(withDetails)))
+      } catch (error) {
+        const [, code, description] =
+          /^([a-z_]+): (.*)$/s.exec((error as ServiceError).details) ?? []
+        if (code === undefined) throw error
+        return renderFault(code as WholeFaultCode, description as string)
+      }
+    },
+    async close() {
+      for (const client of clients.values()) client.close()
+      await door.drain()
+    },
+  }
+}
+
+/** Undefined where the op has no such form. */
+function opMessage(op: JsonValue): Op | undefined {
+  if (!isObject(op) || op.obj !== 'task') return undefined
+  const conv_id = textOf(op.conv_id, /^[1-9][0-9]*$/)
+  const { ref, obj_id, is_sync = false } = op
+  const node_id = op.node_id === undefined ? '' : op.node_id
+  if (conv_id === undefined || !isText(ref) || !isText(obj_id)) return undefined
+  if (typeof is_sync !== 'boolean' || typeof node_id !== 'string') return undefined
+  if ('node_id' in op && node_id === '') return undefined
+  const named = ref === undefined || ref === null ? {} : { ref: ref as string }
+  const numbered = obj_id === undefined || obj_id === null ? {} : { obj_id: obj_id as string }
+  const id = op.id === undefined ? '' : stringifyJson(op.id)
+  const target = { ...named, ...numbered }
+  if (op.type === 'show') {
+    return Object.keys(target).length === 2 ? undefined : { id, show: { conv_id, ...target } }
+  }
+  if (!isObject(op.data)) return undefined
+  const data_json = Buffer.from(stringifyJson(op.data))
+  if (op.type === 'create') return { id, create: { conv_id, ...named, data_json } }
+  if (op.type !== 'modify' || Object.keys(target).length === 2) return undefined
+  return { id, modify: { conv_id, ...target, data_json, is_sync, node_id } }
+}
+
+function isText(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null) return true
+  return typeof value === 'string' && value.isWellFormed()
+}
+
+function textOf(value: JsonValue | undefined, digits: RegExp): string | undefined {
+  if (typeof value === 'string') return value === '' || !value.isWellFormed() ? undefined : value
+  if (typeof value !== 'number' && !isNumberToken(value)) return undefined
+  const text = numberText(value)
+  return digits.test(text) ? text : undefined
+}
+
+function resultOf(result: OpResult__Output, op: JsonObject): OpResult {
+  const { ref, obj_id, proc, description, task } = result
+  const key = /^(?:Key '|Value is not valid\. )([a-z_]+)/.exec(description)?.[1]
+  return {
+    type: op.type as OpType,
+    ...(op.id === undefined ? {} : { id_text: result.id }),
+    ref: ref ?? null,
+    obj: 'task',
+    ...(obj_id === '' ? {} : { obj_id }),
+    proc: proc as OpResult['proc'],
+    ...(proc === 'ok' ? {} : { description }),
+    ...(proc === 'error' && key !== undefined ? { key } : {}),
+    ...(task ? { task: taskOf(task) } : {}),
+  }
+}
+
+function taskOf(task: NonNullable<OpResult__Output['task']>): Task {
+  const dataText = task.data_json.toString()
+  return {
+    ...task,
+    ref: task.ref ?? null,
+    status: task.status as Status,
+    user_id: task.user_id === '' ? null : task.user_id,
+    create_time_ms: Number(task.create_time_ms),
+    change_time_ms: Number(task.change_time_ms),
+    dataText,
+    data: undefined,
+  }
+}
