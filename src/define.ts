@@ -95,7 +95,7 @@ export interface ProcessGiven<Name extends string> {
   }
 }
 
-/** A definition in the process format: what `engine.putProcess` takes and `JSON.stringify` saves. */
+/** A definition in the process format, which `engine.putProcess` takes as it is. */
 export interface ProcessDefinition {
   readonly obj_type: 1
   readonly obj_id: string | number

@@ -112,7 +112,7 @@ test('a map may give an alias, and swap two processes', () => {
 const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] = [
   [[], {}, ['the file holds no definition']],
   [[{ obj_type: 0, title: 'a folder' }], {}, ['the file holds no definition']],
-  [[processOf(1), 7], {}, ['definition 2: is 7, no process']],
+  [[processOf(1), 7], {}, ['definition 2: no JSON object']],
   [processOf(1), { '2': '3' }, ['nothing in the file is or names "2", to be mapped']],
   [
     processOf(1),
@@ -202,13 +202,14 @@ test('a mistake in one definition, or a refusal for one, stores none', async () 
     [[processOf(1), two], { conv_id: 9 }, { message: /none can be given an id/ }],
     [[processOf(1), processOf(null)], {}, { message: /definition 2: obj_id is missing/ }],
     [[processOf(1), without], {}, { code: 'tasks_in_node', message: /drops node "work"/ }],
-    [
-      [processOf(1), without],
-      { moves: { work: 'x' } },
-      { message: /move work to "x": no such node/ },
-    ],
+    [[processOf(1), without], { moves: { work: 'x' } }, { message: /move to "x": no such node/ }],
     [[processOf(1), processOf('x'.repeat(65))], {}, { code: 'bad_definition' }],
-    [[processOf(1), 'text'], {}, { message: /definition 2: is "text", no process/ }],
+    [[processOf(1), 'text'], {}, { message: /definition 2: no JSON object/ }],
+    [
+      [...aliases, processOf(1), 7, { ...two, scheme: {} }],
+      {},
+      { message: /definition 6: scheme: nodes was expected to be an array, and 2 more/ },
+    ],
     ['[{"obj_id":1', {}, { code: 'format_error' }],
     [7, {}, { code: 'bad_definition' }],
   ]

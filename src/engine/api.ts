@@ -33,9 +33,9 @@ export interface EngineOptions {
 }
 
 /**
- * The embedder's own code for a node. What it returns, a plain JSON object or nothing, is merged into
- * the task, which goes on; a throw, once the tries are used up, goes to the err_node_id. Called at
- * least once for each visit of a task, each time with the same `key`.
+ * The embedder's own code for a node. What it returns, a plain JSON object or nothing, is merged
+ * into the task, which goes on; a throw, once the tries are used up, goes to the err_node_id.
+ * Called at least once for each visit of a task, each time with the same `key`.
  */
 export type Handler = (
   task: Task,
@@ -99,8 +99,8 @@ export interface Engine {
   putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
   /**
    * Stores the definitions of an export that name each other, all in one transaction or none: one
-   * definition or an array, as JSON text or plain values. Folders in it are passed over, and `@name`
-   * is looked up among its aliases. Refusals as `putProcess`, each mistake with its definition.
+   * definition or an array, as JSON text or plain values. Folders in it are passed over, `@name` is
+   * looked up among its aliases. Refusals as `putProcess`, each mistake with its definition.
    */
   putProcesses(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
   readonly processes: Processes

@@ -21,6 +21,12 @@ export interface NewVersion {
   readonly warnings: readonly string[]
 }
 
+/** A definition and its place in its file, from 1. */
+export interface Given {
+  readonly definition: JsonObject
+  readonly at: number
+}
+
 /** JSON text, or a plain value, as JSON. Throws `format_error` or `bad_definition`. */
 export function readJson(given: unknown, limits: Limits): JsonValue {
   const bounds = { nesting_max: limits.nesting_max, values_max: Number.MAX_SAFE_INTEGER }
@@ -38,21 +44,21 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
  * one id.
  */
 export function compileAll(
-  values: readonly JsonObject[],
+  given: readonly Given[],
   given_id: string | number | undefined,
   limits: Limits,
   isHandled: (type: string) => boolean,
 ): { versions: NewVersion[]; mistakes: string[] } {
   const versions: NewVersion[] = []
   const mistakes: string[] = []
-  const is_one = values.length === 1
+  const is_one = given.length === 1
   if (!is_one && given_id !== undefined) {
     mistakes.push('the file holds several definitions, so none can be given an id')
   }
-  for (const [at, value] of values.entries()) {
+  for (const { definition: value, at } of given) {
     const compiled = compileProcess(value, limits, isHandled)
     const { graph, warnings } = compiled
-    const place = is_one ? '' : `definition ${at + 1}: `
+    const place = is_one ? '' : `definition ${at}: `
     for (const mistake of compiled.mistakes) mistakes.push(place + mistake)
     if (graph === undefined) continue
     const conv_id = String(given_id ?? graph.conv_id ?? '')

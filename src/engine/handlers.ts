@@ -1,6 +1,6 @@
 /**
- * The embedder's own code, by the kind or the node title it was registered for. Kept in memory only:
- * whoever embeds the engine registers it again at each start, and until then the work waits.
+ * The embedder's own code, by the kind or the node title it was registered for. Kept in memory
+ * only: whoever embeds the engine registers it again at each start; until then the work waits.
  *
  * Whatever a handler does becomes an outcome: a throw and a try that takes too long may be tried
  * again, an answer that is no plain JSON object would be the same the next time.

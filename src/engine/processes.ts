@@ -31,7 +31,6 @@ import { readExport } from '../logic/export.ts'
 import type { Store, Tx, View } from '../store/store.ts'
 import { fault } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
-import type { JsonObject } from '../words/model.ts'
 import type {
   ProcessDetails,
   Processes,
@@ -45,6 +44,7 @@ import {
   aliasWarnings,
   badDefinition,
   compileAll,
+  type Given,
   type NewVersion,
   readJson,
 } from './definitions.ts'
@@ -77,18 +77,19 @@ export function newProcesses(port: ProcessesPort): ProcessAdmin {
 
   /** All of them in one transaction, or none. */
   async function putAll(
-    values: readonly JsonObject[],
+    given: readonly Given[],
+    known_mistakes: readonly string[],
     { conv_id, moves = {} }: PutOptions,
   ): Promise<PutResult[]> {
-    const { versions, mistakes } = compileAll(values, conv_id, limits, isHandled)
-    for (const [old_id, to] of Object.entries(moves)) {
-      if (versions.some(({ graph }) => graph.nodes.has(to))) continue
-      mistakes.push(`move ${old_id} to "${to}": no such node`)
-    }
+    const compiled = compileAll(given, conv_id, limits, isHandled)
+    const { versions } = compiled
+    const mistakes = [...compiled.mistakes, ...known_mistakes]
     if (mistakes.length > 0) throw badDefinition(mistakes)
     for (const version of versions) convId(version.conv_id)
+    const isNode = (node_id: string): boolean =>
+      versions.some(({ graph }) => graph.nodes.has(node_id))
     const puts = await store.update((tx) =>
-      versions.map((version) => putVersion(tx, catalog, version, moves)),
+      versions.map((version) => putVersion(tx, catalog, version, { given: moves, isNode })),
     )
     for (const version of versions) noteProcess(version.conv_id)
     return puts.map((put, at) => {
@@ -110,16 +111,12 @@ export function newProcesses(port: ProcessesPort): ProcessAdmin {
     async put(definition, options = {}) {
       const value = readJson(definition, limits)
       if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
-      const [put] = await putAll([value], options)
+      const [put] = await putAll([{ definition: value, at: 1 }], [], options)
       return put as PutResult
     },
     async putMany(definitions, { map, ...options } = {}) {
       const file = readExport(readJson(definitions, limits), map)
-      if (file.mistakes.length > 0) throw badDefinition(file.mistakes)
-      const puts = await putAll(
-        file.definitions.map(({ definition }) => definition),
-        options,
-      )
+      const puts = await putAll(file.definitions, file.mistakes, options)
       return puts.map((put, at) => ({
         ...put,
         warnings: [...put.warnings, ...aliasWarnings(file.definitions[at]?.unknown_aliases)],
@@ -170,7 +167,11 @@ export function newProcesses(port: ProcessesPort): ProcessAdmin {
   }
 }
 
-type Moves = Readonly<Record<string, string>>
+/** Old node id → new one, and which new ones any definition of the file has. */
+interface Moves {
+  readonly given: Readonly<Record<string, string>>
+  isNode(node_id: string): boolean
+}
 
 function putVersion(
   tx: Tx,
@@ -199,8 +200,12 @@ function pendingMoves(
   tx: Tx,
   old: Process,
   { graph, conv_id }: NewVersion,
-  given: Moves,
+  { given, isNode }: Moves,
 ): Record<string, string> {
+  const mistakes = Object.values(given)
+    .filter((to) => !isNode(to))
+    .map((to) => `move to "${to}": no such node`)
+  if (mistakes.length > 0) throw badDefinition(mistakes)
   // Of several definitions each takes the moves that lead to its own nodes.
   const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
   const wanted = Object.fromEntries(own)

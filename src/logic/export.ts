@@ -5,8 +5,8 @@
  * among the aliases of the file and in the map.
  *
  * The definitions are changed before they are compiled, so what is stored agrees with itself and
- * comes to the same hash when the same file is read again. Where nothing is renamed, a definition is
- * the very one that was read.
+ * comes to the same hash when the same file is read again. Where nothing is renamed, a definition
+ * is the very one that was read.
  */
 import { isNumberToken, isObject, numberText, setMember } from '../bytes/json.ts'
 import type { JsonObject, JsonValue } from '../words/model.ts'
@@ -15,6 +15,8 @@ import { quoted } from './quoted.ts'
 export interface ExportFile {
   readonly definitions: readonly {
     readonly definition: JsonObject
+    /** Its place in the file, from 1. */
+    readonly at: number
     /** `@name` that neither the file nor the map knows. */
     readonly unknown_aliases: readonly string[]
   }[]
@@ -26,17 +28,18 @@ export type IdMap = Readonly<Record<string, string>>
 
 export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
   const mistakes: string[] = []
-  const found: JsonObject[] = []
+  const found: { readonly definition: JsonObject; readonly at: number }[] = []
   const aliases = new Map<string, string>()
-  for (const [at, item] of (Array.isArray(value) ? value : [value]).entries()) {
-    if (!isObject(item)) mistakes.push(`definition ${at + 1}: is ${quoted(item)}, no process`)
+  for (const [n, item] of (Array.isArray(value) ? value : [value]).entries()) {
+    const at = n + 1
+    if (!isObject(item)) mistakes.push(`definition ${at}: no JSON object`)
     else if (isAlias(item)) noteAlias(item, aliases)
-    else if (!isFolder(item)) found.push(item)
+    else if (!isFolder(item)) found.push({ definition: item, at })
   }
   if (found.length === 0 && mistakes.length === 0) mistakes.push('the file holds no definition')
-  const own = new Set(found.map(({ obj_id }) => idText(obj_id)))
+  const own = new Set(found.map(({ definition }) => idText(definition.obj_id)))
   const used = new Set<string>()
-  const definitions = found.map((definition) => {
+  const definitions = found.map(({ definition, at }) => {
     const unknown = new Set<string>()
     const newId = (id: string): string => {
       const known = Object.hasOwn(map, id) || own.has(id) ? id : aliases.get(id)
@@ -45,7 +48,7 @@ export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
       const to = known ?? id
       return (Object.hasOwn(map, to) ? map[to] : undefined) ?? to
     }
-    return { definition: renamed(definition, newId), unknown_aliases: [...unknown] }
+    return { definition: renamed(definition, newId), at, unknown_aliases: [...unknown] }
   })
   for (const id of Object.keys(map)) {
     if (!used.has(id)) mistakes.push(`nothing in the file is or names ${quoted(id)}, to be mapped`)

@@ -82,7 +82,7 @@ export const processVerbs: readonly Verb[] = [
     async run(given, io) {
       const id = word(given, 0)
       if (['json', 'mermaid', 'svg'].filter((name) => isOn(given, name)).length > 1) {
-        throw usage('one of --json, --mermaid and --svg')
+        throw usage('--json, --mermaid or --svg, not both')
       }
       const found = await withAdmin(given, io, (admin) => admin.call('process.show', { id }))
       const { definition_text: _long, ...shown } = found

@@ -1,8 +1,8 @@
 /**
  * A process as an SVG file: a box a node, its kind by its shape, the tasks in it in a badge, and an
- * arrow a way out with the logic that leads along it. A plain arrow is a `go`, a broken one an error,
- * a dotted one a time or a count. The file stands alone, has no script and no link, and text of the
- * definition gets into it as text alone.
+ * arrow a way out with the logic that leads along it. A plain arrow is a `go`, a broken one an
+ * error, a dotted one a time or a count. The file stands alone, has no script and no link, and text
+ * of the definition gets into it as text alone.
  */
 import { type Box, type Drawn, type Picture, type Point, pictureOf } from './svg-graph.ts'
 import { box_px, layoutOf } from './svg-layout.ts'
@@ -14,7 +14,7 @@ const head_px = 56
 const { width, height } = box_px
 
 const style = [
-  'text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2933}',
+  'text{font:13px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2933}',
   '.head{font-size:18px;font-weight:600}.sub{font-size:11px;fill:#7b8794}',
   '.node{stroke-width:1.5}.start{fill:#e3f9e5;stroke:#3f9142}.logic{fill:#fff;stroke:#627d98}',
   '.escalation{fill:#fff3c4;stroke:#cb6e17}.end{fill:#eef2f7;stroke:#52606d}',
@@ -35,15 +35,16 @@ export function svgOf(process: Drawn): string {
   const { left, top, right, bottom } = extentOf(layout.boxes, routes)
   const wide = Math.max(right - left, 360)
   const tall = bottom - top
+  const size = `width="${wide}" height="${tall}"`
   const { conv_id, title, status, tasks } = process
   const about = `process ${conv_id}, ${status}, ${counted(tasks)}`
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${wide}" height="${tall}" viewBox="${left} ${top} ${wide} ${tall}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="${left} ${top} ${wide} ${tall}">`,
     `<title>${escaped(title, 200)}</title>`,
     `<style>${style}</style>`,
     `<defs>${Object.entries(way_colors).map(headOf).join('')}</defs>`,
-    `<rect x="${left}" y="${top}" width="${wide}" height="${tall}" fill="#fff"/>`,
+    `<rect x="${left}" y="${top}" ${size} fill="#fff"/>`,
     `<text class="head" x="${left + 24}" y="${top + 34}">${escaped(title, 80)}</text>`,
     `<text class="sub" x="${left + 24}" y="${top + 52}">${escaped(about, 160)}</text>`,
     ...waysOf(picture, routes),
@@ -80,7 +81,8 @@ function extentOf(
 function headOf([way, color]: readonly [string, string]): string {
   const frame = 'viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8"'
   const units = 'markerUnits="userSpaceOnUse" orient="auto"'
-  return `<marker id="to-${way}" ${frame} ${units}><path d="M0 0L8 4L0 8z" fill="${color}"/></marker>`
+  const tip = `<path d="M0 0L8 4L0 8z" fill="${color}"/>`
+  return `<marker id="to-${way}" ${frame} ${units}>${tip}</marker>`
 }
 
 function waysOf({ arrows }: Picture, routes: readonly Route[]): string[] {

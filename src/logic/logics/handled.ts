@@ -48,13 +48,14 @@ export function finishHandled(
   }
   const doc = mergeDocs(scope.doc, docOfText(outcome.text))
   const bytes = bytesOf(doc.text)
-  if (bytes <= scope.task_bytes_max) return { move: 'set', doc, err_node_id }
+  const max = scope.task_bytes_max
+  if (bytes <= max) return { move: 'set', doc, err_node_id }
   return {
     move: 'fail',
     kind: 'handler',
     error_type: 'software',
     tag: 'handler_task_size_overflow',
-    description: `Your task size: ${bytes} bytes, Max available task size: ${scope.task_bytes_max} bytes`,
+    description: `Your task size: ${bytes} bytes, Max available task size: ${max} bytes`,
     err_node_id,
   }
 }
