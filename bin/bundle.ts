@@ -44,6 +44,44 @@ const addonInside: Plugin = {
   },
 }
 
+/** Puts the script of the threads for code, and QuickJS itself, where the program asks for them. */
+const codeInside: Plugin = {
+  name: 'code-inside',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]src[\\/]work[\\/]code-script\.ts$/ }, () => ({
+      contents: [
+        `import { gunzipSync } from 'node:zlib'`,
+        `const script = ${JSON.stringify(code.outputFiles[0]?.text)}`,
+        `const wasm = ${JSON.stringify(packed(join(top, quickjs, 'emscripten-module.wasm')))}`,
+        `const options = { eval: true, execArgv: [] }`,
+        `export async function codeScript() {`,
+        `  return { script, options, wasm: gunzipSync(Buffer.from(wasm, 'base64')) }`,
+        `}`,
+      ].join('\n'),
+    }))
+  },
+}
+
+const quickjs = 'node_modules/@jitl/quickjs-wasmfile-release-sync/dist'
+
+/** A thread started from text is CommonJS, so QuickJS is taken in that form too. */
+const code = await build({
+  absWorkingDir: top,
+  entryPoints: ['src/work/code-worker.ts'],
+  write: false,
+  metafile: true,
+  bundle: true,
+  platform: 'node',
+  format: 'cjs',
+  target: 'node20.19',
+  charset: 'utf8',
+  legalComments: 'none',
+  preserveSymlinks: true,
+  alias: {
+    '@jitl/quickjs-wasmfile-release-sync/emscripten-module': `./${quickjs}/emscripten-module.cjs`,
+  },
+})
+
 const { outputFiles, metafile } = await build({
   absWorkingDir: top,
   stdin: { contents: entry(), resolveDir: top, sourcefile: 'conveyor.ts', loader: 'ts' },
@@ -59,13 +97,19 @@ const { outputFiles, metafile } = await build({
   external: ['lmdb'],
   // File names in the output are as the checkout has them, wherever its node_modules really stands.
   preserveSymlinks: true,
-  plugins: [addonInside],
+  plugins: [addonInside, codeInside],
 })
 if (metafile.inputs['addon:binding'] === undefined) {
   throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
 }
+if (!outputFiles[0]?.text.includes('gunzipSync(Buffer.from(wasm')) {
+  throw new Error('the program no longer asks src/work/code-script.ts: QuickJS was left out')
+}
 mkdirSync(dirname(out), { recursive: true })
-writeFileSync(out, `${outputFiles[0]?.text}${licencesOf(metafile)}`)
+writeFileSync(
+  out,
+  `${outputFiles[0]?.text}${licencesOf({ ...code.metafile.inputs, ...metafile.inputs })}`,
+)
 
 function entry(): string {
   const names = readdirSync(join(top, 'src/examples')).filter((name) => name.endsWith('.json'))
@@ -83,14 +127,17 @@ function packedAddons(): Record<string, string> {
   const prebuilds = join(top, 'node_modules/fs-native-extensions/prebuilds')
   return Object.fromEntries(
     platforms.map((platform) => {
-      const bytes = readFileSync(join(prebuilds, platform, 'fs-native-extensions.node'))
-      return [platform, gzipSync(bytes, { level: 9 }).toString('base64')]
+      return [platform, packed(join(prebuilds, platform, 'fs-native-extensions.node'))]
     }),
   )
 }
 
+function packed(path: string): string {
+  return gzipSync(readFileSync(path), { level: 9 }).toString('base64')
+}
+
 /** One comment for each licence text, headed by the packages it stands for. */
-function licencesOf({ inputs }: Metafile): string {
+function licencesOf(inputs: Metafile['inputs']): string {
   const names = Object.keys(inputs).flatMap(
     (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
   )

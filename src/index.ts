@@ -12,6 +12,7 @@
  *     store       store · group · memory-tree · lmdb-tree  an ordered map with durable transactions
  *     logic       logics/ · template · graph               what a definition means, purely
  *     engine      walk · ops · timers · engine             what ops do, one transaction a request
+ *     work        code · call · doers                      what tasks rest for, outside
  *     doors       admin · http · grpc                      translation, and nothing else
  *     client      http · grpc · retry                      the other side of the doors, typed
  *     certs       a CA, server and client certificates     for the gRPC door
@@ -28,42 +29,6 @@
  * more.
  */
 export { rawJson } from './bytes/json.ts'
-export type {
-  Comparison,
-  NodeBody,
-  NodeGiven,
-  ParamGiven,
-  ProcessDefinition,
-  ProcessGiven,
-  ProcessName,
-  Span,
-  Step,
-  Values,
-  ValueType,
-} from './define.ts'
-export {
-  addSums,
-  after,
-  atTime,
-  callback,
-  callHttp,
-  callProcess,
-  createTask,
-  defineProcess,
-  end,
-  go,
-  handled,
-  modifyTask,
-  node,
-  queue,
-  reply,
-  replyError,
-  runCode,
-  setData,
-  takeTask,
-  when,
-  whenTasks,
-} from './define.ts'
 export type {
   Binding,
   Can,

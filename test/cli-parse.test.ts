@@ -84,7 +84,7 @@ const refused: [argv: string[], says: RegExp][] = [
   [['process', 'import', '/no/such/file'], /cannot read .* there is no such file/],
   [['process', 'import', '-', '--move', 'x'], /OLD=NEW/],
   [['process', 'share', '1', '2', '--can', 'fly'], /create,modify,show/],
-  [['process', 'show', '1', '--svg'],      /no such flag --svg/],
+  [['process', 'show', '1', '--png'],      /no such flag --png/],
   [['process', 'show', '1', '--mermaid', '--json'], /not both/],
   [['task', 'show', '1'],                  /name the task/],
   [['task', 'show', '1', 'a', '--ref', 'a'], /name the task once/],

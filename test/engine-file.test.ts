@@ -1,6 +1,6 @@
 /**
- * Opening a data file: one owner at a time, files of others and of later programs are refused with a
- * sentence and left as they are, and a refused opening holds nothing.
+ * Opening a data file: one owner at a time, files of others and of later programs are refused with
+ * a sentence and left as they are, and a refused opening holds nothing.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Trouble that must stay where it is: a bug in one task, limits that do not fit the file, a full disk,
- * long administration beside callers.
+ * Trouble that must stay where it is: a bug in one task, limits that do not fit the file, a full
+ * disk, long administration beside callers.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

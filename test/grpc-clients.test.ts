@@ -1,6 +1,6 @@
 /**
- * Clients in other languages, from the .proto and the certificates alone. One whose packages are not
- * on the machine is skipped, and says so.
+ * Clients in other languages, from the .proto and the certificates alone. One whose packages are
+ * not on the machine is skipped, and says so.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'

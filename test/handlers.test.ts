@@ -1,7 +1,7 @@
 /**
  * Handlers of the embedder: code of its own for a logic kind that is not run here, or for the nodes
- * of a title that wait for a callback. Each row is a handler and where its task comes to, with which
- * data; then what hangs on time, on registration and on closing.
+ * of a title that wait for a callback. Each row is a handler and where its task comes to, with
+ * which data; then what hangs on time, on registration and on closing.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

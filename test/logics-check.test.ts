@@ -1,6 +1,6 @@
 /**
- * `check` and the families that queues, work and sums stand in: each breach is named, from the index
- * and from the task.
+ * `check` and the families that queues, work and sums stand in: each breach is named, from the
+ * index and from the task.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'

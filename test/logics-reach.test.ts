@@ -1,6 +1,6 @@
 /**
- * The kinds that reach beyond their task, one table each: definition, data → move. Nodes `a` and `b`
- * are there.
+ * The kinds that reach beyond their task, one table each: definition, data → move. Nodes `a` and
+ * `b` are there.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -142,6 +142,7 @@ describe('the package', () => {
       import * as http from 'conveyor-engine/http'
       import * as grpc from 'conveyor-engine/grpc'
       import * as client from 'conveyor-engine/client'
+      import { defineProcess, end, go } from 'conveyor-engine/define'
       import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
       import manifest from 'conveyor-engine/package.json' with { type: 'json' }
       const hidden = await import('conveyor-engine/dist/src/open.js').catch(({ code }) => code)
@@ -152,6 +153,7 @@ describe('the package', () => {
         client: Object.keys(client).sort(),
         example: example.obj_id,
         version: manifest.version,
+        defined: defineProcess({ id: 1, nodes: { start: go('end'), end: end() } }).obj_id,
         hidden,
       }))`,
     )
@@ -163,6 +165,7 @@ describe('the package', () => {
       client: ['connect', 'isClientFault', 'rawJson'],
       example: 1234,
       version,
+      defined: 1,
       hidden: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
     })
   })

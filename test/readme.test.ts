@@ -171,6 +171,19 @@ for (const [name, command, ref] of callers) {
   })
 }
 
+test('a process in TypeScript, with a handler', async () => {
+  const { path: folder, remove } = tempFolder()
+  after(remove)
+  const file = join(folder, 'define.mts')
+  const source = program('define')
+    .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
+    .replace("'conveyor-engine/define'", `'${join(top, 'src/define.ts')}'`)
+  writeFileSync(file, source)
+  const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+  assert.equal(ran.stderr, '')
+  assert.equal(ran.stdout, "{ amount: 120, reserved: 'place for order-1' }\n")
+})
+
 test('calling it over gRPC', async () => {
   const { path: folder, remove } = tempFolder()
   after(remove)

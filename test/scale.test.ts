@@ -1,6 +1,7 @@
 /**
- * Starting does not depend on how much there is: a file of a million waiting tasks, timers armed, opens
- * and answers as one of a thousand does. Only with `CONVEYOR_SLOW=1`; the numbers are printed.
+ * Starting does not depend on how much there is: a file of a million waiting tasks, timers armed,
+ * opens and answers as one of a thousand does. Only with `CONVEYOR_SLOW=1`; the numbers are
+ * printed.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

@@ -13,8 +13,8 @@ import { type Walked, walkFrom } from './walk.ts'
 import type { Work } from './work.ts'
 
 /**
- * However many ops a request has, its transaction makes no more moves than so many of them may; what
- * is left goes on in later ones, with others in between.
+ * However many ops a request has, its transaction makes no more moves than so many of them may;
+ * what is left goes on in later ones, with others in between.
  */
 const ops_worth_max = 10
 

@@ -4,8 +4,8 @@
  *
  * Callers are calls at once, or messages under way of one stream. The first answer is read by the
  * schema and must be all `ok`. Since refs and ids have one length, the good answers of a slot have
- * one too, but for the number of a batch, which grows: what is as long counts as good, and any other
- * is read again.
+ * one too, but for the number of a batch, which grows: what is as long counts as good, and any
+ * other is read again.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

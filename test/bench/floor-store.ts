@@ -141,6 +141,10 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     visit: 2,
     moves: 0,
     digest,
+    at_ms: 0,
+    attempts: 0,
+    caller_id: undefined,
+    called_id: undefined,
     doc: docOfText(JSON.stringify(data)),
   })
 }

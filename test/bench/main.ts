@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util'
 import { type Cell, cells, nameOf, type Scale, scales } from './cells.ts'
 import { machineOf } from './machine.ts'
 import { makePlace } from './place.ts'
+import { processCells } from './process-cells.ts'
 import { cellLine, largeText, type Measured, machineText, tablesText } from './report.ts'
 import type { Slot } from './samples.ts'
 import { type OurSlot, type Sides, startSides } from './sides.ts'
@@ -64,6 +65,11 @@ async function main(args: string[]): Promise<void> {
       print(tablesText(cell_lines))
     } finally {
       await sides.stop()
+    }
+    for await (const line of processCells(values.only, values.quick)) {
+      lines.push(line)
+      const { cell, tasks_per_s, min, max } = line
+      print(`${cell.padEnd(20)} ${tasks_per_s} tasks/s (${min} … ${max})`)
     }
   } finally {
     await place.remove()

@@ -1,7 +1,7 @@
 /**
- * What a process costs, run alone: `node --import tsx test/bench/process-cells.ts [--only NAME]
- * [--tasks N]`. Each cell creates tasks in requests of a hundred, four callers at a time, on a data
- * file of its own, and counts until the last of them has ended on disk. A line of JSON a cell.
+ * What a process costs: `npm run bench -- --only process`. Each cell creates tasks in requests of a
+ * hundred, four callers at a time, on a data file of its own, and counts until the last of them has
+ * ended on disk.
  *
  * `pure`: all of N nodes are passed in one transaction, set_param and go_if_const in turn. `wide`:
  * ten nodes are passed in a graph of N. `call`: a call with its reply, two tasks. `handler` and
@@ -11,22 +11,20 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import {
   callProcess,
   defineProcess,
-  type Engine,
   end,
   go,
   handled,
   type NodeGiven,
-  openEngine,
   type ProcessDefinition,
   reply,
   runCode,
   setData,
   when,
-} from '../../src/index.ts'
+} from '../../src/define.ts'
+import { type Engine, openEngine } from '../../src/index.ts'
 
 interface Cell {
   readonly name: string
@@ -112,14 +110,14 @@ async function allEnded(engine: Engine): Promise<void> {
   }
 }
 
-async function run(cell: Cell, tasks: number): Promise<number> {
+async function run(definitions: Cell['definitions'], tasks: number): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-bench-'))
   try {
     await using engine = await openEngine(join(folder, 'tasks.lmdb'))
     engine.handle('db_call', ({ data }) => ({ sum: (data as { amount: number }).amount }), {
       threads_max: 64,
     })
-    await engine.putProcesses(cell.definitions)
+    await engine.putProcesses(definitions)
     const start_ms = performance.now()
     await create(engine, tasks)
     await allEnded(engine)
@@ -129,15 +127,29 @@ async function run(cell: Cell, tasks: number): Promise<number> {
   }
 }
 
-const { values } = parseArgs({
-  options: { only: { type: 'string' }, tasks: { type: 'string' } },
-})
+/** Measures the cells whose name, `process/…`, holds one of the texts. */
+export async function* processCells(
+  only: readonly string[],
+  is_quick: boolean,
+): AsyncGenerator<ProcessLine> {
+  for (const { name, definitions, ...given } of cells) {
+    const cell = `process/${name}`
+    if (!only.some((text) => cell.includes(text))) continue
+    const tasks = is_quick ? Math.ceil(given.tasks / 100) : given.tasks
+    await run(definitions, Math.ceil(tasks / 10))
+    const rates: number[] = []
+    for (let rep = 0; rep < (is_quick ? 1 : 3); rep++) rates.push(await run(definitions, tasks))
+    const sorted = rates.sort((a, b) => a - b).map(Math.round)
+    const tasks_per_s = sorted[sorted.length >> 1] as number
+    yield { kind: 'process', cell, tasks, tasks_per_s, min: sorted[0], max: sorted.at(-1) }
+  }
+}
 
-for (const cell of cells) {
-  if (values.only !== undefined && !cell.name.startsWith(values.only)) continue
-  const tasks = values.tasks === undefined ? cell.tasks : Number(values.tasks)
-  await run(cell, Math.ceil(tasks / 10))
-  const rates = [await run(cell, tasks), await run(cell, tasks), await run(cell, tasks)]
-  const [, tasks_per_s = 0] = rates.sort((a, b) => a - b)
-  console.log(JSON.stringify({ cell: cell.name, tasks, tasks_per_s: Math.round(tasks_per_s) }))
+export interface ProcessLine {
+  readonly kind: 'process'
+  readonly cell: string
+  readonly tasks: number
+  readonly tasks_per_s: number
+  readonly min: number | undefined
+  readonly max: number | undefined
 }

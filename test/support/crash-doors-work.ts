@@ -4,8 +4,8 @@
  * a request also knows by what sign in the file it can be told to have been applied, so whatever a
  * crash leaves can be judged without a record of what was sent.
  *
- * A batch changes tasks of two processes: it counts in both, makes a task in each, ends the one that
- * the batch before it made, and holds an op that is refused. A `single` request is one op.
+ * A batch changes tasks of two processes: it counts in both, makes a task in each, ends the one
+ * that the batch before it made, and holds an op that is refused. A `single` request is one op.
  */
 import type { ClientOp } from '../../src/client/api.ts'
 import type { Task } from '../../src/words/model.ts'

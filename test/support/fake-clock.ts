@@ -10,6 +10,9 @@ export interface FakeClock extends Clock {
   advance(by_ms: number): void
   /** Moves it without ringing anything, as a clock that is set does. */
   set(now_ms: number): void
+  /** Rings nothing until released, whatever is due; what became due meanwhile then rings. */
+  hold(): void
+  release(): void
   /** When the next timer rings; undefined where none is armed. */
   nextWake_ms(): number | undefined
 }
@@ -19,7 +22,9 @@ export function fakeClock(start_ms = 1_700_000_000_000): FakeClock {
   const timers = new Set<{ readonly at_ms: number; readonly fn: () => void }>()
   const due = () =>
     [...timers].filter((timer) => timer.at_ms <= now_ms).sort((a, b) => a.at_ms - b.at_ms)[0]
+  let is_held = false
   const ring = (): void => {
+    if (is_held) return
     for (let timer = due(); timer !== undefined; timer = due()) {
       timers.delete(timer)
       timer.fn()
@@ -40,6 +45,13 @@ export function fakeClock(start_ms = 1_700_000_000_000): FakeClock {
     },
     set(to_ms) {
       now_ms = to_ms
+    },
+    hold() {
+      is_held = true
+    },
+    release() {
+      is_held = false
+      setImmediate(ring)
     },
     nextWake_ms: () =>
       timers.size === 0 ? undefined : Math.min(...[...timers].map((timer) => timer.at_ms)),

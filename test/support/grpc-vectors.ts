@@ -1,6 +1,6 @@
 /**
- * The vectors on the gRPC door, over mutual TLS: a list of ops as messages, and their results as the
- * text that the JSON endpoint would have answered, so that both can be compared.
+ * The vectors on the gRPC door, over mutual TLS: a list of ops as messages, and their results as
+ * the text that the JSON endpoint would have answered, so that both can be compared.
  *
  * What proto3 has no form for (a member of another type, a ref that is a number, a raw body) is no
  * request of this door: `opMessages` says so, and the face makes it in the process.

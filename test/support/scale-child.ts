@@ -1,6 +1,7 @@
 /**
- * Opens a file in a process of its own, with nothing warm, and tells as one line of JSON how long it
- * took until the first answers came: `scale-child PATH REF`. REF is the ref of a task that waits.
+ * Opens a file in a process of its own, with nothing warm, and tells as one line of JSON how long
+ * it took until the first answers came: `scale-child PATH REF`. REF is the ref of a task that
+ * waits.
  */
 import { openEngine } from '../../src/open.ts'
 import { scale_conv_id } from './scale-file.ts'

@@ -1,7 +1,7 @@
 /**
- * A file with a given number of waiting tasks, each with a ref, some data and a timer that is far away:
- * what an installation looks like that has been at work for long. Made through the engine, in this
- * process, a thousand creates in a list.
+ * A file with a given number of waiting tasks, each with a ref, some data and a timer that is far
+ * away: what an installation looks like that has been at work for long. Made through the engine, in
+ * this process, a thousand creates in a list.
  */
 import { stat } from 'node:fs/promises'
 import type { Engine } from '../../src/engine/api.ts'

@@ -28,6 +28,9 @@ export interface World {
   setClock(now_ms: number): void
   /** Resolves when no timer is due any more and nothing is under way. */
   settle(): Promise<void>
+  /** Lets nothing ring until released. */
+  hold(): void
+  release(): void
   /** The refs of the tasks that changed since the last call, in order. */
   takeChanges(): (string | null)[]
   /** Closes the engine, for so long, and opens it again on the same file. */
@@ -105,6 +108,8 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
       clock.advance(0)
     },
     settle,
+    hold: () => fake.hold(),
+    release: () => fake.release(),
     takeChanges() {
       const taken = changes
       changes = []

@@ -14,7 +14,17 @@ import { doorsOf, type OpenDoors, openDoors, type WantedDoors } from './doors.ts
 import { type Exit, exits, isRangeError, unreachable, usage } from './exits.ts'
 import { type Io, print } from './io.ts'
 import { fromEnv, heldBy } from './reach.ts'
-import { db_flag, dbOf, type Flag, type Given, isOn, json_flag, text, type Verb } from './verb.ts'
+import {
+  db_flag,
+  dbOf,
+  type Flag,
+  type Given,
+  isOn,
+  json_flag,
+  list,
+  text,
+  type Verb,
+} from './verb.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   name: name.replaceAll('_', '-'),
@@ -42,6 +52,12 @@ export const serveVerb: Verb = {
     { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
     { name: 'base', value: 'PATH', says: 'the path in front of /api' },
     { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
+    {
+      name: 'allow-host',
+      value: 'HOST:PORT',
+      many: true,
+      says: 'calls of processes may reach it although it is no public address',
+    },
     db_flag,
     json_flag,
     ...limit_flags,
@@ -181,6 +197,7 @@ async function openToServe(
     return await openEngine(path, {
       admin: true,
       limits,
+      allow_hosts: list(given, 'allow-host'),
       onFailure,
       onBug,
       ...fromEnv(given.env),

@@ -2,7 +2,7 @@
  * A process as a picture needs it: nodes with what stands in them, and arrows with what leads along
  * them. Read from the definition and the counts, and from nothing a task holds.
  */
-import { isObject, parseJson } from '../../bytes/json.ts'
+import { isObject, parseStored } from '../../bytes/json.ts'
 import type { ProcessDetails } from '../../engine/api.ts'
 import type { JsonObject, JsonValue } from '../../words/model.ts'
 
@@ -41,7 +41,7 @@ export interface Picture {
 
 export function pictureOf({ nodes, definition_text }: Drawn): Picture {
   const raws = new Map<string, JsonObject>()
-  const scheme = objectIn(objectOf(parseJson(definition_text)), 'scheme')
+  const scheme = objectIn(objectOf(parseStored(definition_text)), 'scheme')
   for (const node of listIn(scheme, 'nodes')) {
     if (isObject(node)) raws.set(String(node.id), node)
   }

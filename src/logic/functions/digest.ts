@@ -24,10 +24,14 @@ const ab_hex: Readonly<Record<string, string>> = {
   sha1: 'da23614e02469a0d7c7bd1bdab5c9c474b1904dc',
   sha224: 'db3cda86d4429a1d39c148989566b38f7bda0156296bd364ba2f878b',
   sha256: 'fb8e20fc2e4c3f248c60c39bd652f3c1347298bb977b8b4d5903b85055620603',
-  sha384:
-    'c7be03ba5bcaa384727076db0018e99248e1a6e8bd1b9ef58a9ec9dd4eeebb3f48b836201221175befa74ddc3d35afdd',
-  sha512:
-    '2d408a0717ec188158278a796c689044361dc6fdde28d6f04973b80896e1823975cdbf12eb63f9e0591328ee235d80e9b5bf1aa6a44f4617ff3caf6400eb172d',
+  sha384: [
+    'c7be03ba5bcaa384727076db0018e99248e1a6e8bd1b9ef5',
+    '8a9ec9dd4eeebb3f48b836201221175befa74ddc3d35afdd',
+  ].join(''),
+  sha512: [
+    '2d408a0717ec188158278a796c689044361dc6fdde28d6f04973b80896e18239',
+    '75cdbf12eb63f9e0591328ee235d80e9b5bf1aa6a44f4617ff3caf6400eb172d',
+  ].join(''),
 }
 
 /** `$.base64_encode` and each digest in both forms. */
