@@ -48,7 +48,7 @@ const addonInside: Plugin = {
 const codeInside: Plugin = {
   name: 'code-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]work[\\/]code-script\.ts$/ }, () => ({
+    onLoad({ filter: /[\\/]src[\\/]doers[\\/]code-script\.ts$/ }, () => ({
       contents: [
         `import { gunzipSync } from 'node:zlib'`,
         `const script = ${JSON.stringify(code.outputFiles[0]?.text)}`,
@@ -67,7 +67,7 @@ const quickjs = 'node_modules/@jitl/quickjs-wasmfile-release-sync/dist'
 /** A thread started from text is CommonJS, so QuickJS is taken in that form too. */
 const code = await build({
   absWorkingDir: top,
-  entryPoints: ['src/work/code-worker.ts'],
+  entryPoints: ['src/doers/code-worker.ts'],
   write: false,
   metafile: true,
   bundle: true,
@@ -103,7 +103,7 @@ if (metafile.inputs['addon:binding'] === undefined) {
   throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
 }
 if (!outputFiles[0]?.text.includes('gunzipSync(Buffer.from(wasm')) {
-  throw new Error('the program no longer asks src/work/code-script.ts: QuickJS was left out')
+  throw new Error('the program no longer asks src/doers/code-script.ts: QuickJS was left out')
 }
 mkdirSync(dirname(out), { recursive: true })
 writeFileSync(

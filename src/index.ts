@@ -12,7 +12,7 @@
  *     store       store · group · memory-tree · lmdb-tree  an ordered map with durable transactions
  *     logic       logics/ · template · graph               what a definition means, purely
  *     engine      walk · ops · timers · engine             what ops do, one transaction a request
- *     work        code · call · doers                      what tasks rest for, outside
+ *     doers       code · call · doers                      what tasks rest for, outside
  *     doors       admin · http · grpc                      translation, and nothing else
  *     client      http · grpc · retry                      the other side of the doors, typed
  *     certs       a CA, server and client certificates     for the gRPC door

@@ -9,6 +9,7 @@
 import { realpath } from 'node:fs/promises'
 import { metaKey } from './bytes/keys.ts'
 import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
+import { newDoers } from './doers/doers.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
@@ -19,7 +20,6 @@ import { type Chance, systemChance, systemClock } from './words/clock.ts'
 import { type Fault, fault } from './words/faults.ts'
 import { limitsWith } from './words/limits.ts'
 import { version } from './words/version.ts'
-import { newDoers } from './work/doers.ts'
 
 export type { OwnerRecord } from './bytes/records.ts'
 

@@ -19,7 +19,7 @@ const floors = [
   'store',
   'logic',
   'engine',
-  'work',
+  'doers',
   'doors/admin',
   'doors/http',
   'doors/grpc',

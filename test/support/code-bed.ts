@@ -3,6 +3,8 @@
  * meanwhile, and lets it go on into the real sandbox. The tree outlives the engines of a bed.
  */
 import { metaKey } from '../../src/bytes/keys.ts'
+import type { CodeDoer } from '../../src/doers/code.ts'
+import { newDoers } from '../../src/doers/doers.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/handlers.ts'
@@ -10,8 +12,6 @@ import type { WorkOutcome } from '../../src/logic/logic.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import { type LimitName, limitsWith } from '../../src/words/limits.ts'
-import type { CodeDoer } from '../../src/work/code.ts'
-import { newDoers } from '../../src/work/doers.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
 
 export interface Order {
