@@ -221,7 +221,7 @@ export function callHttp<const Name extends string = never>(
 
 /** A logic that the embedder runs: `engine.handle(type, …)`. */
 export function handled<const Name extends string = never>(
-  type: 'git_call' | 'db_call' | 'api_form',
+  type: 'git_call' | 'db_call' | 'api_form' | 'api_git',
   { error, ...more }: Failing<Name> & Values = {},
 ): Step<Name> {
   return step(type, { ...more, ...errorTo(error) })

@@ -207,7 +207,7 @@ function compiled(definition: object): {
 test('every logic kind of the format can be written', () => {
   const written = new Set(rows.map(([{ definition }]) => definition.type))
   for (const { type } of logicTable) assert.ok(written.has(type), type)
-  const types: Parameters<typeof handled>[0][] = ['git_call', 'db_call', 'api_form']
+  const types: Parameters<typeof handled>[0][] = ['git_call', 'db_call', 'api_form', 'api_git']
   assert.deepEqual(types, not_run_here)
 })
 

@@ -161,10 +161,13 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
       'nodes[0] "Start": to_node_id "mid" is no node',
     ],
   ],
-  [processWith({ obj_type: 4 }), ['nodes[1] "Middle": obj_type is 4, one of 0 1 2 3 was expected']],
+  [
+    processWith({ obj_type: 5 }),
+    ['nodes[1] "Middle": obj_type is 5, one of 0 1 2 3 4 was expected'],
+  ],
   [
     processWith({ obj_type: '0' }),
-    ['nodes[1] "Middle": obj_type is "0", one of 0 1 2 3 was expected'],
+    ['nodes[1] "Middle": obj_type is "0", one of 0 1 2 3 4 was expected'],
   ],
   [processWith({ title: [] }), ['nodes[1] "mid": title is an array, a text was expected']],
   [processWith({ condition: 1 }), ['nodes[1] "Middle": condition is 1, an object was expected']],

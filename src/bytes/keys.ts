@@ -163,10 +163,16 @@ export function sumOfKey(key: Key): { conv: string; node: string; name: string }
   return { conv, node, name: text(key.slice(name_at)) }
 }
 
-export function queueOfKey(key: Key): { conv: string; node: string; obj_id: string } {
+export function queueOfKey(key: Key): {
+  conv: string
+  node: string
+  since_ms: number
+  obj_id: string
+} {
   const [conv, at] = readPart(key, 1)
-  const [node] = readPart(key, at)
-  return { conv, node, obj_id: taskOfKey(key) }
+  const [node, since_at] = readPart(key, at)
+  const since_ms = readNumber(key.slice(since_at, since_at + 8))
+  return { conv, node, since_ms, obj_id: taskOfKey(key) }
 }
 
 /** Of a due or an ended key. */

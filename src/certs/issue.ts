@@ -6,7 +6,7 @@
  * authorities below it, a server's is for serverAuth, a client's for clientAuth. A client carries
  * its name as the URI `conveyor:NAME`, which is what `user bind` calls `uri:conveyor:NAME`.
  */
-import { createHash, webcrypto } from 'node:crypto'
+import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Chance } from '../words/clock.ts'
 import { fault } from '../words/faults.ts'
@@ -78,9 +78,18 @@ interface Leaf {
   readonly names: readonly { readonly type: 'dns' | 'ip' | 'url'; readonly value: string }[]
 }
 
+/** While one authority follows another both stand in the file: the one that the key belongs to. */
+function certificateOf({ certificate, key }: Pair): string {
+  const blocks = certificate.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
+  const private_key = createPrivateKey(key)
+  const own = blocks?.find((block) => new X509Certificate(block).checkPrivateKey(private_key))
+  if (own === undefined) throw fault('not_possible', 'ca.key does not belong to ca.crt')
+  return own
+}
+
 async function issue(authority: Pair, leaf: Leaf, term: Term): Promise<Pair> {
   const x509 = await loadX509()
-  const issuer = new x509.X509Certificate(authority.certificate)
+  const issuer = new x509.X509Certificate(certificateOf(authority))
   const { notBefore, notAfter } = span(term)
   if (issuer.notAfter.getTime() <= term.now_ms) {
     throw fault('not_possible', 'the authority has expired')

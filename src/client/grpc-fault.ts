@@ -22,7 +22,9 @@ export function faultOfStatus(error: ServiceError): ClientFault {
   const no_connection = /^(No connection established|Name resolution failed)/.test(error.details)
   return clientFault(code, error.details, {
     cause: error,
-    ...(no_connection ? { outcome: 'not_applied' } : {}),
+    // Without a word of the server's own it may have been applied: a stream that ends on one batch
+    // may have applied those before it.
+    outcome: no_connection ? 'not_applied' : 'unknown',
   })
 }
 

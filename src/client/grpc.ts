@@ -32,6 +32,9 @@ const channel_options = {
   'grpc.use_local_subchannel_pool': 1,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 5_000,
+  // A connection that has gone dead without a word is noticed and made anew.
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 5_000,
   'grpc.max_receive_message_length': answer_bytes_max,
   'grpc.max_send_message_length': -1,
 }

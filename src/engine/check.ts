@@ -150,6 +150,10 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   if (!has(atNodeKey(task.conv_id, task.node_id, obj_id))) {
     return `task ${obj_id} is not listed in its node "${task.node_id}"`
   }
+  if (task.wait === 'ready' && task.due_ms === 0) return `task ${obj_id} is ready and has no timer`
+  if (task.wait === 'reply' && !isOwedReply(view, task)) {
+    return `task ${obj_id} waits for a reply that nobody owes`
+  }
   if (task.due_ms !== 0 && !has(dueKey(task.conv_id, task.due_ms, obj_id))) {
     return `task ${obj_id} has no timer at ${task.due_ms}`
   }
@@ -166,6 +170,13 @@ function checkTask(view: View, { key }: Entry): string | undefined {
     }
   }
   return undefined
+}
+
+/** A task that waits for a reply waits for a live one that knows it. */
+function isOwedReply(view: View, { obj_id, called_id }: TaskRecord): boolean {
+  const held = called_id === undefined ? undefined : loadTask(view, called_id)
+  if (held === 'damaged') return true
+  return held !== undefined && is_live[held.task.status] && held.task.caller_id === obj_id
 }
 
 export async function checkStore(store: Store): Promise<CheckReport> {

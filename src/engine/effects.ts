@@ -158,10 +158,11 @@ function reply(work: Work, task: TaskRecord, move: Of<'reply'> | Of<'reply_excep
   return { move: 'next' }
 }
 
-/** Callers of tasks that ended without a reply go to their error node. */
+/** Callers of tasks that ended or failed without a reply go to their error node. */
 export function releaseOrphans(work: Work): void {
-  for (const { caller_id, called_id, moves } of work.orphans.splice(0)) {
-    const description = 'the called task ended without a reply'
+  for (let owed = work.orphans.shift(); owed !== undefined; owed = work.orphans.shift()) {
+    const { caller_id, called_id, moves } = owed
+    const description = 'the called task ended or failed without a reply'
     releaseCaller(work, caller_id, { obj_id: called_id, moves }, (_caller, err_node_id) =>
       failed('rpc', 'hardware', 'rpc_task_fatal_error', description, err_node_id),
     )

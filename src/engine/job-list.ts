@@ -28,6 +28,8 @@ export interface Taken {
   /** `none` where nothing need be done: the task makes `move`, or begins its node anew. */
   readonly order: WorkOrder | { readonly work: 'none'; readonly move: Move | undefined }
   readonly task: Task
+  /** Of the logic, which a new definition may have put another in the place of. */
+  readonly type: string | undefined
   /** conv_id, node_id and the logic's number. */
   readonly place: string
 }
@@ -103,7 +105,10 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
           return true
         }
         lanes.get(lane)?.delete(obj_id)
+        const at_ms = put_by.get(obj_id)
         put_by.delete(obj_id)
+        // The clock was set back: it may begin when its time comes again.
+        if (at_ms !== undefined && at_ms > now_ms) note(at_ms)
         const taken = isUnderWay(obj_id) ? undefined : take(reader, obj_id, now_ms)
         if (taken === undefined) continue
         due.push(taken)
@@ -206,5 +211,6 @@ function takeWork(reader: Reader, obj_id: string, now_ms: number): Taken | undef
   const made = logic?.work?.order(scopeOf(reader, process, task))
   const order = made !== undefined && 'work' in made ? made : { work: 'none' as const, move: made }
   const place = `${conv_id} ${node_id} ${logic_at}`
-  return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), place }
+  const type = logic?.type
+  return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), place, type }
 }

@@ -14,7 +14,7 @@
  */
 import type { WorkOrder, WorkOutcome } from '../logic/logic.ts'
 import type { Clock } from '../words/clock.ts'
-import { isFault } from '../words/faults.ts'
+import { isStoreGone } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 import type { Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
@@ -137,7 +137,7 @@ export function newJobs(port: JobsPort): Jobs {
     const running_job = run(taken, job, leave)
       .catch((error: unknown) => {
         // A store that failed takes no outcome any more, and a bug would come again at once.
-        if (isFault(error)) stopped = true
+        if (isStoreGone(error)) stopped = true
         else shelved.add(obj_id)
         port.onError(error)
       })
@@ -283,11 +283,12 @@ function goOnWith(
   work: Work,
   process: Process,
   draft: Draft,
-  { order }: Taken,
+  { order, type }: Taken,
   outcome: WorkOutcome | undefined,
 ): Walked {
   const { task } = draft
-  const logic = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
+  const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
+  const logic = found?.type === type ? found : undefined
   const move =
     order.work === 'none'
       ? order.move

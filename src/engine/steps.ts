@@ -67,7 +67,6 @@ export function fail(task: TaskRecord, tag: string, description: string): void {
   task.wait = 'nothing'
   task.due_ms = 0
   task.at_ms = 0
-  task.moves = 0
 }
 
 /** The three fields that tell an error node what happened; left out where they would not fit. */

@@ -151,15 +151,16 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
       task.digest = digestOf(objectOf(draft.original))
     }
   }
+  if (task.caller_id !== undefined && (!live || task.status === 'failed')) {
+    const { caller_id, obj_id: called_id, moves } = task
+    work.orphans.push({ caller_id, called_id, moves })
+    task.caller_id = undefined
+  }
   if (live || keep_ended) tx.put(taskKey(task.obj_id), encodeTask(task))
   else if (stored !== undefined) tx.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
     tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
     work.has_ended = true
-  }
-  if (!live && task.caller_id !== undefined) {
-    const { caller_id, obj_id: called_id, moves } = task
-    work.orphans.push({ caller_id, called_id, moves })
   }
   if (work.shared.isWatched()) {
     work.changes.push({

@@ -99,6 +99,7 @@ export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): 
     const description = `Value is not valid. node_id: "${node_id}" is no node`
     return refused(op, { code: 'error', description, task })
   }
+  task.moves = 0
   const { keep_ended } =
     node_id === undefined
       ? walkFrom(work, process, draft, 0)

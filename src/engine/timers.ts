@@ -228,7 +228,8 @@ export function fireDue(
     // A due key without a good task is for `check` to name; it must not ring for ever.
     if (draft === undefined || draft === 'damaged') work.tx.del(key)
     // One before it in this slice may have woken, moved or ended it.
-    else if (draft.task.due_ms === timeOfKey(key).ms) {
+    else if (draft.task.due_ms !== timeOfKey(key).ms) work.tx.del(key)
+    else {
       beginOp(work)
       const { keep_ended } = fire(work, process, draft)
       saveTask(work, draft, keep_ended)
@@ -250,6 +251,7 @@ function failFirstDue(work: Work, conv_id: string): number | undefined {
     task.due_ms = 0
     task.at_ms = 0
     saveTask(work, draft)
+    settle(work)
   }
   return firstDue(work.tx, conv_id)
 }

@@ -15,6 +15,7 @@
  * `walk` changes the draft alone; saving it is the caller's.
  */
 import { bytesOf } from '../bytes/json.ts'
+import { queueOf, queueOfKey } from '../bytes/keys.ts'
 import type { TaskRecord, Wait } from '../bytes/task-record.ts'
 import type { GraphNode, Move, Scope } from '../logic/logic.ts'
 import type { Process } from './catalog.ts'
@@ -73,7 +74,7 @@ export function walkFrom(
     const made = decided ?? (logic === undefined ? undefined : logic.run(scope))
     decided = undefined
     if (made === undefined) {
-      rest(work.now_ms, task, node, 'nothing', 0, scope)
+      rest(work, task, node, 'nothing', 0, scope)
       return { keep_ended: true }
     }
     const move = withinSize(
@@ -87,7 +88,7 @@ export function walkFrom(
       // comes to rest: one that rests for a modify already goes on waiting for it.
       const is_handled = rests_for === 'callback' && work.shared.isHandled(node.title)
       const wait = is_handled ? 'work' : rests_for
-      rest(work.now_ms, task, node, wait, at, scope)
+      rest(work, task, node, wait, at, scope)
       return { keep_ended: true }
     }
     if (move.move === 'set') task.doc = move.doc
@@ -110,17 +111,18 @@ const rest_of: Readonly<Partial<Record<Move['move'], Wait>>> = {
 }
 
 function rest(
-  now_ms: number,
+  work: Work,
   task: TaskRecord,
   node: GraphNode,
   wait: Wait,
   logic_at: number,
   scope: Scope,
 ): void {
+  const { now_ms } = work
   task.status = 'delayed'
   task.wait = wait
   task.logic_at = logic_at
-  task.at_ms = listTime(task, wait, now_ms)
+  task.at_ms = listTime(work, task, wait)
   task.attempts = 0
   // Each piece of work is a stay of its own, also where a retry or a modify brings the task back.
   if (wait === 'work') task.visit++
@@ -135,12 +137,16 @@ function rest(
 
 /**
  * Since when a task stands in a queue or in the list of work. Work behind work gets another time
- * than that just done, so that the list tells them apart.
+ * than that just done, so that the list tells them apart; a task in a queue comes behind all that
+ * are in it, also within one millisecond and where the clock was set back.
  */
-function listTime(task: TaskRecord, wait: Wait, now_ms: number): number {
-  if (wait !== 'queue' && wait !== 'work') return 0
-  const at_ms = Math.max(2, now_ms)
-  return wait === 'work' && at_ms === task.at_ms ? at_ms - 1 : at_ms
+function listTime(work: Work, task: TaskRecord, wait: Wait): number {
+  const at_ms = Math.max(2, work.now_ms)
+  if (wait === 'work') return at_ms === task.at_ms ? at_ms - 1 : at_ms
+  if (wait !== 'queue') return 0
+  const queue = queueOf(task.conv_id, task.node_id)
+  const [last] = work.view.scan({ ...queue, limit: 1, reverse: true })
+  return last === undefined ? at_ms : Math.max(at_ms, queueOfKey(last.key).since_ms + 1)
 }
 
 function arm(task: TaskRecord, node: GraphNode, scope: Scope): void {

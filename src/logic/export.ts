@@ -34,7 +34,7 @@ export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
     const at = n + 1
     if (!isObject(item)) mistakes.push(`definition ${at}: no JSON object`)
     else if (isAlias(item)) noteAlias(item, aliases)
-    else if (!isFolder(item)) found.push({ definition: item, at })
+    else if (!isOther(item)) found.push({ definition: item, at })
   }
   if (found.length === 0 && mistakes.length === 0) mistakes.push('the file holds no definition')
   const own = new Set(found.map(({ definition }) => idText(definition.obj_id)))
@@ -56,8 +56,9 @@ export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
   return { definitions, mistakes }
 }
 
-function isFolder(item: JsonObject): boolean {
-  return item.obj_type === 0 && item.scheme === undefined
+/** A folder, dashboard or whatever else an export holds beside processes: it draws nothing. */
+function isOther({ obj_type, scheme }: JsonObject): boolean {
+  return scheme === undefined && obj_type !== undefined && obj_type !== 1
 }
 
 function isAlias(item: JsonObject): boolean {

@@ -14,8 +14,8 @@ import { compileTimeSemaphor } from './time-semaphor.ts'
 /** Whether the embedder has a handler for a logic type. */
 export type IsHandled = (type: string) => boolean
 
-/** By `obj_type`. */
-export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation']
+/** By `obj_type`; 4 is a call that the public editor can answer from a stub, and calls here. */
+export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation', 'logic']
 
 /** What is known of a node before its logics are read. */
 export interface NodeHead {

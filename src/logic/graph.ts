@@ -115,6 +115,8 @@ const statuses: Readonly<Record<string, Graph['status']>> = {
   paused: 'paused',
   pause: 'paused',
   inactive: 'paused',
+  blocked: 'paused',
+  debug: 'paused',
 }
 
 function statusOf(status: JsonValue | undefined, mistakes: string[]): Graph['status'] {
@@ -172,7 +174,7 @@ function readNodeHead(
     mistakes.push(`${place}: id is ${quoted(id)}, ${wanted} was expected`)
   }
   if (kind === undefined) {
-    mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 was expected`)
+    mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 4 was expected`)
   }
   if (title !== undefined && title !== null && typeof title !== 'string') {
     mistakes.push(`${place}: title is ${quoted(title)}, a text was expected`)

@@ -28,7 +28,9 @@ export function readKeys(source: Source, end: PathEnd, keys: Key[]): Key[] {
     const char = source.text[source.at]
     if (char === '.') {
       source.at++
-      keys.push(readName(source, end))
+      keys.push(
+        source.text.startsWith('{{', source.at) ? readGivenName(source) : readName(source, end),
+      )
     } else if (char === '[') keys.push(readIndex(source))
     else if (char === undefined || atEnd(source, end)) return trimmed(source, keys)
     else throw mistakeAt(source, `${quoted(char)} was not expected in a name`)
@@ -56,6 +58,13 @@ export function readName(source: Source, end: PathEnd): string {
   name += text.slice(from, source.at)
   if (name.trim() === '') throw mistakeAt(source, 'a name was expected')
   return name
+}
+
+/** A name that a template gives: one key, whatever stands in it. */
+function readGivenName(source: Source): Key {
+  const term = source.term()
+  if (term === undefined) throw mistakeAt(source, 'a name was expected')
+  return (run) => indexText(term(run))
 }
 
 /** Reads `[…]`, which begins here. */

@@ -140,7 +140,7 @@ export const rules: Readonly<Record<string, string>> = {
   'process call':         'api_rpc makes a task and rests until its reply is merged',
   'process call nested':  'calls nest',
   'process call no reply': 'an end or a cancel without a reply releases the caller to its error node',
-  'process call failed':  'a called task that failed is live and still owes its reply',
+  'process call failed':  'a called task that fails without a reply releases its caller',
   'process call timer':   'a caller may leave by its time limit; the reply is then nothing',
   'process call fails':   'each refusal of a call has its tag and error type',
   'process reply':        'the reply’s data is merged; the called task goes on',

@@ -11,10 +11,11 @@ import { systemClock } from '../../words/clock.ts'
 import { type LimitName, type Limits, limitsWith } from '../../words/limits.ts'
 import { unaryCalls } from './calls.ts'
 import type { Door } from './door.ts'
+import { gate } from './gate.ts'
 import { addHealth } from './health.ts'
 import { newIdentity } from './identity.ts'
 import { type Listener, listen } from './listener.ts'
-import { loadSchema } from './schema.ts'
+import { loadSchema, service_name } from './schema.ts'
 import { streamOps } from './stream.ts'
 import { followTls, readTls, type TlsOptions } from './tls-files.ts'
 
@@ -64,7 +65,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const door: Door = { engine, limits, identity, onBug, endings: new Set(), draining: false }
 
   const schema = loadSchema()
-  const server = newServer(limits)
+  const server = newServer(door)
   server.addService(schema.service, { ...unaryCalls(door), StreamOps: streamOps(door) })
   if (options.reflection) {
     const { ReflectionService } = await import('@grpc/reflection')
@@ -115,8 +116,10 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
 
-function newServer(limits: Limits): Server {
+function newServer(door: Door): Server {
+  const { limits } = door
   const server = new Server({
+    interceptors: [gate(door, service_name)],
     'grpc.max_receive_message_length': limits.body_bytes_max,
     // An answer is as long as what was asked for; its caller bounds what it takes.
     'grpc.max_send_message_length': -1,

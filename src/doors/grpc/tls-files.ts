@@ -61,9 +61,8 @@ export function followTls(
       used = found
     } catch (cause) {
       const why = (cause as Error).message
-      onBroken(
-        new Error(`the certificate files have changed and cannot be used: ${why}`, { cause }),
-      )
+      const text = `the certificate files have changed and cannot be used: ${why}`
+      onBroken(Object.assign(new Error(text, { cause }), { code: 'bad_certificates' }))
     }
   }
   const arm = (): void => {

@@ -6,7 +6,7 @@
  * it left alone keeps its text.
  *
  * Code is run as it is written: a template in it is not read, and it has no libraries. Here
- * nothing runs; how the sandbox runs it is the doer's part (work/code).
+ * nothing runs; how the sandbox runs it is the doer's part (doers/code).
  */
 import { bytesOf, docOfValue, isObject, objectOf, parseJson } from '../../bytes/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../words/model.ts'
@@ -25,7 +25,7 @@ const work: Move = { move: 'work' }
 export const apiCode: LogicKind<ApiCode> = {
   type: 'api_code',
   parse(raw, report) {
-    const { lang, src, err_node_id } = raw
+    const { lang = 'js', src, err_node_id } = raw
     if (lang !== 'js') report.mistake(`lang ${quoted(lang)} is not run here, only "js" is`)
     if (typeof src !== 'string') report.mistake(`src is ${quoted(src)}, a text was expected`)
     else if (lang === 'js') warnOfCode(src, report)

@@ -40,7 +40,7 @@ export const logicTable: readonly LogicRow[] = [
   rowOf(apiSum),
 ]
 
-export const not_run_here: readonly string[] = ['git_call', 'db_call', 'api_form']
+export const not_run_here: readonly string[] = ['git_call', 'db_call', 'api_form', 'api_git']
 
 /** The row of a type not run here, for a definition whose embedder has a handler for it. */
 export function handledRow(type: string): LogicRow {
