@@ -93,6 +93,36 @@ describe('bad manners', () => {
     await endWell(door)
   })
 
+  /** [what, options of the door, the status that comes while the message is still half sent] */
+  const early_rows = [
+    ['a caller without rights', { strict: true }, status.PERMISSION_DENIED],
+    ['a message that never ends', { limits: { request_ms_max: 60 } }, status.DEADLINE_EXCEEDED],
+  ] as const
+  for (const [name, options, expected] of early_rows) {
+    test(`answered before its message is in: ${name}`, async () => {
+      const door = await openGrpc(options)
+      const session = await rawSession(door)
+      const stream = session.request(rawHead(service.CreateTask.path))
+      stream.on('error', () => {})
+      stream.resume()
+      const message = framed(service.CreateTask.requestSerialize({ conv_id, ref: 'half' }))
+      stream.write(message.subarray(0, message.length - 1))
+      const code = await new Promise<number>((resolve) => {
+        for (const event of ['response', 'trailers'] as const) {
+          stream.on(event, (headers: Record<string, unknown>) => {
+            const told = headers['grpc-status']
+            if (told !== undefined) resolve(Number(told))
+          })
+        }
+      })
+      assert.equal(code, expected)
+      session.destroy()
+      assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+      await door.close()
+      assert.deepEqual(door.bugs, [])
+    })
+  }
+
   test('rapid resets cost the peer his connection', async () => {
     const door = await openGrpc()
     const session = await rawSession(door)
