@@ -9,7 +9,7 @@
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/api.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../words/faults.ts'
-import type { Status, StatusDetails } from '../words/model.ts'
+import type { Task } from '../words/model.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds a call gets in all, its repeats counted; default 30,000. */
@@ -53,24 +53,11 @@ interface Named {
   readonly id?: string
 }
 
-export interface ClientTask {
-  readonly obj_id: string
-  readonly conv_id: string
-  readonly ref: string | null
-  readonly status: Status
-  /** Why a task failed; told over HTTP only. */
-  readonly status_details?: StatusDetails
-  readonly user_id: string | null
-  /** Over HTTP to the second. */
-  readonly create_time_ms: number
-  readonly change_time_ms: number
-  readonly node_id: string
-  readonly node_prev_id: string
-  /** The data as JSON text, each number as it was written. */
-  readonly dataText: string
-  /** The data parsed, anew at each read; numbers are doubles. */
-  readonly data: unknown
-}
+/**
+ * A task as the engine tells it. Over HTTP its times are whole seconds; over gRPC it does not say
+ * why it failed.
+ */
+export type ClientTask = Omit<Task, 'ref_is_number'>
 
 export interface ClientResult {
   /** The op's `id`, where it had one. */

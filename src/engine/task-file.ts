@@ -72,8 +72,6 @@ export function newTask(
     readonly ref: Ref | undefined
     readonly user_id: string | undefined
     readonly doc: Doc
-    /** Moves without rest that led to it, so that no chain of tasks escapes the bound. */
-    readonly moves?: number
     readonly caller_id?: string | undefined
   },
 ): Draft {
@@ -93,7 +91,7 @@ export function newTask(
     due_ms: 0,
     semaphor_at: 0,
     visit: 0,
-    moves: given.moves ?? 0,
+    moves: 0,
     at_ms: 0,
     attempts: 0,
     caller_id: given.caller_id,
