@@ -2,9 +2,9 @@
  * Opening a file: the lock, the store, the format, the engine, and the admin socket if wanted. The
  * only place that says which store a path means.
  *
- * In this order, so that a refused opening leaves nothing behind: lock the data file, open the
- * tree, check its format (or write it into a new file) and tell who holds it, start the engine.
- * Closing goes the same way back.
+ * In this order, so that a refused opening leaves nothing behind: lock the data file, open the tree
+ * and fold in a log that was left, check the format (or write it into a new file) and tell who
+ * holds it, start a log if wanted, start the engine. Closing goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
 import { metaKey } from './bytes/keys.ts'
@@ -14,8 +14,12 @@ import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
 import { storeOf } from './store/group.ts'
+import type { LmdbTree } from './store/lmdb-tree.ts'
+import { log_id_bytes } from './store/log/frame.ts'
+import { head_key } from './store/log/head.ts'
+import { recoverLog } from './store/log/recover.ts'
 import { memoryTree } from './store/memory-tree.ts'
-import type { Store, Tree } from './store/store.ts'
+import type { Tree } from './store/store.ts'
 import { type Chance, systemChance, systemClock } from './words/clock.ts'
 import { type Fault, fault } from './words/faults.ts'
 import { limitsWith } from './words/limits.ts'
@@ -42,7 +46,13 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   let failure: Fault | undefined
   const place = path === ':memory:' ? memoryPlace() : await lockPlace(path)
   try {
-    const store = storeOf(await place.openTree(), {
+    const tree = await place.openTree()
+    place.onLeave(() => tree.close())
+    const is_new = checkFormat(tree, path)
+    await place.foldLog()
+    const socket = options.admin === true ? await adminSocket(place.path, options) : null
+    const file_id = await signIn(tree, is_new, chance, socket)
+    const store = storeOf(options.log === true ? await place.startLog(chance) : tree, {
       onFail: (told) => {
         failure = told
         // The embedder's code runs in a turn of its own, so that its throw is its own.
@@ -50,8 +60,6 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       },
     })
     place.onLeave(() => store.close())
-    const socket = options.admin === true ? await adminSocket(place.path, options) : null
-    const file_id = await signIn(store, path, chance, socket)
     const handlers = newHandlers({ clock, limits })
     const engine = await startEngine({
       path: place.path,
@@ -95,15 +103,22 @@ interface Place {
   readonly path: string
   readonly key_path: string | undefined
   openTree(): Promise<Tree>
+  /** Brings what a log beside the tree holds into it. */
+  foldLog(): Promise<void>
+  /** The tree behind a log of its own. */
+  startLog(chance: Chance): Promise<Tree>
   onLeave(step: () => Promise<void>): void
   leave(): Promise<void>
 }
 
 function memoryPlace(): Place {
+  const tree = memoryTree()
   return {
     path: ':memory:',
     key_path: undefined,
-    openTree: async () => memoryTree(),
+    openTree: async () => tree,
+    foldLog: async () => {},
+    startLog: async () => tree,
     ...leaving(),
   }
 }
@@ -119,12 +134,19 @@ async function lockPlace(path: string): Promise<Place> {
   const steps = leaving()
   steps.onLeave(() => lock.release())
   const real_path = await realpath(path)
+  let tree: LmdbTree
   return {
     path: real_path,
     key_path: `${real_path}.key`,
     openTree: async () => {
       const { openLmdbTree } = await import('./store/lmdb-tree.ts')
-      return openLmdbTree(real_path)
+      tree = await openLmdbTree(real_path, { not_copied: [head_key] })
+      return tree
+    },
+    foldLog: () => recoverLog(tree, real_path),
+    startLog: async (chance) => {
+      const { openLogTree } = await import('./store/log/tree.ts')
+      return openLogTree(tree, real_path, { id: chance.bytes(log_id_bytes) })
     },
     ...steps,
   }
@@ -151,31 +173,38 @@ async function adminSocket(real_path: string, options: EngineOptions): Promise<s
   return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
 }
 
+/** Whether the file is a new one; a file that is not ours, or not yet, is refused. */
+function checkFormat(tree: Tree, path: string): boolean {
+  const found = tree.get(format_key)
+  if (found !== undefined) {
+    if (Number(found.toString('utf8')) <= format) return false
+    throw fault('newer_format', `${path} was written by a newer conveyor; use that one`)
+  }
+  for (const _entry of tree.range('', '\xff', false)) {
+    throw fault('not_a_database', `${path} holds something else; name another file with --db`)
+  }
+  return true
+}
+
 /**
- * Checks the format, or makes a new file ours, and writes down who holds it. Answers the file id.
+ * Makes a new file ours, and writes down who holds it: into the tree itself, where a look from
+ * outside finds it. Answers the file id.
  */
 async function signIn(
-  store: Store,
-  path: string,
+  tree: Tree,
+  is_new: boolean,
   chance: Chance,
   socket: string | null,
 ): Promise<string> {
-  const fresh_id = chance.bytes(file_id_bytes)
-  const id_middle = chance.bytes(id_middle_bytes)
-  return store.update((tx) => {
-    const found = tx.get(format_key)
-    if (found === undefined) {
-      if (tx.scan({ from: '', to: '\xff', limit: 1 }).length > 0) {
-        throw fault('not_a_database', `${path} holds something else; name another file with --db`)
-      }
-      tx.put(format_key, Buffer.from(String(format)))
-      tx.put(file_id_key, fresh_id)
-      tx.put(metaKey('id_middle'), id_middle)
-    } else if (Number(found.toString('utf8')) > format) {
-      throw fault('newer_format', `${path} was written by a newer conveyor; use that one`)
-    }
-    const file_id = (tx.get(file_id_key) ?? fresh_id).toString('hex')
-    tx.put(owner_key, encodeRecord({ pid: process.pid, socket, file_id, version }))
-    return file_id
-  })
+  const id = is_new ? chance.bytes(file_id_bytes) : (tree.get(file_id_key) as Buffer)
+  const file_id = id.toString('hex')
+  const owner = encodeRecord({ pid: process.pid, socket, file_id, version })
+  const writes = new Map([[owner_key, owner]])
+  if (is_new) {
+    writes.set(format_key, Buffer.from(String(format)))
+    writes.set(file_id_key, id)
+    writes.set(metaKey('id_middle'), chance.bytes(id_middle_bytes))
+  }
+  await tree.commit(writes)
+  return file_id
 }

@@ -12,6 +12,11 @@ import type { Caller, Change, OpResult, Status, Task } from '../words/model.ts'
 
 export interface EngineOptions {
   readonly limits?: Partial<Record<LimitName, number>>
+  /**
+   * Commits into a log beside the file, which is folded into it in the background and on closing:
+   * faster, and as durable. Default false. Without effect in memory.
+   */
+  readonly log?: boolean
   /** Opens the admin socket through which the command line reaches this process. */
   readonly admin?: boolean
   /** The folder of the admin socket, instead of `/tmp/conveyor-<uid>`; must be ours and 0700. */

@@ -16,9 +16,9 @@
 import type { Key } from '../bytes/keys.ts'
 import { type Fault, fault } from '../words/faults.ts'
 import { checkKeySize } from './key-size.ts'
+import { type Layer, newLayer } from './layer.ts'
+import { mergedRange } from './merged-range.ts'
 import type { Entry, Range, Store, Tree, Tx } from './store.ts'
-
-type Layer = Map<Key, Buffer | null>
 
 interface Group {
   readonly layer: Layer
@@ -33,29 +33,29 @@ export interface GroupOptions {
 }
 
 export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
-  const nothing: Layer = new Map()
+  const nothing = newLayer()
   let open: Group = newGroup()
   let flying: Group | undefined
   let takeoff: NodeJS.Immediate | undefined
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
   /** What the transaction that runs now replaced in `open`, so that a throw can put it back. */
-  let replaced: [Key, Buffer | null | undefined][] = []
+  const replaced: { keys: Key[]; values: (Buffer | null | undefined)[] } = { keys: [], values: [] }
 
   const write = (key: Key, value: Buffer | null): void => {
     checkKeySize(key)
-    replaced.push([key, open.layer.get(key)])
-    open.layer.set(key, value)
+    replaced.keys.push(key)
+    replaced.values.push(open.layer.set(key, value))
   }
   const tx: Tx = {
     get(key) {
-      const mine = open.layer.get(key)
+      const mine = open.layer.changes.get(key)
       if (mine !== undefined) return mine ?? undefined
-      const theirs = flying?.layer.get(key)
+      const theirs = flying?.layer.changes.get(key)
       if (theirs !== undefined) return theirs ?? undefined
       return tree.get(key)
     },
-    scan: (range) => scanLayers(tree, [flying?.layer ?? nothing, open.layer], range),
+    scan: (range) => scanOver(tree, [open.layer, flying?.layer ?? nothing], range),
     put: write,
     del: (key) => write(key, null),
   }
@@ -63,7 +63,8 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   function update<T>(fn: (tx: Tx) => T): Promise<T> {
     if (failure !== undefined) return Promise.reject(failure)
     if (closing !== undefined) return Promise.reject(fault('shutting_down', 'the store is closed'))
-    replaced = []
+    replaced.keys.length = 0
+    replaced.values.length = 0
     let result: T
     try {
       result = fn(tx)
@@ -71,7 +72,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
       undo()
       return Promise.reject(error)
     }
-    if (replaced.length === 0 && open.layer.size === 0) {
+    if (replaced.keys.length === 0 && open.layer.changes.size === 0) {
       return flying === undefined ? Promise.resolve(result) : flying.done.then(() => result)
     }
     if (takeoff === undefined && flying === undefined) takeoff = setImmediate(fly)
@@ -79,8 +80,10 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   }
 
   function undo(): void {
-    for (const [key, value] of replaced.reverse()) {
-      if (value === undefined) open.layer.delete(key)
+    for (let at = replaced.keys.length - 1; at >= 0; at--) {
+      const key = replaced.keys[at] as Key
+      const value = replaced.values[at]
+      if (value === undefined) open.layer.unset(key)
       else open.layer.set(key, value)
     }
   }
@@ -90,11 +93,11 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     const group = open
     flying = group
     open = newGroup()
-    tree.commit(group.layer).then(
+    tree.commit(group.layer.changes).then(
       () => {
         flying = undefined
         group.resolve()
-        if (open.layer.size > 0) fly()
+        if (open.layer.changes.size > 0) fly()
       },
       (cause: unknown) => {
         failure = fault('store_failed', undefined, { cause })
@@ -108,7 +111,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   }
 
   async function drain(): Promise<void> {
-    while (failure === undefined && (flying !== undefined || open.layer.size > 0)) {
+    while (failure === undefined && (flying !== undefined || open.layer.changes.size > 0)) {
       await (flying ?? open).done.catch(() => {})
     }
     await tree.close()
@@ -138,41 +141,27 @@ function newGroup(): Group {
   })
   // Each update hangs its own reaction on `done`; a group nobody waits for must not be "unhandled".
   done.catch(() => {})
-  return { layer: new Map(), done, resolve, reject }
+  return { layer: newLayer(), done, resolve, reject }
 }
 
 function viewOf(tree: Tree): Pick<Tx, 'get' | 'scan'> {
-  return { get: (key) => tree.get(key), scan: (range) => scanLayers(tree, [], range) }
+  return { get: (key) => tree.get(key), scan: (range) => scanOver(tree, [], range) }
 }
 
-/** Merges the tree with the layers above it; where several hold a key, the last layer counts. */
-function scanLayers(tree: Tree, layers: readonly Layer[], range: Range): Entry[] {
+/** The tree with the layers above it, the newest first. */
+function scanOver(tree: Tree, layers: readonly Layer[], range: Range): Entry[] {
   const { from, to, limit, reverse = false } = range
-  const over = new Map<Key, Buffer | null>()
-  for (const layer of layers) {
-    for (const [key, value] of layer) if (key >= from && key < to) over.set(key, value)
-  }
-  const changed = [...over.keys()].sort()
-  if (reverse) changed.reverse()
-  const comesBefore = reverse ? (a: Key, b: Key) => a > b : (a: Key, b: Key) => a < b
   const out: Entry[] = []
-  let next = 0
-  const takeChanged = (until: Key | undefined): void => {
-    while (next < changed.length && out.length < limit) {
-      const key = changed[next] as Key
-      if (until !== undefined && !comesBefore(key, until)) return
-      const value = over.get(key)
-      if (value) out.push({ key, value })
-      next++
-    }
-  }
   if (limit <= 0) return out
-  for (const entry of tree.range(from, to, reverse)) {
-    takeChanged(entry.key)
-    if (out.length >= limit) return out
-    if (!over.has(entry.key)) out.push(entry)
-    if (out.length >= limit) return out
+  const over = layers.filter(({ changes }) => changes.size > 0)
+  const below = tree.range(from, to, reverse)
+  const entries =
+    over.length === 0
+      ? below
+      : mergedRange([...over.map((layer) => layer.range(from, to, reverse)), below], reverse)
+  for (const entry of entries) {
+    out.push(entry)
+    if (out.length >= limit) break
   }
-  takeChanged(undefined)
   return out
 }

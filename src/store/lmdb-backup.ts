@@ -5,6 +5,7 @@
  */
 import { chmod, link, lstat, mkdtemp, open as openHandle, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import type { Key } from '../bytes/keys.ts'
 import { type Fault, fault, isFault } from '../words/faults.ts'
 import { fileFault } from './file-faults.ts'
 import { key_bytes_max } from './key-size.ts'
@@ -15,10 +16,14 @@ const slice_entries = 512
 const last_key = '\xff'.repeat(key_bytes_max)
 
 /**
- * Copies the newest durable state to `path` (mode 0600), which must not exist; answers its bytes.
- * Throws `not_possible` when it does, or when the copy cannot be made or read.
+ * Copies the newest durable state but `left_out` to `path` (mode 0600), which must not exist;
+ * answers its bytes. Throws `not_possible` when it does, or when the copy cannot be made or read.
  */
-export async function copyLmdb(db: LmdbDatabase, path: string): Promise<number> {
+export async function copyLmdb(
+  db: LmdbDatabase,
+  path: string,
+  left_out: readonly Key[],
+): Promise<number> {
   const target = resolve(path)
   if (await exists(target)) throw taken(path)
   let folder: string
@@ -31,6 +36,7 @@ export async function copyLmdb(db: LmdbDatabase, path: string): Promise<number> 
     const copy = join(folder, 'copy')
     await db.backup(copy, false)
     await chmod(copy, 0o600)
+    await leaveOut(copy, left_out)
     await sync(copy)
     await readThrough(copy)
     await nameIt(copy, target, path)
@@ -40,6 +46,16 @@ export async function copyLmdb(db: LmdbDatabase, path: string): Promise<number> 
     throw isFault(error) ? error : notMade(path, error)
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function leaveOut(copy: string, keys: readonly Key[]): Promise<void> {
+  const { open } = await import('lmdb')
+  const db: LmdbDatabase = open(copy, lmdbOptions)
+  try {
+    for (const key of keys) if (db.doesExist(key)) db.removeSync(key)
+  } finally {
+    await db.close()
   }
 }
 

@@ -3,12 +3,7 @@
  */
 import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
 import type { Key } from '../bytes/keys.ts'
-
-/** Keys are byte strings, so LMDB's buffers take and give them as Latin-1. */
-interface KeyBytes {
-  latin1Write(key: string, at: number): number
-  latin1Slice(from: number, to: number): string
-}
+import type { KeyBytes } from './key-bytes.ts'
 
 export interface LmdbOptions extends RootDatabaseOptions {
   readonly permissionsMode: number

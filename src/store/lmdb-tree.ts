@@ -22,9 +22,16 @@ import { judgeFile } from './lmdb-file.ts'
 import { type LmdbDatabase, lmdbOptions } from './lmdb-options.ts'
 import type { Entry, Tree, Writes } from './store.ts'
 
+export interface LmdbTree extends Tree {
+  /** Lets reads see what another thread has committed. */
+  refresh(): void
+}
+
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 unless told. */
   readonly readers_max?: number
+  /** What a copy must not have, for it belongs to this file alone. */
+  readonly not_copied?: readonly Key[]
 }
 
 /**
@@ -32,7 +39,7 @@ export interface LmdbTreeOptions {
  * `not_a_database` for a file that is none or is cut short and `not_possible` for a path that
  * cannot be used, each with one sentence that says what to do. Slots of dead readers are freed.
  */
-export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}): Promise<Tree> {
+export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}): Promise<LmdbTree> {
   const found = await judgeFile(path)
   if (found === 'new') await makeFile(path)
   await demandRoom(path)
@@ -45,7 +52,7 @@ export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}):
     throw fileFault(path, error)
   }
   if (found === 'new') await syncNew(path)
-  return treeOver(db, path)
+  return treeOver(db, path, options.not_copied)
 }
 
 const lock_bytes_about = 1024 * 1024
@@ -62,7 +69,11 @@ async function demandRoom(path: string): Promise<void> {
 }
 
 /** The tree over a database that was opened with `lmdbOptions`, or by a test with worse ones. */
-export function treeOver(db: LmdbDatabase, path: string): Tree {
+export function treeOver(
+  db: LmdbDatabase,
+  path: string,
+  not_copied: readonly Key[] = [],
+): LmdbTree {
   const commitWrites = reportingCommits(db)
   const pending = new Set<Promise<unknown>>()
   let broken: unknown
@@ -128,8 +139,9 @@ export function treeOver(db: LmdbDatabase, path: string): Tree {
     },
     backup: async (target) => {
       checkOpen()
-      return tracked(copyLmdb(db, target))
+      return tracked(copyLmdb(db, target, not_copied))
     },
+    refresh: () => db.resetReadTxn(),
     close: () => {
       closing ??= drain()
       return closing

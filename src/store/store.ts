@@ -13,6 +13,12 @@ export interface Entry {
   readonly value: Buffer
 }
 
+/** An entry as a transaction changed it; `null` where it is deleted. */
+export interface Change {
+  readonly key: Key
+  readonly value: Buffer | null
+}
+
 export interface Range {
   /** First key, included. */
   readonly from: Key

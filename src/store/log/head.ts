@@ -1,0 +1,33 @@
+/**
+ * What the tree says of its log, under one key that nobody else writes.
+ *
+ *     0  id of the log (8)
+ *     8  sequence of the last frame that is wholly in the tree (8)
+ *    16  1 where the log must be there, 0 where it was folded in (1)
+ */
+import { type Key, metaKey } from '../../bytes/keys.ts'
+import { log_id_bytes } from './frame.ts'
+
+export interface Head {
+  readonly id: Buffer
+  readonly seq: number
+  readonly is_open: boolean
+}
+
+export const head_key: Key = metaKey('log')
+
+export function encodeHead({ id, seq, is_open }: Head): Buffer {
+  const out = Buffer.alloc(log_id_bytes + 9)
+  out.set(id)
+  out.writeBigUInt64BE(BigInt(seq), log_id_bytes)
+  out[log_id_bytes + 8] = is_open ? 1 : 0
+  return out
+}
+
+export function decodeHead(bytes: Buffer): Head {
+  return {
+    id: Buffer.from(bytes.subarray(0, log_id_bytes)),
+    seq: Number(bytes.readBigUInt64BE(log_id_bytes)),
+    is_open: bytes[log_id_bytes + 8] === 1,
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Who brings the frames of a segment into the tree: a thread of its own, so that callers do not
+ * wait for it, or, for what is left at the end, this one.
+ */
+import { open } from 'node:fs/promises'
+import type { Tree } from '../store.ts'
+import { type Frame, framesIn } from './frame.ts'
+import type { Head } from './head.ts'
+import { mergeFrames, type SliceBounds } from './merge.ts'
+import type { Written } from './writer.ts'
+
+/** Nobody writes there meanwhile. */
+export interface MergeJob {
+  readonly written: Written
+  /** What the tree says afterwards. */
+  readonly head: Head
+  readonly slice: SliceBounds
+}
+
+export interface Merger {
+  /** Resolves when all is on disk in the tree. One at a time. */
+  merge(job: MergeJob): Promise<void>
+  close(): Promise<void>
+}
+
+/** Reads the frames back and merges them. Rejects where they are not what was written. */
+export async function mergeSegment(tree: Pick<Tree, 'commit'>, job: MergeJob): Promise<void> {
+  const segment = await readFirst(job.written)
+  await mergeFrames(tree, checked(segment, job), job.head, job.slice)
+}
+
+function* checked(segment: Buffer, { written, head }: MergeJob): Generator<Frame> {
+  let next_seq = written.first_seq
+  for (const frame of framesIn(segment)) {
+    if (frame.seq !== next_seq || !frame.id.equals(head.id)) break
+    next_seq++
+    yield frame
+  }
+  if (next_seq !== written.last_seq + 1) {
+    throw new Error('the log does not read as it was written')
+  }
+}
+
+async function readFirst({ segment_path, bytes }: Written): Promise<Buffer> {
+  const file = await open(segment_path, 'r')
+  try {
+    const segment = Buffer.allocUnsafe(bytes)
+    let at = 0
+    while (at < bytes) {
+      const { bytesRead } = await file.read(segment, at, bytes - at, at)
+      if (bytesRead === 0) throw new Error('the log is shorter than what was written')
+      at += bytesRead
+    }
+    return segment
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The merger as a thread: started with its first job, and then kept until it is closed. An idle
+ * one does not keep the process alive, one at work does.
+ */
+import { Worker } from 'node:worker_threads'
+import type { MergeJob, Merger } from './merger.ts'
+import { threadScript } from './thread-script.ts'
+import type { MergeAnswer, MergeWorkerData } from './thread-worker.ts'
+
+/** For the tree of the data file at `path`, which this process holds. */
+export function newThread(path: string): Merger {
+  let worker: Worker | undefined
+  let settle: ((error: Error | undefined) => void) | undefined
+
+  function start(): Worker {
+    const { script, options, data } = threadScript()
+    const workerData = { ...data, path } satisfies MergeWorkerData
+    const made = new Worker(script, { ...options, workerData })
+    made.on('message', ({ error }: MergeAnswer) => {
+      settle?.(error === undefined ? undefined : new Error(error))
+    })
+    made.on('error', (error: Error) => settle?.(error))
+    made.on('exit', () => {
+      if (worker === made) worker = undefined
+      settle?.(new Error('the thread of the log has ended'))
+    })
+    return made
+  }
+
+  function ask(message: MergeJob | 'close'): Promise<void> {
+    return new Promise((resolve, reject) => {
+      worker ??= start()
+      const mine = worker
+      mine.ref()
+      settle = (error) => {
+        settle = undefined
+        mine.unref()
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      mine.postMessage(message)
+    })
+  }
+
+  return {
+    merge: ask,
+    async close() {
+      if (worker === undefined) return
+      await ask('close')
+      worker?.ref()
+      await worker?.terminate()
+    },
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * The tree behind a log passes what every tree must, also where it merges all the time.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before } from 'node:test'
+import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+import { head_key } from '../src/store/log/head.ts'
+import { recoverLog, segmentPaths } from '../src/store/log/recover.ts'
+import { type LogBounds, openLogTree } from '../src/store/log/tree.ts'
+import type { Tree } from '../src/store/store.ts'
+import { storeSuite, type TreeBed } from './support/store-suite.ts'
+
+let folder: string
+let count = 0
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'conveyor-log-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+const id = Buffer.alloc(8, 7)
+
+function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
+  return async () => {
+    const path = join(folder, `${count++}.conveyor`)
+    const opened: Tree[] = []
+    return {
+      lasts: true,
+      open: async () => {
+        const below = await openLmdbTree(path, { not_copied: [head_key] })
+        await recoverLog(below, path)
+        const tree = await openLogTree(below, path, { id, bounds })
+        opened.push(tree)
+        return tree
+      },
+      remove: async () => {
+        for (const tree of opened) await tree.close()
+        for (const end of [path, `${path}-lock`, ...segmentPaths(path)])
+          await rm(end, { force: true })
+      },
+    }
+  }
+}
+
+const tiny = { merge_bytes: 1, bytes_max: 20_000, slice: { changes_max: 3, bytes_max: 1_000 } }
+storeSuite('log', bedWith({}), 40)
+storeSuite('log that always merges', bedWith(tiny), 15)
