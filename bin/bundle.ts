@@ -62,12 +62,42 @@ const codeInside: Plugin = {
   },
 }
 
+/** Puts the script of the thread that merges the log where the program asks for it. */
+const logInside: Plugin = {
+  name: 'log-inside',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]src[\\/]store[\\/]log[\\/]thread-script\.ts$/ }, () => ({
+      contents: [
+        `const script = ${JSON.stringify(log.outputFiles[0]?.text)}`,
+        `const options = { eval: true, execArgv: [] }`,
+        `export function threadScript() {`,
+        `  return { script, options, data: { beside: import.meta.url } }`,
+        `}`,
+      ].join('\n'),
+    }))
+  },
+}
+
+/** A thread started from text has no place of its own, so it takes lmdb from beside the bundle. */
+const lmdbBeside: Plugin = {
+  name: 'lmdb-beside',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^lmdb$/ }, () => ({ path: 'lmdb', namespace: 'beside' }))
+    onLoad({ filter: /^lmdb$/, namespace: 'beside' }, () => ({
+      contents: [
+        `const { createRequire } = require('node:module')`,
+        `const { workerData } = require('node:worker_threads')`,
+        `module.exports = createRequire(workerData.beside)('lmdb')`,
+      ].join('\n'),
+    }))
+  },
+}
+
 const quickjs = 'node_modules/@jitl/quickjs-wasmfile-release-sync/dist'
 
-/** A thread started from text is CommonJS, so QuickJS is taken in that form too. */
-const code = await build({
+/** A thread started from text is CommonJS, so what it uses is taken in that form too. */
+const threadBuild = {
   absWorkingDir: top,
-  entryPoints: ['src/doers/code-worker.ts'],
   write: false,
   metafile: true,
   bundle: true,
@@ -77,9 +107,20 @@ const code = await build({
   charset: 'utf8',
   legalComments: 'none',
   preserveSymlinks: true,
+} as const
+
+const code = await build({
+  ...threadBuild,
+  entryPoints: ['src/doers/code-worker.ts'],
   alias: {
     '@jitl/quickjs-wasmfile-release-sync/emscripten-module': `./${quickjs}/emscripten-module.cjs`,
   },
+})
+
+const log = await build({
+  ...threadBuild,
+  entryPoints: ['src/store/log/thread-worker.ts'],
+  plugins: [lmdbBeside],
 })
 
 const { outputFiles, metafile } = await build({
@@ -97,13 +138,16 @@ const { outputFiles, metafile } = await build({
   external: ['lmdb'],
   // File names in the output are as the checkout has them, wherever its node_modules really stands.
   preserveSymlinks: true,
-  plugins: [addonInside, codeInside],
+  plugins: [addonInside, codeInside, logInside],
 })
 if (metafile.inputs['addon:binding'] === undefined) {
   throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
 }
 if (!outputFiles[0]?.text.includes('gunzipSync(Buffer.from(wasm')) {
   throw new Error('the program no longer asks src/doers/code-script.ts: QuickJS was left out')
+}
+if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
+  throw new Error('the program no longer asks src/store/log/thread-script.ts')
 }
 mkdirSync(dirname(out), { recursive: true })
 writeFileSync(

@@ -4,7 +4,7 @@
  * answer.
  */
 import { missingOf, serverFiles } from '../../certs/folder.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine, EngineOptions } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
 import { type Fault, isFault } from '../../words/faults.ts'
 import { type LimitName, limitNames, limitTable } from '../../words/limits.ts'
@@ -58,6 +58,11 @@ export const serveVerb: Verb = {
       many: true,
       says: 'calls of processes may reach it although it is no public address',
     },
+    {
+      name: 'log',
+      value: 'on|off',
+      says: 'commit into a log beside the file, which takes less time (default off)',
+    },
     db_flag,
     json_flag,
     ...limit_flags,
@@ -73,6 +78,7 @@ export const serveVerb: Verb = {
 async function serve(given: Given, io: Io): Promise<Exit> {
   const wanted = doorsOf(given)
   const limits = limitsOf(given)
+  const log = wantsLog(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usage('--demo needs --http')
   const json = isOn(given, 'json')
   const onBug = (error: unknown): void => {
@@ -80,7 +86,8 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   }
   const ended = endOf(io)
   try {
-    const engine = await openToServe(given, limits, ended.fail, onBug)
+    const how = { limits, log, onFailure: ended.fail, onBug }
+    const engine = await openToServe(given, how)
     try {
       const tls = await certificatesOf(given, io, engine, wanted)
       const doors = await openDoors(engine, wanted, { tls, onBug })
@@ -188,18 +195,14 @@ function endOf(io: Io): End {
 
 async function openToServe(
   given: Given,
-  limits: Partial<Record<LimitName, number>>,
-  onFailure: (failure: Fault) => void,
-  onBug: (error: unknown) => void,
+  how: Pick<EngineOptions, 'limits' | 'log' | 'onFailure' | 'onBug'>,
 ): Promise<Engine> {
   const path = dbOf(given)
   try {
     return await openEngine(path, {
+      ...how,
       admin: true,
-      limits,
       allow_hosts: list(given, 'allow-host'),
-      onFailure,
-      onBug,
       ...fromEnv(given.env),
     })
   } catch (error) {
@@ -242,6 +245,12 @@ function limitsOf(given: Given): Partial<Record<LimitName, number>> {
   const window = text(given, 'window')
   if (window !== undefined) limits.window_s = wholeNumber('window', window)
   return limits
+}
+
+function wantsLog(given: Given): boolean {
+  const value = text(given, 'log') ?? 'off'
+  if (value !== 'on' && value !== 'off') throw usage('--log takes on or off')
+  return value === 'on'
 }
 
 function wholeNumber(flag: string, given: string): number {
