@@ -33,7 +33,7 @@ export interface GroupOptions {
 }
 
 export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
-  const nothing = newLayer()
+  const nothing: Layer = newLayer()
   let open: Group = newGroup()
   let flying: Group | undefined
   let takeoff: NodeJS.Immediate | undefined
@@ -45,7 +45,8 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   const write = (key: Key, value: Buffer | null): void => {
     checkKeySize(key)
     replaced.keys.push(key)
-    replaced.values.push(open.layer.set(key, value))
+    replaced.values.push(open.layer.changes.get(key))
+    open.layer.set(key, value)
   }
   const tx: Tx = {
     get(key) {

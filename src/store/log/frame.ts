@@ -32,51 +32,79 @@ const head_bytes = 32
 const magic = 0x43564c46
 const deleted = 0xffffffff
 const change_head_bytes = 6
-const first_room_bytes = 64 * 1024
-/** More room than this is let go after the frame that needed it. */
-const kept_room_bytes = 4 * 1024 * 1024
 
-type Room = Buffer & KeyBytes
-const newRoom = (bytes: number): Room => Buffer.alloc(bytes) as Buffer as Room
+/** Where reads find a change again: the place of its first byte. */
+export type Place = number
 
-/** Makes the frames of one log; each is good until the next is asked for. */
-export function newFrameWriter(id: Buffer): (seq: number, writes: Writes) => Buffer {
-  let room = newRoom(first_room_bytes)
+/** The bytes of the frame that these make. */
+export function frameBytes(writes: Writes): number {
+  let bytes = head_bytes
+  for (const [key, value] of writes) bytes += changeBytes(key, value)
+  return Math.ceil(bytes / step_bytes) * step_bytes
+}
 
-  function grow(bytes: number): void {
-    const larger = newRoom(Math.max(bytes, 2 * room.length))
-    larger.set(room)
-    room = larger
+/** The place of the first change of a frame at `at`; each further is behind the one before. */
+export function firstPlace(at: number): Place {
+  return at + head_bytes
+}
+
+export function changeBytes(key: Key, value: Buffer | null): number {
+  return change_head_bytes + key.length + (value === null ? 0 : value.length)
+}
+
+/** Puts the frame into `room` from `at` on, where its `frameBytes` have place. */
+export function writeFrame(
+  room: Buffer,
+  at: number,
+  { id, seq, bytes }: { readonly id: Buffer; readonly seq: number; readonly bytes: number },
+  writes: Writes,
+): void {
+  const end = at + bytes
+  let next = at + head_bytes
+  for (const [key, value] of writes) {
+    const told = value === null ? deleted : value.length
+    room[next] = key.length >>> 8
+    room[next + 1] = key.length
+    room[next + 2] = told >>> 24
+    room[next + 3] = told >>> 16
+    room[next + 4] = told >>> 8
+    room[next + 5] = told
+    next += change_head_bytes
+    ;(room as Buffer & KeyBytes).latin1Write(key, next)
+    next += key.length
+    if (value === null) continue
+    room.set(value, next)
+    next += value.length
   }
+  room.fill(0, next, end)
+  room.writeUInt32BE(magic, at)
+  room.writeUInt32BE(bytes, at + 8)
+  room.writeUInt32BE(writes.size, at + 12)
+  room.writeBigUInt64BE(BigInt(seq), at + 16)
+  room.set(id, at + 24)
+  room.writeUInt32BE(crc32(room.subarray(at + 8, end)), at + 4)
+}
 
-  return (seq, writes) => {
-    if (room.length > kept_room_bytes) room = newRoom(first_room_bytes)
-    let at = head_bytes
-    for (const [key, value] of writes) {
-      const value_bytes = value === null ? 0 : value.length
-      const end = at + change_head_bytes + key.length + value_bytes
-      if (end + step_bytes > room.length) grow(end + step_bytes)
-      room[at] = key.length >>> 8
-      room[at + 1] = key.length
-      const told = value === null ? deleted : value_bytes
-      room[at + 2] = told >>> 24
-      room[at + 3] = told >>> 16
-      room[at + 4] = told >>> 8
-      room[at + 5] = told
-      room.latin1Write(key, at + change_head_bytes)
-      if (value !== null) room.set(value, end - value_bytes)
-      at = end
-    }
-    const bytes = Math.ceil(at / step_bytes) * step_bytes
-    room.fill(0, at, bytes)
-    room.writeUInt32BE(magic, 0)
-    room.writeUInt32BE(bytes, 8)
-    room.writeUInt32BE(writes.size, 12)
-    room.writeBigUInt64BE(BigInt(seq), 16)
-    room.set(id, 24)
-    room.writeUInt32BE(crc32(room.subarray(8, bytes)), 4)
-    return room.subarray(0, bytes)
+export function keyAt(room: Buffer, place: Place): Key {
+  const key_at = place + change_head_bytes
+  return (room as Buffer & KeyBytes).latin1Slice(key_at, key_at + room.readUInt16BE(place))
+}
+
+export function hasKeyAt(room: Buffer, place: Place, key: Key): boolean {
+  if ((((room[place] as number) << 8) | (room[place + 1] as number)) !== key.length) return false
+  const key_at = place + change_head_bytes
+  for (let at = key.length - 1; at >= 0; at--) {
+    if (room[key_at + at] !== key.charCodeAt(at)) return false
   }
+  return true
+}
+
+/** What a change says, read back; the value is a part of `room`. */
+export function valueAt(room: Buffer, place: Place): Buffer | null {
+  const value_bytes = room.readUInt32BE(place + 2)
+  if (value_bytes === deleted) return null
+  const value_at = place + change_head_bytes + room.readUInt16BE(place)
+  return room.subarray(value_at, value_at + value_bytes)
 }
 
 /** Every whole frame in the bytes of a segment, of whatever log, in the order they stand there. */
@@ -113,7 +141,7 @@ export function* changesOf({ bytes, count }: Frame): Generator<Change> {
     const key_at = at + change_head_bytes
     const value_at = key_at + key_bytes
     at = value_at + (told === deleted ? 0 : told)
-    const key: Key = (bytes as Room).latin1Slice(key_at, value_at)
+    const key: Key = (bytes as Buffer & KeyBytes).latin1Slice(key_at, value_at)
     yield { key, value: told === deleted ? null : bytes.subarray(value_at, at) }
   }
 }

@@ -13,6 +13,7 @@ export interface Skips {
   /** A range from `from` on found nothing before `until`, passing so many deleted keys. */
   notePassed(from: Key, until: Key, deleted: number): void
   notePut(key: Key): void
+  isEmpty(): boolean
   clear(): void
 }
 
@@ -30,9 +31,9 @@ export function newSkips(): Skips {
       notes.set(from, until)
     },
     notePut(key) {
-      if (notes.size === 0) return
       for (const [from, until] of notes) if (key >= from && key < until) notes.set(from, key)
     },
+    isEmpty: () => notes.size === 0,
     clear: () => notes.clear(),
   }
 }

@@ -2,13 +2,13 @@
  * A tree with a log before it: a commit is one write to the log, synced as it is made.
  *
  * What was committed stands in two places: in the young segment of the log, and in memory over the
- * tree in the layer `young`, where reads find it. Once that is enough for large commits of the
- * tree, segment and layer become the old ones, and a merger brings them into the tree while commits
- * go on in the other segment. When all of that is on disk, the old layer is dropped, and the old
- * segment may be written over.
+ * tree in the image of that segment, where reads find it. Once that is enough for large commits of
+ * the tree, it becomes the old segment, and a merger brings it into the tree while commits go on in
+ * the other one. When all of that is on disk, the old image is emptied, and the old segment may be
+ * written over.
  *
- *     segment 0   ▓▓▓▓▓▓ old: being merged ▓▓▓▓▓▓      layer old
- *     segment 1   ███ young: written ███ · · · ·       layer young
+ *     segment 0   ▓▓▓▓▓▓ old: being merged ▓▓▓▓▓▓      image
+ *     segment 1   ███ young: written ███ · · · ·       image
  *
  * So each acknowledged change is at every moment in the tree or in a segment that nobody writes
  * over, and memory holds two segments at most: a writer that outruns the merger waits for it. After
@@ -16,7 +16,6 @@
  */
 import type { Key } from '../../bytes/keys.ts'
 import { type Fault, fault } from '../../words/faults.ts'
-import { type Layer, newLayer } from '../layer.ts'
 import type { LmdbTree } from '../lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'
 import type { Entry, Tree, Writes } from '../store.ts'
@@ -74,9 +73,7 @@ function logTree(
   id: Buffer,
   bounds: LogBounds,
 ): Tree {
-  let young = newLayer()
-  let old: Layer | undefined
-  /** Settles, never rejects, when the old layer is in the tree or `broken` says why not. */
+  /** Settles, never rejects, when what is old is in the tree or `broken` says why not. */
   let merging: Promise<void> | undefined
   let thread: Merger | undefined
   let broken: unknown
@@ -93,7 +90,8 @@ function logTree(
   }
 
   function weight(): number {
-    return log.bytes() + young.changes.size * change_bytes
+    const young = log.young()
+    return young.bytes() + young.changes() * change_bytes
   }
 
   async function commit(writes: Writes): Promise<void> {
@@ -107,22 +105,18 @@ function logTree(
       broken = error
       throw error
     }
-    for (const [key, value] of writes) {
-      young.set(key, value)
-      if (value !== null) skips.notePut(key)
-    }
+    if (skips.isEmpty()) return
+    for (const [key, value] of writes) if (value !== null) skips.notePut(key)
   }
 
   /** Begins to merge what is young; nothing else may be merging. */
   function turnOver(merger: Pick<Merger, 'merge'>): void {
     const written = log.turnOver()
-    old = young
-    young = newLayer()
     const head = { id, seq: written.last_seq, is_open: true }
     const isDone = (): void => {
-      // Reads must see the tree with what was merged before they miss it in the layer.
+      // Reads must see what was merged in the tree before they miss it in the image.
       tree.refresh()
-      old = undefined
+      log.freeOld()
       skips.clear()
     }
     const isBroken = (error: unknown): void => {
@@ -195,10 +189,9 @@ function logTree(
     const start = reverse ? from : skips.startOf(from)
     if (start >= to) return
     const counts = { deleted: 0 }
-    const layers = old === undefined ? [young] : [young, old]
-    const sources = layers
-      .filter(({ changes }) => changes.size > 0)
-      .map((layer) => layer.range(start, to, reverse))
+    const sources = [log.young(), log.old()]
+      .filter((image) => image.changes() > 0)
+      .map((image) => image.range(start, to, reverse))
     const below = tree.range(start, to, reverse)
     let is_first = !reverse
     for (const entry of mergedRange([...sources, below], reverse, counts)) {
@@ -212,9 +205,9 @@ function logTree(
 
   return {
     get(key) {
-      const newest = young.changes.get(key)
+      const newest = log.young().get(key)
       if (newest !== undefined) return newest ?? undefined
-      const older = old?.changes.get(key)
+      const older = log.old().get(key)
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,

@@ -1,12 +1,12 @@
 /**
- * The log on disk as it is written: two segments, one of them young, and a sequence that never
- * stands still. What it says is written is synced.
+ * The log as it is written: two segments, each with its image in memory, one of them young, and a
+ * sequence that never stands still. What has been written is synced.
  */
 import type { Writes } from '../store.ts'
-import { newFrameWriter } from './frame.ts'
 import type { Head } from './head.ts'
+import { type Image, newImage } from './image.ts'
 import { segmentPaths, syncFolder } from './recover.ts'
-import { createSegment } from './segment.ts'
+import { createSegment, type Segment } from './segment.ts'
 
 /** Whole frames at the beginning of a segment. */
 export interface Written {
@@ -17,54 +17,66 @@ export interface Written {
 }
 
 export interface LogWriter {
-  /** Bytes in the young segment. */
-  bytes(): number
-  /** One frame; one at a time. Resolves with its bytes. */
-  write(writes: Writes): Promise<number>
+  /** What is written now, as reads may see it. */
+  young(): Image
+  /** What was written before; empty where `freeOld` has been called since. */
+  old(): Image
+  /** One frame; one at a time. */
+  write(writes: Writes): Promise<void>
   /**
-   * Goes on at the beginning of the other segment, over whatever is there. Answers what the young
-   * one holds, which stands until it is the young one again.
+   * Goes on at the beginning of the other segment, which must be free, over whatever is there.
+   * Answers what the young one holds, which becomes the old one and stands until it is freed.
    */
   turnOver(): Written
+  freeOld(): void
   close(): Promise<void>
+}
+
+interface Side {
+  readonly segment: Segment
+  readonly image: Image
 }
 
 /** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
 export async function createLog(path: string, { id, seq: merged_seq }: Head): Promise<LogWriter> {
-  const frameOf = newFrameWriter(id)
   const [first, second] = segmentPaths(path)
-  let young = await createSegment(first)
-  let other = await createSegment(second)
+  const seed = id.readInt32BE(0)
+  let young: Side = { segment: await createSegment(first), image: newImage(seed) }
+  let old: Side = { segment: await createSegment(second), image: newImage(seed) }
   let seq = merged_seq
   let first_seq = seq + 1
-  let at = 0
 
-  async function write(writes: Writes): Promise<number> {
-    const frame = frameOf(seq + 1, writes)
-    await young.write(frame, at)
+  async function write(writes: Writes): Promise<void> {
+    const { segment, image } = young
+    const frame = image.add(id, seq + 1, writes)
+    await segment.write(frame, image.bytes())
     seq++
-    at += frame.length
-    return frame.length
+    image.keep(writes)
   }
 
   // It changes nothing, and tells this log from an older one of the same file.
   await write(new Map())
   await syncFolder(path)
   return {
-    bytes: () => at,
+    young: () => young.image,
+    old: () => old.image,
     write,
     turnOver() {
-      const written = { segment_path: young.path, bytes: at, first_seq, last_seq: seq }
-      const next = other
-      other = young
-      young = next
+      const { segment, image } = young
+      const written = {
+        segment_path: segment.path,
+        bytes: image.bytes(),
+        first_seq,
+        last_seq: seq,
+      }
+      ;[young, old] = [old, young]
       first_seq = seq + 1
-      at = 0
       return written
     },
+    freeOld: () => old.image.clear(),
     async close() {
-      await young.close()
-      await other.close()
+      await young.segment.close()
+      await old.segment.close()
     },
   }
 }
