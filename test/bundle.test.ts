@@ -51,6 +51,7 @@ describe('the bundle', () => {
       status: 'processed',
       reopened: '{"amount":120,"paid":true}',
       breaches: [],
+      merged: 8_000,
       hidden: ['fs-native-extensions', 're2js', 'fast-json-stable-stringify'],
     } satisfies Seen)
     assert.deepEqual(readdirSync(temp), [], 'what it unpacked is gone')

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -249,3 +249,32 @@ function bash(text: string): Promise<{ stdout: string; stderr: string }> {
     child.stdin?.end(text)
   })
 }
+
+test('with --log on commits go into a log, which the end folds in and a kill leaves to be', async () => {
+  const file = join(folder.path, 'logged.lmdb')
+  const log = [0, 1].map((n) => `${file}-log-${n}`)
+  const start = () => {
+    const flags = ['--json', '--http', 'off', '--log', 'on', '--db', file]
+    return startServe([process.execPath, ...node_args, 'serve', ...flags])
+  }
+  const definition = join(folder.path, 'logged.conv.json')
+  writeFileSync(definition, JSON.stringify({ ...callback_process, obj_id: 77 }))
+  const verb = (line: string) => run([...line.split(' '), '--db', file])
+
+  const first = await start()
+  assert.deepEqual(log.map(existsSync), [true, true])
+  assert.equal((await verb(`process import ${definition}`)).exit, 0)
+  assert.equal((await verb('task create 77 --ref kept --data {"n":1}')).exit, 0)
+  first.child.kill('SIGKILL')
+  await first.ended
+  assert.deepEqual(log.map(existsSync), [true, true])
+  assert.match((await verb('task show 77 kept --json')).out, /"n":1/)
+  assert.deepEqual(log.map(existsSync), [false, false])
+
+  const second = await start()
+  assert.equal((await verb('task create 77 --ref more --data {"n":2}')).exit, 0)
+  assert.equal(await second.stop(), 0)
+  assert.deepEqual(log.map(existsSync), [false, false])
+  assert.match((await verb('task show 77 more --json')).out, /"n":2/)
+  assert.equal((await verb('check')).exit, 0)
+})

@@ -23,9 +23,13 @@ export interface Seen {
   readonly status: string | undefined
   readonly reopened: string | undefined
   readonly breaches: readonly string[]
+  /** Tasks in the copy of a file with a log, made by the thread. */
+  readonly merged: number | undefined
   readonly hidden: readonly string[]
 }
 
+/** Enough for the thread to be asked, which a copy does at once. */
+const logged_tasks = 8_000
 const name = './conveyor.mjs'
 const bundle = (await import(name)) as Bundle
 const [file = '', second] = process.argv.slice(2)
@@ -50,6 +54,7 @@ async function work(): Promise<Seen> {
   const { breaches } = await engine.check()
   await engine.close()
 
+  const merged = await withLog(`${file}.logged`)
   const again = await bundle.openEngine(file)
   const kept = await again.task({ conv_id: 1234, obj_id })
   await again.close()
@@ -63,8 +68,25 @@ async function work(): Promise<Seen> {
     status: task?.status,
     reopened: kept?.dataText,
     breaches,
+    merged,
     hidden: await missing(['fs-native-extensions', 're2js', 'fast-json-stable-stringify']),
   }
+}
+
+async function withLog(path: string): Promise<number | undefined> {
+  const engine = await bundle.openEngine(path, { log: true })
+  await engine.putProcess(bundle.examples['callback.conv.json'])
+  for (let made = 0; made < logged_tasks; made += 1_000) {
+    const data = { text: 'x'.repeat(200) }
+    const op = { type: 'create', obj: 'task', conv_id: 1234, data }
+    await engine.apply(Array.from({ length: 1_000 }, () => op))
+  }
+  await engine.backup(`${path}.copy`)
+  await engine.close()
+  const copy = await bundle.openEngine(`${path}.copy`)
+  const [process_info] = await copy.processes.list()
+  await copy.close()
+  return process_info?.tasks
 }
 
 async function whyNot(): Promise<string> {

@@ -1,5 +1,6 @@
 /**
- * The frames of a segment in memory, byte for byte, and where in them each key's last change stands.
+ * The frames of a segment in memory, byte for byte, and where in them the last change of each key
+ * stands.
  *
  * So what was committed is no heap of objects that live until it is merged: keys and values are
  * bytes in one room, which is used again in the segment's next round. A value that is read is a
