@@ -22,6 +22,8 @@ import type { Entry, Range, Store, Tree, Tx } from './store.ts'
 
 interface Group {
   readonly layer: Layer
+  /** Transactions in it. */
+  updates: number
   readonly done: Promise<void>
   resolve(): void
   reject(error: Fault): void
@@ -76,6 +78,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     if (replaced.keys.length === 0 && open.layer.changes.size === 0) {
       return flying === undefined ? Promise.resolve(result) : flying.done.then(() => result)
     }
+    open.updates++
     if (takeoff === undefined && flying === undefined) takeoff = setImmediate(fly)
     return open.done.then(() => result)
   }
@@ -94,7 +97,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     const group = open
     flying = group
     open = newGroup()
-    tree.commit(group.layer.changes).then(
+    tree.commit(group.layer.changes, group.updates === 1).then(
       () => {
         flying = undefined
         group.resolve()
@@ -142,7 +145,7 @@ function newGroup(): Group {
   })
   // Each update hangs its own reaction on `done`; a group nobody waits for must not be "unhandled".
   done.catch(() => {})
-  return { layer: newLayer(), done, resolve, reject }
+  return { layer: newLayer(), updates: 0, done, resolve, reject }
 }
 
 function viewOf(tree: Tree): Pick<Tx, 'get' | 'scan'> {

@@ -94,13 +94,13 @@ function logTree(
     return young.bytes() + young.changes() * change_bytes
   }
 
-  async function commit(writes: Writes): Promise<void> {
+  async function commit(writes: Writes, is_alone: boolean): Promise<void> {
     if (merging !== undefined && weight() >= bounds.bytes_max) await merging
     const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.merge_bytes
     if (merging === undefined && weight() >= merges_at) turnOver(inThread())
     if (broken !== undefined) throw broken
     try {
-      await log.write(writes)
+      await log.write(writes, is_alone)
     } catch (error) {
       broken = error
       throw error
@@ -211,8 +211,9 @@ function logTree(
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,
-    commit(writes) {
-      return closing === undefined ? inTurn(() => commit(writes)) : Promise.reject(shut())
+    commit(writes, is_alone = false) {
+      if (closing !== undefined) return Promise.reject(shut())
+      return inTurn(() => commit(writes, is_alone))
     },
     freeBytes: () => tree.freeBytes(),
     async backup(target) {

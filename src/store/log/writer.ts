@@ -21,8 +21,8 @@ export interface LogWriter {
   young(): Image
   /** What was written before; empty where `freeOld` has been called since. */
   old(): Image
-  /** One frame; one at a time. */
-  write(writes: Writes): Promise<void>
+  /** One frame; one at a time. `is_alone` as `Tree.commit` has it. */
+  write(writes: Writes, is_alone: boolean): Promise<void>
   /**
    * Goes on at the beginning of the other segment, which must be free, over whatever is there.
    * Answers what the young one holds, which becomes the old one and stands until it is freed.
@@ -46,16 +46,16 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
   let seq = merged_seq
   let first_seq = seq + 1
 
-  async function write(writes: Writes): Promise<void> {
+  async function write(writes: Writes, is_alone: boolean): Promise<void> {
     const { segment, image } = young
     const frame = image.add(id, seq + 1, writes)
-    await segment.write(frame, image.bytes())
+    await segment.write(frame, image.bytes(), is_alone)
     seq++
     image.keep(writes)
   }
 
   // It changes nothing, and tells this log from an older one of the same file.
-  await write(new Map())
+  await write(new Map(), false)
   await syncFolder(path)
   return {
     young: () => young.image,
