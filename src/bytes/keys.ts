@@ -183,13 +183,30 @@ export function timeOfKey(key: Key): { conv: string; ms: number; obj_id: string 
 
 const id_bytes = 12
 
+/** The id last turned from one form to the other: an op builds several keys of the same task. */
+let last_id = { hex: '', bytes: '' }
+
 /** 24 lowercase hex digits to 12 bytes. */
 export function idBytes(obj_id: string): string {
-  return Buffer.from(obj_id, 'hex').toString('latin1', 0, id_bytes)
+  if (obj_id !== last_id.hex) {
+    last_id = { hex: obj_id, bytes: Buffer.from(obj_id, 'hex').toString('latin1', 0, id_bytes) }
+  }
+  return last_id.bytes
 }
 
 export function idHex(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('hex')
+}
+
+/** An id as the value of a key, and read back. */
+export function idValue(obj_id: string): Buffer {
+  return Buffer.from(idBytes(obj_id), 'latin1')
+}
+
+export function idOfValue(value: Buffer): string {
+  const hex = value.toString('hex')
+  last_id = { hex, bytes: value.toString('latin1') }
+  return hex
 }
 
 const ascii = /^[\x01-\x7f]*$/
@@ -199,9 +216,18 @@ function utf8(value: string): string {
   return ascii.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1')
 }
 
+/** Ids of processes, nodes and users come again and again: as they stand in keys, by text. */
+const parts = new Map<string, string>()
+const parts_max = 1_000
+
 function part(value: string): string {
-  if (ascii.test(value)) return `${value}\x00`
-  return `${utf8(value).replaceAll('\x00', '\x00\xff')}\x00`
+  let known = parts.get(value)
+  if (known === undefined) {
+    if (parts.size >= parts_max) parts.clear()
+    known = `${utf8(value).replaceAll('\x00', '\x00\xff')}\x00`
+    parts.set(value, known)
+  }
+  return known
 }
 
 function text(bytes: string): string {

@@ -70,57 +70,62 @@ const version = 1
 const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
 const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
 const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16, caller: 32, called: 64 }
-const lengths_at = 44
 const head_bytes = 72
 const digest_bytes = 32
 const id_bytes = 12
 
 export function encodeTask(task: TaskRecord): Buffer {
-  const texts = [
-    task.conv_id,
-    task.ref?.text ?? '',
-    task.user_id ?? '',
-    task.node_id,
-    task.node_prev_id,
-    task.details?.tag ?? '',
-    task.details?.description ?? '',
-  ]
-  const joined = texts.join('')
-  const caller_at = head_bytes + (task.digest === undefined ? 0 : digest_bytes)
-  const called_at = caller_at + (task.caller_id === undefined ? 0 : id_bytes)
-  const texts_at = called_at + (task.called_id === undefined ? 0 : id_bytes)
-  const texts_bytes = Buffer.byteLength(joined)
+  const { ref, user_id, details, digest, caller_id, called_id } = task
+  const ref_text = ref === undefined ? '' : ref.text
+  const user = user_id ?? ''
+  const tag = details === undefined ? '' : details.tag
+  const description = details === undefined ? '' : details.description
+  const texts =
+    task.conv_id + ref_text + user + task.node_id + task.node_prev_id + tag + description
+  const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
+  const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
+  const texts_at = called_at + (called_id === undefined ? 0 : id_bytes)
+  const texts_bytes = Buffer.byteLength(texts)
   const out = Buffer.allocUnsafe(texts_at + texts_bytes + Buffer.byteLength(task.doc.text))
   out[0] = version
   out[1] = statuses.indexOf(task.status)
   out[2] = waits.indexOf(task.wait)
   out[3] =
-    (task.ref === undefined ? 0 : flag.ref | (task.ref.is_number ? flag.ref_number : 0)) |
-    (task.user_id === undefined ? 0 : flag.user) |
-    (task.digest === undefined ? 0 : flag.digest) |
-    (task.details === undefined ? 0 : flag.details) |
-    (task.caller_id === undefined ? 0 : flag.caller) |
-    (task.called_id === undefined ? 0 : flag.called)
+    (ref === undefined ? 0 : flag.ref | (ref.is_number ? flag.ref_number : 0)) |
+    (user_id === undefined ? 0 : flag.user) |
+    (digest === undefined ? 0 : flag.digest) |
+    (details === undefined ? 0 : flag.details) |
+    (caller_id === undefined ? 0 : flag.caller) |
+    (called_id === undefined ? 0 : flag.called)
   out.writeDoubleBE(task.create_ms, 8)
   out.writeDoubleBE(task.change_ms, 16)
   out.writeDoubleBE(task.due_ms, 24)
   out.writeUInt32BE(task.visit >>> 0, 32)
   out.writeUInt32BE(task.moves, 36)
-  out.writeUInt16BE(task.logic_at, 40)
-  out.writeUInt16BE(task.semaphor_at, 42)
-  for (let n = 0; n < texts.length; n++) {
-    out.writeUInt16BE((texts[n] as string).length, lengths_at + 2 * n)
-  }
+  putU16(out, 40, task.logic_at)
+  putU16(out, 42, task.semaphor_at)
+  putU16(out, 44, task.conv_id.length)
+  putU16(out, 46, ref_text.length)
+  putU16(out, 48, user.length)
+  putU16(out, 50, task.node_id.length)
+  putU16(out, 52, task.node_prev_id.length)
+  putU16(out, 54, tag.length)
+  putU16(out, 56, description.length)
   out.writeUInt32BE(texts_bytes, 58)
   out.writeDoubleBE(task.at_ms, 62)
-  out.writeUInt16BE(Math.min(task.attempts, 0xffff), 70)
-  if (task.digest !== undefined) task.digest.copy(out, head_bytes)
-  if (task.caller_id !== undefined) out.write(task.caller_id, caller_at, 'hex')
-  if (task.called_id !== undefined) out.write(task.called_id, called_at, 'hex')
-  out.write(joined, texts_at)
+  putU16(out, 70, Math.min(task.attempts, 0xffff))
+  if (digest !== undefined) digest.copy(out, head_bytes)
+  if (caller_id !== undefined) out.write(caller_id, caller_at, 'hex')
+  if (called_id !== undefined) out.write(called_id, called_at, 'hex')
+  out.write(texts, texts_at)
   out.write(task.doc.text, texts_at + texts_bytes)
   out.writeUInt32BE(checksum(out), 4)
   return out
+}
+
+function putU16(out: Buffer, at: number, value: number): void {
+  out[at] = value >>> 8
+  out[at + 1] = value
 }
 
 /** The record, or `damaged` where the bytes are not what was written. */
@@ -132,32 +137,26 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   const called_at = caller_at + (flags & flag.caller ? id_bytes : 0)
   const texts_at = called_at + (flags & flag.called ? id_bytes : 0)
   const data_at = texts_at + bytes.readUInt32BE(58)
-  const joined = bytes.toString('utf8', texts_at, data_at)
-  let from = 0
-  let n = 0
-  const text = (): string => {
-    const length = bytes.readUInt16BE(lengths_at + 2 * n++)
-    from += length
-    return joined.slice(from - length, from)
-  }
-  const conv_id = text()
-  const ref = text()
-  const user_id = text()
-  const node_id = text()
-  const node_prev_id = text()
-  const tag = text()
-  const description = text()
+  const texts = bytes.toString('utf8', texts_at, data_at)
+  const ref_from = bytes.readUInt16BE(44)
+  const user_from = ref_from + bytes.readUInt16BE(46)
+  const node_from = user_from + bytes.readUInt16BE(48)
+  const prev_from = node_from + bytes.readUInt16BE(50)
+  const tag_from = prev_from + bytes.readUInt16BE(52)
+  const has_ref = (flags & flag.ref) !== 0
   return {
     obj_id,
-    conv_id,
-    ref: flags & flag.ref ? { text: ref, is_number: (flags & flag.ref_number) !== 0 } : undefined,
-    user_id: flags & flag.user ? user_id : undefined,
+    conv_id: texts.slice(0, ref_from),
+    ref: has_ref
+      ? { text: texts.slice(ref_from, user_from), is_number: (flags & flag.ref_number) !== 0 }
+      : undefined,
+    user_id: flags & flag.user ? texts.slice(user_from, node_from) : undefined,
     create_ms: bytes.readDoubleBE(8),
     change_ms: bytes.readDoubleBE(16),
     status: statuses[bytes[1] as number] as Status,
-    details: flags & flag.details ? { tag, description } : undefined,
-    node_id,
-    node_prev_id,
+    details: flags & flag.details ? detailsOf(bytes, texts, tag_from) : undefined,
+    node_id: texts.slice(node_from, prev_from),
+    node_prev_id: texts.slice(prev_from, tag_from),
     wait: waits[bytes[2] as number] as Wait,
     logic_at: bytes.readUInt16BE(40),
     due_ms: bytes.readDoubleBE(24),
@@ -173,7 +172,29 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   }
 }
 
+function detailsOf(bytes: Buffer, texts: string, tag_from: number): StatusDetails {
+  const from = tag_from + bytes.readUInt16BE(54)
+  return {
+    tag: texts.slice(tag_from, from),
+    description: texts.slice(from, from + bytes.readUInt16BE(56)),
+  }
+}
+
 /** Over all bytes but the checksum's own four. */
 function checksum(bytes: Buffer): number {
-  return crc32(bytes.subarray(8), crc32(bytes.subarray(0, 4)))
+  return crc32(bytes.subarray(8), headChecksum(bytes))
+}
+
+/** Of the first four bytes, which are alike for most records, by their number. */
+const head_checksums = new Map<number, number>()
+const head_checksums_max = 4_096
+
+function headChecksum(bytes: Buffer): number {
+  const head = bytes.readUInt32BE(0)
+  let known = head_checksums.get(head)
+  if (known === undefined) {
+    known = crc32(bytes.subarray(0, 4))
+    if (head_checksums.size < head_checksums_max) head_checksums.set(head, known)
+  }
+  return known
 }

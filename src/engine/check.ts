@@ -15,7 +15,7 @@ import {
   type Family,
   familySpan,
   grantOfKey,
-  idHex,
+  idOfValue,
   type Key,
   metaKey,
   nodeCountKey,
@@ -85,7 +85,7 @@ const invariants: Partial<Record<Family, Invariant>> = {
     const { conv, ref } = refOfKey(key)
     const fits = isTrueOf(
       view,
-      idHex(value.toString('latin1')),
+      idOfValue(value),
       (task) => is_live[task.status] && task.conv_id === conv && task.ref?.text === ref,
     )
     return fits ? undefined : `ref "${ref}" of ${conv} names no live task with that ref`
@@ -165,7 +165,7 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   }
   if (task.ref !== undefined) {
     const holder = view.get(refKey(task.conv_id, task.ref.text))
-    if (holder === undefined || idHex(holder.toString('latin1')) !== obj_id) {
+    if (holder === undefined || idOfValue(holder) !== obj_id) {
       return `task ${obj_id} does not hold its ref "${task.ref.text}"`
     }
   }

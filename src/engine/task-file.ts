@@ -4,13 +4,12 @@
  * once.
  */
 import { digestOf } from '../bytes/canonical.ts'
-import { objectOf } from '../bytes/json.ts'
 import {
   atNodeKey,
   dueKey,
   endedKey,
-  idBytes,
-  idHex,
+  idOfValue,
+  idValue,
   type Key,
   outboxKey,
   queueKey,
@@ -62,7 +61,7 @@ export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefi
 /** The obj_id of the live task that holds a ref. */
 export function holderOf(view: View, conv_id: string, ref: string): string | undefined {
   const bytes = view.get(refKey(conv_id, ref))
-  return bytes === undefined ? undefined : idHex(bytes.toString('latin1'))
+  return bytes === undefined ? undefined : idOfValue(bytes)
 }
 
 export function newTask(
@@ -104,7 +103,7 @@ export function newTask(
 
 /** The digest of the data as first created. */
 export function digestOfFirst(task: TaskRecord): Buffer {
-  return task.digest ?? digestOf(objectOf(task.doc))
+  return task.digest ?? digestOf(task.doc)
 }
 
 /**
@@ -142,11 +141,11 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
   saveWaitKeys(work, draft)
   if (task.ref !== undefined) {
     if (live && stored === undefined) {
-      tx.put(refKey(task.conv_id, task.ref.text), Buffer.from(idBytes(task.obj_id), 'latin1'))
+      tx.put(refKey(task.conv_id, task.ref.text), idValue(task.obj_id))
     }
     if (!live && was_live) tx.del(refKey(task.conv_id, task.ref.text))
     if (live && task.digest === undefined && task.doc.text !== draft.original.text) {
-      task.digest = digestOf(objectOf(draft.original))
+      task.digest = digestOf(draft.original)
     }
   }
   if (task.caller_id !== undefined && (!live || task.status === 'failed')) {

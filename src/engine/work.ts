@@ -5,7 +5,7 @@
  * Nothing in here outlives the transaction but `armed` and `changes`, which the engine takes over
  * once the commit is on disk.
  */
-import { idBytes, idHex, type Key, metaKey, nodeCountKey } from '../bytes/keys.ts'
+import { idOfValue, idValue, type Key, metaKey, nodeCountKey } from '../bytes/keys.ts'
 import { decodeCount, encodeCount } from '../bytes/records.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Limits } from '../words/limits.ts'
@@ -87,6 +87,7 @@ interface Tally {
 }
 
 const last_id_key = metaKey('last_id')
+const none = Buffer.alloc(0)
 const counter_max = 0xffffff
 const seconds_max = 0xffffffff
 
@@ -127,7 +128,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
       return found
     },
     newTaskId() {
-      last_id ??= idHex(tx.get(last_id_key)?.toString('latin1') ?? '')
+      last_id ??= idOfValue(tx.get(last_id_key) ?? none)
       last_id = nextId(last_id, now_ms, shared.id_middle)
       return last_id
     },
@@ -163,7 +164,7 @@ export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
         else tx.put(key, encodeCount(stored + by))
       }
       tallies.clear()
-      if (last_id !== undefined) tx.put(last_id_key, Buffer.from(idBytes(last_id), 'latin1'))
+      if (last_id !== undefined) tx.put(last_id_key, idValue(last_id))
     },
   }
 }
