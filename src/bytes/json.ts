@@ -7,13 +7,14 @@
  * the rest. In a parsed value a number is a double exactly when its token is what that double
  * prints, else a NumberToken; so printing needs no memory of which path was taken.
  *
- * A Doc's text is always valid JSON of one object, within the nesting limit: only this file makes
- * one.
+ * A Doc's text is always JSON of one object as `stringifyJson` prints it, within the nesting limit:
+ * no white space, one spelling for each string, no key twice. Only this file makes one.
  */
 import { fault } from '../words/faults.ts'
 import { limitTable } from '../words/limits.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../words/model.ts'
 import { type JsonBounds, parseExact } from './json-exact.ts'
+import { endOfString, mergedText } from './json-members.ts'
 import { isNumberToken } from './number-token.ts'
 
 export type { JsonBounds } from './json-exact.ts'
@@ -57,7 +58,13 @@ export function parseJson(text: string, bounds: JsonBounds = default_bounds): Js
 
 /** Text that this program stored, whatever the limits were then. */
 export function parseStored(text: string): JsonValue {
-  return parseJson(text, stored_bounds)
+  if (mayNeedExact(text)) return parseExact(text, stored_bounds)
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    // The exact parser names the mistake and its place.
+    return parseExact(text, stored_bounds)
+  }
 }
 
 /** A value to its JSON text, without white space; the opposite of `parseJson`. */
@@ -78,7 +85,7 @@ export function nestingOf(text: string): number {
 
 const doc_mark: unique symbol = Symbol('conveyor.doc')
 
-/** Trusted: the caller knows that `text` is valid JSON of one object within the limits. */
+/** Trusted: the caller knows that `text` is what `stringifyJson` printed, within the limits. */
 export function docOfText(text: string): Doc {
   return { text, memo: undefined, [doc_mark]: true } as Doc
 }
@@ -115,6 +122,11 @@ export function rawJson(text: string, bounds: JsonBounds = default_bounds): Doc 
 export function mergeDocs(base: Doc, patch: Doc): Doc {
   if (patch.text === '{}') return base
   if (base.text === '{}') return patch
+  const text = mergedText(base.text, patch.text)
+  return text === undefined ? mergedDoc(base, patch) : docOfText(text)
+}
+
+function mergedDoc(base: Doc, patch: Doc): Doc {
   const merged: JsonObject = { ...objectOf(base) }
   const added = objectOf(patch)
   for (const key of Object.keys(added)) setMember(merged, key, added[key] as JsonValue)
@@ -206,16 +218,4 @@ function measure(
     if (nesting > nesting_max || values > values_max) break
   }
   return { nesting, values }
-}
-
-/** The place of the quote that closes the string opened at `open`; the text's end if none does. */
-function endOfString(text: string, open: number): number {
-  let at = open
-  for (;;) {
-    at = text.indexOf('"', at + 1)
-    if (at === -1) return text.length
-    let slashes = 0
-    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
-    if (slashes % 2 === 0) return at
-  }
 }

@@ -3,7 +3,7 @@
  * the same create again. For ops of callers and for logics that make tasks alike.
  */
 import { digestOf } from '../bytes/canonical.ts'
-import { bytesOf, objectOf } from '../bytes/json.ts'
+import { bytesOf } from '../bytes/json.ts'
 import type { TaskRecord } from '../bytes/task-record.ts'
 import type { View } from '../store/store.ts'
 import type { OpFaultCode } from '../words/faults.ts'
@@ -36,7 +36,7 @@ export function admitTask(
     const holder = obj_id === undefined ? undefined : loadTask(view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
     else if (holder !== undefined) {
-      if (digestOfFirst(holder.task).equals(digestOf(objectOf(doc)))) return { same: holder.task }
+      if (digestOfFirst(holder.task).equals(digestOf(doc))) return { same: holder.task }
       clash = {
         code: 'not_unical_ref',
         description: 'not unical reference',
