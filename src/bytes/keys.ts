@@ -184,14 +184,49 @@ export function timeOfKey(key: Key): { conv: string; ms: number; obj_id: string 
 const id_bytes = 12
 
 /** The id last turned from one form to the other: an op builds several keys of the same task. */
-let last_id = { hex: '', bytes: '' }
+let last_hex = ''
+let last_bytes = ''
 
-/** 24 lowercase hex digits to 12 bytes. */
+/** 24 hex digits to 12 bytes. */
 export function idBytes(obj_id: string): string {
-  if (obj_id !== last_id.hex) {
-    last_id = { hex: obj_id, bytes: Buffer.from(obj_id, 'hex').toString('latin1', 0, id_bytes) }
+  if (obj_id !== last_hex) {
+    last_bytes = obj_id.length === 2 * id_bytes ? bytesOfId(obj_id) : bytesOfHex(obj_id)
+    last_hex = obj_id
   }
-  return last_id.bytes
+  return last_bytes
+}
+
+/** Digit by digit: three times as fast as a Buffer in between. */
+function bytesOfId(hex: string): string {
+  return String.fromCharCode(
+    byteAt(hex, 0),
+    byteAt(hex, 2),
+    byteAt(hex, 4),
+    byteAt(hex, 6),
+    byteAt(hex, 8),
+    byteAt(hex, 10),
+    byteAt(hex, 12),
+    byteAt(hex, 14),
+    byteAt(hex, 16),
+    byteAt(hex, 18),
+    byteAt(hex, 20),
+    byteAt(hex, 22),
+  )
+}
+
+function byteAt(hex: string, at: number): number {
+  return ((digitAt(hex, at) << 4) | digitAt(hex, at + 1)) & 255
+}
+
+/** Letters stand from 0x41 and 0x61 on. */
+function digitAt(hex: string, at: number): number {
+  const char = hex.charCodeAt(at)
+  return (char & 15) + (char >> 6) * 9
+}
+
+/** What is no whole id: the end of a range, or nothing. */
+function bytesOfHex(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('latin1', 0, id_bytes)
 }
 
 export function idHex(bytes: string): string {
@@ -204,9 +239,9 @@ export function idValue(obj_id: string): Buffer {
 }
 
 export function idOfValue(value: Buffer): string {
-  const hex = value.toString('hex')
-  last_id = { hex, bytes: value.toString('latin1') }
-  return hex
+  last_hex = value.toString('hex')
+  last_bytes = value.toString('latin1')
+  return last_hex
 }
 
 const ascii = /^[\x01-\x7f]*$/

@@ -6,7 +6,17 @@
  * conv_id, ref, obj_id, data is named. What is well formed is echoed even then.
  */
 import type { Limits } from '../words/limits.ts'
-import type { Doc, NumberToken, Op, OpResult, OpType, Ref } from '../words/model.ts'
+import type {
+  CreateOp,
+  Doc,
+  ModifyOp,
+  NumberToken,
+  Op,
+  OpResult,
+  OpType,
+  Ref,
+  ShowOp,
+} from '../words/model.ts'
 import { empty_doc, isDoc, isNumberToken, numberText } from './json.ts'
 import { docOfPlain } from './plain.ts'
 
@@ -23,20 +33,47 @@ export function parseOp(raw: unknown, limits: Limits): Op | OpResult {
   if (typeof raw !== 'object' || raw === null) {
     return { ref: null, obj: 'task', proc: 'error', description: 'bad type', key: 'type' }
   }
-  const op = raw as Record<string, unknown>
-  const type = types.find((name) => name === op.type)
-  const id = idText(op.id)
+  const op = raw as RawOp
+  return parseMembers(
+    types.includes(op.type as OpType) ? (op.type as OpType) : undefined,
+    op.obj,
+    op,
+    limits,
+  )
+}
+
+/** As `parseOp`, for an op that comes without `type` and `obj`. */
+export function parseTaskOp(type: OpType, raw: object, limits: Limits): Op | OpResult {
+  return parseMembers(type, 'task', raw as RawOp, limits)
+}
+
+/** What an op may have, of any kind. */
+type RawOp = Readonly<
+  Partial<
+    Record<
+      'type' | 'obj' | 'id' | 'conv_id' | 'ref' | 'obj_id' | 'data' | 'node_id' | 'is_sync',
+      unknown
+    >
+  >
+>
+
+function parseMembers(
+  type: OpType | undefined,
+  obj: unknown,
+  op: RawOp,
+  limits: Limits,
+): Op | OpResult {
+  const id_text = idText(op.id)
   const conv_id = readConvId(op.conv_id, limits)
   const ref = readRef(op.ref, limits)
   const obj_id = readObjId(op.obj_id)
   const data = type === 'show' ? empty_doc : readData(op.data, limits)
   const node_id = readNodeId(op.node_id, limits)
-  const head = id === undefined ? {} : { id_text: id }
-  const wrong = firstMalformed(type, op, conv_id, ref, obj_id, data, node_id)
+  const wrong = firstMalformed(type, obj, op.is_sync, conv_id, ref, obj_id, data, node_id)
   if (wrong !== undefined) {
     return {
       ...(type === undefined ? {} : { type }),
-      ...head,
+      ...(id_text === undefined ? {} : { id_text }),
       ...refOf(ref),
       obj: 'task',
       proc: 'error',
@@ -44,16 +81,10 @@ export function parseOp(raw: unknown, limits: Limits): Op | OpResult {
       key: wrong.key,
     }
   }
-  return {
-    ...head,
-    type,
-    conv_id,
-    ...(ref === undefined ? {} : { ref }),
-    ...(obj_id === undefined || type === 'create' ? {} : { obj_id }),
-    ...(type === 'show' ? {} : { data }),
-    ...(type === 'modify' ? { is_sync: op.is_sync === true } : {}),
-    ...(type === 'modify' && node_id !== undefined ? { node_id } : {}),
-  } as Op
+  if (type === 'create') return { type, id_text, conv_id, ref, data } as CreateOp
+  if (type === 'show') return { type, id_text, conv_id, ref, obj_id } as ShowOp
+  const is_sync = op.is_sync === true
+  return { type, id_text, conv_id, ref, obj_id, data, is_sync, node_id } as ModifyOp
 }
 
 export function isOp(parsed: Op | OpResult): parsed is Op {
@@ -71,7 +102,8 @@ export function refOf(ref: Ref | Malformed | undefined): {
 
 function firstMalformed(
   type: OpType | undefined,
-  op: Record<string, unknown>,
+  obj: unknown,
+  is_sync: unknown,
   conv_id: string | Malformed,
   ref: Ref | Malformed | undefined,
   obj_id: string | Malformed | undefined,
@@ -79,7 +111,7 @@ function firstMalformed(
   node_id: string | Malformed | undefined,
 ): Malformed | undefined {
   if (type === undefined) return { key: 'type', says: 'bad type' }
-  if (op.obj !== 'task') return { key: 'obj', says: 'bad object' }
+  if (obj !== 'task') return { key: 'obj', says: 'bad object' }
   if (isMalformed(conv_id)) return conv_id
   if (isMalformed(ref)) return ref
   if (type !== 'create') {
@@ -90,7 +122,6 @@ function firstMalformed(
   if (type !== 'modify') return undefined
   if (isMalformed(node_id)) return node_id
   // Taken for false, it would release a wait that the caller meant to name.
-  const { is_sync } = op
   if (is_sync !== undefined && is_sync !== null && typeof is_sync !== 'boolean') {
     return invalid('is_sync', is_sync)
   }

@@ -17,17 +17,17 @@ import {
 
 /** The Doc, or a sentence that names what is no plain JSON value. */
 export function docOfPlain(value: object, nesting_max: number): Doc | string {
-  const look: Look = { trail: ['data'], mistake: undefined, prints_itself: true }
-  if (!isPlain(value, look, nesting_max)) return `${look.trail.join('')} ${look.mistake}`
+  const look: Look = { path: '', mistake: '', prints_itself: true }
+  if (!isPlain(value, look, nesting_max)) return `data${look.path} ${look.mistake}`
   return look.prints_itself
     ? docOfText(JSON.stringify(value))
     : docOfValue(converted(value) as JsonObject)
 }
 
 interface Look {
-  /** Where the look stands; where it stopped, once there is a mistake. */
-  readonly trail: string[]
-  mistake: string | undefined
+  /** Where there is a mistake: made on the way back, so that a value without one needs none. */
+  path: string
+  mistake: string
   /** Whether JSON.stringify prints the value as it is meant. */
   prints_itself: boolean
 }
@@ -63,9 +63,7 @@ function isPlainObject(value: object, look: Look, levels_left: number): boolean 
   if (levels_left === 0) return wrong(look, 'is nested too deep')
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) {
-      look.trail.push('[', String(at), ']')
-      if (!isPlain(value[at], look, levels_left - 1)) return false
-      look.trail.length -= 3
+      if (!isPlain(value[at], look, levels_left - 1)) return wrongUnder(look, `[${at}]`)
     }
     return true
   }
@@ -77,15 +75,18 @@ function isPlainObject(value: object, look: Look, levels_left: number): boolean 
     const member = (value as Record<string, unknown>)[key]
     if (member === undefined) continue
     if (!key.isWellFormed()) return wrong(look, 'has a key with a lone surrogate')
-    look.trail.push('.', key)
-    if (!isPlain(member, look, levels_left - 1)) return false
-    look.trail.length -= 2
+    if (!isPlain(member, look, levels_left - 1)) return wrongUnder(look, `.${key}`)
   }
   return true
 }
 
 function wrong(look: Look, mistake: string): false {
   look.mistake = mistake
+  return false
+}
+
+function wrongUnder(look: Look, step: string): false {
+  look.path = step + look.path
   return false
 }
 

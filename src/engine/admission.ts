@@ -10,8 +10,9 @@ import type { Limits } from '../words/limits.ts'
 export interface Admission {
   /** Why nothing may come in now; undefined where it may. */
   refusal(): (Fault & { readonly code: WholeFaultCode }) | undefined
-  /** Takes a place for these; the answer gives it back. Throws the refusal. */
-  enter(ops: number, bytes: number): () => void
+  /** Takes a place for these, which `leave` gives back. Throws the refusal. */
+  enter(ops: number, bytes: number): void
+  leave(ops: number, bytes: number): void
   /** From here on `shutting_down`. */
   close(): void
 }
@@ -70,10 +71,10 @@ export function newAdmission({ limits, clock, store, failure }: AdmissionPort): 
       if (refused !== undefined) throw refused
       ops_waiting += ops
       bytes_waiting += bytes
-      return () => {
-        ops_waiting -= ops
-        bytes_waiting -= bytes
-      }
+    },
+    leave(ops, bytes) {
+      ops_waiting -= ops
+      bytes_waiting -= bytes
     },
     close() {
       closed = true

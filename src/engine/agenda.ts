@@ -35,7 +35,7 @@ export function settle(work: Work): void {
     }
     sendSignals(work)
   } while (work.agenda.length > 0 && work.moves_left > 0)
-  work.agenda.length = 0
+  if (work.agenda.length > 0) work.agenda.length = 0
 }
 
 function runReady(work: Work, obj_id: string): void {

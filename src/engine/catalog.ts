@@ -5,7 +5,7 @@
  * while they are the same. So a rolled-back or remote change can never leave a stale graph behind.
  */
 import { parseStored } from '../bytes/json.ts'
-import { processKey, versionKey } from '../bytes/keys.ts'
+import { type Key, processKey, versionKey } from '../bytes/keys.ts'
 import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
 import { compileProcess } from '../logic/graph.ts'
 import type { Graph } from '../logic/logic.ts'
@@ -24,12 +24,19 @@ export interface Catalog {
   find(view: View, conv_id: string): Process | undefined
 }
 
+interface Known {
+  readonly key: Key
+  readonly head_bytes: Buffer
+  readonly process: Process
+}
+
 export function newCatalog(): Catalog {
-  const known = new Map<string, { readonly head_bytes: Buffer; readonly process: Process }>()
+  const known = new Map<string, Known>()
   return {
     find(view, conv_id) {
-      const bytes = view.get(processKey(conv_id))
       const cached = known.get(conv_id)
+      const key = cached === undefined ? processKey(conv_id) : cached.key
+      const bytes = view.get(key)
       if (bytes === undefined) {
         if (cached !== undefined) known.delete(conv_id)
         return undefined
@@ -40,7 +47,7 @@ export function newCatalog(): Catalog {
       const same = cached?.process.head.hash === head.hash ? cached.process.graph : undefined
       const graph = same ?? compileStored(view, conv_id, head)
       const process = { conv_id, head, graph }
-      known.set(conv_id, { head_bytes, process })
+      known.set(conv_id, { key, head_bytes, process })
       return process
     },
   }

@@ -23,7 +23,7 @@ import { reachOf } from './scope.ts'
 import { type FailMove, failInto, wake } from './steps.ts'
 import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
 import { isIdle, newHome, restingLogic, waitingLogic } from './waiting.ts'
-import type { Work } from './work.ts'
+import type { Orphan, Work } from './work.ts'
 
 type Of<Name extends Move['move']> = Extract<Move, { move: Name }>
 
@@ -160,8 +160,8 @@ function reply(work: Work, task: TaskRecord, move: Of<'reply'> | Of<'reply_excep
 
 /** Callers of tasks that ended or failed without a reply go to their error node. */
 export function releaseOrphans(work: Work): void {
-  for (let owed = work.orphans.shift(); owed !== undefined; owed = work.orphans.shift()) {
-    const { caller_id, called_id, moves } = owed
+  while (work.orphans.length > 0) {
+    const { caller_id, called_id, moves } = work.orphans.shift() as Orphan
     const description = 'the called task ended or failed without a reply'
     releaseCaller(work, caller_id, { obj_id: called_id, moves }, (_caller, err_node_id) =>
       failed('rpc', 'hardware', 'rpc_task_fatal_error', description, err_node_id),

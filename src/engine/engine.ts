@@ -8,13 +8,13 @@
 
 import { bytesOf, objectOf } from '../bytes/json.ts'
 import { metaKey } from '../bytes/keys.ts'
-import { isOp, parseOp } from '../bytes/op.ts'
+import { isOp, parseOp, parseTaskOp } from '../bytes/op.ts'
 import { docOfPlain } from '../bytes/plain.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Caller, JsonValue, Op, OpResult, ShowOp, Task } from '../words/model.ts'
+import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
@@ -27,7 +27,7 @@ import { cancelTask, listAll, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import { openUsers } from './users.ts'
 import { newWatchers } from './watch.ts'
-import { newReader, newWork, type Shared, type Work } from './work.ts'
+import { type News, newReader, newWorkspace, type Reader, type Shared, type Work } from './work.ts'
 
 export interface EngineParts {
   readonly path: string
@@ -79,12 +79,13 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     limits,
     fraction: shared.fraction,
     transact,
-    read: (fn) => store.view((view) => fn(newReader(view, shared, clock.now_ms()))),
+    read: readDurable,
     doers: parts.doers,
     onError: (error) => {
       if (!isStoreGone(error)) options.onBug?.(error)
     },
   })
+  const workspace = newWorkspace(shared)
   const processes = newProcesses({
     store,
     catalog,
@@ -98,20 +99,28 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const admission = newAdmission({ limits, clock, store, failure: parts.failure })
   let closing: Promise<void> | undefined
 
+  function readDurable<T>(fn: (reader: Reader) => T): Promise<T> {
+    return store.view((view) => fn(newReader(view, shared, clock.now_ms())))
+  }
+
   /** One transaction with its workspace; what it armed and changed is told once it is on disk. */
   async function transact<T>(fn: (work: Work) => T): Promise<T> {
     const now_ms = clock.now_ms()
-    const { result, work } = await store.update((tx) => {
-      const work = newWork(tx, shared, now_ms)
-      const result = fn(work)
-      work.flush()
-      return { result, work }
+    let news: News | undefined
+    const result = await store.update((tx) => {
+      const made = fn(workspace.begin(tx, now_ms))
+      news = workspace.end()
+      return made
     })
-    timers.noteArmed(work.armed)
-    if (work.has_ended) timers.noteEnded()
-    if (work.work_ms !== undefined) jobs.note(work.work_ms)
-    if (work.changes.length > 0) watchers.tell(work.changes)
+    if (news !== undefined) tell(news)
     return result
+  }
+
+  function tell({ armed, has_ended, work_ms, changes }: News): void {
+    if (armed.size > 0) timers.noteArmed(armed)
+    if (has_ended) timers.noteEnded()
+    if (work_ms !== undefined) jobs.note(work_ms)
+    if (changes.length > 0) watchers.tell(changes)
   }
 
   async function apply(ops: readonly unknown[], caller: Caller = {}): Promise<OpResult[]> {
@@ -119,11 +128,19 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     if (ops.length > limits.ops_max) {
       throw fault('too_many_ops', `${ops.length} ops, at most ${limits.ops_max} in one request`)
     }
-    const parsed = ops.map((raw) => parseOp(raw, limits))
-    const leave = admission.enter(
-      ops.length,
-      parsed.reduce((sum, op) => sum + weightOf(op), 0),
+    return applyParsed(
+      ops.map((raw) => parseOp(raw, limits)),
+      caller,
     )
+  }
+
+  async function applyParsed(
+    parsed: readonly (Op | OpResult)[],
+    caller: Caller,
+  ): Promise<OpResult[]> {
+    let bytes = 0
+    for (const op of parsed) bytes += weightOf(op)
+    admission.enter(parsed.length, bytes)
     try {
       return await transact((work) =>
         parsed.map((op) => (isOp(op) ? applyOp(work, op, caller) : op)),
@@ -133,25 +150,25 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       options.onBug?.(error)
       throw fault('internal_error', undefined, { cause: error })
     } finally {
-      leave()
+      admission.leave(parsed.length, bytes)
     }
   }
 
-  async function one(raw: object, caller?: Caller): Promise<OpResult> {
-    const [result] = await apply([raw], caller)
+  async function one(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
+    const [result] = await applyParsed([parseTaskOp(type, raw, limits)], caller)
     return result as OpResult
   }
 
   /** The show op of a target; a malformed one is a programmer's mistake and throws. */
   function targetOp(target: TargetInput): ShowOp {
-    const op = parseOp({ ...target, type: 'show', obj: 'task' }, limits)
+    const op = parseTaskOp('show', target, limits)
     if (isOp(op)) return op as ShowOp
     throw new TypeError(`${op.key}: ${op.description}`)
   }
 
   async function task(target: TargetInput): Promise<Task | undefined> {
     const op = targetOp(target)
-    const result = await store.view((view) => applyShow(view, catalog, op, {}))
+    const result = await readDurable((reader) => applyShow(reader, op, {}))
     if (result.proc === 'task_damaged') throw fault('task_damaged', result.description)
     return result.task
   }
@@ -174,8 +191,8 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     limits,
     clock,
     apply,
-    create: (op, caller) => one({ ...op, type: 'create', obj: 'task' }, caller),
-    modify: (op, caller) => one({ ...op, type: 'modify', obj: 'task' }, caller),
+    create: (op, caller) => one('create', op, caller),
+    modify: (op, caller) => one('modify', op, caller),
     task,
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),

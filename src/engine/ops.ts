@@ -4,14 +4,13 @@
  * its neighbours stand.
  */
 import { mergeDocs } from '../bytes/json.ts'
-import { grantKey } from '../bytes/keys.ts'
 import { refOf } from '../bytes/op.ts'
 import { grant_bits } from '../bytes/records.ts'
 import { is_live, type TaskRecord } from '../bytes/task-record.ts'
 import type { View } from '../store/store.ts'
 import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
-import type { Catalog, Process } from './catalog.ts'
+import type { Process } from './catalog.ts'
 import {
   admitTask,
   damaged,
@@ -26,10 +25,10 @@ import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-file.t
 import { viewTask } from './task-view.ts'
 import { isIdle, waitingLogic } from './waiting.ts'
 import { enterNode, walkFrom } from './walk.ts'
-import type { Work } from './work.ts'
+import type { Reader, Work } from './work.ts'
 
 export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
-  const process = access(work.tx, work.shared.catalog, op, caller)
+  const process = access(work, op, caller)
   if ('code' in process) return refused(op, process)
   if (op.type === 'show') return showIn(work.tx, op)
   beginOp(work)
@@ -40,9 +39,9 @@ export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
 }
 
 /** A show on a view, for reads that take no part in a transaction. */
-export function applyShow(view: View, catalog: Catalog, op: ShowOp, caller: Caller): OpResult {
-  const process = access(view, catalog, op, caller)
-  return 'code' in process ? refused(op, process) : showIn(view, op)
+export function applyShow(reader: Reader, op: ShowOp, caller: Caller): OpResult {
+  const process = access(reader, op, caller)
+  return 'code' in process ? refused(op, process) : showIn(reader.view, op)
 }
 
 export function refused(op: Op, { code, description, task }: Refusal): OpResult {
@@ -58,37 +57,33 @@ export function refused(op: Op, { code, description, task }: Refusal): OpResult 
 }
 
 export function accepted(op: Op, task: Pick<TaskRecord, 'obj_id' | 'ref'>): OpResult {
-  const found_by_obj_id = op.type !== 'create' && op.obj_id !== undefined
-  return {
-    type: op.type,
-    ...(op.id_text === undefined ? {} : { id_text: op.id_text }),
-    ...refOf(found_by_obj_id ? task.ref : op.ref),
-    obj: 'task',
-    obj_id: task.obj_id,
-    proc: 'ok',
+  const { type, id_text } = op
+  const ref = op.type !== 'create' && op.obj_id !== undefined ? task.ref : op.ref
+  const { obj_id } = task
+  if (id_text === undefined && ref?.is_number !== true) {
+    return { type, ref: ref === undefined ? null : ref.text, obj: 'task', obj_id, proc: 'ok' }
   }
+  const id = id_text === undefined ? {} : { id_text }
+  return { type, ...id, ...refOf(ref), obj: 'task', obj_id, proc: 'ok' }
 }
 
 /** One answer where the grant does not cover it and where there is no such process (wire 1.4). */
-function access(view: View, catalog: Catalog, op: Op, caller: Caller): Process | Refusal {
+function access(reader: Reader, op: Op, caller: Caller): Process | Refusal {
   const { conv_id } = op
-  if (caller.user !== undefined) {
-    const bits = view.get(grantKey(caller.user, conv_id))?.[0] ?? 0
-    const granted = (bits & grant_bits[op.type]) !== 0
-    const process = granted ? catalog.find(view, conv_id) : undefined
-    return (
-      process ?? {
-        code: 'access_denied',
-        description: `user: ${caller.user}, conv_id: ${quoted(conv_id)}`,
-      }
-    )
-  }
-  return (
-    catalog.find(view, conv_id) ?? {
-      code: 'conv_not_found',
-      description: `Object conv with id ${quoted(conv_id)} does not exist`,
-    }
-  )
+  const { user } = caller
+  if (user === undefined) return reader.process(conv_id) ?? convNotFound(conv_id)
+  const is_granted = (reader.granted(user, conv_id) & grant_bits[op.type]) !== 0
+  const process = is_granted ? reader.process(conv_id) : undefined
+  return process ?? accessDenied(user, conv_id)
+}
+
+function convNotFound(conv_id: string): Refusal {
+  const description = `Object conv with id ${quoted(conv_id)} does not exist`
+  return { code: 'conv_not_found', description }
+}
+
+function accessDenied(user: string, conv_id: string): Refusal {
+  return { code: 'access_denied', description: `user: ${user}, conv_id: ${quoted(conv_id)}` }
 }
 
 function create(work: Work, process: Process, op: CreateOp, caller: Caller): OpResult {

@@ -3,7 +3,7 @@
  * transaction or one view alone.
  */
 import { objectOf } from '../bytes/json.ts'
-import { grantKey, sumKey } from '../bytes/keys.ts'
+import { sumKey } from '../bytes/keys.ts'
 import { decodeCount, grant_bits } from '../bytes/records.ts'
 import type { TaskRecord } from '../bytes/task-record.ts'
 import type { ConvReach, RootName, Scope } from '../logic/logic.ts'
@@ -13,31 +13,57 @@ import type { Process } from './catalog.ts'
 import { holderOf, loadTask } from './task-file.ts'
 import type { Reader } from './work.ts'
 
+/** Good for as long as the reader; what it shows is the task as it then is. */
 export function scopeOf(reader: Reader, process: Process, task: TaskRecord): Scope {
-  const { shared, view } = reader
-  return {
-    get doc() {
-      return task.doc
-    },
-    now_ms: reader.now_ms,
-    fraction: shared.fraction,
-    root: (name) => rootOf(process, task, name),
-    task_bytes_max: shared.limits.task_bytes_max,
-    taskData(conv, ref) {
-      if (reachOf(reader, process, task, conv, 'show') === undefined) return undefined
-      if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
-      const obj_id = holderOf(view, conv.conv_id, ref)
-      const found = obj_id === undefined ? undefined : loadTask(view, obj_id)
-      return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
-    },
-    nodeCount: (node_id) => reader.nodeCount(process.conv_id, node_id),
-    nodeSum(node_id, name) {
-      const bytes = view.get(sumKey(process.conv_id, node_id, name))
-      return bytes === undefined ? undefined : decodeCount(bytes)
-    },
-    variable: (name) =>
-      Object.hasOwn(shared.variables, name) ? shared.variables[name] : undefined,
-  }
+  const scope = Object.create(scope_members) as TaskScope
+  scope.reader = reader
+  scope.process = process
+  scope.task = task
+  return scope
+}
+
+interface TaskScope extends Scope {
+  reader: Reader
+  process: Process
+  task: TaskRecord
+}
+
+/** One set of members for all scopes: each run of a task takes one, most logics look at none. */
+const scope_members: Scope & ThisType<TaskScope> = {
+  get doc() {
+    return this.task.doc
+  },
+  get now_ms() {
+    return this.reader.now_ms
+  },
+  get task_bytes_max() {
+    return this.reader.shared.limits.task_bytes_max
+  },
+  fraction() {
+    return this.reader.shared.fraction()
+  },
+  root(name) {
+    return rootOf(this.process, this.task, name)
+  },
+  taskData(conv, ref) {
+    const { reader, process, task } = this
+    if (reachOf(reader, process, task, conv, 'show') === undefined) return undefined
+    if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
+    const obj_id = holderOf(reader.view, conv.conv_id, ref)
+    const found = obj_id === undefined ? undefined : loadTask(reader.view, obj_id)
+    return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
+  },
+  nodeCount(node_id) {
+    return this.reader.nodeCount(this.process.conv_id, node_id)
+  },
+  nodeSum(node_id, name) {
+    const bytes = this.reader.view.get(sumKey(this.process.conv_id, node_id, name))
+    return bytes === undefined ? undefined : decodeCount(bytes)
+  },
+  variable(name) {
+    const { variables } = this.reader.shared
+    return Object.hasOwn(variables, name) ? variables[name] : undefined
+  },
 }
 
 /**
@@ -56,7 +82,7 @@ export function reachOf(
     !by_template ||
     (task.user_id === undefined
       ? conv_id === process.conv_id || process.graph.reaches.includes(conv_id)
-      : ((reader.view.get(grantKey(task.user_id, conv_id))?.[0] ?? 0) & grant_bits[can]) !== 0)
+      : (reader.granted(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? reader.process(conv_id) : undefined
 }
 

@@ -132,10 +132,7 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
     if (stored_due_ms !== 0) tx.del(dueKey(task.conv_id, stored_due_ms, task.obj_id))
     if (task.due_ms !== 0) {
       tx.put(dueKey(task.conv_id, task.due_ms, task.obj_id), none)
-      const earliest = work.armed.get(task.conv_id)
-      if (earliest === undefined || task.due_ms < earliest) {
-        work.armed.set(task.conv_id, task.due_ms)
-      }
+      work.noteDue(task.conv_id, task.due_ms)
     }
   }
   saveWaitKeys(work, draft)
@@ -157,10 +154,10 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
   else if (stored !== undefined) tx.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
     tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
-    work.has_ended = true
+    work.noteEnded()
   }
   if (work.shared.isWatched()) {
-    work.changes.push({
+    work.noteChange({
       conv_id: task.conv_id,
       obj_id: task.obj_id,
       ref: task.ref?.text ?? null,
@@ -172,18 +169,25 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
 
 /** The key that lists a task in its queue, or among the work to do. */
 function saveWaitKeys(work: Work, { task, stored }: Draft): void {
-  const before = stored === undefined ? undefined : waitKey({ ...task, ...stored })
-  const now = is_live[task.status] ? waitKey(task) : undefined
+  const was_listed = stored !== undefined && isListed(stored.wait)
+  const is_now = is_live[task.status] && isListed(task.wait)
+  if (!was_listed && !is_now) return
+  const before = was_listed ? waitKey(task, stored) : undefined
+  const now = is_now ? waitKey(task, task) : undefined
   if (before === now) return
   if (before !== undefined) work.tx.del(before)
   if (now === undefined) return
   work.tx.put(now, none)
-  if (task.wait === 'work') work.work_ms = Math.min(work.work_ms ?? task.at_ms, task.at_ms)
+  if (task.wait === 'work') work.noteWork(task.at_ms)
 }
 
-type Waiting = Pick<TaskRecord, 'conv_id' | 'node_id' | 'obj_id' | 'wait' | 'at_ms'>
+function isListed(wait: Wait): boolean {
+  return wait === 'queue' || wait === 'work'
+}
 
-function waitKey({ conv_id, node_id, obj_id, wait, at_ms }: Waiting): Key | undefined {
-  if (wait === 'queue') return queueKey(conv_id, node_id, at_ms, obj_id)
-  return wait === 'work' ? outboxKey(at_ms, obj_id) : undefined
+function waitKey(
+  { conv_id, obj_id }: TaskRecord,
+  { wait, node_id, at_ms }: Pick<TaskRecord, 'wait' | 'node_id' | 'at_ms'>,
+): Key {
+  return wait === 'queue' ? queueKey(conv_id, node_id, at_ms, obj_id) : outboxKey(at_ms, obj_id)
 }

@@ -1,16 +1,19 @@
 /**
- * One transaction's workspace: what its ops share. Made at the start of an update and flushed at
- * its end, so that a counter or the last id that changes with every op is written once.
+ * A transaction's workspace: what its ops share. Begun at the start of an update and ended with it,
+ * so that a counter or the last id that changes with every op is written once.
  *
- * Nothing in here outlives the transaction but `armed` and `changes`, which the engine takes over
- * once the commit is on disk.
+ * An engine has one, for its transactions run one after the other; each begins with it empty, also
+ * after one that threw. Only what `end` hands over outlives a transaction, to be told once the
+ * commit is on disk.
  */
-import { idOfValue, idValue, type Key, metaKey, nodeCountKey } from '../bytes/keys.ts'
-import { decodeCount, encodeCount } from '../bytes/records.ts'
+import { grantKey, nodeCountKey } from '../bytes/keys.ts'
+import { decodeCount } from '../bytes/records.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Limits } from '../words/limits.ts'
 import type { Change, JsonValue } from '../words/model.ts'
 import type { Catalog, Process } from './catalog.ts'
+import { type Counted, newTallies } from './tallies.ts'
+import { newTaskIds } from './task-ids.ts'
 
 /** What all transactions of an engine share. */
 export interface Shared {
@@ -33,6 +36,8 @@ export interface Reader {
   readonly now_ms: number
   readonly shared: Shared
   process(conv_id: string): Process | undefined
+  /** What a user may do with tasks of a process: `grant_bits`, 0 without a grant. */
+  granted(user: string, conv_id: string): number
   /** Live tasks in a node, with what this transaction changed. */
   nodeCount(conv_id: string, node_id: string): number
 }
@@ -43,53 +48,49 @@ export interface Work extends Reader {
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
   count(conv_id: string, node_id: string, by: 1 | -1): void
-  /** Nodes whose number changed since the last call: before and now. */
-  takeCounted(): Counted[]
+  /** Nodes with count semaphors whose number changed since the last call: before and now. */
+  takeCounted(): readonly Counted[]
   /** Moves that may still be made for the present op; the rest goes on in the next transaction. */
   moves_left: number
   /** The longest chain of moves without rest that the present op has come to. */
   chain_moves: number
   /** Ready tasks to go on with in this transaction, first come first. */
   readonly agenda: string[]
-  /** Tasks that ended owing a reply, with the caller that waits for it. */
-  readonly orphans: {
-    readonly caller_id: string
-    readonly called_id: string
-    readonly moves: number
-  }[]
+  readonly orphans: Orphan[]
   /** Moves of all tasks so far. */
   moves_made: number
-  /** Due times set by this transaction: conv_id → the earliest. */
+  /** A timer was set. */
+  noteDue(conv_id: string, due_ms: number): void
+  /** Work was put down that may begin at this time. */
+  noteWork(at_ms: number): void
+  /** A task has ended and is kept. */
+  noteEnded(): void
+  noteChange(change: Omit<Change, 'seq'>): void
+}
+
+/** A task that ended owing a reply, with the caller that waits for it. */
+export interface Orphan {
+  readonly caller_id: string
+  readonly called_id: string
+  readonly moves: number
+}
+
+/** What a transaction leaves to be told once it is on disk. */
+export interface News {
+  /** Due times that were set: conv_id → the earliest. */
   readonly armed: Map<string, number>
-  /** When the earliest work put down by this transaction may begin. */
+  /** When the earliest work put down may begin. */
   work_ms: number | undefined
-  /** Whether a task has ended and is kept. */
   has_ended: boolean
   readonly changes: Omit<Change, 'seq'>[]
-  /** Writes what was gathered; nothing may change behind it. */
-  flush(): void
 }
 
-export interface Counted {
-  readonly conv_id: string
-  readonly node_id: string
-  readonly before: number
-  readonly now: number
+export interface Workspace {
+  /** Good until `end`, or until the next one begins. */
+  begin(tx: Tx, now_ms: number): Work
+  /** Writes what was gathered. Undefined where there is nothing to tell. */
+  end(): News | undefined
 }
-
-interface Tally {
-  readonly conv_id: string
-  readonly node_id: string
-  readonly stored: number
-  by: number
-  /** The number last told by `takeCounted`. */
-  told: number
-}
-
-const last_id_key = metaKey('last_id')
-const none = Buffer.alloc(0)
-const counter_max = 0xffffff
-const seconds_max = 0xffffffff
 
 /** A Reader of a view, for work outside transactions. */
 export function newReader(view: View, shared: Shared, now_ms: number): Reader {
@@ -98,99 +99,100 @@ export function newReader(view: View, shared: Shared, now_ms: number): Reader {
     now_ms,
     shared,
     process: (conv_id) => shared.catalog.find(view, conv_id),
+    granted: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
     nodeCount: (conv_id, node_id) => decodeCount(view.get(nodeCountKey(conv_id, node_id))),
   }
 }
 
-export function newWork(tx: Tx, shared: Shared, now_ms: number): Work {
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
+export function newWorkspace(shared: Shared): Workspace {
   const processes = new Map<string, Process>()
-  const tallies = new Map<Key, Tally>()
-  let last_id: string | undefined
-  return {
-    tx,
-    view: tx,
-    now_ms,
+  const ids = newTaskIds(no_tx, shared.id_middle)
+  const tallies = newTallies(no_tx, processOf)
+  let grant: { user: string; conv_id: string; bits: number } | undefined
+  let news: News | undefined
+
+  function processOf(conv_id: string): Process | undefined {
+    const known = processes.get(conv_id)
+    if (known !== undefined) return known
+    const found = shared.catalog.find(work.tx, conv_id)
+    if (found !== undefined) processes.set(conv_id, found)
+    return found
+  }
+
+  const newsOf = (): News => {
+    news ??= { armed: new Map(), work_ms: undefined, has_ended: false, changes: [] }
+    return news
+  }
+
+  const work: Writable<Work> = {
+    tx: no_tx,
+    view: no_tx,
+    now_ms: 0,
     shared,
-    moves_left: shared.limits.moves_per_transaction_max,
+    moves_left: 0,
     chain_moves: 0,
     agenda: [],
     orphans: [],
     moves_made: 0,
-    armed: new Map(),
-    work_ms: undefined,
-    has_ended: false,
-    changes: [],
-    process(conv_id) {
-      const known = processes.get(conv_id)
-      if (known !== undefined) return known
-      const found = shared.catalog.find(tx, conv_id)
-      if (found !== undefined) processes.set(conv_id, found)
-      return found
-    },
-    newTaskId() {
-      last_id ??= idOfValue(tx.get(last_id_key) ?? none)
-      last_id = nextId(last_id, now_ms, shared.id_middle)
-      return last_id
-    },
-    count(conv_id, node_id, by) {
-      const key = nodeCountKey(conv_id, node_id)
-      let tally = tallies.get(key)
-      if (tally === undefined) {
-        const stored = decodeCount(tx.get(key))
-        tally = { conv_id, node_id, stored, by: 0, told: stored }
-        tallies.set(key, tally)
+    process: processOf,
+    granted(user, conv_id) {
+      if (grant?.user !== user || grant.conv_id !== conv_id) {
+        grant = { user, conv_id, bits: work.tx.get(grantKey(user, conv_id))?.[0] ?? 0 }
       }
-      tally.by += by
+      return grant.bits
     },
-    nodeCount(conv_id, node_id) {
-      const key = nodeCountKey(conv_id, node_id)
-      const tally = tallies.get(key)
-      return tally === undefined ? decodeCount(tx.get(key)) : tally.stored + tally.by
+    newTaskId: () => ids.next(work.now_ms),
+    count: tallies.add,
+    nodeCount: tallies.of,
+    takeCounted: tallies.take,
+    noteDue(conv_id, due_ms) {
+      const { armed } = newsOf()
+      if (due_ms < (armed.get(conv_id) ?? Number.POSITIVE_INFINITY)) armed.set(conv_id, due_ms)
     },
-    takeCounted() {
-      const counted: Counted[] = []
-      for (const tally of tallies.values()) {
-        const { conv_id, node_id, stored, by, told } = tally
-        if (stored + by === told) continue
-        tally.told = stored + by
-        counted.push({ conv_id, node_id, before: told, now: tally.told })
-      }
-      return counted
+    noteWork(at_ms) {
+      const noted = newsOf()
+      noted.work_ms = Math.min(noted.work_ms ?? at_ms, at_ms)
     },
-    flush() {
-      for (const [key, { stored, by }] of tallies) {
-        if (by === 0) continue
-        if (stored + by === 0) tx.del(key)
-        else tx.put(key, encodeCount(stored + by))
-      }
-      tallies.clear()
-      if (last_id !== undefined) tx.put(last_id_key, idValue(last_id))
+    noteEnded() {
+      newsOf().has_ended = true
+    },
+    noteChange(change) {
+      newsOf().changes.push(change)
+    },
+  }
+
+  return {
+    begin(tx, now_ms) {
+      processes.clear()
+      ids.begin(tx)
+      tallies.begin(tx)
+      grant = undefined
+      news = undefined
+      work.tx = tx
+      work.view = tx
+      work.now_ms = now_ms
+      work.moves_left = shared.limits.moves_per_transaction_max
+      work.chain_moves = 0
+      work.moves_made = 0
+      work.agenda = []
+      work.orphans = []
+      return work
+    },
+    end() {
+      tallies.end()
+      ids.end()
+      work.tx = no_tx
+      work.view = no_tx
+      return news
     },
   }
 }
 
-/**
- * 4 bytes of seconds, the file's 5 random bytes, 3 of a counter (wire 1.3). A clock that stands or
- * steps back changes nothing: the seconds never fall, and a full counter borrows the next second.
- */
-function nextId(last_id: string, now_ms: number, middle: string): string {
-  let seconds = Math.min(Math.max(Math.floor(now_ms / 1000), 0), seconds_max)
-  let counter = 0
-  if (last_id !== '') {
-    const last_seconds = Number.parseInt(last_id.slice(0, 8), 16)
-    if (seconds <= last_seconds) {
-      seconds = last_seconds
-      counter = Number.parseInt(last_id.slice(18), 16) + 1
-      if (counter > counter_max) {
-        seconds++
-        counter = 0
-      }
-    }
-  }
-  if (seconds > seconds_max) throw new Error('there are no task ids left behind the year 2106')
-  return hex(seconds, 8) + middle + hex(counter, 6)
+function closed(): never {
+  throw new Error('a transaction was used outside its time')
 }
 
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, '0')
-}
+/** In the place of a transaction while none is under way. */
+const no_tx: Tx = { get: closed, scan: closed, put: closed, del: closed }

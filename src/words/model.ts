@@ -42,31 +42,30 @@ export interface Ref {
   readonly is_number: boolean
 }
 
+/** Ops have all their members, given or not, so that those of a type are alike. */
 interface OpHead {
   /** Echoed as sent: JSON text of a string or number. */
-  readonly id_text?: string
+  readonly id_text: string | undefined
   readonly conv_id: string
+  readonly ref: Ref | undefined
 }
 
 export interface CreateOp extends OpHead {
   readonly type: 'create'
-  readonly ref?: Ref
   readonly data: Doc
 }
 
 export interface ModifyOp extends OpHead {
   readonly type: 'modify'
-  readonly ref?: Ref
-  readonly obj_id?: string
+  readonly obj_id: string | undefined
   readonly data: Doc
   readonly is_sync: boolean
-  readonly node_id?: string
+  readonly node_id: string | undefined
 }
 
 export interface ShowOp extends OpHead {
   readonly type: 'show'
-  readonly ref?: Ref
-  readonly obj_id?: string
+  readonly obj_id: string | undefined
 }
 
 export type Op = CreateOp | ModifyOp | ShowOp

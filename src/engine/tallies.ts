@@ -1,0 +1,100 @@
+/**
+ * Live tasks in each node, counted over a transaction: read when first asked for, written once at
+ * its end (family node_count).
+ */
+import { type Key, nodeCountKey } from '../bytes/keys.ts'
+import { decodeCount, encodeCount } from '../bytes/records.ts'
+import type { Tx } from '../store/store.ts'
+import type { Process } from './catalog.ts'
+
+export interface Tallies {
+  begin(tx: Tx): void
+  add(conv_id: string, node_id: string, by: 1 | -1): void
+  of(conv_id: string, node_id: string): number
+  /** Nodes with count semaphors whose number changed since the last call. */
+  take(): readonly Counted[]
+  end(): void
+}
+
+export interface Counted {
+  readonly conv_id: string
+  readonly node_id: string
+  readonly before: number
+  readonly now: number
+}
+
+interface Tally {
+  readonly key: Key
+  readonly conv_id: string
+  readonly node_id: string
+  readonly stored: number
+  now: number
+  /** The number last told by `take`. */
+  told: number
+  readonly has_semaphors: boolean
+}
+
+const nothing: readonly Counted[] = []
+
+/** `processOf` looks in the transaction that was begun last. */
+export function newTallies(tx: Tx, processOf: (conv_id: string) => Process | undefined): Tallies {
+  let present = tx
+  const by_place = new Map<string, Map<string, Tally>>()
+  const all: Tally[] = []
+  const with_semaphors: Tally[] = []
+
+  function newTally(conv_id: string, node_id: string): Tally {
+    const key = nodeCountKey(conv_id, node_id)
+    const stored = decodeCount(present.get(key))
+    const semaphors = processOf(conv_id)?.graph.nodes.get(node_id)?.count_semaphors ?? []
+    const has_semaphors = semaphors.length > 0
+    const tally = { key, conv_id, node_id, stored, now: stored, told: stored, has_semaphors }
+    all.push(tally)
+    if (has_semaphors) with_semaphors.push(tally)
+    return tally
+  }
+
+  return {
+    begin(tx) {
+      present = tx
+      by_place.clear()
+      all.length = 0
+      with_semaphors.length = 0
+    },
+    add(conv_id, node_id, by) {
+      let nodes = by_place.get(conv_id)
+      if (nodes === undefined) {
+        nodes = new Map()
+        by_place.set(conv_id, nodes)
+      }
+      let tally = nodes.get(node_id)
+      if (tally === undefined) {
+        tally = newTally(conv_id, node_id)
+        nodes.set(node_id, tally)
+      }
+      tally.now += by
+    },
+    of(conv_id, node_id) {
+      const tally = by_place.get(conv_id)?.get(node_id)
+      return tally?.now ?? decodeCount(present.get(nodeCountKey(conv_id, node_id)))
+    },
+    take() {
+      if (with_semaphors.length === 0) return nothing
+      const counted: Counted[] = []
+      for (const tally of with_semaphors) {
+        const { conv_id, node_id, told, now } = tally
+        if (now === told) continue
+        tally.told = now
+        counted.push({ conv_id, node_id, before: told, now })
+      }
+      return counted
+    },
+    end() {
+      for (const { key, stored, now } of all) {
+        if (now === stored) continue
+        if (now === 0) present.del(key)
+        else present.put(key, encodeCount(now))
+      }
+    },
+  }
+}
