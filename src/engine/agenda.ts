@@ -13,10 +13,15 @@ import { type Walked, walkFrom } from './walk.ts'
 import type { Work } from './work.ts'
 
 /**
- * However many ops a request has, its transaction makes no more moves than so many of them may;
- * what is left goes on in later ones, with others in between.
+ * However many ops a request has, it makes no more moves in its transaction than so many of them
+ * may; what is left goes on in later ones, with others in between.
  */
 const ops_worth_max = 10
+
+/** To be called before each request, which has its moves for itself. */
+export function beginRequest(work: Work): void {
+  work.moves_made = 0
+}
 
 /** To be called before each op, so that one cannot use up the moves of the next. */
 export function beginOp(work: Work): void {

@@ -1,12 +1,13 @@
 /**
  * The engine over a store: admission, the one write door `apply`, and what hangs on it.
  *
- * The way of a list of ops: admitted or refused as a whole → each op parsed → one transaction
- * applies them in order → the commit is on disk → timers and watchers are told → results. Nothing
- * is answered before that; a refused op is a result, and only breakage rejects.
+ * The way of a list of ops: each op parsed → admitted or refused as a whole → one transaction
+ * applies them in order, with the lists that came in the same turn → the commit is on disk → timers
+ * and watchers are told → results. Nothing is answered before that; a refused op is a result, and
+ * only breakage rejects.
  */
 
-import { bytesOf, objectOf } from '../bytes/json.ts'
+import { objectOf } from '../bytes/json.ts'
 import { metaKey } from '../bytes/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../bytes/op.ts'
 import { docOfPlain } from '../bytes/plain.ts'
@@ -14,15 +15,16 @@ import type { Store, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp, Task } from '../words/model.ts'
+import type { Caller, JsonValue, OpResult, OpType, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
 import { type Doers, newJobs } from './jobs.ts'
-import { applyOp, applyShow } from './ops.ts'
+import { applyShow } from './ops.ts'
 import { newProcesses } from './processes.ts'
+import { newRequests } from './requests.ts'
 import { cancelTask, listAll, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import { openUsers } from './users.ts'
@@ -58,8 +60,22 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     isHandled: (name) => handlers.has(name),
     isWatched: watchers.isWatched,
   }
+  const admission = newAdmission({ limits, clock, store, failure: parts.failure })
+  const requests = newRequests({
+    admission,
+    transact,
+    onBug: (error) => options.onBug?.(error),
+  })
+  /** What an administrator changes comes behind the requests that came before it. */
+  const behindRequests: Store = {
+    ...store,
+    update(fn) {
+      requests.flush()
+      return store.update(fn)
+    },
+  }
   const users = await openUsers({
-    store,
+    store: behindRequests,
     clock,
     chance,
     key_path: parts.key_path,
@@ -87,7 +103,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   })
   const workspace = newWorkspace(shared)
   const processes = newProcesses({
-    store,
+    store: behindRequests,
     catalog,
     limits,
     isHandled: shared.isHandled,
@@ -96,7 +112,6 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       jobs.noteProcess()
     },
   })
-  const admission = newAdmission({ limits, clock, store, failure: parts.failure })
   let closing: Promise<void> | undefined
 
   function readDurable<T>(fn: (reader: Reader) => T): Promise<T> {
@@ -128,34 +143,14 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     if (ops.length > limits.ops_max) {
       throw fault('too_many_ops', `${ops.length} ops, at most ${limits.ops_max} in one request`)
     }
-    return applyParsed(
+    return requests.apply(
       ops.map((raw) => parseOp(raw, limits)),
       caller,
     )
   }
 
-  async function applyParsed(
-    parsed: readonly (Op | OpResult)[],
-    caller: Caller,
-  ): Promise<OpResult[]> {
-    let bytes = 0
-    for (const op of parsed) bytes += weightOf(op)
-    admission.enter(parsed.length, bytes)
-    try {
-      return await transact((work) =>
-        parsed.map((op) => (isOp(op) ? applyOp(work, op, caller) : op)),
-      )
-    } catch (error) {
-      if (isStoreGone(error)) throw error
-      options.onBug?.(error)
-      throw fault('internal_error', undefined, { cause: error })
-    } finally {
-      admission.leave(parsed.length, bytes)
-    }
-  }
-
   async function one(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
-    const [result] = await applyParsed([parseTaskOp(type, raw, limits)], caller)
+    const [result] = await requests.apply([parseTaskOp(type, raw, limits)], caller)
     return result as OpResult
   }
 
@@ -175,6 +170,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 
   async function close(): Promise<void> {
     admission.close()
+    requests.flush()
     await timers.stop()
     await jobs.stop()
     await store.close()
@@ -203,10 +199,12 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       list: (conv_id, filter = {}) => listAll(store, catalog, String(conv_id), filter),
       retry: async (target, node_id) => {
         const op = targetOp(target)
+        requests.flush()
         return transact((work) => retryTask(work, op, node_id))
       },
       cancel: async (target) => {
         const op = targetOp(target)
+        requests.flush()
         return transact((work) => cancelTask(work, op))
       },
     },
@@ -226,11 +224,6 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     [Symbol.asyncDispose]: () => engine.close(),
   }
   return engine
-}
-
-/** Roughly the bytes an op holds in memory until it is on disk. */
-function weightOf(op: Op | OpResult): number {
-  return isOp(op) && op.type !== 'show' ? bytesOf(op.data.text) : 0
 }
 
 /** Variables as exact data; one that is no plain JSON value is the embedder's mistake. */

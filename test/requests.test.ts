@@ -1,0 +1,121 @@
+/**
+ * Requests that come in together (engine/requests): one transaction, and each a request of its own.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { docOfText } from '../src/bytes/json.ts'
+import { metaKey, taskKey } from '../src/bytes/keys.ts'
+import { encodeTask } from '../src/bytes/task-record.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { loadTask } from '../src/engine/task-file.ts'
+import { storeOf } from '../src/store/group.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import { engineOn } from './support/model-bed.ts'
+
+const go = (to_node_id: string) => ({ type: 'go', to_node_id })
+const node = (id: string, obj_type: number, logics: object[]) => ({
+  id,
+  obj_type,
+  condition: { logics },
+})
+const definition = {
+  obj_id: 1,
+  scheme: {
+    nodes: [
+      node('start', 1, [go('step')]),
+      node('step', 0, [go('wait')]),
+      node('wait', 0, [{ type: 'api_callback' }, go('end')]),
+      { id: 'end', obj_type: 2, options: { save_task: true } },
+    ],
+  },
+}
+
+async function engineWith(options: Parameters<typeof engineOn>[1] = {}, tree = memoryTree()) {
+  const engine = await engineOn(tree, options)
+  await engine.putProcess(definition)
+  return engine
+}
+
+const create = (engine: Engine, ref: string, data: object = {}) =>
+  engine.create({ conv_id: 1, ref, data })
+const modify = (engine: Engine, ref: string, data: object = {}) =>
+  engine.modify({ conv_id: 1, ref, data })
+
+test('what all of them share is written once', async () => {
+  const tree = memoryTree()
+  const last_id_key = metaKey('last_id')
+  let transactions = 0
+  const last_ids = new Set<Buffer>()
+  const commit: typeof tree.commit = (writes) => {
+    transactions++
+    const last_id = writes.get(last_id_key)
+    if (last_id) last_ids.add(last_id)
+    return tree.commit(writes)
+  }
+  const engine = await engineWith({}, { ...tree, commit })
+  transactions = 0
+  const refs = Array.from({ length: 20 }, (_, n) => `r${n}`)
+  const created = await Promise.all(refs.map((ref) => create(engine, ref)))
+  assert.deepEqual([transactions, last_ids.size], [1, 1])
+  const ids = created.map(({ obj_id }) => obj_id as string)
+  assert.deepEqual(ids, [...new Set(ids)].sort())
+  await engine.close()
+})
+
+test('each sees those before it, and what follows them comes behind', async () => {
+  const engine = await engineWith()
+  const all = await Promise.all([
+    create(engine, 'a', { n: 1 }),
+    create(engine, 'a', { n: 2 }),
+    modify(engine, 'a', { n: 3 }),
+    engine.tasks.cancel({ conv_id: 1, ref: 'a' }),
+    create(engine, 'b'),
+    engine.processes.pause(1),
+    create(engine, 'c'),
+  ])
+  assert.deepEqual(
+    all.map((one) => one?.proc),
+    ['ok', 'not_unical_ref', 'ok', 'not_found_task', 'ok', undefined, 'conveyor_is_not_active'],
+  )
+  await engine.close()
+})
+
+test('each has its moves for itself', async () => {
+  const engine = await engineWith({ limits: { moves_per_transaction_max: 4 } })
+  const refs = Array.from({ length: 20 }, (_, n) => `r${n}`)
+  await Promise.all(refs.map((ref) => create(engine, ref)))
+  const waiting = await engine.tasks.list(1, { node_id: 'wait', status: 'delayed' })
+  assert.equal(waiting.length, refs.length)
+  await engine.close()
+})
+
+test('a bug meets its own request alone', async () => {
+  const tree = memoryTree()
+  const bugs: unknown[] = []
+  const engine = await engineWith({ onBug: (bug) => bugs.push(bug) }, tree)
+  const { obj_id } = await create(engine, 'bad', { a: 1 })
+  const draft = await storeOf(tree).view((view) => loadTask(view, obj_id as string))
+  assert.ok(draft !== undefined && draft !== 'damaged')
+  const broken = encodeTask({ ...draft.task, doc: docOfText('{"a":') })
+  await tree.commit(new Map([[taskKey(draft.task.obj_id), broken]]))
+  const all = await Promise.allSettled([
+    create(engine, 'a'),
+    modify(engine, 'bad', { b: 1 }),
+    modify(engine, 'a'),
+  ])
+  assert.deepEqual(
+    all.map((one) => (one.status === 'fulfilled' ? one.value.proc : one.reason.code)),
+    ['ok', 'internal_error', 'ok'],
+  )
+  assert.equal(bugs.length, 1)
+  assert.equal((await engine.task({ conv_id: 1, ref: 'a' }))?.status, undefined)
+  assert.equal((await engine.tasks.list(1, { status: 'processed' })).length, 1)
+  await engine.close()
+})
+
+test('those gathered when the engine closes are answered', async () => {
+  const engine = await engineWith()
+  const created = create(engine, 'a')
+  await engine.close()
+  assert.equal((await created).proc, 'ok')
+})
