@@ -11,7 +11,7 @@
  *     bytes       json · keys · task-record · op · wire    what everything looks like as bytes
  *     store       store · group · memory-tree · lmdb-tree  an ordered map with durable transactions
  *     logic       logics/ · template · graph               what a definition means, purely
- *     engine      walk · ops · timers · engine             what ops do, one transaction a request
+ *     engine      walk · ops · timers · engine             what ops do, one transaction a turn
  *     doers       code · call · doers                      what tasks rest for, outside
  *     doors       admin · http · grpc                      translation, and nothing else
  *     client      http · grpc · retry                      the other side of the doors, typed
@@ -19,9 +19,9 @@
  *     open        the file, its lock, its format           which store a path means
  *     doors/cli   one file a verb group                    what a person types
  *
- * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/ops →
- * engine/walk → logic/logics/table → engine/task-file → store/group. Then bytes/keys, which is the
- * file format on one page.
+ * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/requests →
+ * engine/ops → engine/walk → logic/logics/table → engine/task-file → store/group. Then bytes/keys,
+ * which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
  * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal

@@ -57,7 +57,7 @@ export interface Work extends Reader {
   /** Ready tasks to go on with in this transaction, first come first. */
   readonly agenda: string[]
   readonly orphans: Orphan[]
-  /** Moves of all tasks so far. */
+  /** Moves of all tasks so far, for the present request. */
   moves_made: number
   /** A timer was set. */
   noteDue(conv_id: string, due_ms: number): void
