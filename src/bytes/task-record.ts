@@ -128,7 +128,10 @@ function putU16(out: Buffer, at: number, value: number): void {
   out[at + 1] = value
 }
 
-/** The record, or `damaged` where the bytes are not what was written. */
+/**
+ * The record, or `damaged` where the bytes are not what was written. Its digest is good for as long
+ * as the bytes are.
+ */
 export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
   if (bytes.length < head_bytes || bytes[0] !== version) return 'damaged'
   if (bytes.readUInt32BE(4) !== checksum(bytes)) return 'damaged'
@@ -167,7 +170,7 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     attempts: bytes.readUInt16BE(70),
     caller_id: flags & flag.caller ? bytes.toString('hex', caller_at, called_at) : undefined,
     called_id: flags & flag.called ? bytes.toString('hex', called_at, texts_at) : undefined,
-    digest: flags & flag.digest ? Buffer.from(bytes.subarray(head_bytes, caller_at)) : undefined,
+    digest: flags & flag.digest ? bytes.subarray(head_bytes, caller_at) : undefined,
     doc: docOfText(bytes.toString('utf8', data_at)),
   }
 }
