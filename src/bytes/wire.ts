@@ -10,18 +10,24 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { fault, type WholeFaultCode } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
 import type { OpResult, Task } from '../words/model.ts'
+import { type RequestLimits, readEnvelope } from './envelope.ts'
 import { docOfValue, isObject, parseJson } from './json.ts'
 
-export type RequestLimits = Pick<Limits, 'nesting_max' | 'body_values_max' | 'ops_max'>
+export type { RequestLimits } from './envelope.ts'
 
 /**
  * A body to its raw ops, at least one. Throws `format_error`, which says what is wrong and where,
  * or `too_many_ops`. Unknown members are ignored; a single op object counts as an array of one.
  */
 export function parseRequest(body: Buffer, limits: RequestLimits): unknown[] {
-  const request = parseJson(textOf(body), {
+  checkUtf8(body)
+  return readEnvelope(body, limits) ?? parsePlainly(body, limits)
+}
+
+/** The plain path: reads every request there may be, and says what is wrong with the others. */
+export function parsePlainly(body: Buffer, limits: RequestLimits): unknown[] {
+  const request = parseJson(body.toString('utf8'), {
     nesting_max: limits.nesting_max,
     values_max: limits.body_values_max,
   })
@@ -52,14 +58,13 @@ export function renderFault(code: WholeFaultCode, description: string): string {
   return `{"request_proc":"${code}","ops":[],"description":${JSON.stringify(description)}}`
 }
 
-function textOf(body: Buffer): string {
+function checkUtf8(body: Buffer): void {
   if (!isUtf8(body)) {
     throw fault('format_error', `the body is not UTF-8, byte ${badByteOf(body) + 1}`)
   }
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
     throw fault('format_error', 'the body opens with a byte order mark, byte 1')
   }
-  return body.toString('utf8')
 }
 
 /** Where a decoder first had to put U+FFFD for bytes that are not one. */

@@ -1,0 +1,252 @@
+/**
+ * The fast path of a request and the plain one: whatever the fast one reads, the plain one reads
+ * alike, and what the fast one leaves is answered by the plain one.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { readEnvelope } from '../src/bytes/envelope.ts'
+import { isDoc } from '../src/bytes/json.ts'
+import { parseOp } from '../src/bytes/op.ts'
+import { parsePlainly, parseRequest } from '../src/bytes/wire.ts'
+import { isFault } from '../src/words/faults.ts'
+import { limitsWith } from '../src/words/limits.ts'
+import type { Doc } from '../src/words/model.ts'
+
+const limits = limitsWith()
+const names = ['type', 'obj', 'conv_id', 'ref', 'id', 'obj_id', 'is_sync', 'node_id', 'data']
+
+/** What the engine would see of the raw ops, and each member as it was read; or the refusal. */
+function seen(read: () => unknown[]): unknown {
+  try {
+    return read().map((raw) => {
+      const op = raw as Record<string, unknown> | null
+      const member = (name: string) => textOf(op?.[name])
+      return { parsed: docsAsText(parseOp(raw, limits)), members: names.map(member) }
+    })
+  } catch (thrown) {
+    if (isFault(thrown)) return { code: thrown.code, message: thrown.message }
+    throw thrown
+  }
+}
+
+function docsAsText(parsed: object): object {
+  return Object.fromEntries(Object.entries(parsed).map(([name, value]) => [name, textOf(value)]))
+}
+
+function textOf(value: unknown): unknown {
+  return isDoc(value) ? { doc: value.text } : value
+}
+
+function mustAgree(text: string | Buffer, bounds = limits): void {
+  const body = Buffer.from(text as string)
+  assert.deepEqual(
+    seen(() => parseRequest(body, bounds)),
+    seen(() => parsePlainly(body, bounds)),
+  )
+}
+
+const op = '"type":"create","conv_id":"1","ref":"x","obj":"task"'
+
+/** Bodies, and whether the fast path is to read them. */
+const rows: [string, boolean][] = [
+  [`{"ops":[{${op},"data":{"a":1.10,"b":[true,null,"\\n"],"c":{}}}]}`, true],
+  [`{"ops":[{${op},"data":{"a":1}},{${op},"data":{"a":2}}]}`, true],
+  [`{"ops":{${op},"data":{}}}`, true],
+  [`{"ops":[{}]}`, true],
+  [` {\r\n"ops" : [ { ${op} , "data" : { "a" : 1 } } ]\t} `, true],
+  [`{"company_id":"i1","ops":[{"action":[{"x":1e5}],${op},"data":{"a":1}}],"z":-0}`, true],
+  [`{"ops":[{${op},"data":{"a":1,"a":2,"b":3}}]}`, true],
+  [`{"ops":[{${op},"data":{"b":0,"7":1,"__proto__":{"1":2}}}]}`, true],
+  [`{"ops":[{${op},"data":{"\\u0430\\/":"\\u0430\\u001f","а/":"\\/"}}]}`, true],
+  [`{"ops":[{${op},"data":{"Олена":"Коваленко 😀\u2028\u007f"}}]}`, true],
+  [`{"ops":[{"ref":null,"conv_id":1234,"id":1.10,"is_sync":true,"data":[]}]}`, true],
+  [`{"ops":[{"ref":"\\"a\\u0430","ref":-0,"data":{"a":1},"data":{"a":2},"data":[1]}]}`, true],
+  [`{"ops":[{"__proto__":{"type":"show"},"typ":1,"types":2,"type":"modify"}]}`, true],
+  [`{"ops":[{"type":"\\ud83d\\ude00","ref":"\\ud83d"}]}`, false],
+  [`{"ops":[{"data":{"a":"\\ud83d\\ude00"}}]}`, false],
+  [`{"ops":[{"\\u0074ype":"create"}]}`, false],
+  [`{"\\u006fps":[{}]}`, false],
+  [`{"ops":[{}],"ops":[{},{}]}`, false],
+  [`{"ops":[{},1]}`, false],
+  [`{"ops":[]}`, false],
+  [`{"ops":[{}]}x`, false],
+  [`{"ops":[{"data":{"a":01}}]}`, false],
+  [`{"ops":[{"data":{"a":1.}}]}`, false],
+  [`{"ops":[{"data":{"a":1,}}]}`, false],
+  [`{"ops":[{"data":{"a":"\n"}}]}`, false],
+  [`{"ops":[{"data":{"a\t":1}}]}`, false],
+  [`{"ops":[{"data":{"a":"\\x"}}]}`, false],
+  [`{"ops":[{"data":{"a":"\\u00g0"}}]}`, false],
+  [`{"ops":[{"data":{"a":tru}}]}`, false],
+  [`{"ops":[{"data":{"a":`, false],
+  [`{"ops":[{"data":{"a`, false],
+  ['{}', false],
+  ['[]', false],
+  ['', false],
+]
+
+describe('the fast path reads, or leaves', () => {
+  for (const [body, is_read] of rows) {
+    test(body, () => {
+      assert.equal(readEnvelope(Buffer.from(body), limits) !== undefined, is_read)
+      mustAgree(body)
+    })
+  }
+
+  const bounded: [string, number, number, number, boolean][] = [
+    ['{"ops":[{"data":{"a":[]}}]}', 5, 100, 1, true],
+    ['{"ops":[{"data":{"a":[]}}]}', 4, 100, 1, false],
+    ['{"ops":[{"data":{"a":{}}}]}', 5, 100, 1, true],
+    ['{"ops":[{"data":{"a":{}}}]}', 4, 100, 1, false],
+    ['{"ops":[{"x":[[]]}]}', 5, 100, 1, true],
+    ['{"ops":[{"x":[[]]}]}', 4, 100, 1, false],
+    ['{"x":[[]],"ops":[{}]}', 3, 100, 1, true],
+    ['{"x":[[[]]],"ops":[{}]}', 3, 100, 1, false],
+    ['{"ops":[{}]}', 2, 100, 1, false],
+    ['{"ops":[{"data":{"a":[1,2]}}]}', 9, 7, 1, true],
+    ['{"ops":[{"data":{"a":[1,2]}}]}', 9, 6, 1, false],
+    ['{"ops":[{"x":{"a":["1",true]}}]}', 9, 7, 1, true],
+    ['{"ops":[{"x":{"a":["1",true]}}]}', 9, 6, 1, false],
+    ['{"ops":[{"ref":"a"}],"x":1}', 9, 5, 1, true],
+    ['{"ops":[{"ref":"a"}],"x":1}', 9, 4, 1, false],
+    ['{"ops":[{},{}]}', 9, 100, 2, true],
+    ['{"ops":[{},{}]}', 9, 100, 1, false],
+  ]
+  for (const [body, nesting_max, body_values_max, ops_max, is_read] of bounded) {
+    const bounds = limitsWith({ nesting_max, body_values_max, ops_max })
+    test(`${body} within ${nesting_max} levels, ${body_values_max} values, ${ops_max} ops`, () => {
+      assert.equal(readEnvelope(Buffer.from(body), bounds) !== undefined, is_read)
+      mustAgree(body, bounds)
+    })
+  }
+
+  const many = (count: number) => Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join()
+  const taken: [string, boolean][] = [
+    ['{}', true],
+    ['{"a":{"b":1,"c":[{"b":1},{"b":2}]},"b":1.10,"c":"\\n\\\\é"}', true],
+    ['{ "a" : [ 1 , "b c" ] }', true],
+    ['{"a":"\\u0430\\/","b":"\\u0080\\u07ff\\u0800\\ud7ff\\\\u0041"}', true],
+    [`{"a":{${many(64)}},"b":{${many(64)}}}`, true],
+    [`{${many(65)}}`, false],
+    ['{"a":1,"a":1}', false],
+    ['{"a":{"b":1,"b":1}}', false],
+    ['{"1":1}', false],
+    ['{"\\u0061":1}', false],
+    ['{"a\\/":1}', false],
+    ['{"a":"\\u0022"}', false],
+    ['{"a":"\\u001f"}', false],
+  ]
+  for (const [data, is_taken] of taken) {
+    test(`data ${data.slice(0, 60)} is ${is_taken ? 'taken unparsed' : 'parsed'}`, () => {
+      const body = `{"ops":[{"data":{"1":1}},{"data":${data}}]}`
+      const ops = readEnvelope(Buffer.from(body), limits) as { data: Doc }[]
+      assert.equal(ops[1]?.data.memo === undefined, is_taken)
+      mustAgree(body)
+    })
+  }
+
+  test('of more keys than are told apart the last of two alike holds', () => {
+    let data = '{"a":1,"a":2}'
+    for (let level = 0; level < 70; level++) data = `{${many(63)},"x":${data}}`
+    mustAgree(`{"ops":[{"data":${data}}]}`, limitsWith({ nesting_max: 200 }))
+  })
+
+  test('of many keys in one object the last of two alike holds', () => {
+    for (const count of [2, 64, 65, 5_000]) {
+      mustAgree(`{"ops":[{"data":{"x":{${many(count)}},"y":{${many(count)},"k1":-1}}}]}`)
+    }
+  })
+})
+
+const space = fc.stringMatching(/^[ \t\n\r]{0,2}$/)
+const often_none = fc.oneof({ weight: 9, arbitrary: fc.constant('') }, space)
+const character = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('a', 'b', '1', 'é', 'а', '😀', '\u2028', '\u007f') },
+  fc.constantFrom('\\"', '\\\\', '\\/', '\\b', '\\f', '\\n', '\\r', '\\t', '\\u0061', '\\u001F'),
+  fc.constantFrom(
+    '\\ud83d\\ude00',
+    '\\ud83d',
+    '\\uDE00',
+    '\\u00e9',
+    '\\u2028',
+    '\\u0022',
+    '\\u07ff',
+    '\\u0800',
+    '\\ud7ff',
+  ),
+)
+const string = fc.array(character, { maxLength: 6 }).map((all) => `"${all.join('')}"`)
+const key = fc.oneof(
+  fc.constantFrom('"a"', '"b"', '"c"', '"__proto__"', '"1"', '"10"', '"01"', '""', '"\\u0061"'),
+  string,
+)
+const number = fc.oneof(
+  fc.integer().map(String),
+  fc.stringMatching(/^-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,3})?$/),
+)
+
+/** JSON text in all its spellings. */
+const { value, object } = fc.letrec<{ value: string; object: string; array: string }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.oneof(string, number, fc.constantFrom('true', 'false', 'null')),
+    tie('object'),
+    tie('array'),
+  ),
+  object: fc
+    .array(fc.tuple(often_none, key, often_none, tie('value')), { maxLength: 5 })
+    .map((all) => `{${all.map(([s, name, t, of]) => `${s}${name}${t}:${s}${of}`).join()}}`),
+  array: fc
+    .array(fc.tuple(often_none, tie('value')), { maxLength: 4 })
+    .map((all) => `[${all.map(([s, of]) => s + of + s).join()}]`),
+}))
+
+const member = fc.oneof(
+  fc.tuple(fc.constant('"data"'), object),
+  fc.tuple(fc.constantFrom('"ref"', '"id"', '"conv_id"', '"node_id"'), fc.oneof(string, number)),
+  fc.tuple(fc.constant('"type"'), fc.constantFrom('"create"', '"modify"', '"show"')),
+  fc.tuple(fc.constant('"obj"'), fc.constant('"task"')),
+  fc.tuple(fc.constantFrom('"is_sync"', '"obj_id"', '"data"', '"type"', '"tipe"', '"re"'), value),
+  fc.tuple(key, value),
+)
+const raw_op = fc
+  .tuple(often_none, fc.array(fc.tuple(member, often_none), { maxLength: 7 }))
+  .map(([s, all]) => `{${s}${all.map(([[name, of], t]) => `${name}${t}:${t}${of}`).join(`${s},`)}}`)
+const common_body = fc
+  .tuple(often_none, fc.array(raw_op, { minLength: 1, maxLength: 3 }), fc.option(value))
+  .map(([s, ops, more]) => {
+    const list = `"ops"${s}:${s}[${ops.join()}${s}]`
+    return more === null ? `{${list}}${s}` : `{"more":${more},${s}${list}}`
+  })
+
+describe('both paths answer alike', () => {
+  const bounds = fc.record({
+    nesting_max: fc.integer({ min: 1, max: 9 }),
+    body_values_max: fc.integer({ min: 1, max: 40 }),
+    ops_max: fc.integer({ min: 1, max: 3 }),
+  })
+
+  test('over bodies of every spelling', () => {
+    fc.assert(
+      fc.property(common_body, (text) => mustAgree(text)),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('over any bounds', () => {
+    const property = fc.property(common_body, bounds, (text, given) =>
+      mustAgree(text, limitsWith(given)),
+    )
+    fc.assert(property, { numRuns: 500 })
+  })
+
+  test('over bodies that are broken somewhere', () => {
+    const piece = fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '\n', 'é')
+    const property = fc.property(common_body, fc.nat(), fc.nat(3), piece, (text, at, cut, put) => {
+      const from = at % (text.length + 1)
+      mustAgree(text.slice(0, from) + put + text.slice(from + cut))
+    })
+    fc.assert(property, { numRuns: 1_000 })
+  })
+})
