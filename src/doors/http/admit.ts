@@ -1,13 +1,12 @@
 /**
  * What is said of a request before a byte of its body is read, in the order of the fault table
- * (wire
- * 1.4). Looks and throws; changes nothing.
+ * (wire 1.4). Looks and throws; changes nothing.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Engine } from '../../engine/api.ts'
 import type { WholeFaultCode } from '../../words/faults.ts'
 import type { Limits } from '../../words/limits.ts'
-import { addressOf, hasRoom, tooLarge, type Unverified } from './body.ts'
+import { hasRoom, tooLarge, type Unverified } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Route, Target } from './path.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -43,7 +42,7 @@ export function admit(
   const fits = announced_bytes <= door.limits.body_bytes_max
   if (connection.surplus) throw refuse('overloaded', 'too many connections')
   // A body over the limit is never held, and its caller must not be told to try again.
-  if (fits && !hasRoom(door.held, announced_bytes, addressOf(request))) {
+  if (fits && !hasRoom(door.held, announced_bytes, request)) {
     throw refuse('overloaded', 'too many bodies not yet verified')
   }
   if (health !== 'ok') throw refuse(health)

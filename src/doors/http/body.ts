@@ -24,27 +24,34 @@ export function noUnverified(limits: Limits): Unverified {
 }
 
 /** Whether a body of the announced length could be taken now. */
-export function hasRoom(held: Unverified, announced_bytes: number, address: string): boolean {
+export function hasRoom(
+  held: Unverified,
+  announced_bytes: number,
+  request: IncomingMessage,
+): boolean {
   const { limits } = held
   if (held.bytes + announced_bytes > limits.unverified_bytes_max) return false
   if (announced_bytes <= limits.large_body_bytes) return true
-  return (held.large.get(address) ?? 0) < limits.large_bodies_max
+  return (held.large.get(addressOf(request)) ?? 0) < limits.large_bodies_max
 }
 
-/** A body that is being read: `body` settles once, by its end, a bound or `giveUp`. */
+/** A body that is being read, until its end, a bound or `giveUp`. */
 export interface Reading {
   readonly request: IncomingMessage
-  readonly body: Promise<Buffer>
 }
 
+/** Told once how a reading ended: the body, or undefined and the reason why there is none. */
+export type OnBody = (body: Buffer | undefined, reason?: unknown) => void
+
 /**
- * Starts to read. `announced_bytes` is the Content-Length, 0 where there is none. `body` rejects
- * with `body_too_large` or `overloaded` as soon as a bound is passed.
+ * Starts to read. `announced_bytes` is the Content-Length, 0 where there is none. The reason is
+ * `body_too_large` or `overloaded` as soon as a bound is passed.
  */
 export function readBody(
   request: IncomingMessage,
   announced_bytes: number,
   held: Unverified,
+  onBody: OnBody,
 ): Reading {
   const state: State = {
     request,
@@ -54,14 +61,8 @@ export function readBody(
     bytes: 0,
     held_bytes: 0,
     large_of: undefined,
-    resolve: undefined,
-    reject: undefined,
-    body: undefined as unknown as Promise<Buffer>,
+    onBody,
   }
-  state.body = new Promise((resolve, reject) => {
-    state.resolve = resolve
-    state.reject = reject
-  })
   if (announced_bytes > held.limits.large_body_bytes) enterLarge(state)
   ;(request as Carrier)[reading_key] = state
   request.on('data', onData)
@@ -69,17 +70,17 @@ export function readBody(
   return state
 }
 
-/** Rejects the body with the reason, unless it has settled. What still arrives is thrown away. */
+/** Ends a reading with the reason, unless it has ended. What still arrives is thrown away. */
 export function giveUp(reading: Reading, reason: unknown): void {
   const state = reading as State
-  const { request, reject } = state
-  if (reject === undefined) return
+  const { request, onBody } = state
+  if (onBody === undefined) return
   release(state)
   state.buffer = empty
   request.off('data', onData)
   request.off('end', onEnd)
   request.resume()
-  reject(reason)
+  onBody(undefined, reason)
 }
 
 /** The remote address; one empty text where the connection is already gone. */
@@ -93,12 +94,11 @@ export function tooLarge(body_bytes_max: number): Error {
 
 const empty = Buffer.alloc(0)
 
-/** A reading from inside. No functions in it: this is made for every request. */
+/** A reading from inside. */
 interface State extends Reading {
   readonly held: Unverified
   /** No body grows its buffer beyond this. */
   readonly bytes_max: number
-  body: Promise<Buffer>
   buffer: Buffer
   /** How much of the buffer is filled. */
   bytes: number
@@ -106,9 +106,8 @@ interface State extends Reading {
   held_bytes: number
   /** The address whose place for a large body is taken. */
   large_of: string | undefined
-  /** Both undefined once the body has settled. */
-  resolve: ((body: Buffer) => void) | undefined
-  reject: ((reason: unknown) => void) | undefined
+  /** Undefined once the reading has ended. */
+  onBody: OnBody | undefined
 }
 
 const reading_key = Symbol('conveyor.reading')
@@ -125,9 +124,9 @@ function onData(this: IncomingMessage, chunk: Buffer): void {
 
 function onEnd(this: IncomingMessage): void {
   const state = (this as Carrier)[reading_key] as State
-  const { resolve, buffer, bytes } = state
+  const { onBody, buffer, bytes } = state
   release(state)
-  resolve?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
+  onBody?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
 }
 
 /** Keeps a chunk, or says why not. */
@@ -160,8 +159,7 @@ function hold(state: State, bytes: number): void {
 }
 
 function release(state: State): void {
-  state.resolve = undefined
-  state.reject = undefined
+  state.onBody = undefined
   hold(state, 0)
   if (state.large_of !== undefined) leaveLarge(state.held, state.large_of)
   state.large_of = undefined

@@ -61,7 +61,7 @@ export function attach(server: Server, door: Door): () => Promise<void> {
     connection.open++
     underway++
     response.on('finish', onFinish)
-    void answer(door, connection, request, response, waits)
+    answer({ door, connection, request, response, waits })
   }
 
   server.on('connection', onConnection)

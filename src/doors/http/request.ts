@@ -8,26 +8,45 @@ import { parseRequest, renderResults } from '../../bytes/wire.ts'
 import { admit, announcedBytes, type Door, healthOf } from './admit.ts'
 import { readBody } from './body.ts'
 import { type Connection, closeAfterAnswer } from './connection.ts'
-import { content_type, type Refusal, refusalOf } from './refusal.ts'
+import type { Target } from './path.ts'
+import { content_type, refusalOf } from './refusal.ts'
 import { verify } from './verify.ts'
 
-/**
- * Answers one request and never rejects. `waits` says that the client holds its body back until it
- * is told to go on (Expect: 100-continue).
- */
-export async function answer(
-  door: Door,
-  connection: Connection,
-  request: IncomingMessage,
-  response: ServerResponse,
-  waits: boolean,
-): Promise<void> {
-  try {
-    const target = admit(door, connection, request)
-    if (target === 'health') return replyHealth(door, connection, response)
-    if (waits) response.writeContinue()
+/** A request on its way through the door. */
+interface Exchange {
+  readonly door: Door
+  readonly connection: Connection
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The client holds its body back until it is told to go on (Expect: 100-continue). */
+  readonly waits: boolean
+}
 
-    const body = await bodyOf(door, connection, request)
+/** Answers one request, now or later, and never throws. */
+export function answer(exchange: Exchange): void {
+  try {
+    const { door, connection, request, response, waits } = exchange
+    const target = admit(door, connection, request)
+    if (target === 'health') {
+      replyHealth(exchange)
+      return
+    }
+    if (waits) response.writeContinue()
+    const reading = readBody(request, announcedBytes(request), door.held, (body, reason) => {
+      // An idle connection must not keep its last body alive.
+      if (connection.reading === reading) connection.reading = undefined
+      if (body === undefined) refuseWith(exchange, reason)
+      else void serve(exchange, target, body)
+    })
+    connection.reading = reading
+  } catch (thrown) {
+    refuseWith(exchange, thrown)
+  }
+}
+
+async function serve(exchange: Exchange, target: Target, body: Buffer): Promise<void> {
+  try {
+    const { door } = exchange
     verify(door.engine, door.limits.window_s, target, body)
     // Between these two lines a request has its name, (user, timestamp, signature), and is
     // unparsed: the place where a repeat of it can be told from a new one.
@@ -35,60 +54,42 @@ export async function answer(
     const ops = parseRequest(body, door.limits)
     door.rate.take(target.user, ops.length)
     const results = await door.engine.apply(ops, { user: target.user })
-    reply(door, connection, response, 200, renderResults(target.version, results))
+    reply(exchange, 200, renderResults(target.version, results))
   } catch (thrown) {
-    const refusal = refusalOf(thrown, door.onBug)
-    replyRefusal(door, connection, request, response, refusal, waits)
-  }
-}
-
-async function bodyOf(
-  door: Door,
-  connection: Connection,
-  request: IncomingMessage,
-): Promise<Buffer> {
-  const reading = readBody(request, announcedBytes(request), door.held)
-  connection.reading = reading
-  try {
-    return await reading.body
-  } finally {
-    // An idle connection must not keep its last body alive.
-    if (connection.reading === reading) connection.reading = undefined
+    refuseWith(exchange, thrown)
   }
 }
 
 /** 200, or 503 with the code and nothing more. */
-function replyHealth(door: Door, connection: Connection, response: ServerResponse): void {
-  const health = healthOf(door)
-  const status = health === 'ok' ? 200 : 503
-  reply(door, connection, response, status, `{"request_proc":"${health}"}`)
+function replyHealth(exchange: Exchange): void {
+  const health = healthOf(exchange.door)
+  reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
 }
 
-function reply(
-  door: Door,
-  connection: Connection,
-  response: ServerResponse,
-  status: number,
-  body: string,
-): void {
-  const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
+function reply({ door, connection, response }: Exchange, status: number, body: string): void {
+  const bytes = Buffer.byteLength(body)
+  const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // While draining the connection's last open answer ends it; those behind it are still due.
   if (connection.surplus || (door.draining && connection.open === 1)) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
   }
   response.writeHead(status, headers)
-  response.end(body)
+  send(response, body, bytes === body.length ? 'latin1' : 'utf8')
 }
 
-function replyRefusal(
-  door: Door,
-  connection: Connection,
-  request: IncomingMessage,
-  response: ServerResponse,
-  refusal: Refusal,
-  waits: boolean,
-): void {
+/** Ends the answer. `end(body)` would write a second, empty chunk, which costs as much as one. */
+function send(response: ServerResponse, body: string, encoding: 'latin1' | 'utf8'): void {
+  const { socket } = response
+  socket?.cork()
+  response.write(body, encoding)
+  socket?.uncork()
+  response.end()
+}
+
+function refuseWith(exchange: Exchange, thrown: unknown): void {
+  const { door, connection, request, response, waits } = exchange
+  const refusal = refusalOf(thrown, door.onBug)
   // A bug while an answer was written: what is out cannot be taken back, but must not look whole.
   if (response.headersSent) {
     response.destroy()
