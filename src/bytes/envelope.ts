@@ -124,7 +124,7 @@ function readOp(reader: Reader, ops: RawOp[], open: number): number {
     if (key_end === none) return none
     const value_at = skipColon(scan, key_end)
     if (value_at === none) return none
-    const name = nameBetween(bytes, at + 1, key_end - 1)
+    const name = wordBetween(names, bytes, at + 1, key_end - 1)
     at =
       name === undefined
         ? skipValue(scan, value_at, op_level + 1)
@@ -175,7 +175,10 @@ function docBetween(reader: Reader, from: number, to: number): Doc {
 
 function valueBetween(reader: Reader, from: number, to: number): JsonValue {
   const byte = reader.bytes[from] as number
-  if (byte === quote && !reader.scan.has_escape) return textBetween(reader, from + 1, to - 1)
+  if (byte === quote && !reader.scan.has_escape) {
+    const known = wordBetween(known_words, reader.bytes, from + 1, to - 1)
+    return known ?? textBetween(reader, from + 1, to - 1)
+  }
   const text = textBetween(reader, from, to)
   if (byte === brace_open || byte === bracket_open) return parseStored(text)
   return isNumberStart(byte) ? numberToken(text) : (JSON.parse(text) as JsonValue)
@@ -189,7 +192,25 @@ function isOver({ scan, limits }: Reader): boolean {
   return scan.values > limits.body_values_max
 }
 
-const names: readonly (keyof RawOp)[] = [
+/** Words by their length, to be told by their bytes. */
+type Words<W> = readonly { readonly word: W; readonly bytes: Buffer }[][]
+
+function wordsByLength<W extends string>(words: readonly W[]): Words<W> {
+  return Array.from({ length: 8 }, (_, length) =>
+    words
+      .filter((word) => word.length === length)
+      .map((word) => ({ word, bytes: Buffer.from(word) })),
+  )
+}
+
+function wordBetween<W>(words: Words<W>, bytes: Buffer, from: number, to: number): W | undefined {
+  const likely = words[to - from]
+  if (likely === undefined) return undefined
+  for (const one of likely) if (standsAt(bytes, from, one.bytes)) return one.word
+  return undefined
+}
+
+const names = wordsByLength<keyof RawOp>([
   'type',
   'obj',
   'conv_id',
@@ -199,17 +220,7 @@ const names: readonly (keyof RawOp)[] = [
   'is_sync',
   'node_id',
   'data',
-]
+])
 
-const names_of_length = Array.from({ length: 8 }, (_, length) =>
-  names
-    .filter((name) => name.length === length)
-    .map((name) => ({ name, bytes: Buffer.from(name) })),
-)
-
-function nameBetween(bytes: Buffer, from: number, to: number): keyof RawOp | undefined {
-  const likely = names_of_length[to - from]
-  if (likely === undefined) return undefined
-  for (const one of likely) if (standsAt(bytes, from, one.bytes)) return one.name
-  return undefined
-}
+/** What stands in nearly every op, and need not be made anew. */
+const known_words = wordsByLength(['create', 'modify', 'show', 'task'])

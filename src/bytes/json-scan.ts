@@ -162,6 +162,7 @@ export function skipPlainKey(scan: Scan, open: number): number {
 
 /** Takes the colon and the white space around it. */
 export function skipColon(scan: Scan, at: number): number {
+  if (scan.bytes[at] === colon && (scan.bytes[at + 1] as number) > space) return at + 1
   const colon_at = skipSpace(scan, at)
   return scan.bytes[colon_at] === colon ? skipSpace(scan, colon_at + 1) : none
 }
@@ -184,12 +185,14 @@ const in_string = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < space || byte === quote || byte === backslash ? 0 : 1,
 )
 
-const short_escapes = new Set(Buffer.from('"\\bfnrt'))
+/** 1 for a letter whose escape has no shorter form. */
+const escape_letters = new Uint8Array(256)
+for (const letter of Buffer.from('"\\bfnrt')) escape_letters[letter] = 1
 
 function skipEscape(scan: Scan, at: number): number {
   const letter = scan.bytes[at + 1] as number
   scan.has_escape = true
-  if (short_escapes.has(letter)) return at + 2
+  if (escape_letters[letter] === 1) return at + 2
   scan.is_compact = false
   if (letter === slash) return at + 2
   const unit = letter === letter_u ? unitAt(scan.bytes, at + 2) : none
@@ -205,13 +208,16 @@ for (const digit of '0123456789abcdefABCDEF') {
 
 /** What four hex digits name; `none` where one of them is no digit. */
 export function unitAt(bytes: Uint8Array, at: number): number {
-  let unit = 0
-  for (let digit = at; digit < at + 4; digit++) {
-    const value = hex_values[bytes[digit] as number] as number
-    if (!(value >= 0)) return none
-    unit = unit * 16 + value
-  }
-  return unit
+  const unit =
+    (hexAt(bytes, at) << 12) |
+    (hexAt(bytes, at + 1) << 8) |
+    (hexAt(bytes, at + 2) << 4) |
+    hexAt(bytes, at + 3)
+  return unit < 0 ? none : unit
+}
+
+function hexAt(bytes: Uint8Array, at: number): number {
+  return hex_values[bytes[at] as number] as number
 }
 
 export function isNumberStart(byte: number): boolean {
