@@ -5,7 +5,7 @@
  * proto3 cannot tell an empty text from none, so an empty conv_id or node_id counts as absent; a
  * ref and a target say whether they are there.
  */
-import { isObject, rawJson } from '../../bytes/json.ts'
+import { empty_doc, isObject, rawJson } from '../../bytes/json.ts'
 import { fault, isFault } from '../../words/faults.ts'
 import type { Limits } from '../../words/limits.ts'
 import type { Doc, JsonValue, OpResult, Task } from '../../words/model.ts'
@@ -16,8 +16,8 @@ import type { Task as TaskMessage } from './generated/conveyor/v1/Task.ts'
 /** Ops as `engine.apply` takes them. */
 export interface RawOps {
   readonly ops: readonly object[]
-  /** For an op whose data_json is no JSON object: what is wrong with it. */
-  readonly broken: ReadonlyMap<number, string>
+  /** For an op whose data_json is no JSON object: what is wrong with it. Absent where none is. */
+  readonly broken: ReadonlyMap<number, string> | undefined
 }
 
 /**
@@ -36,44 +36,66 @@ export function readOps(messages: readonly OpMessage[], limits: Limits): RawOps 
   if (messages.length > limits.ops_max) {
     throw fault('too_many_ops', `${messages.length} ops, at most ${limits.ops_max} in one request`)
   }
-  const broken = new Map<number, string>()
-  let values_left = limits.body_values_max
-  const readData = (at: number, bytes: Buffer): unknown => {
-    if (bytes.length === 0) return {}
+  const { nesting_max, body_values_max } = limits
+  // A value takes a byte at least: where the bytes are within the bound, the values are.
+  const counts = dataBytesOf(messages) > body_values_max
+  let values_left = body_values_max
+  let broken: Map<number, string> | undefined
+  const readData = (at: number, bytes: Buffer): Doc | 'broken' => {
+    if (bytes.length === 0) return empty_doc
     try {
-      const doc = readDoc(bytes, limits.nesting_max, values_left)
-      values_left -= valuesIn(doc.memo ?? null, values_left)
+      const doc = readDoc(bytes, nesting_max, values_left)
+      if (counts) values_left -= valuesIn(doc.memo ?? null, values_left)
       return doc
     } catch (error) {
       if (!isFault(error)) throw error
+      broken ??= new Map()
       broken.set(at, `Value is not valid. data: ${error.message}`)
       return 'broken'
     }
   }
-  const ops = messages.map(({ kind, create, modify, show }, at) => {
-    if (kind === 'create' && create) {
-      const { conv_id, ref, data_json } = create
-      return { ...head(kind, conv_id), ref, data: readData(at, data_json) }
-    }
-    if (kind === 'modify' && modify) {
-      const { conv_id, ref, obj_id, data_json, is_sync, node_id } = modify
-      const data = readData(at, data_json)
-      const node = node_id === '' ? {} : { node_id }
-      return { ...head(kind, conv_id), ref, obj_id, data, is_sync, ...node }
-    }
-    if (kind === 'show' && show) {
-      return { ...head(kind, show.conv_id), ref: show.ref, obj_id: show.obj_id }
-    }
-    return {}
-  })
+  const ops = messages.map((message, at) => rawOp(message, at, readData))
   return { ops, broken }
 }
 
+type ReadData = (at: number, bytes: Buffer) => Doc | 'broken'
+
+function rawOp({ kind, create, modify, show }: OpMessage, at: number, readData: ReadData): object {
+  if (kind === 'create' && create) {
+    const { conv_id, ref, data_json } = create
+    const data = readData(at, data_json)
+    return { type: kind, obj: 'task', conv_id: given(conv_id), ref, data }
+  }
+  if (kind === 'modify' && modify) {
+    const { conv_id, ref, obj_id, data_json, is_sync, node_id } = modify
+    const data = readData(at, data_json)
+    const where = { conv_id: given(conv_id), ref, obj_id }
+    return { type: kind, obj: 'task', ...where, data, is_sync, node_id: given(node_id) }
+  }
+  if (kind === 'show' && show) {
+    const { conv_id, ref, obj_id } = show
+    return { type: kind, obj: 'task', conv_id: given(conv_id), ref, obj_id }
+  }
+  return {}
+}
+
+/** Undefined for a text that counts as absent. */
+function given(text: string): string | undefined {
+  return text === '' ? undefined : text
+}
+
+/** Bytes of data in all of them. */
+export function dataBytesOf(messages: readonly OpMessage[]): number {
+  let bytes = 0
+  for (const { create, modify } of messages) bytes += (create ?? modify)?.data_json.length ?? 0
+  return bytes
+}
+
 /** The results of what was read, with what is wrong with a data_json said in its own. */
-export function explained(raw: RawOps, results: readonly OpResult[]): readonly OpResult[] {
-  if (raw.broken.size === 0) return results
+export function explained({ broken }: RawOps, results: readonly OpResult[]): readonly OpResult[] {
+  if (broken === undefined) return results
   return results.map((result, at) => {
-    const description = result.key === 'data' ? raw.broken.get(at) : undefined
+    const description = result.key === 'data' ? broken.get(at) : undefined
     return description === undefined ? result : { ...result, description }
   })
 }
@@ -87,15 +109,11 @@ export function resultMessages(
 }
 
 function resultMessage(id: string, result: OpResult): ResultMessage {
-  const { ref, obj_id, proc, description, task } = result
-  return {
-    id,
-    ...(ref === null ? {} : { ref }),
-    obj_id: obj_id ?? '',
-    proc,
-    description: description ?? '',
-    ...(task === undefined ? {} : { task: taskMessage(task) }),
-  }
+  const { ref, obj_id = '', proc, description = '', task } = result
+  const message: ResultMessage = { id, obj_id, proc, description }
+  if (ref !== null) message.ref = ref
+  if (task !== undefined) message.task = taskMessage(task)
+  return message
 }
 
 export function taskMessage(task: Task): TaskMessage {
@@ -111,10 +129,6 @@ export function taskMessage(task: Task): TaskMessage {
     node_prev_id: task.node_prev_id,
     data_json: Buffer.from(task.dataText),
   }
-}
-
-function head(type: string, conv_id: string): object {
-  return conv_id === '' ? { type, obj: 'task' } : { type, obj: 'task', conv_id }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -17,7 +17,7 @@ import type { OpResult } from '../../words/model.ts'
 import { admit, type Door } from './door.ts'
 import type { StreamOpsRequest__Output as Batch } from './generated/conveyor/v1/StreamOpsRequest.ts'
 import type { StreamOpsResponse as Answer } from './generated/conveyor/v1/StreamOpsResponse.ts'
-import { explained, readBatch, resultMessages } from './ops.ts'
+import { dataBytesOf, explained, readBatch, resultMessages } from './ops.ts'
 import { failedCall, refusalOf } from './status.ts'
 
 export function streamOps(door: Door): handleBidiStreamingCall<Batch, Answer> {
@@ -106,7 +106,7 @@ function run(door: Door, call: Call): void {
     answered = answered.then(async () => write(one, await answer)).catch(door.onBug)
   }
   const write = (one: UnderWay, answer: Answer): void => {
-    hold(one, dataBytesOf(answer))
+    hold(one, answerBytesOf(answer))
     if (state !== 'over') call.write(answer, () => letGo(one))
   }
 
@@ -179,14 +179,10 @@ async function answerTo(
 const op_bytes = 256
 
 function requestBytesOf({ ops }: Batch): number {
-  let bytes = 0
-  for (const { create, modify } of ops) {
-    bytes += op_bytes + ((create ?? modify)?.data_json.length ?? 0)
-  }
-  return bytes
+  return ops.length * op_bytes + dataBytesOf(ops)
 }
 
-function dataBytesOf({ results = [] }: Answer): number {
+function answerBytesOf({ results = [] }: Answer): number {
   let bytes = 0
   for (const { task } of results) if (task) bytes += (task.data_json as Buffer).length
   return bytes
