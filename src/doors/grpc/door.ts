@@ -5,7 +5,7 @@ import type { Engine } from '../../engine/api.ts'
 import { fault } from '../../words/faults.ts'
 import type { Limits } from '../../words/limits.ts'
 import type { Caller } from '../../words/model.ts'
-import type { Call, Identity } from './identity.ts'
+import type { Identity, Who } from './identity.ts'
 
 export interface Door {
   readonly engine: Engine
@@ -18,7 +18,7 @@ export interface Door {
 }
 
 /** Throws `shutting_down`, or what `Identity.callerOf` throws. */
-export function admit(door: Door, call: Call): Caller {
+export function admit(door: Door, who: Who): Caller {
   if (door.draining) throw fault('shutting_down')
-  return door.identity.callerOf(call)
+  return door.identity.callerOf(who)
 }

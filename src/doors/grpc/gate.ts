@@ -1,53 +1,58 @@
 /**
  * What a call meets before its message: who is it, and how long it may take to say what it wants.
  * So a caller without rights fills no memory, and a message that never ends holds nothing for long.
- *
  * The same question is asked again with the message itself, for its answer may have changed.
+ *
+ * A call of ours goes no further: grpc-js would make a node stream of each, and hand its messages
+ * on one by one. Its messages come to a `Talk` instead, which answers the call itself.
  */
 import {
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
 } from '@grpc/grpc-js'
-import { systemClock } from '../../words/clock.ts'
-import { fault } from '../../words/faults.ts'
 import { admit, type Door } from './door.ts'
+import type { Who } from './identity.ts'
 import { failedCall, refusalOf } from './status.ts'
 
-/** For the calls of `service_name`; health and reflection are open to each verified certificate. */
-export function gate(door: Door, service_name: string): ServerInterceptor {
-  const prefix = `/${service_name}/`
-  return ({ path, requestStream }, call) => {
-    if (!path.startsWith(prefix)) return new ServerInterceptingCall(call)
-    const refuse = (thrown: unknown): void =>
-      call.sendStatus(failedCall(refusalOf(thrown, door.onBug)))
-    let cancel = (): void => {}
+/** A call under our hands: messages and the status go out by it, and each message is asked for. */
+export type Call = ServerInterceptingCallInterface
+
+/** What is told of a call once its caller is let in. */
+export interface Talk {
+  onMessage(message: unknown): void
+  /** The caller has said all; comes when it is asked for, as a message does. */
+  onEnd(): void
+  /** Nothing more can be sent, be it that all was. */
+  onOver(): void
+}
+
+/** Begins a call, and asks for its first message. */
+export type Opening = (call: Call, who: Who) => Talk
+
+/** `openings`: by the path of the rpc. Health and reflection are open to each certificate. */
+export function gate(door: Door, openings: ReadonlyMap<string, Opening>): ServerInterceptor {
+  return ({ path }, call) => {
+    const open = openings.get(path)
+    if (open === undefined) return new ServerInterceptingCall(call)
+    let talk: Talk | undefined
     return new ServerInterceptingCall(call, {
       start(next) {
         next({
-          onReceiveMetadata(metadata, pass) {
+          onReceiveMetadata() {
             try {
-              admit(door, call as Admitted)
+              const who = door.identity.whoIs(call)
+              admit(door, who)
+              talk = open(call, who)
             } catch (thrown) {
-              return refuse(thrown)
+              call.sendStatus(failedCall(refusalOf(thrown, door.onBug)))
             }
-            if (!requestStream) cancel = armTimeout(door, () => refuse(fault('request_timeout')))
-            pass(metadata)
           },
-          onReceiveMessage(message, pass) {
-            cancel()
-            pass(message)
-          },
-          onCancel: () => cancel(),
+          onReceiveMessage: (message) => talk?.onMessage(message),
+          onReceiveHalfClose: () => talk?.onEnd(),
+          onCancel: () => talk?.onOver(),
         })
       },
     })
   }
-}
-
-/** An intercepted call knows its connection, as every call does. */
-type Admitted = ServerInterceptingCallInterface & Parameters<typeof admit>[1]
-
-function armTimeout(door: Door, fn: () => void): () => void {
-  return systemClock.wake_at(systemClock.now_ms() + door.limits.request_ms_max, fn)
 }

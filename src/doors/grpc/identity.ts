@@ -1,9 +1,9 @@
 /**
  * Who is it: from the verified certificate of a call's connection to the caller the engine knows
- * (wire 2). Bindings are asked anew for each call, and so is the end of the certificate, for a
- * connection may outlive both; what a certificate says is read once and remembered.
+ * (wire 2). Bindings are asked anew for each message, and so is the end of the certificate, for a
+ * call may outlive both; what a certificate says is read once and remembered.
  */
-import type { ServerUnaryCall } from '@grpc/grpc-js'
+import type { ServerInterceptingCallInterface } from '@grpc/grpc-js'
 import { loadX509 } from '../../certs/x509.ts'
 import type { Engine } from '../../engine/api.ts'
 import { systemClock } from '../../words/clock.ts'
@@ -14,15 +14,19 @@ import { type Names, namesOf } from './names.ts'
 export interface Identity {
   /** What the certificate says, by its DER and node's fingerprint of it. */
   read(certificate: Certificate): Names
+  /** Throws `access_denied` where there is no certificate. */
+  whoIs(call: Connected): Who
   /**
    * Throws `bad_signature` for a certificate that has ended, `access_denied` where its names are
    * refused, are bound to different users or, under `strict`, are not bound at all.
    */
-  callerOf(call: Call): Caller
+  callerOf(who: Who): Caller
 }
 
-/** What every kind of call has. */
-export type Call = Pick<ServerUnaryCall<unknown, unknown>, 'getAuthContext'>
+/** The other side of a call, for as long as it lasts. */
+export type Who = Pick<Names, 'names' | 'ends_ms'>
+
+export type Connected = Pick<ServerInterceptingCallInterface, 'getAuthContext'>
 
 export interface Certificate {
   readonly raw: Buffer
@@ -53,14 +57,17 @@ export async function newIdentity(
 
   return {
     read,
-    callerOf(call) {
+    whoIs(call) {
       const certificate = call.getAuthContext().sslPeerCertificate
-      if (certificate === undefined && !plain) throw fault('access_denied', 'no certificate')
-      const found = certificate === undefined ? nameless : read(certificate)
-      if (systemClock.now_ms() >= found.ends_ms) {
+      if (certificate !== undefined) return read(certificate)
+      if (!plain) throw fault('access_denied', 'no certificate')
+      return nameless
+    },
+    callerOf({ names, ends_ms }) {
+      if (systemClock.now_ms() >= ends_ms) {
         throw fault('bad_signature', 'the certificate has expired')
       }
-      const caller = engine.users.callerOf(found.names, { strict })
+      const caller = engine.users.callerOf(names, { strict })
       if (caller === undefined) {
         throw fault('access_denied', 'this certificate is not allowed to call')
       }
@@ -69,4 +76,4 @@ export async function newIdentity(
   }
 }
 
-const nameless: Names = { names: [], ends_ms: Number.POSITIVE_INFINITY, is_client: true }
+const nameless: Who = { names: [], ends_ms: Number.POSITIVE_INFINITY }

@@ -66,7 +66,8 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
 
   const schema = loadSchema()
   const server = newServer(door)
-  server.addService(schema.service, { ...unaryCalls(door), StreamOps: streamOps(door) })
+  // Without handlers: the gate takes these calls.
+  server.addService(schema.service, {})
   if (options.reflection) {
     const { ReflectionService } = await import('@grpc/reflection')
     new ReflectionService(schema.package).addToServer(server)
@@ -118,8 +119,10 @@ const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
 
 function newServer(door: Door): Server {
   const { limits } = door
+  const openings = [...unaryCalls(door), ['StreamOps', streamOps(door)] as const]
+  const by_path = new Map(openings.map(([name, open]) => [`/${service_name}/${name}`, open]))
   const server = new Server({
-    interceptors: [gate(door, service_name)],
+    interceptors: [gate(door, by_path)],
     'grpc.max_receive_message_length': limits.body_bytes_max,
     // An answer is as long as what was asked for; its caller bounds what it takes.
     'grpc.max_send_message_length': -1,

@@ -30,6 +30,9 @@ export interface FailedCall {
   readonly metadata: Metadata
 }
 
+/** The end of a call that went well. */
+export const okCall = { code: status.OK, details: 'OK' }
+
 /** The refusal for anything thrown; `onBug` is told of what should not have been. */
 export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refusal {
   if (isFault(thrown)) {

@@ -10,55 +10,68 @@
  * A stream ends when the caller is done, when the door drains, when it is too old, or when its
  * caller is no longer let in. What was begun is answered first; what was not is not applied.
  */
-import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
 import { systemClock } from '../../words/clock.ts'
 import { fault, isFault } from '../../words/faults.ts'
-import type { OpResult } from '../../words/model.ts'
+import type { Caller, OpResult } from '../../words/model.ts'
 import { admit, type Door } from './door.ts'
+import type { Call, Opening } from './gate.ts'
 import type { StreamOpsRequest__Output as Batch } from './generated/conveyor/v1/StreamOpsRequest.ts'
 import type { StreamOpsResponse as Answer } from './generated/conveyor/v1/StreamOpsResponse.ts'
+import type { Who } from './identity.ts'
 import { dataBytesOf, explained, readBatch, resultMessages } from './ops.ts'
-import { failedCall, refusalOf } from './status.ts'
+import { failedCall, okCall, refusalOf } from './status.ts'
 
-export function streamOps(door: Door): handleBidiStreamingCall<Batch, Answer> {
-  return (call) => run(door, call)
+export function streamOps(door: Door): Opening {
+  return (call, who) => talkOf(door, call, who)
 }
-
-type Call = ServerDuplexStream<Batch, Answer>
 
 interface UnderWay {
   readonly batch: Batch
   bytes: number
-}
-
-/** Wrapped, so that handing it on does not wait for it. */
-interface Taken {
-  readonly answer: Promise<Answer>
+  /** Whether it found the engine's queue full the last time. */
+  is_full: boolean
+  /** The engine has given it a place or refused it. */
+  is_taken: boolean
+  answer: Answer | undefined
 }
 
 const queue_full_ms = 20
 
-function run(door: Door, call: Call): void {
+function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
   const { limits } = door
+  /** Not yet handed to the engine. */
   const waiting: UnderWay[] = []
+  /** Taken by the engine and not yet answered; the first to answer first. */
+  const begun: UnderWay[] = []
   let batches = 0
   let bytes = 0
   let is_pumping = false
+  let is_asking = false
+  /** A message has been asked for and not come yet. */
+  let is_asked = false
   let state: 'open' | 'ending' | 'over' = 'open'
   /** Why nothing more is taken; undefined where the caller is done. */
   let reason: unknown
-  let answered: Promise<void> = Promise.resolve()
 
   const isFull = (): boolean => batches >= limits.grpc_batches_max || bytes >= limits.body_bytes_max
+  /** A message that is there already comes within the call that asks for it: a loop, no nest. */
+  const ask = (): void => {
+    if (is_asking) return
+    is_asking = true
+    while (!is_asked && state === 'open' && !isFull()) {
+      is_asked = true
+      call.startRead()
+    }
+    is_asking = false
+  }
   const hold = (one: UnderWay, more_bytes: number): void => {
     one.bytes += more_bytes
     bytes += more_bytes
-    if (isFull()) call.pause()
   }
   const letGo = (one: UnderWay): void => {
     batches--
     bytes -= one.bytes
-    if (state === 'open' && !isFull()) call.resume()
+    ask()
     finish()
   }
 
@@ -66,15 +79,14 @@ function run(door: Door, call: Call): void {
     if (state === 'over' || reason !== undefined) return
     state = 'ending'
     reason = why
-    call.pause()
     for (const one of waiting.splice(0)) letGo(one)
     finish()
   }
+  const isGivenUp = (): boolean => state === 'over' || reason !== undefined
   const finish = (): void => {
     if (state !== 'ending' || batches > 0) return
     leave()
-    if (reason === undefined) call.end()
-    else call.emit('error', failedCall(refusalOf(reason, door.onBug)))
+    call.sendStatus(reason === undefined ? okCall : failedCall(refusalOf(reason, door.onBug)))
   }
   const leave = (): void => {
     state = 'over'
@@ -90,85 +102,103 @@ function run(door: Door, call: Call): void {
   const pump = async (): Promise<void> => {
     if (is_pumping) return
     is_pumping = true
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await begin(one)
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+      try {
+        await begin(one)
+      } catch (thrown) {
+        stop(thrown)
+      }
+      if (!one.is_taken) letGo(one)
+      else if (begun.push(one) === 1) answerBegun()
+    }
     is_pumping = false
   }
-  /** Resolves once the engine has taken the batch or refused it. The answer is written later. */
+  /**
+   * Resolves once the engine has given the batch a place, in which what is handed over later stands
+   * behind it, or has refused it as a whole. Not taken is one whose stream was given up before;
+   * throws where the caller is no longer let in.
+   */
   const begin = async (one: UnderWay): Promise<void> => {
-    let taken: Taken | undefined
-    try {
-      taken = await take(door, call, one.batch, () => state === 'over' || reason !== undefined)
-    } catch (thrown) {
-      stop(thrown)
+    const until_ms = systemClock.now_ms() + limits.request_ms_max
+    while (!isGivenUp()) {
+      one.is_full = false
+      hand(one, admit(door, who), until_ms)
+      // What the engine refuses at once is told before this goes on.
+      await undefined
+      one.is_taken = !one.is_full
+      if (one.is_taken) return
+      await new Promise<void>((resolve) => {
+        systemClock.wake_at(systemClock.now_ms() + queue_full_ms, resolve)
+      })
     }
-    if (taken === undefined) return letGo(one)
-    const { answer } = taken
-    answered = answered.then(async () => write(one, await answer)).catch(door.onBug)
+  }
+  const hand = (one: UnderWay, caller: Caller, until_ms: number): void => {
+    const { batch } = one
+    const answer = (results: () => readonly OpResult[]): void => {
+      one.answer = answerTo(door, batch, results)
+      if (one === begun[0]) answerBegun()
+    }
+    const refuse = (thrown: unknown): void => {
+      const waits = !one.is_taken && isQueueFull(thrown) && systemClock.now_ms() < until_ms
+      if (waits) one.is_full = true
+      else answer(() => fail(thrown))
+    }
+    try {
+      const raw = readBatch(batch, limits)
+      door.engine
+        .apply(raw.ops, caller)
+        .then((results) => answer(() => explained(raw, results)), refuse)
+        .catch(door.onBug)
+    } catch (thrown) {
+      refuse(thrown)
+    }
+  }
+  /** Writes the answers that are there, up to the first that is not. */
+  const answerBegun = (): void => {
+    for (let one = begun[0]; one?.answer !== undefined; one = begun[0]) {
+      begun.shift()
+      write(one, one.answer)
+    }
   }
   const write = (one: UnderWay, answer: Answer): void => {
     hold(one, answerBytesOf(answer))
-    if (state !== 'over') call.write(answer, () => letGo(one))
+    if (state !== 'over') call.sendMessage(answer, () => letGo(one))
   }
 
-  readNoFurtherAhead(call)
-  call.on('data', (batch: Batch) => {
-    const one = { batch, bytes: 0 }
-    batches++
-    hold(one, requestBytesOf(batch))
-    waiting.push(one)
-    void pump()
-  })
-  call.on('end', () => {
-    if (state === 'open') state = 'ending'
-    finish()
-  })
-  call.on('cancelled', leave)
   door.endings.add(drain)
-  if (door.draining) drain()
-}
-
-/**
- * Hands a batch to the engine. Resolves with its answer to come once the engine has given it a
- * place, in which what is handed over later stands behind it, or has refused it as a whole.
- * Undefined where the stream was given up in between; throws where the caller is not let in.
- */
-async function take(
-  door: Door,
-  call: Call,
-  batch: Batch,
-  isGivenUp: () => boolean,
-): Promise<Taken | undefined> {
-  const until_ms = systemClock.now_ms() + door.limits.request_ms_max
-  for (;;) {
-    const caller = admit(door, call)
-    try {
-      const raw = readBatch(batch, door.limits)
-      const applied = door.engine.apply(raw.ops, caller)
-      const answer = answerTo(door, batch, async () => explained(raw, await applied))
-      // A refusal of the engine is there at once, and then wins this race.
-      await Promise.race([applied, undefined])
-      return { answer }
-    } catch (thrown) {
-      const is_full = isFault(thrown) && thrown.code === 'overloaded'
-      if (!is_full || systemClock.now_ms() >= until_ms) {
-        return { answer: answerTo(door, batch, () => Promise.reject(thrown)) }
-      }
-    }
-    await new Promise<void>((resolve) => {
-      systemClock.wake_at(systemClock.now_ms() + queue_full_ms, resolve)
-    })
-    if (isGivenUp()) return undefined
+  ask()
+  return {
+    onMessage(message) {
+      is_asked = false
+      if (state !== 'open') return
+      const batch = message as Batch
+      const one = { batch, bytes: 0, is_full: false, is_taken: false, answer: undefined }
+      batches++
+      hold(one, requestBytesOf(batch))
+      waiting.push(one)
+      void pump()
+      ask()
+    },
+    onEnd() {
+      if (state === 'open') state = 'ending'
+      finish()
+    },
+    onOver: leave,
   }
 }
 
-/** Never rejects: what a batch is refused for is its answer. */
-async function answerTo(
-  door: Door,
-  { seq, ops }: Batch,
-  results: () => Promise<readonly OpResult[]>,
-): Promise<Answer> {
+function isQueueFull(thrown: unknown): boolean {
+  return isFault(thrown) && thrown.code === 'overloaded'
+}
+
+function fail(thrown: unknown): never {
+  throw thrown
+}
+
+/** Never throws: what a batch is refused for is its answer. */
+function answerTo(door: Door, { seq, ops }: Batch, results: () => readonly OpResult[]): Answer {
   try {
-    return { seq, results: resultMessages(ops, await results()), proc: 'ok', description: '' }
+    return { seq, results: resultMessages(ops, results()), proc: 'ok', description: '' }
   } catch (thrown) {
     const { code, description } = refusalOf(thrown, door.onBug)
     return { seq, results: [], proc: code, description }
@@ -186,12 +216,4 @@ function answerBytesOf({ results = [] }: Answer): number {
   let bytes = 0
   for (const { task } of results) if (task) bytes += (task.data_json as Buffer).length
   return bytes
-}
-
-/** A stream of objects reads 16 of them ahead, which may be 16 messages of the largest size. */
-function readNoFurtherAhead(call: Call): void {
-  const { _readableState: state } = call as unknown as {
-    readonly _readableState: { highWaterMark: number }
-  }
-  state.highWaterMark = 1
 }
