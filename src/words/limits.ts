@@ -62,7 +62,7 @@ export const limitTable = {
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
   grpc_streams_max: { value: 100, says: 'calls at once on one gRPC connection' },
-  grpc_batches_max: { value: 32, says: 'batches under way of one StreamOps call' },
+  grpc_batches_max: { value: 256, says: 'batches under way of one StreamOps call' },
   grpc_session_bytes_max: {
     value: 16 * 1024 * 1024,
     says: 'bytes of headers and frames kept for one gRPC connection',
