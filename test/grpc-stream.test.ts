@@ -107,25 +107,55 @@ describe('StreamOps', () => {
     const door = await openGrpc()
     const engine = await openEngine(':memory:', { limits: { queue_ops_max: 10 } })
     await engine.putProcess(process_definition)
-    const small = await serveGrpc(engine, { port: 0, tls: { folder: door.folder } })
-    const client = openClient(small.address, door)
-    const stream = client.stream()
-    const collected = collect(stream)
-    for (let n = 0; n < 20; n++) {
-      stream.write({ seq: n, ops: [1, 2, 3, 4].map((k) => createOp(`r${n}-${k}`)) })
+    let refused = 0
+    const apply: Engine['apply'] = (ops, caller) => {
+      const applied = engine.apply(ops, caller)
+      applied.catch(() => refused++)
+      return applied
     }
-    stream.end()
-    const { answers } = await collected
-    assert.deepEqual(
-      answers.map(({ seq, proc }) => [seq, proc]),
-      answers.map((_, n) => [String(n), 'ok']),
-    )
-    const ids = answers.flatMap(({ results }) => results.map(({ obj_id }) => obj_id))
-    assert.equal(ids.length, 80)
-    assert.deepEqual(ids, [...ids].sort())
+    const tls = { folder: door.folder }
+    const small = await serveGrpc({ ...engine, apply }, { port: 0, tls })
+    const client = openClient(small.address, door)
+    const load = async (name: string) => {
+      const stream = client.stream()
+      const collected = collect(stream)
+      for (let n = 0; n < 20; n++) {
+        stream.write({ seq: n, ops: [1, 2, 3, 4].map((k) => createOp(`${name}${n}-${k}`)) })
+      }
+      stream.end()
+      return collected
+    }
+    for (const { answers } of await Promise.all(['a', 'b', 'c'].map(load))) {
+      assert.deepEqual(
+        answers.map(({ seq, proc }) => [seq, proc]),
+        answers.map((_, n) => [String(n), 'ok']),
+      )
+      const ids = answers.flatMap(({ results }) => results.map(({ obj_id }) => obj_id))
+      assert.equal(ids.length, 80)
+      assert.deepEqual(ids, [...ids].sort())
+    }
+    assert.ok(refused > 0)
     client.close()
     await small.drain()
     await engine.close()
+    await door.close()
+  })
+
+  test('one stream leaves half of the queue to others', async () => {
+    const begun: unknown[] = []
+    const never = new Promise<never>(() => {})
+    const apply: Engine['apply'] = (ops) => {
+      begun.push(...ops)
+      return never
+    }
+    const limits = { queue_ops_max: 10, drain_ms_max: 50 }
+    const door = await openGrpc({ limits }, { apply })
+    const stream = door.connect().stream()
+    stream.on('error', () => {})
+    for (let seq = 0; seq < 10; seq++) stream.write({ seq, ops: [createOp('a'), createOp('b')] })
+    await sleep_ms(200)
+    assert.equal(begun.length, 6)
+    stream.cancel()
     await door.close()
   })
 

@@ -3,9 +3,10 @@
  * order (wire 2).
  *
  * A batch is under way from when it is read until its answer is written, which it is not while the
- * caller does not read. While `grpc_batches_max` of them, or a message's worth of bytes, are under
- * way nothing more is read, and the caller's own window fills up. Where the engine's queue is full
- * a batch waits at its place instead of being refused, and those behind it wait too.
+ * caller does not read. While `grpc_batches_max` of them, a message's worth of bytes or half of
+ * what the engine's queue takes are under way nothing more is read, and the caller's own window
+ * fills up; so no stream alone has other callers refused. Where the queue is full all the same, a
+ * batch waits at its place instead of being refused, and those behind it wait too.
  *
  * A stream ends when the caller is done, when the door drains, when it is too old, or when its
  * caller is no longer let in. What was begun is answered first; what was not is not applied.
@@ -44,6 +45,7 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
   /** Taken by the engine and not yet answered; the first to answer first. */
   const begun: UnderWay[] = []
   let batches = 0
+  let ops = 0
   let bytes = 0
   let is_pumping = false
   let is_asking = false
@@ -53,7 +55,10 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
   /** Why nothing more is taken; undefined where the caller is done. */
   let reason: unknown
 
-  const isFull = (): boolean => batches >= limits.grpc_batches_max || bytes >= limits.body_bytes_max
+  const isFull = (): boolean =>
+    batches >= limits.grpc_batches_max ||
+    bytes >= limits.body_bytes_max ||
+    2 * ops >= limits.queue_ops_max
   /** A message that is there already comes within the call that asks for it: a loop, no nest. */
   const ask = (): void => {
     if (is_asking) return
@@ -70,6 +75,7 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
   }
   const letGo = (one: UnderWay): void => {
     batches--
+    ops -= one.batch.ops.length
     bytes -= one.bytes
     ask()
     finish()
@@ -174,6 +180,7 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
       const batch = message as Batch
       const one = { batch, bytes: 0, is_full: false, is_taken: false, answer: undefined }
       batches++
+      ops += batch.ops.length
       hold(one, requestBytesOf(batch))
       waiting.push(one)
       void pump()
