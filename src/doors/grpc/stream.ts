@@ -168,6 +168,8 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
   }
   const write = (one: UnderWay, answer: Answer): void => {
     hold(one, answerBytesOf(answer))
+    // From here on its bytes are what is held.
+    one.answer = undefined
     if (state !== 'over') call.sendMessage(answer, () => letGo(one))
   }
 
