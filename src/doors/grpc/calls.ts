@@ -3,6 +3,7 @@
  * its call with the op's own status; one that fails in a batch is a result there.
  */
 import { type handleUnaryCall, status } from '@grpc/grpc-js'
+import { systemClock } from '../../words/clock.ts'
 import { fault, type OpFaultCode } from '../../words/faults.ts'
 import type { Limits } from '../../words/limits.ts'
 import type { OpResult } from '../../words/model.ts'
@@ -12,7 +13,6 @@ import type { TaskServiceHandlers } from './generated/conveyor/v1/TaskService.ts
 import type { Who } from './identity.ts'
 import { explained, type RawOps, readBatch, readOps, resultMessages, taskMessage } from './ops.ts'
 import { failedCall, okCall, refusalOf } from './status.ts'
-import { newWaits, type Waits } from './waits.ts'
 
 /** How the message of an rpc becomes ops, and results its answer. Both throw what refuses it. */
 interface Unary<Request, Response> {
@@ -49,23 +49,23 @@ const rpcs: { readonly [Name in UnaryName]: UnaryOf<TaskServiceHandlers[Name]> }
 
 /** By the name of the rpc. */
 export function unaryCalls(door: Door): [string, Opening][] {
-  const waits = newWaits(door.limits.request_ms_max)
   return Object.entries(rpcs).map(([name, rpc]) => [
     name,
-    (call, who) => talkOf(door, waits, rpc as Unary<unknown, unknown>, call, who),
+    (call, who) => talkOf(door, rpc as Unary<unknown, unknown>, call, who),
   ])
 }
 
 function talkOf(
   door: Door,
-  waits: Waits,
   rpc: Unary<unknown, unknown>,
   call: Call,
   who: Who,
 ): ReturnType<Opening> {
   const refuse = (thrown: unknown): void =>
     call.sendStatus(failedCall(refusalOf(thrown, door.onBug)))
-  const wait = waits.add(() => refuse(fault('request_timeout')))
+  const until_ms = systemClock.now_ms() + door.limits.request_ms_max
+  // A timer of its own: in a set or list of all, what has gone would outlive its call for long.
+  const stopWaiting = systemClock.wake_at(until_ms, () => refuse(fault('request_timeout')))
   let request: unknown
 
   const answer = async (): Promise<void> => {
@@ -82,7 +82,7 @@ function talkOf(
   call.startRead()
   return {
     onMessage(message) {
-      waits.delete(wait)
+      stopWaiting()
       if (request !== undefined) return call.sendStatus(not_one_message)
       request = message
       call.startRead()
@@ -91,7 +91,7 @@ function talkOf(
       if (request === undefined) return call.sendStatus(not_one_message)
       answer().catch(door.onBug)
     },
-    onOver: () => waits.delete(wait),
+    onOver: stopWaiting,
   }
 }
 
