@@ -1,0 +1,277 @@
+/**
+ * What an opening makes of a log that was left: everything acknowledged is there and nothing by
+ * half, or the files are refused and stay as they are.
+ */
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { recoverLog } from '../src/store/log/recover.ts'
+import type { Tree } from '../src/store/store.ts'
+import {
+  assertOpens,
+  assertRefused,
+  assertState,
+  changed,
+  commits,
+  type DiedStep,
+  died,
+  foldedState,
+  groupOf,
+  type Image,
+  imageOf,
+  lastOf,
+  layDown,
+  openFolded,
+  openLogged,
+  openTree,
+  type Place,
+  stateAfter,
+  stateOf,
+  tiny_bounds,
+} from './support/log-bed.ts'
+import { quickFolder } from './support/store-folder.ts'
+import { turns } from './support/store-trees.ts'
+
+let folder: string
+let count = 0
+const newPath = (): string => join(folder, `${count++}.lmdb`)
+before(async () => {
+  folder = await quickFolder('conveyor-recover-')
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+describe('a process that died', () => {
+  it('at many moments, with merges under way', async (t) => {
+    const path = newPath()
+    const tree = await openLogged(path, tiny_bounds)
+    let acked = 0
+    const seen: { image: Image; from: number; to: number }[] = []
+    for (let n = 1; n <= 300; n++) {
+      const done = tree.commit(groupOf(n)).then(() => {
+        acked = n
+      })
+      await turns(n % 5)
+      if (n % 3 === 0) {
+        const from = acked
+        seen.push({ image: imageOf(path), from, to: n })
+      }
+      await done
+    }
+    await tree.close()
+    let [in_merge, ahead] = [0, 0]
+    for (const [place, { image, from, to }] of seen.entries()) {
+      const copy = newPath()
+      layDown(image, copy)
+      const below = await openTree(copy)
+      const merged = stateOf(below)
+      if (!isWhole(merged)) in_merge++
+      if (lastOf(merged) < from) ahead++
+      await below.close()
+      assertState(await foldedState(copy), from, to, `image ${place}`)
+    }
+    assert.ok(in_merge > 0, 'no image is of the middle of a merge')
+    assert.ok(ahead > 0, 'no image needs its log')
+    t.diagnostic(`${seen.length} images, ${in_merge} in a merge, ${ahead} with more in the log`)
+  })
+
+  const forms: [what: string, steps: DiedStep[], folded: number][] = [
+    ['before its first group', [], 0],
+    ['with its first group', commits(1), 0],
+    ['before anything was merged', commits(12), 0],
+    ['as it turned over', [...commits(6), 'turn'], 0],
+    ['before the first merge began', [...commits(6), 'turn', ...commits(3)], 0],
+    ['in the first merge', [...commits(6), 'turn', ...commits(3), 'slices'], 0],
+    ['behind the first merge', [...commits(6), 'turn', ...commits(3), 'merge'], 0],
+    ['behind it, with nothing since', [...commits(6), 'turn', 'merge'], 0],
+    [
+      'in the second segment of a second round',
+      [...commits(6), 'turn', 'merge', ...commits(2), 'turn', ...commits(3), 'slices'],
+      0,
+    ],
+    [
+      'over longer old frames',
+      [...commits(20), 'turn', 'merge', 'commit', 'turn', 'merge', 'commit'],
+      0,
+    ],
+    ['in a later log, before its first group', [], 7],
+    ['in a later log', [...commits(3), 'turn', 'commit', 'slices'], 7],
+  ]
+  for (const [what, steps, folded] of forms) {
+    it(what, async () => {
+      const { image, groups } = await died(newPath(), steps, { folded })
+      await assertOpens(newPath(), image, groups, what)
+      const path = newPath()
+      layDown(image, path)
+      const tree = await openLogged(path)
+      assertState(stateOf(tree), groups)
+      await tree.commit(groupOf(groups + 1))
+      assertState(stateOf(tree), groups + 1)
+      await tree.close()
+      assertState(await foldedState(path), groups + 1, groups + 1, 'goes on')
+    })
+  }
+})
+
+const isWhole = (state: ReadonlyMap<string, string>): boolean => {
+  const whole = stateAfter(lastOf(state))
+  return whole.size === state.size && [...whole].every(([key, value]) => state.get(key) === value)
+}
+
+/** All of them, or in a short run every third. */
+function* some<T>(all: Iterable<T>): Generator<T> {
+  let at = 0
+  for (const one of all) if (at++ % 3 === 0 || process.env.CONVEYOR_SLOW === '1') yield one
+}
+
+/** Each way in which a frame is not what it was. */
+function* damages({ at, bytes }: Place): Generator<[what: string, (file: Buffer) => Buffer]> {
+  for (let cut = at; cut < at + bytes; cut += 64) {
+    yield [`zeros from ${cut}`, (file) => file.fill(0, cut, at + bytes)]
+    yield [`other bytes from ${cut}`, (file) => file.fill('other', cut, at + bytes)]
+    yield [`zeros up to ${cut + 64}`, (file) => file.fill(0, at, cut + 64)]
+    yield [`64 bytes of zeros less one at ${cut}`, (file) => file.fill(0xa5, cut, cut + 63)]
+  }
+  for (let bit = 0; bit < 8 * 40; bit += 7) yield flip(at, bit)
+  for (let part = 0; part < 64; part++) yield flip(at, Math.floor((part * 8 * bytes) / 64) + 3)
+}
+
+function flip(at: number, bit: number): [string, (file: Buffer) => Buffer] {
+  return [
+    `bit ${bit} turned`,
+    (file) => {
+      const place = at + (bit >> 3)
+      file.writeUInt8(file.readUInt8(place) ^ (1 << (bit & 7)), place)
+      return file
+    },
+  ]
+}
+
+describe('a torn tail', () => {
+  const forms: [what: string, steps: DiedStep[]][] = [
+    ['in the first segment', commits(8)],
+    ['in the second', [...commits(5), 'turn', ...commits(3), 'slices']],
+    [
+      'over old frames that were longer',
+      [...commits(20), 'turn', ...commits(3), 'merge', 'turn', 'merge', ...commits(2)],
+    ],
+    ['at the beginning of a segment', [...commits(5), 'turn', 'merge', 'commit']],
+  ]
+  for (const [what, steps] of forms) {
+    it(what, async (t) => {
+      const { image, places, groups } = await died(newPath(), steps)
+      const place = places.get(groups) as Place
+      let images = 0
+      for (const [how, damage] of some(damages(place))) {
+        await assertOpens(newPath(), changed(image, place.end, damage), groups - 1, how)
+        images++
+      }
+      for (let end = place.at; end < place.at + place.bytes; end += 64) {
+        for (const cut of [end, end + 1, end + 33]) {
+          const shorter = changed(image, place.end, (file) => file.subarray(0, cut))
+          await assertOpens(newPath(), shorter, groups - 1, `cut at ${cut}`)
+          images++
+        }
+      }
+      t.diagnostic(`${images} images`)
+    })
+  }
+})
+
+describe('a broken middle', () => {
+  const forms: [what: string, steps: DiedStep[]][] = [
+    ['in one segment', commits(6)],
+    ['in two', [...commits(4), 'turn', ...commits(3)]],
+    ['in two, half merged', [...commits(4), 'turn', ...commits(3), 'slices']],
+    ['behind a merge', [...commits(4), 'turn', ...commits(3), 'merge']],
+  ]
+  for (const [what, steps] of forms) {
+    it(what, async (t) => {
+      const bed = await died(newPath(), steps)
+      const merged = steps.includes('merge') ? steps.indexOf('turn') : 0
+      let images = 0
+      for (const [group, place] of bed.places) {
+        let at = 0
+        for (const [how, damage] of damages(place)) {
+          // Every way is tried on some group, and every group in some way.
+          if (at++ % 5 !== group % 5 || group === bed.groups) continue
+          const broken = changed(bed.image, place.end, damage)
+          const row = `group ${group}, ${how}`
+          if (group > merged) await assertRefused(newPath(), broken, 'not_a_database', row)
+          else await assertOpens(newPath(), broken, bed.groups, row)
+          images++
+        }
+      }
+      t.diagnostic(`${images} images`)
+    })
+  }
+})
+
+describe('a recovery that was broken off', () => {
+  const steps: DiedStep[] = [...commits(9), 'turn', ...commits(4), 'slices']
+  it('at each commit, and done again, ends the same', async (t) => {
+    const { image, groups } = await died(newPath(), steps)
+    let n = 1
+    for (; ; n++) {
+      let is_done = false
+      for (const writes_all of [false, true]) {
+        const path = newPath()
+        layDown(image, path)
+        const below = await openTree(path)
+        is_done = await recoverLog(breaking(below, n, writes_all), path).then(
+          () => true,
+          () => false,
+        )
+        await below.close()
+        assertState(await foldedState(path), groups, groups, `broken off at ${n}`)
+      }
+      if (is_done) break
+    }
+    assert.ok(n > 2, 'no recovery was broken off')
+    t.diagnostic(`${n - 1} commits, each cut before and behind`)
+  })
+
+  it('in the middle of a large one, and done again, ends the same', async (t) => {
+    const path = newPath()
+    const tree = await openLogged(path)
+    for (let group = 0; group < 4; group++) await tree.commit(largeGroup(group))
+    const image = imageOf(path)
+    await tree.close()
+    let cuts = 0
+    for (let n = 1; ; n++) {
+      layDown(image, path)
+      const below = await openTree(path)
+      const is_done = await recoverLog(breaking(below, n, false), path).then(
+        () => true,
+        () => false,
+      )
+      await below.close()
+      const again = await openFolded(path)
+      assert.equal([...again.range('key', 'kez', false)].length, 4 * large_keys)
+      await again.close()
+      if (is_done) break
+      cuts++
+    }
+    assert.ok(cuts > 3, `the merge had ${cuts} commits alone`)
+    t.diagnostic(`${cuts} commits`)
+  })
+
+  const large_keys = 12_000
+  const largeGroup = (group: number): Map<string, Buffer> =>
+    new Map(
+      Array.from({ length: large_keys }, (_, n) => [`key ${n} ${group}`, Buffer.alloc(10, group)]),
+    )
+  /** The n-th commit and all behind it fail, that one with nothing written or with all of it. */
+  function breaking(below: Tree, n: number, writes_all: boolean): Tree {
+    let asked = 0
+    return {
+      ...below,
+      commit: async (writes) => {
+        asked++
+        if (asked < n) return below.commit(writes)
+        if (asked === n && writes_all) await below.commit(writes)
+        throw new Error('the disk is broken')
+      },
+    }
+  }
+})

@@ -1,0 +1,87 @@
+/**
+ * A log whose merge fails while callers go on: nothing is written any more, what was acknowledged
+ * can be read and is there at the next opening, and closing comes to its end.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { storeOf } from '../src/store/group.ts'
+import type { LmdbTree } from '../src/store/lmdb-tree.ts'
+import { decodeHead, head_key } from '../src/store/log/head.ts'
+import { openLogTree } from '../src/store/log/tree.ts'
+import {
+  assertState,
+  foldedState,
+  groupOf,
+  log_id,
+  openFolded,
+  stateOf,
+  tiny_bounds,
+} from './support/log-bed.ts'
+import { turns } from './support/store-trees.ts'
+
+let folder: string
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'conveyor-trouble-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+/** Waits until the frame of that sequence is in the tree; the first frame of a log is no group's. */
+async function merged(below: LmdbTree, seq: number): Promise<void> {
+  for (;;) {
+    below.refresh()
+    const head = decodeHead(below.get(head_key) as Buffer)
+    if (head.seq >= seq) return
+    await turns()
+  }
+}
+
+describe('a merge that fails', () => {
+  it('is the last, and costs nothing that was acknowledged', async () => {
+    const path = join(folder, 'gone.lmdb')
+    const below = await openFolded(path)
+    const tree = await openLogTree(below, path, { id: log_id, bounds: tiny_bounds })
+    await tree.commit(groupOf(1))
+    await merged(below, 1)
+    await rename(`${path}-log-1`, `${path}-away`)
+    let acked = 1
+    let refused = 0
+    while (refused < 3) {
+      await tree.commit(groupOf(acked + 1)).then(
+        () => acked++,
+        () => refused++,
+      )
+      await turns(20)
+      assertState(stateOf(tree), acked)
+    }
+    await rename(`${path}-away`, `${path}-log-1`)
+    await tree.close()
+    assertState(await foldedState(path), acked, acked + 1)
+  })
+
+  it('is told by every update behind it, and by a copy', async () => {
+    const path = join(folder, 'told.lmdb')
+    const below = await openFolded(path)
+    const failures: string[] = []
+    const store = storeOf(await openLogTree(below, path, { id: log_id, bounds: tiny_bounds }), {
+      onFail: ({ code }) => void failures.push(code),
+    })
+    const put = (n: number): Promise<void> =>
+      store.update((tx) => {
+        for (const [key, value] of groupOf(n)) value === null ? tx.del(key) : tx.put(key, value)
+      })
+    await put(1)
+    await merged(below, 1)
+    await rename(`${path}-log-1`, `${path}-away`)
+    await assert.rejects(store.backup(join(folder, 'copy.lmdb')))
+    await assert.rejects(put(2), { code: 'store_failed' })
+    await assert.rejects(put(3), { code: 'store_failed' })
+    assert.deepEqual(failures, ['store_failed'])
+    assert.equal(await store.view((view) => view.get('last')?.toString()), '1')
+    await rename(`${path}-away`, `${path}-log-1`)
+    await store.close()
+    assertState(await foldedState(path), 1)
+  })
+})

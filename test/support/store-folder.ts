@@ -1,0 +1,23 @@
+/**
+ * Folders for files that are written and thrown away by the thousand. In memory where the system
+ * has a place for that: what a sync is worth is no question there.
+ */
+import { accessSync, constants } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const in_memory = '/dev/shm'
+
+export function quickFolder(prefix: string): Promise<string> {
+  return mkdtemp(join(isWritable(in_memory) ? in_memory : tmpdir(), prefix))
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
