@@ -96,9 +96,10 @@ function logTree(
 
   async function commit(writes: Writes, is_alone: boolean): Promise<void> {
     if (merging !== undefined && weight() >= bounds.bytes_max) await merging
+    // Before all else: what is old now is nowhere but in its segment, which nobody may write over.
+    if (broken !== undefined) throw broken
     const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.merge_bytes
     if (merging === undefined && weight() >= merges_at) turnOver(inThread())
-    if (broken !== undefined) throw broken
     try {
       await log.write(writes, is_alone)
     } catch (error) {
