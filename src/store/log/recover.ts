@@ -58,14 +58,24 @@ function judge(
   }
   if (head === undefined) return []
   const { seq, is_open } = head
-  if (is_open ? last_seq < seq : last_seq > seq) throw stranger(path)
+  // The frame that opened a log was there before the head told of it.
+  if (is_open ? bySeq.size === 0 || last_seq < seq : last_seq > seq) throw stranger(path)
   const frames: Frame[] = []
   for (let next = seq + 1; next <= last_seq; next++) {
     const frame = bySeq.get(next)
-    if (frame === undefined) throw broken(path)
+    if (frame === undefined) throw isLater(found, seq) ? stranger(path) : broken(path)
     frames.push(frame)
   }
   return frames
+}
+
+/** Whether nothing is damaged where the frame behind `seq` would stand, and it is not there. */
+function isLater(found: readonly (Buffer | undefined)[], seq: number): boolean {
+  return found.every((segment = Buffer.alloc(0)) => {
+    const [first] = framesIn(segment)
+    if (first === undefined) return true
+    return first.bytes.byteOffset === segment.byteOffset && first.seq > seq + 1
+  })
 }
 
 /** First the tree's word that there is no log any more, then the files. */
