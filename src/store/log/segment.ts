@@ -42,12 +42,13 @@ export async function createSegment(path: string): Promise<Segment> {
   /** The mean of the last writes, the newest counting most. */
   let took_ms = in_place.took_ms_max + 1
 
+  async function fill(): Promise<void> {
+    await writeAll(fd, zeros, filled_bytes)
+    filled_bytes += ahead_bytes
+  }
+
   function fillAhead(end: number): void {
     if (filled_bytes - end >= ahead_bytes / 2 || filling !== undefined) return
-    const fill = async (): Promise<void> => {
-      await writeAll(fd, zeros, filled_bytes)
-      filled_bytes += ahead_bytes
-    }
     filling = fill().finally(() => {
       filling = undefined
     })
@@ -62,6 +63,12 @@ export async function createSegment(path: string): Promise<Segment> {
     filled_bytes = Math.max(filled_bytes, at + bytes.length)
   }
 
+  try {
+    await fill()
+  } catch (error) {
+    await promisify(close)(fd)
+    throw error
+  }
   return {
     path,
     async write(bytes, at, is_alone) {
