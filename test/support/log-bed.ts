@@ -225,7 +225,19 @@ export async function died(
   await takeSteps(bed, steps)
   await log.close()
   await tree.close()
-  return { image: imageOf(path), places: bed.places, groups: bed.groups }
+  return { image: trimmed(imageOf(path)), places: bed.places, groups: bed.groups }
+}
+
+/** Less to copy: without most of the zeros that a segment is filled with ahead. */
+function trimmed(image: Image): Image {
+  const short = new Map(image)
+  for (const [end, bytes] of image) {
+    if (end === '') continue
+    let last = bytes.length
+    while (last > 0 && bytes[last - 1] === 0) last--
+    short.set(end, bytes.subarray(0, last + 4096))
+  }
+  return short
 }
 
 interface Making {
@@ -243,8 +255,9 @@ async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void>
   let old: Written | undefined
   for (const step of steps) {
     if (step === 'commit') {
-      const at = log.bytes()
-      const bytes = await log.write(groupOf(++bed.groups))
+      const at = log.young().bytes()
+      await log.write(groupOf(++bed.groups), false)
+      const bytes = log.young().bytes() - at
       places.set(bed.groups, { end: `-log-${bed.young}`, at, bytes })
     } else if (step === 'turn') {
       old = log.turnOver()
@@ -254,6 +267,7 @@ async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void>
       const job = { written: old, head, slice: no_slice }
       if (step === 'merge') await mergeSegment(tree, job)
       else await mergeSegment(failingTree(tree, 3), job).catch(() => {})
+      if (step === 'merge') log.freeOld()
     }
   }
 }
