@@ -1,12 +1,16 @@
 /**
  * Child processes that run a file of ours under plain Node: built once with esbuild, so that a
- * hundred of them start quickly. Packages are loaded from where this project has them.
+ * hundred of them start quickly. Packages are loaded from where this project has them, and the
+ * thread of the log stands beside.
+ *
+ * A child may be built from a source that was edited, to run with other bounds, or to show what a
+ * worse program does. A text to edit that is not there fails the build.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 export interface BuiltChild {
   /** The script to start with `node`. */
@@ -16,27 +20,62 @@ export interface BuiltChild {
   remove(): Promise<void>
 }
 
+export interface Edit {
+  /** A file below `src`. */
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
 /** Builds `name` of this folder into one script in a new folder. */
-export async function buildChild(name: string): Promise<BuiltChild> {
+export async function buildChild(name: string, edits: readonly Edit[] = []): Promise<BuiltChild> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-child-'))
   const script = join(folder, 'child.mjs')
-  await build({
-    entryPoints: [fileURLToPath(new URL(name, import.meta.url))],
-    outfile: script,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    plugins: [
-      {
-        name: 'packages-by-address',
-        setup(setup) {
-          setup.onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
-            if (kind === 'entry-point' || path.startsWith('node:')) return undefined
-            return { path: import.meta.resolve(path), external: true }
-          })
-        },
-      },
-    ],
-  })
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  const made = new Set<Edit>()
+  for (const [entry, outfile] of [
+    [name, script],
+    ['../../src/store/log/thread-worker.ts', join(folder, 'thread-worker.js')],
+  ] as const) {
+    await build({
+      entryPoints: [fileURLToPath(new URL(entry, import.meta.url))],
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      plugins: [packagesByAddress, edited(edits, made)],
+    })
+  }
+  const missed = edits.filter((edit) => !made.has(edit))
+  if (missed.length > 0) throw new Error(`not edited: ${missed.map(({ from }) => from).join()}`)
   return { script, folder, remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+const packagesByAddress: Plugin = {
+  name: 'packages-by-address',
+  setup(setup) {
+    setup.onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
+      if (kind === 'entry-point' || path.startsWith('node:')) return undefined
+      return { path: import.meta.resolve(path), external: true }
+    })
+  },
+}
+
+/** Notes in `made` what it found to edit. */
+function edited(edits: readonly Edit[], made: Set<Edit>): Plugin {
+  return {
+    name: 'edited',
+    setup(setup) {
+      setup.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
+        const wanted = edits.filter(({ file }) => path.endsWith(`/src/${file}`))
+        if (wanted.length === 0) return undefined
+        let contents = await readFile(path, 'utf8')
+        for (const edit of wanted) {
+          if (contents.includes(edit.from)) made.add(edit)
+          contents = contents.replace(edit.from, () => edit.to)
+        }
+        return { contents, loader: 'ts' }
+      })
+    },
+  }
 }

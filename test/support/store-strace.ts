@@ -74,24 +74,31 @@ export async function runTraced(
 
 /** The calls of a trace in the order in which they ended; one that never ended is left out. */
 export function readTrace(trace: string): Call[] {
-  const calls: Call[] = []
+  const reader = newTraceReader()
+  return trace.split('\n').flatMap((line) => reader.take(line) ?? [])
+}
+
+/** Takes the lines of a trace one by one, and answers the call that a line ends. */
+export function newTraceReader(): { take(text: string): Call | undefined } {
   const begun = new Map<string, { text: string; began: number }>()
-  for (const [line, text] of trace.split('\n').entries()) {
-    const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(text) ?? []
-    if (rest.endsWith('<unfinished ...>')) {
-      begun.set(thread, { text: rest.slice(0, -'<unfinished ...>'.length), began: line })
-      continue
-    }
-    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest)
-    const start = resumed === null ? undefined : begun.get(thread)
-    if (resumed !== null && start === undefined) continue
-    const whole = start === undefined ? rest : start.text + resumed?.[1]
-    const [, name, args = '', result = ''] = /^(\w+)\((.*)\) += (.*)$/.exec(whole) ?? []
-    if (name !== undefined) {
-      calls.push({ name, args, result, began: start?.began ?? line, ended: line })
-    }
+  let line = -1
+  return {
+    take(text) {
+      line++
+      const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(text) ?? []
+      if (rest.endsWith('<unfinished ...>')) {
+        begun.set(thread, { text: rest.slice(0, -'<unfinished ...>'.length), began: line })
+        return undefined
+      }
+      const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest)
+      const start = resumed === null ? undefined : begun.get(thread)
+      if (resumed !== null && start === undefined) return undefined
+      const whole = start === undefined || resumed === null ? rest : start.text + resumed[1]
+      const [, name, args = '', result = ''] = /^(\w+)\((.*)\) += (.*)$/.exec(whole) ?? []
+      if (name === undefined) return undefined
+      return { name, args, result, began: start?.began ?? line, ended: line }
+    },
   }
-  return calls
 }
 
 /** Text that a traced process wrote with one call. */

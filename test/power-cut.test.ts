@@ -1,0 +1,148 @@
+/**
+ * The power is cut at every moment of a run that writes, merges, closes and opens again: whatever
+ * the disk may hold then opens, with everything that had been acknowledged and no group by half.
+ *
+ * The disk is a model (support/power-disk says what it covers and what not), fed with all that the
+ * process wrote and synced. Programs that sync less are run too, and must be seen to lose.
+ *
+ * A short run tries some of the images; `CONVEYOR_SLOW=1` all of them, and more by chance.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { assertState, foldedState, groupOf, openLogged } from './support/log-bed.ts'
+import {
+  type Cut,
+  cutsOf,
+  type Folder,
+  fatesOf,
+  folderAfter,
+  newChance,
+} from './support/power-disk.ts'
+import { type DiskEvent, traceDisk } from './support/power-trace.ts'
+import { buildChild, type Edit } from './support/store-child.ts'
+import { quickFolder } from './support/store-folder.ts'
+import { canTrace } from './support/store-strace.ts'
+
+const is_slow = process.env.CONVEYOR_SLOW === '1'
+const images_max = is_slow ? 20_000 : 250
+const by_chance = is_slow ? 12 : 1
+const skip = !canTrace() && 'strace is missing or may not trace here'
+
+/** Small, so that merges, turns and fills come often. */
+const small: readonly Edit[] = [
+  { file: 'store/log/segment.ts', from: 'ahead_bytes = 1024 * 1024', to: 'ahead_bytes = 8192' },
+  { file: 'store/log/segment.ts', from: '? 0 : 0.3', to: '? 0 : 1000' },
+]
+const unsynced_log: Edit = {
+  file: 'store/log/segment.ts',
+  from: 'constants.O_DSYNC :',
+  to: '0 :',
+}
+
+let folder: string
+before(async () => {
+  folder = await quickFolder('conveyor-power-')
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+async function run(form: string, edits: readonly Edit[], options: string[]): Promise<DiskEvent[]> {
+  const child = await buildChild('power-child.ts', edits)
+  try {
+    const place = join(child.folder, 'disk')
+    mkdirSync(place)
+    return await traceDisk([child.script, join(place, 'db'), form, ...options], join(place, 'db'))
+  } finally {
+    await child.remove()
+  }
+}
+
+/** How many groups had been acknowledged at a cut. */
+function ackedBefore(events: readonly DiskEvent[], { line }: Cut): number {
+  const said = events.flatMap((event) =>
+    event.what === 'said' && event.began <= line ? [Number(event.text.split(' ')[1])] : [],
+  )
+  return Math.max(0, ...said)
+}
+
+function layOut(image: Folder): string {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder)
+  for (const [name, bytes] of image) writeFileSync(join(folder, name), bytes, { mode: 0o600 })
+  return join(folder, 'db')
+}
+
+/** What is wrong with an image, in a sentence; every fourth is also written to. */
+async function mistakeIn(image: Folder, acked: number, goes_on: boolean): Promise<string> {
+  const path = layOut(image)
+  try {
+    if (goes_on) {
+      const tree = await openLogged(path)
+      const next = Number(tree.get('last') ?? 0) + 1
+      await tree.commit(groupOf(next))
+      await tree.close()
+      assertState(await foldedState(path), Math.max(acked + 1, next), acked + 2)
+    } else assertState(await foldedState(path), acked, acked + 1)
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+interface Judged {
+  readonly cuts: number
+  readonly images: number
+  readonly with_loose: number
+  readonly mistakes: readonly string[]
+}
+
+async function judge(events: readonly DiskEvent[], seed: number): Promise<Judged> {
+  const chance = newChance(seed)
+  const cuts = cutsOf(events)
+  const all = cuts.flatMap((cut) =>
+    [...fatesOf(cut, by_chance, chance)].map((fates) => ({ cut, fates })),
+  )
+  const step = Math.max(1, all.length / images_max)
+  const mistakes: string[] = []
+  let [images, with_loose] = [0, 0]
+  for (let at = Math.floor(step * chance()); at < all.length; at += step) {
+    const { cut, fates } = all[Math.floor(at)] as (typeof all)[number]
+    const acked = ackedBefore(events, cut)
+    const image = folderAfter(cut, fates)
+    const mistake = await mistakeIn(image, acked, images++ % 4 === 3)
+    if (cut.loose.length > 0) with_loose++
+    if (mistake !== '') mistakes.push(`line ${cut.line}, ${acked} acknowledged: ${mistake}`)
+  }
+  return { cuts: cuts.length, images, with_loose, mistakes }
+}
+
+describe('a power cut', { skip, timeout: 1_200_000 }, () => {
+  const forms: [form: string, edits: readonly Edit[]][] = [
+    ['log', small],
+    ['plain', []],
+  ]
+  for (const [form, edits] of forms) {
+    it(form, async (t) => {
+      const events = await run(form, edits, [])
+      const seed = Date.now() | 0
+      const { cuts, images, with_loose, mistakes } = await judge(events, seed)
+      assert.deepEqual(mistakes, [], `seed ${seed}`)
+      assert.ok(with_loose > images / 4, 'nothing was at risk')
+      t.diagnostic(`${events.length} events, ${cuts} cuts, ${images} images, ${with_loose} at risk`)
+    })
+  }
+
+  const worse: [what: string, form: string, edits: readonly Edit[], options: string[]][] = [
+    ['a log without its sync', 'log', [...small, unsynced_log], []],
+    ['a database without its sync', 'plain', [], ['{"noSync":true}']],
+  ]
+  for (const [what, form, edits, options] of worse) {
+    it(`${what} is seen to lose`, async (t) => {
+      const { images, mistakes } = await judge(await run(form, edits, options), 1)
+      assert.ok(mistakes.length > 0)
+      t.diagnostic(`${mistakes.length} of ${images} images; ${mistakes[0]?.slice(0, 200)}`)
+    })
+  }
+})
