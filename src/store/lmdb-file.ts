@@ -9,7 +9,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { Key } from '../bytes/keys.ts'
 import { fault } from '../words/faults.ts'
 import { fileFault } from './file-faults.ts'
-import { findValue, hasItsPages, readSnapshot, type Snapshot } from './lmdb-pages.ts'
+import { findValue, hasItsPages, isUnborn, readSnapshot, type Snapshot } from './lmdb-pages.ts'
 
 /** LMDB writes two pages of at most 64 KiB before it is first synced. */
 const unsynced_bytes_max = 2 * 65_536
@@ -33,7 +33,7 @@ export async function judgeFile(path: string): Promise<'new' | 'there'> {
     if (size === 0) return 'new'
     const at = await readSnapshot(file)
     if (at === undefined) {
-      if (!(await isBlank(file, size))) throw stranger(path)
+      if (!(await isLeftUnborn(file, size))) throw stranger(path)
       await file.truncate(0)
       return 'new'
     }
@@ -100,9 +100,8 @@ async function statOfFile(path: string, file: FileHandle): Promise<{ size: numbe
   throw fault('not_possible', `${path} is no regular file; name one`)
 }
 
-async function isBlank(file: FileHandle, size: number): Promise<boolean> {
-  if (size > unsynced_bytes_max) return false
-  return (await file.readFile()).every((byte) => byte === 0)
+async function isLeftUnborn(file: FileHandle, size: number): Promise<boolean> {
+  return size <= unsynced_bytes_max && isUnborn(await file.readFile())
 }
 
 function stranger(path: string): Error {

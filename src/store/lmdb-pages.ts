@@ -23,6 +23,8 @@ const magic = 0xbeefc0de
 const data_version = 2
 const overlapping_sync = 0x1000
 const depth_max = 64
+/** The second head stands on the second page, whose place is the size of one. */
+const head_places = [0, ...Array.from({ length: 9 }, (_, n) => 256 << n)]
 const none = 0xffff_ffff_ffff_ffffn
 
 const page_flags = { branch: 0x01, leaf: 0x02, overflow: 0x04, meta: 0x08 } as const
@@ -46,6 +48,21 @@ export async function readSnapshot(file: FileHandle): Promise<Snapshot | undefin
   const second = readMeta(await bytesAt(file, first.page_bytes, meta_bytes))
   if (second === undefined || second.page_bytes !== first.page_bytes) return undefined
   return second.transaction > first.transaction ? second : first
+}
+
+/**
+ * Whether these are all the bytes of a new file whose two heads, in one write, came to disk in part
+ * or not at all.
+ */
+export function isUnborn(bytes: Buffer): boolean {
+  const rest = Buffer.from(bytes)
+  for (const place of head_places) {
+    const head = readMeta(rest.subarray(place))
+    if (head === undefined) continue
+    if (head.transaction > 0 || (place > 0 && place !== head.page_bytes)) return false
+    rest.fill(0, place, place + meta_bytes)
+  }
+  return rest.every((byte) => byte === 0)
 }
 
 /** The value of a key in a state; throws where a page is not as it should be. */
