@@ -123,6 +123,24 @@ describe('bad manners', () => {
     })
   }
 
+  for (const count of [0, 2]) {
+    test(`a call of one message that sends ${count}`, async () => {
+      const door = await openGrpc()
+      const session = await rawSession(door)
+      const stream = session.request(rawHead(service.CreateTask.path))
+      stream.resume()
+      for (let n = 0; n < count; n++) {
+        stream.write(framed(service.CreateTask.requestSerialize({ conv_id, ref: `r${n}` })))
+      }
+      stream.end()
+      const [headers] = await once(stream, 'response')
+      assert.equal(Number(headers['grpc-status']), status.UNIMPLEMENTED)
+      session.destroy()
+      assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+      await endWell(door)
+    })
+  }
+
   test('rapid resets cost the peer his connection', async () => {
     const door = await openGrpc()
     const session = await rawSession(door)
