@@ -22,45 +22,53 @@ import {
   newLane,
   requestOf,
 } from './support/crash-doors-work.ts'
+import { crash_forms, logLeft } from './support/log-crash.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
-const rounds = is_slow ? 100 : 4
+const rounds = is_slow ? 100 : 2
 /** So many rounds go on with the same lanes before their tasks are cleared away. */
 const rounds_kept = 10
 /** Three callers at each way in; a stream has several batches under way. */
 const lanes_of_kind = 3
 const is_whole = { lost: [], half: [], strange: [], breaches: [] }
 
-it(`${rounds} kills under load at both doors`, { timeout: 1_200_000 }, async (t) => {
-  const file = await makeDoorsFile()
-  const tally = newTally()
-  const began_ms = performance.now()
-  let lanes: Lane[] = []
-  try {
-    for (let round = 0; round < rounds; round++) {
-      if (round % rounds_kept === 0) lanes = await newLanes(file.path, round / rounds_kept)
-      const before = new Map(lanes.map((lane) => [lane, lane.acked]))
-      const { cuts, checked } = await loadAndKill(file, lanes, round % 8 === 3)
-      const engine = await openEngine(file.path, { timers: false })
-      const { verdict, there } = await judgeLanes(engine, lanes)
-      await engine.close()
-      assert.deepEqual(verdict, is_whole, `round ${round}`)
-      for (const lane of lanes) tally.answered(lane, before.get(lane) ?? 0)
-      if (checked === 0) tally.checks++
-      for (const cut of cuts) {
-        const came_through = (there.get(cut.lane) ?? 0) - cut.lane.acked
-        if (cut.outcome === 'not_applied') assert.equal(came_through, 0, cut.cause)
-        tally.cutOff(cut, came_through)
+for (const form of crash_forms) {
+  it(`${form.form}: ${rounds} kills under load at both doors`, {
+    timeout: 1_200_000,
+  }, async (t) => {
+    const file = await makeDoorsFile(form)
+    const tally = newTally()
+    const began_ms = performance.now()
+    let lanes: Lane[] = []
+    try {
+      for (let round = 0; round < rounds; round++) {
+        if (round % rounds_kept === 0) lanes = await newLanes(file.path, round / rounds_kept)
+        const before = new Map(lanes.map((lane) => [lane, lane.acked]))
+        const { cuts, checked } = await loadAndKill(file, lanes, round % 8 === 3)
+        const left = await logLeft(file.path)
+        tally.unmerged += left.unmerged
+        if (left.in_merge) tally.in_merge++
+        const engine = await openEngine(file.path, { timers: false, log: round % 2 === 1 })
+        const { verdict, there } = await judgeLanes(engine, lanes)
+        await engine.close()
+        assert.deepEqual(verdict, is_whole, `round ${round}`)
+        for (const lane of lanes) tally.answered(lane, before.get(lane) ?? 0)
+        if (checked === 0) tally.checks++
+        for (const cut of cuts) {
+          const came_through = (there.get(cut.lane) ?? 0) - cut.lane.acked
+          if (cut.outcome === 'not_applied') assert.equal(came_through, 0, cut.cause)
+          tally.cutOff(cut, came_through)
+        }
+        for (const lane of lanes) lane.sent = lane.acked = there.get(lane) ?? 0
       }
-      for (const lane of lanes) lane.sent = lane.acked = there.get(lane) ?? 0
+    } finally {
+      await file.remove()
     }
-  } finally {
-    await file.remove()
-  }
-  for (const kind of lane_kinds) assert.ok(tally.requests[kind] > 0, `${kind}: none was answered`)
-  const seconds = Math.round((performance.now() - began_ms) / 1000)
-  t.diagnostic(`${rounds} kills in ${seconds} s, 0 lost, 0 half, 0 breaches; ${tally.text()}`)
-})
+    for (const kind of lane_kinds) assert.ok(tally.requests[kind] > 0, `${kind}: none was answered`)
+    const seconds = Math.round((performance.now() - began_ms) / 1000)
+    t.diagnostic(`${rounds} kills in ${seconds} s, 0 lost, 0 half, 0 breaches; ${tally.text()}`)
+  })
+}
 
 describe('the judge', () => {
   /** `without` are the ops of the second request that were not applied; all where none was. */
@@ -164,6 +172,8 @@ function newTally() {
   return {
     requests,
     checks: 0,
+    unmerged: 0,
+    in_merge: 0,
     answered(lane: Lane, before: number): void {
       requests[lane.kind] += lane.acked - before
       for (let n = before + 1; n <= lane.acked; n++) ops[lane.kind] += requestOf(lane, n).length
@@ -179,7 +189,8 @@ function newTally() {
       return (
         `answered: ${doors.join(', ')}; broken off: ${unknown} requests, ${came_through} of them ` +
         `there all the same; callers saw ${broke.join(', ')}; ` +
-        `${this.checks} checks meanwhile`
+        `${this.checks} checks meanwhile; ${this.unmerged} groups left to the log, ` +
+        `${this.in_merge} kills in a merge`
       )
     },
   }

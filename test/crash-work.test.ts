@@ -3,96 +3,99 @@
  * has been left to finish, every task has come to its end, each of its calls and handlers was begun
  * at least once, and each state change was made once.
  *
- * `CONVEYOR_SLOW=1` runs a hundred rounds.
+ * `CONVEYOR_SLOW=1` runs a hundred rounds of each form.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { it } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
 import type { Task } from '../src/words/model.ts'
 import { callServer } from './support/call-server.ts'
 import { conv_id, handled, handlerThat, marks, steps, type Told } from './support/crash-jobs.ts'
+import { crash_forms, logLeft } from './support/log-crash.ts'
+import { buildChild } from './support/store-child.ts'
 
-const rounds = process.env.CONVEYOR_SLOW === '1' ? 100 : 5
+const rounds = process.env.CONVEYOR_SLOW === '1' ? 100 : 2
 const all = 1_000_000
 const done = { changes: 3, answer: 1, code: 2, __conveyor_copy_task_result__: 'ok' }
 
-it(`${rounds} kills with work under way: nothing lost, nothing twice`, {
-  timeout: 1_200_000,
-}, async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'conveyor-work-'))
-  const path = join(folder, 'tasks.lmdb')
-  const called = new Map<string, number>()
-  const handled_tasks = new Set<string>()
-  const made = new Set<string>()
-  let n = 0
-  const server = await callServer((asked, _request, response) => {
-    const { id } = JSON.parse(asked.body) as { id: string }
-    called.set(id, (called.get(id) ?? 0) + 1)
-    const status = n++ % 20 === 7 ? 503 : 200
-    setTimeout(() => response.writeHead(status).end('{"answer":1}'), Math.random() * 30)
-  })
-  const began_ms = performance.now()
-  let cut_off = 0
-  try {
-    for (let round = 0; round < rounds; round++) {
-      for (const told of await runAndKill(path, server.url)) {
-        for (const obj_id of told.made ?? []) made.add(obj_id)
-        if (told.handled !== undefined) handled_tasks.add(told.handled)
+for (const { form, log, edits } of crash_forms) {
+  it(`${form}: ${rounds} kills with work under way: nothing lost, nothing twice`, {
+    timeout: 1_200_000,
+  }, async (t) => {
+    const child = await buildChild('crash-jobs-child.ts', edits)
+    const path = join(child.folder, 'tasks.lmdb')
+    const called = new Map<string, number>()
+    const handled_tasks = new Set<string>()
+    const made = new Set<string>()
+    let n = 0
+    const server = await callServer((asked, _request, response) => {
+      const { id } = JSON.parse(asked.body) as { id: string }
+      called.set(id, (called.get(id) ?? 0) + 1)
+      const status = n++ % 20 === 7 ? 503 : 200
+      setTimeout(() => response.writeHead(status).end('{"answer":1}'), Math.random() * 30)
+    })
+    const began_ms = performance.now()
+    let cut_off = 0
+    let [unmerged, in_merge] = [0, 0]
+    try {
+      for (let round = 0; round < rounds; round++) {
+        for (const told of await runAndKill([child.script, path, server.url, `${log}`])) {
+          for (const obj_id of told.made ?? []) made.add(obj_id)
+          if (told.handled !== undefined) handled_tasks.add(told.handled)
+        }
+        const left = await logLeft(path)
+        unmerged += left.unmerged
+        if (left.in_merge) in_merge++
+        const engine = await openEngine(path, { timers: false, log: round % 2 === 1 })
+        const { breaches, counts } = await engine.check()
+        assert.deepEqual(breaches, [], `round ${round}`)
+        cut_off += counts.outbox ?? 0
+        await engine.close()
       }
-      const engine = await openEngine(path, { timers: false })
-      const { breaches, counts } = await engine.check()
-      assert.deepEqual(breaches, [], `round ${round}`)
-      cut_off += counts.outbox ?? 0
+      const engine = await openEngine(path, { allow_hosts: [server.host], log })
+      engine.handle(
+        handled,
+        handlerThat((obj_id) => handled_tasks.add(obj_id)),
+      )
+      const tasks = await finished(engine)
+      assert.deepEqual((await engine.check()).breaches, [])
+      const marked = marksOf(await engine.tasks.list(marks, { limit: all }))
       await engine.close()
+      const found = new Set(tasks.map(({ obj_id }) => obj_id))
+      assert.deepEqual(
+        [...made].filter((obj_id) => !found.has(obj_id)),
+        [],
+        'tasks lost',
+      )
+      for (const { obj_id, node_id, data } of tasks) {
+        assert.equal(node_id, 'end', JSON.stringify(data))
+        assert.deepEqual(data, { ...done, handler: obj_id })
+        assert.deepEqual(marked.get(obj_id)?.sort(), [...steps].sort(), `the marks of ${obj_id}`)
+        assert.ok(called.has(obj_id), 'never called')
+        assert.ok(handled_tasks.has(obj_id), 'never handled')
+      }
+      assert.equal(marked.size, tasks.length)
+      assert.ok(cut_off > 0, 'no kill met any work')
+      const seconds = Math.round((performance.now() - began_ms) / 1000)
+      t.diagnostic(
+        `${rounds} kills in ${seconds} s: ${tasks.length} tasks, ${cut_off} pieces of work cut off ` +
+          `or listed, ${[...called.values()].reduce((a, b) => a + b, 0)} calls; 0 lost, 0 twice; ` +
+          `${unmerged} groups left to the log, ${in_merge} kills in a merge`,
+      )
+    } finally {
+      await server.close()
+      await child.remove()
     }
-    const engine = await openEngine(path, { allow_hosts: [server.host] })
-    engine.handle(
-      handled,
-      handlerThat((obj_id) => handled_tasks.add(obj_id)),
-    )
-    const tasks = await finished(engine)
-    assert.deepEqual((await engine.check()).breaches, [])
-    const marked = marksOf(await engine.tasks.list(marks, { limit: all }))
-    await engine.close()
-    const found = new Set(tasks.map(({ obj_id }) => obj_id))
-    assert.deepEqual(
-      [...made].filter((obj_id) => !found.has(obj_id)),
-      [],
-      'tasks lost',
-    )
-    for (const { obj_id, node_id, data } of tasks) {
-      assert.equal(node_id, 'end', JSON.stringify(data))
-      assert.deepEqual(data, { ...done, handler: obj_id })
-      assert.deepEqual(marked.get(obj_id)?.sort(), [...steps].sort(), `the marks of ${obj_id}`)
-      assert.ok(called.has(obj_id), 'never called')
-      assert.ok(handled_tasks.has(obj_id), 'never handled')
-    }
-    assert.equal(marked.size, tasks.length)
-    assert.ok(cut_off > 0, 'no kill met any work')
-    const seconds = Math.round((performance.now() - began_ms) / 1000)
-    t.diagnostic(
-      `${rounds} kills in ${seconds} s: ${tasks.length} tasks, ${cut_off} pieces of work cut off ` +
-        `or listed, ${[...called.values()].reduce((a, b) => a + b, 0)} calls; 0 lost, 0 twice`,
-    )
-  } finally {
-    await server.close()
-    await rm(folder, { recursive: true, force: true })
-  }
-})
+  })
+}
 
 /** What the child told until it was killed, at a moment of chance after its first words. */
-async function runAndKill(path: string, url: string): Promise<Told[]> {
-  const script = fileURLToPath(new URL('support/crash-jobs-child.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', script, path, url], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+async function runAndKill(args: readonly string[]): Promise<Told[]> {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const told: Told[] = []
   let said = ''
   let timer: NodeJS.Timeout | undefined

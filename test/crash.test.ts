@@ -4,7 +4,7 @@
  * nothing about power cuts: what the process wrote is with the kernel by then; that each commit is
  * synced is sync-order's to prove.
  *
- * `CONVEYOR_SLOW=1` runs a hundred rounds and prints what was seen.
+ * `CONVEYOR_SLOW=1` runs a hundred rounds of each form and prints what was seen.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -14,51 +14,61 @@ import { it } from 'node:test'
 import { openEngine } from '../src/open.ts'
 import { clear, judge } from './support/crash-judge.ts'
 import type { Ack } from './support/crash-work.ts'
+import { crash_forms, logLeft } from './support/log-crash.ts'
 import { buildChild } from './support/store-child.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
-const rounds = is_slow ? 100 : 8
+const rounds = is_slow ? 100 : 3
 /** So many rounds add to the same tasks before they are cleared away. */
 const rounds_kept = 10
 
-it(`${rounds} kills: nothing acknowledged is lost`, { timeout: 1_200_000 }, async (t) => {
-  const child = await buildChild('crash-child.ts')
-  const path = join(child.folder, 'tasks.lmdb')
-  const forgotten = new Set<string>()
-  let acks: Ack[] = []
-  let [ops, batches, empty] = [0, 0, 0]
-  const began_ms = performance.now()
-  try {
-    for (let round = 0; round < rounds; round++) {
-      const told = await runAndKill(child.script, path, round)
-      acks.push(...told)
-      batches += told.length
-      ops += told.reduce((sum, ack) => sum + ack.ops, 0)
-      if (told.length === 0) empty++
-      const engine = await openEngine(path, { timers: false })
-      const verdict = await judge(engine, acks, forgotten)
-      assert.deepEqual(verdict, { breaches: [], lost: [], half: [] }, `round ${round}`)
-      await engine.close()
-      if (round % rounds_kept !== rounds_kept - 1) continue
-      acks = []
-      for (const batch of await clearAway(path)) forgotten.add(batch)
+for (const { form, log, edits } of crash_forms) {
+  it(`${form}: ${rounds} kills`, { timeout: 1_200_000 }, async (t) => {
+    const child = await buildChild('crash-child.ts', edits)
+    const path = join(child.folder, 'tasks.lmdb')
+    const forgotten = new Set<string>()
+    let acks: Ack[] = []
+    let [ops, batches, empty] = [0, 0, 0]
+    let [unmerged, in_merge] = [0, 0]
+    const began_ms = performance.now()
+    try {
+      for (let round = 0; round < rounds; round++) {
+        const told = await runAndKill([child.script, path, String(round), `${log}`], round)
+        acks.push(...told)
+        batches += told.length
+        ops += told.reduce((sum, ack) => sum + ack.ops, 0)
+        if (told.length === 0) empty++
+        if (log) {
+          const left = await logLeft(path)
+          unmerged += left.unmerged
+          if (left.in_merge) in_merge++
+        }
+        // What one form has left the other takes up.
+        const engine = await openEngine(path, { timers: false, log: round % 2 === 1 })
+        const verdict = await judge(engine, acks, forgotten)
+        assert.deepEqual(verdict, { breaches: [], lost: [], half: [] }, `round ${round}`)
+        await engine.close()
+        if (round % rounds_kept !== rounds_kept - 1) continue
+        acks = []
+        for (const batch of await clearAway(path)) forgotten.add(batch)
+      }
+    } finally {
+      await child.remove()
     }
-  } finally {
-    await child.remove()
-  }
-  assert.ok(batches > 0, 'no batch was ever acknowledged')
-  const seconds = Math.round((performance.now() - began_ms) / 1000)
-  t.diagnostic(
-    `${rounds} kills in ${seconds} s: ${batches} batches of ${ops} ops acknowledged, ` +
-      `0 lost, 0 half, 0 breaches; ${empty} kills before the first acknowledgement`,
-  )
-})
+    assert.ok(batches > 0, 'no batch was ever acknowledged')
+    if (log) assert.ok(unmerged > 0, 'no kill left anything to the log')
+    const seconds = Math.round((performance.now() - began_ms) / 1000)
+    t.diagnostic(
+      `${rounds} kills in ${seconds} s: ${batches} batches of ${ops} ops acknowledged, ` +
+        `0 lost, 0 half, 0 breaches; ${empty} kills before the first acknowledgement; ` +
+        `${unmerged} groups left to the log, ${in_merge} kills in a merge`,
+    )
+  })
+}
 
 /** What the child acknowledged until it was killed, at a moment of chance. */
-async function runAndKill(script: string, path: string, round: number): Promise<Ack[]> {
-  const child = spawn(process.execPath, [script, path, String(round)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+async function runAndKill(args: readonly string[], round: number): Promise<Ack[]> {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const kill = (after_ms: number) => setTimeout(() => child.kill('SIGKILL'), after_ms)
   const is_early = round % 8 === 3
   let timer = is_early ? kill(300 * Math.random()) : undefined

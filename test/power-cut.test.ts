@@ -8,11 +8,11 @@
  * A short run tries some of the images; `CONVEYOR_SLOW=1` all of them, and more by chance.
  */
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { assertState, foldedState, groupOf, openLogged } from './support/log-bed.ts'
+import { assertState, foldedState, groupOf, openFolded, openLogged } from './support/log-bed.ts'
 import {
   type Cut,
   cutsOf,
@@ -20,6 +20,7 @@ import {
   fatesOf,
   folderAfter,
   newChance,
+  sector_bytes,
 } from './support/power-disk.ts'
 import { type DiskEvent, traceDisk } from './support/power-trace.ts'
 import { buildChild, type Edit } from './support/store-child.ts'
@@ -133,6 +134,20 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
       t.diagnostic(`${events.length} events, ${cuts} cuts, ${images} images, ${with_loose} at risk`)
     })
   }
+
+  it('a file whose first write was torn anywhere is new', async () => {
+    await (await openFolded(layOut(new Map()))).close()
+    const whole = readFileSync(join(folder, 'db'))
+    const sectors = whole.length / sector_bytes
+    for (let torn = 0; torn < 2 * sectors; torn++) {
+      const image = Buffer.from(whole)
+      const place = (torn >> 1) * sector_bytes
+      if (torn % 2 === 0) image.fill(0, place)
+      else image.fill(0, 0, place)
+      assert.equal(await mistakeIn(new Map([['db', image]]), 0, true), '', `${torn}`)
+      assert.equal(await mistakeIn(new Map([['db', image.subarray(0, place)]]), 0, true), '')
+    }
+  })
 
   const worse: [what: string, form: string, edits: readonly Edit[], options: string[]][] = [
     ['a log without its sync', 'log', [...small, unsynced_log], []],

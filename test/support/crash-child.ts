@@ -1,6 +1,6 @@
 /**
  * Applies batches until it is killed, several at a time, and acknowledges each on its standard
- * output once its results are there: `crash-child PATH ROUND`.
+ * output once its results are there: `crash-child PATH ROUND LOG`.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'
@@ -16,8 +16,8 @@ import {
 
 const under_way_max = 8
 
-const [path = '', round = '0'] = process.argv.slice(2)
-const engine = await openEngine(path)
+const [path = '', round = '0', log] = process.argv.slice(2)
+const engine = await openEngine(path, { log: log === 'true' })
 for (const definition of crash_processes) await engine.putProcess(definition)
 for (let pair = 0; pair < pairs; pair++) {
   for (const side of ['left', 'right']) {

@@ -12,6 +12,7 @@ import { openEngine } from '../../src/open.ts'
 import { systemChance, systemClock } from '../../src/words/clock.ts'
 import type { Target } from './crash-doors-load.ts'
 import { doors_processes, ledger, orders } from './crash-doors-work.ts'
+import type { CrashForm } from './log-crash.ts'
 import { buildChild } from './store-child.ts'
 
 export interface DoorsFile {
@@ -28,8 +29,8 @@ export interface DoorsServer {
   readonly ended: Promise<{ readonly signal: NodeJS.Signals | null; readonly said: string }>
 }
 
-export async function makeDoorsFile(): Promise<DoorsFile> {
-  const { script, folder, remove } = await buildChild('../../bin/conveyor.ts')
+export async function makeDoorsFile({ log, edits }: CrashForm): Promise<DoorsFile> {
+  const { script, folder, remove } = await buildChild('../../bin/conveyor.ts', edits)
   const path = join(folder, 'tasks.lmdb')
   const tls = join(folder, 'tls')
   const making = { now_ms: systemClock.now_ms(), chance: systemChance }
@@ -41,7 +42,16 @@ export async function makeDoorsFile(): Promise<DoorsFile> {
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)
   await engine.close()
-  const doors = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
+  const doors = [
+    '--log',
+    log ? 'on' : 'off',
+    '--http',
+    '127.0.0.1:0',
+    '--grpc',
+    '127.0.0.1:0',
+    '--tls',
+    tls,
+  ]
   return {
     path,
     remove,

@@ -1,12 +1,12 @@
 /**
  * Child processes that run a file of ours under plain Node: built once with esbuild, so that a
  * hundred of them start quickly. Packages are loaded from where this project has them, and the
- * thread of the log stands beside.
+ * scripts of the threads stand beside.
  *
  * A child may be built from a source that was edited, to run with other bounds, or to show what a
  * worse program does. A text to edit that is not there fails the build.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,13 +32,15 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-child-'))
   const script = join(folder, 'child.mjs')
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await symlink(pathOf('../../node_modules'), join(folder, 'node_modules'))
   const made = new Set<Edit>()
   for (const [entry, outfile] of [
     [name, script],
     ['../../src/store/log/thread-worker.ts', join(folder, 'thread-worker.js')],
+    ['../../src/doers/code-worker.ts', join(folder, 'code-worker.js')],
   ] as const) {
     await build({
-      entryPoints: [fileURLToPath(new URL(entry, import.meta.url))],
+      entryPoints: [pathOf(entry)],
       outfile,
       bundle: true,
       platform: 'node',
@@ -49,6 +51,10 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
   const missed = edits.filter((edit) => !made.has(edit))
   if (missed.length > 0) throw new Error(`not edited: ${missed.map(({ from }) => from).join()}`)
   return { script, folder, remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+function pathOf(place: string): string {
+  return fileURLToPath(new URL(place, import.meta.url))
 }
 
 const packagesByAddress: Plugin = {

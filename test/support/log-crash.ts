@@ -1,0 +1,50 @@
+/**
+ * In which forms a process is killed, and what a kill met: with a log that has its usual bounds
+ * nothing is merged in the short life of such a process, so there is one that always merges.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { peekLmdb } from '../../src/store/lmdb-file.ts'
+import { framesIn } from '../../src/store/log/frame.ts'
+import { decodeHead, head_key } from '../../src/store/log/head.ts'
+import { segmentPaths } from '../../src/store/log/recover.ts'
+import type { Edit } from './store-child.ts'
+
+export interface CrashForm {
+  readonly form: 'plain' | 'log' | 'log that always merges'
+  readonly log: boolean
+  readonly edits: readonly Edit[]
+}
+
+const file = 'store/log/tree.ts'
+const always_merges: readonly Edit[] = [
+  { file, from: 'merge_bytes: 32 * 1024 * 1024', to: 'merge_bytes: 1' },
+  { file, from: 'bytes_max: 64 * 1024 * 1024', to: 'bytes_max: 256 * 1024' },
+  { file, from: 'slice: slice_bounds,', to: 'slice: { changes_max: 6, bytes_max: 4_000 },' },
+]
+
+export const crash_forms: readonly CrashForm[] = [
+  { form: 'plain', log: false, edits: [] },
+  { form: 'log', log: true, edits: [] },
+  { form: 'log that always merges', log: true, edits: always_merges },
+]
+
+/** What a process that was killed left of its log. */
+export interface LogLeft {
+  /** Groups that only the log has. */
+  readonly unmerged: number
+  /** Whether they stand in both segments: one of them was being merged. */
+  readonly in_merge: boolean
+}
+
+/** Before anybody opens the file again. */
+export async function logLeft(path: string): Promise<LogLeft> {
+  const bytes = await peekLmdb(path, head_key)
+  const merged_seq = bytes === undefined ? Infinity : decodeHead(bytes).seq
+  const unmerged = segmentPaths(path).map((segment) => {
+    if (!existsSync(segment)) return 0
+    const groups = [...framesIn(readFileSync(segment))].filter(({ count }) => count > 0)
+    return groups.filter(({ seq }) => seq > merged_seq).length
+  })
+  const [one = 0, other = 0] = unmerged
+  return { unmerged: one + other, in_merge: one > 0 && other > 0 }
+}
