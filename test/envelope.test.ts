@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { docOfBytes } from '../src/bytes/doc-bytes.ts'
 import { readEnvelope } from '../src/bytes/envelope.ts'
-import { isDoc } from '../src/bytes/json.ts'
+import { isDoc, rawJson } from '../src/bytes/json.ts'
 import { parseOp } from '../src/bytes/op.ts'
 import { parsePlainly, parseRequest } from '../src/bytes/wire.ts'
 import { isFault } from '../src/words/faults.ts'
@@ -43,6 +44,25 @@ function mustAgree(text: string | Buffer, bounds = limits): void {
   assert.deepEqual(
     seen(() => parseRequest(body, bounds)),
     seen(() => parsePlainly(body, bounds)),
+  )
+}
+
+/** The text of a data object that came as bytes, or the refusal. */
+function dataSeen(read: () => Doc): unknown {
+  try {
+    return read().text
+  } catch (thrown) {
+    if (isFault(thrown)) return { code: thrown.code, message: thrown.message }
+    throw thrown
+  }
+}
+
+function mustAgreeAsData(text: string, bounds = limits): void {
+  const { nesting_max, body_values_max: values_max } = bounds
+  const bytes = Buffer.from(text)
+  assert.deepEqual(
+    dataSeen(() => docOfBytes(bytes, { nesting_max, values_max })),
+    dataSeen(() => rawJson(bytes.toString(), { nesting_max, values_max })),
   )
 }
 
@@ -229,15 +249,20 @@ describe('both paths answer alike', () => {
 
   test('over bodies of every spelling', () => {
     fc.assert(
-      fc.property(common_body, (text) => mustAgree(text)),
+      fc.property(common_body, (text) => {
+        mustAgree(text)
+        mustAgreeAsData(text)
+      }),
       { numRuns: 1_000 },
     )
   })
 
   test('over any bounds', () => {
-    const property = fc.property(common_body, bounds, (text, given) =>
-      mustAgree(text, limitsWith(given)),
-    )
+    const property = fc.property(common_body, bounds, (text, given) => {
+      mustAgree(text, limitsWith(given))
+      const nesting_max = given.nesting_max + 3
+      mustAgreeAsData(text, limitsWith({ ...given, nesting_max }))
+    })
     fc.assert(property, { numRuns: 500 })
   })
 
@@ -245,7 +270,9 @@ describe('both paths answer alike', () => {
     const piece = fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '\n', 'é')
     const property = fc.property(common_body, fc.nat(), fc.nat(3), piece, (text, at, cut, put) => {
       const from = at % (text.length + 1)
-      mustAgree(text.slice(0, from) + put + text.slice(from + cut))
+      const broken = text.slice(0, from) + put + text.slice(from + cut)
+      mustAgree(broken)
+      mustAgreeAsData(broken)
     })
     fc.assert(property, { numRuns: 1_000 })
   })

@@ -5,7 +5,8 @@
  * proto3 cannot tell an empty text from none, so an empty conv_id or node_id counts as absent; a
  * ref and a target say whether they are there.
  */
-import { empty_doc, isObject, rawJson } from '../../bytes/json.ts'
+import { docOfBytes } from '../../bytes/doc-bytes.ts'
+import { empty_doc, isObject, objectOf } from '../../bytes/json.ts'
 import { fault, isFault } from '../../words/faults.ts'
 import type { Limits } from '../../words/limits.ts'
 import type { Doc, JsonValue, OpResult, Task } from '../../words/model.ts'
@@ -44,8 +45,8 @@ export function readOps(messages: readonly OpMessage[], limits: Limits): RawOps 
   const readData = (at: number, bytes: Buffer): Doc | 'broken' => {
     if (bytes.length === 0) return empty_doc
     try {
-      const doc = readDoc(bytes, nesting_max, values_left)
-      if (counts) values_left -= valuesIn(doc.memo ?? null, values_left)
+      const doc = docOfBytes(bytes, { nesting_max, values_max: values_left })
+      if (counts) values_left -= valuesIn(objectOf(doc), values_left)
       return doc
     } catch (error) {
       if (!isFault(error)) throw error
@@ -129,18 +130,6 @@ export function taskMessage(task: Task): TaskMessage {
     node_prev_id: task.node_prev_id,
     data_json: Buffer.from(task.dataText),
   }
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function readDoc(bytes: Buffer, nesting_max: number, values_max: number): Doc {
-  let text: string
-  try {
-    text = utf8.decode(bytes)
-  } catch {
-    throw fault('format_error', 'it is not UTF-8')
-  }
-  return rawJson(text, { nesting_max, values_max })
 }
 
 /** The values in a value, itself included, counted no further than `max`. */
