@@ -63,7 +63,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const admission = newAdmission({ limits, clock, store, failure: parts.failure })
   const requests = newRequests({
     admission,
-    transact,
+    transact: (fn) => transact(fn, true),
     onBug: (error) => options.onBug?.(error),
   })
   /** What an administrator changes comes behind the requests that came before it. */
@@ -119,14 +119,14 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   }
 
   /** One transaction with its workspace; what it armed and changed is told once it is on disk. */
-  async function transact<T>(fn: (work: Work) => T): Promise<T> {
+  async function transact<T>(fn: (work: Work) => T, is_gathered = false): Promise<T> {
     const now_ms = clock.now_ms()
     let news: News | undefined
     const result = await store.update((tx) => {
       const made = fn(workspace.begin(tx, now_ms))
       news = workspace.end()
       return made
-    })
+    }, is_gathered)
     if (news !== undefined) tell(news)
     return result
   }

@@ -63,7 +63,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     del: (key) => write(key, null),
   }
 
-  function update<T>(fn: (tx: Tx) => T): Promise<T> {
+  function update<T>(fn: (tx: Tx) => T, is_gathered = false): Promise<T> {
     if (failure !== undefined) return Promise.reject(failure)
     if (closing !== undefined) return Promise.reject(fault('shutting_down', 'the store is closed'))
     replaced.keys.length = 0
@@ -79,8 +79,12 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
       return flying === undefined ? Promise.resolve(result) : flying.done.then(() => result)
     }
     open.updates++
-    if (takeoff === undefined && flying === undefined) takeoff = setImmediate(fly)
-    return open.done.then(() => result)
+    const { done } = open
+    if (takeoff === undefined && flying === undefined) {
+      if (is_gathered) fly()
+      else takeoff = setImmediate(fly)
+    }
+    return done.then(() => result)
   }
 
   function undo(): void {

@@ -47,9 +47,9 @@ export interface Store {
   /**
    * Runs `fn` in a transaction and resolves with what it returned once that is durable, together
    * with all it read. A throw of `fn` rejects and changes nothing. Rejects with `store_failed` from
-   * the first failed commit on.
+   * the first failed commit on. With `is_gathered` nothing else of this turn is waited for.
    */
-  update<T>(fn: (tx: Tx) => T): Promise<T>
+  update<T>(fn: (tx: Tx) => T, is_gathered?: boolean): Promise<T>
   /** Runs `fn` on durable state only. */
   view<T>(fn: (view: View) => T): Promise<T>
   /** Free bytes of the disk the store writes to; undefined where there is none. */
