@@ -1,11 +1,14 @@
 /**
- * What is measured: the table of cells, and how long a run of each scale takes.
+ * What is measured: the table of cells, the sides that each is measured on, and how long a run of
+ * each scale takes.
  *
- * A cell is one point of the axes. Ours and its floor are measured in turn, `reps` times, so that a
- * noisy minute of the machine falls on both; a ratio is always made of two neighbours in time.
+ * A cell is one point of the axes. All its sides are measured in turn, `reps` times, so that a
+ * noisy minute of the machine falls on all of them; a ratio is always made within one turn.
  */
 
-export type Verb = 'create' | 'modify'
+export type WriteVerb = 'create' | 'modify'
+/** `read`: a task by its ref, with its data as a value. */
+export type Verb = WriteVerb | 'read'
 
 /**
  * `in-process` calls the library. The others are called from another process: `http` with signed
@@ -16,11 +19,36 @@ export type DoorName = 'in-process' | 'http' | 'grpc' | 'grpc-stream'
 /** Where an engine is: with the load, or behind a door of another process. */
 export type ServerName = Exclude<DoorName, 'grpc-stream'>
 
-/** `empty`: made for each slot. `large`: made once, copied for each process that works on one. */
-export type FileName = 'empty' | 'large'
+/**
+ * `empty`: made for each slot. `large` and `huge`: made once, copied for each process that works on
+ * one. Only a run of full length has the huge one.
+ */
+export type FileName = 'empty' | 'large' | 'huge'
+
+/** The order in which refs are made and tasks modified: all over the keys, or low to high. */
+export type Refs = 'random' | 'ascending'
+
+/**
+ * `half`: requests come at half of the highest rate that the side has shown, whether the last is
+ * answered or not. `servers`: beside engines that need a server of their own.
+ */
+export type Kind = 'usual' | 'half' | 'servers'
+
+/**
+ * Ours: `plain` and `log` are the two forms of the file; `client` is the log behind HTTP, called
+ * through our own client library; `embedded` the log in-process, where the door is another.
+ * `floor`: the same door with no store, or LMDB by hand. `tenth`: the log on a tenth of the tasks.
+ * The rest are rivals.
+ */
+export type SideName = OurName | 'floor' | 'tenth' | SqliteName | ServerRivalName
+export type OurName = 'plain' | 'log' | 'client' | 'embedded'
+/** `sqlite-tuned` has settings for large files that one finds by measuring. */
+export type SqliteName = 'sqlite' | 'sqlite-tuned'
+export type ServerRivalName = 'bullmq' | 'pg-boss' | 'dbos' | 'restate'
 
 export interface Cell {
   readonly file: FileName
+  readonly refs: Refs
   readonly door: DoorName
   readonly verb: Verb
   /** Ops in one request. */
@@ -30,6 +58,7 @@ export interface Cell {
    * connections of http, calls at once on one connection of grpc, messages of one stream.
    */
   readonly callers: number
+  readonly kind: Kind
 }
 
 export interface Scale {
@@ -37,47 +66,103 @@ export interface Scale {
   /** A first repetition that warms up and is thrown away. */
   readonly warms: boolean
   readonly slot_s: number
-  /** Waiting tasks that the modifies of an `empty` file find; its creates find none. */
+  /** Waiting tasks that the modifies and reads of an `empty` file find; its creates find none. */
   readonly few_tasks: number
   /** Waiting tasks in the `large` file. */
   readonly many_tasks: number
+  /** Waiting tasks in the `huge` file; 0 where there is none. */
+  readonly most_tasks: number
+}
+
+const plain = {
+  ...{ reps: 5, warms: true, slot_s: 0.4 },
+  ...{ few_tasks: 10_000, many_tasks: 1_000_000, most_tasks: 0 },
 }
 
 export const scales = {
-  quick: { reps: 1, warms: false, slot_s: 0.03, few_tasks: 1_000, many_tasks: 10_000 },
-  plain: { reps: 5, warms: true, slot_s: 0.5, few_tasks: 10_000, many_tasks: 1_000_000 },
-  full: { reps: 5, warms: true, slot_s: 1, few_tasks: 10_000, many_tasks: 10_000_000 },
+  quick: {
+    ...{ reps: 1, warms: false, slot_s: 0.03 },
+    ...{ few_tasks: 500, many_tasks: 5_000, most_tasks: 0 },
+  },
+  plain,
+  full: { ...plain, slot_s: 1, most_tasks: 10_000_000 },
 } as const satisfies Record<string, Scale>
 
-const files: readonly FileName[] = ['empty', 'large']
-const verbs: readonly Verb[] = ['create', 'modify']
+type Point = Pick<Cell, 'ops' | 'callers'>
 
 const one_by_one = { ops: 1, callers: 1 }
 const one_by_many = { ops: 1, callers: 64 }
 const batch_by_one = { ops: 100, callers: 1 }
 const batch_by_many = { ops: 100, callers: 64 }
+const all = [one_by_one, one_by_many, batch_by_one, batch_by_many]
 
-/** A stream is for many messages at once; one at a time is what `grpc` measures. */
-const points: readonly (readonly [DoorName, readonly Pick<Cell, 'ops' | 'callers'>[]])[] = [
-  ['in-process', [one_by_one, one_by_many, batch_by_one, batch_by_many]],
-  ['http', [one_by_one, one_by_many, batch_by_one, batch_by_many]],
-  ['grpc', [one_by_one, one_by_many]],
-  ['grpc-stream', [one_by_many, batch_by_many]],
+const both: readonly WriteVerb[] = ['create', 'modify']
+
+/**
+ * In this order. A stream is for many messages at once; one at a time is what `grpc` measures. Of
+ * the doors only one has ascending refs: what they cost or save is the store's.
+ */
+const rows: readonly (readonly [
+  FileName,
+  Refs,
+  DoorName,
+  readonly Verb[],
+  readonly Point[],
+  Kind?,
+])[] = [
+  ['empty', 'random', 'in-process', both, all],
+  ['empty', 'random', 'in-process', ['read'], [one_by_one]],
+  ['empty', 'ascending', 'in-process', both, all],
+  ['empty', 'random', 'http', both, all],
+  ['empty', 'random', 'http', both, [one_by_many], 'half'],
+  ['empty', 'ascending', 'http', both, [one_by_many, batch_by_one]],
+  ['empty', 'random', 'grpc', both, [one_by_one, one_by_many]],
+  ['empty', 'random', 'grpc-stream', both, [one_by_many, batch_by_many]],
+  ['empty', 'random', 'http', both, [one_by_many], 'servers'],
+  ['large', 'random', 'in-process', both, all],
+  ['large', 'random', 'in-process', ['read'], [one_by_one]],
+  ['large', 'random', 'http', both, all],
+  ['large', 'random', 'grpc', both, [one_by_one, one_by_many]],
+  ['large', 'random', 'grpc-stream', both, [one_by_many, batch_by_many]],
+  ['large', 'ascending', 'in-process', both, all],
+  ['huge', 'random', 'in-process', both, [one_by_one, one_by_many, batch_by_one]],
 ]
 
-export const cells: readonly Cell[] = files.flatMap((file) =>
-  points.flatMap(([door, of_door]) =>
-    verbs.flatMap((verb) => of_door.map((point) => ({ file, door, verb, ...point }))),
-  ),
+export const cells: readonly Cell[] = rows.flatMap(
+  ([file, refs, door, verbs, points, kind = 'usual']) =>
+    verbs.flatMap((verb) => points.map((point) => ({ file, refs, door, verb, ...point, kind }))),
 )
+
+/** The sides of a cell; of the rivals with servers those that are to be had on this machine. */
+export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readonly SideName[] {
+  if (cell.kind === 'servers') return ['log', 'client', 'embedded', ...servers]
+  if (cell.kind === 'half') return ['plain', 'log']
+  if (cell.file === 'huge') return ['log', 'tenth', 'sqlite']
+  if (cell.verb === 'read') return ['plain', 'log', 'sqlite']
+  if (cell.door === 'in-process') {
+    const is_tuned = cell.file === 'large' && cell.refs === 'random'
+    return ['plain', 'log', 'floor', 'sqlite', ...(is_tuned ? (['sqlite-tuned'] as const) : [])]
+  }
+  const is_main = cell.door === 'http' && (cell.callers === 1) !== (cell.ops === 1)
+  return is_main ? ['plain', 'log', 'floor'] : ['log', 'floor']
+}
 
 export function serverOf({ door }: Cell): ServerName {
   return door === 'grpc-stream' ? 'grpc' : door
 }
 
-/** One word for a cell, for `--only` and for the JSON lines. */
-export function nameOf({ file, door, verb, ops, callers }: Cell): string {
-  return `${file}/${door}/${verb}/${ops}x${callers}`
+/** How many tasks a cell finds. */
+export function tasksOf({ file, verb }: Cell, scale: Scale): number {
+  if (file === 'huge') return scale.most_tasks
+  if (file === 'large') return scale.many_tasks
+  return verb === 'create' ? 0 : scale.few_tasks
+}
+
+/** One word for a cell, for `--only` and for the JSON lines; what is usual is not said. */
+export function nameOf({ file, refs, door, verb, ops, callers, kind }: Cell): string {
+  const unusual = [refs === 'random' ? '' : refs, kind === 'usual' ? '' : kind]
+  const point = `${ops}x${callers}`
+  return [file, door, verb, point, ...unusual].filter((word) => word !== '').join('/')
 }
 
 /** Requests a second, before anything has been measured: how many to sign for the first slot. */

@@ -2,7 +2,7 @@
  * The two ends between the run and its child processes: a table of calls, asked by name over node's
  * own channel. One call at a time; a throw in the child ends the run with the child's stack.
  */
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
 /** What is taken and answered crosses between processes: plain values only. */
@@ -13,9 +13,20 @@ export interface Child<C extends Calls> {
     name: K,
     ...args: Parameters<C[K]>
   ): Promise<Awaited<ReturnType<C[K]>>>
+  /** No turn of its process until `thaw`: what it does by itself falls on no other slot. */
+  freeze(): void
+  thaw(): void
   /** Lets the child end by itself, so that what it has open is closed and a profile is written. */
   stop(): Promise<void>
+  /** Now, whatever it is at. */
+  end(): void
 }
+
+/** These would never hear that the run has ended. */
+const frozen = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of frozen) child.kill('SIGKILL')
+})
 
 /** Starts a compiled file. `node_flags` go to its node. */
 export function startChild<C extends Calls>(file: string, node_flags: string[] = []): Child<C> {
@@ -32,6 +43,15 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
       if (message.error !== undefined) throw new Error(message.error)
       return message.value
     },
+    freeze() {
+      frozen.add(child)
+      child.kill('SIGSTOP')
+    },
+    thaw() {
+      frozen.delete(child)
+      child.kill('SIGCONT')
+    },
+    end: () => void child.kill('SIGKILL'),
     async stop() {
       if (child.connected) child.disconnect()
       await exit

@@ -11,21 +11,22 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, credentials } from '@grpc/grpc-js'
 import { loadSchema } from '../../src/doors/grpc/schema.ts'
-import type { Verb } from './cells.ts'
+import type { Refs, WriteVerb } from './cells.ts'
 import { caller_name } from './certificates.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import type { Slot } from './samples.ts'
-import { conv_id, dataOf, type OpSource, opSource, refOf } from './work.ts'
+import { conv_id, dataOf, opSource, refOf } from './work.ts'
 
 export type GrpcClientCalls = typeof calls
 
 interface Preparing {
-  readonly verb: Verb
+  readonly verb: WriteVerb
   readonly ops: number
   /** How many messages to make; no two are alike. */
   readonly requests: number
   readonly tasks: number
+  readonly refs: Refs
   readonly is_stream: boolean
 }
 
@@ -33,7 +34,7 @@ interface Sending {
   readonly port: number
   /** Holds the authority and the client's pair. */
   readonly tls_folder: string
-  readonly verb: Verb
+  readonly verb: WriteVerb
   readonly ops: number
   readonly callers: number
   readonly slot_s: number
@@ -51,15 +52,13 @@ const { CreateTask, ModifyTask, StreamOps } = loadSchema().service
 const unary = { create: CreateTask, modify: ModifyTask }
 const connect_ms_max = 10_000
 
-const sources = new Map<number, OpSource>()
 let prepared: Buffer[] = []
 
 const calls = {
-  prepare({ verb, ops, requests, tasks, is_stream }: Preparing): void {
-    const source = sources.get(tasks) ?? opSource(tasks)
-    sources.set(tasks, source)
+  prepare({ verb, ops, requests, tasks, refs, is_stream }: Preparing): void {
+    const source = opSource(tasks, refs)
     prepared = Array.from({ length: requests }, (_, at) => {
-      const messages = source.take(verb, ops).map((n) => messageOf(verb, n))
+      const messages = source.take(verb, ops).map((n) => messageOf(verb, n, refs))
       if (!is_stream) return unary[verb].requestSerialize(messages[0] as Message)
       const batch = messages.map((message) => ({ [verb]: message }))
       return StreamOps.requestSerialize({ seq: at + 1, ops: batch })
@@ -93,8 +92,8 @@ interface Message {
   readonly data_json: Buffer
 }
 
-function messageOf(verb: Verb, n: number): Message {
-  return { conv_id, ref: refOf(n), data_json: Buffer.from(JSON.stringify(dataOf(verb, n))) }
+function messageOf(verb: WriteVerb, n: number, refs: Refs): Message {
+  return { conv_id, ref: refOf(n, refs), data_json: Buffer.from(JSON.stringify(dataOf(verb, n))) }
 }
 
 async function connected(port: number, tls_folder: string): Promise<Client> {
@@ -117,7 +116,7 @@ async function connected(port: number, tls_folder: string): Promise<Client> {
   return client
 }
 
-function unaryWay(client: Client, verb: Verb): Way {
+function unaryWay(client: Client, verb: WriteVerb): Way {
   const { path, responseDeserialize } = unary[verb]
   const check = goodAnswer((bytes) => {
     const { ref, obj_id } = responseDeserialize(bytes)

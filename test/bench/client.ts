@@ -1,28 +1,27 @@
 /**
- * The load client of the HTTP cells: raw sockets, kept alive, one request under way on each. All
- * bytes are made and signed before the clock starts; while it runs, an answer costs one look at its
- * length.
+ * The load client of the HTTP cells. All bytes are made and signed before the clock starts.
  *
- * The first answer is read whole and must be all `ok`. Since refs and ids have one length, the good
- * answers of a slot have one too: what is as long counts as good, and any other is read whole
- * again.
+ * `run` is a closed loop: each connection sends its next request when its last is answered.
+ * `runPaced` is an open one: requests fall due at a rate, whatever the server does. It looks at the
+ * clock each millisecond and sends what has fallen due, so they come in small groups; one that
+ * finds no free connection waits for it, and its waiting counts.
  */
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { signatureOf } from '../../src/bytes/signature.ts'
-import type { Verb } from './cells.ts'
+import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'
+import { type Connection, connectTo, type Listener } from './http-connection.ts'
 import { type Slot, slotOf } from './samples.ts'
-import { type OpSource, opOf, opSource, user } from './work.ts'
+import { opOf, opSource, user } from './work.ts'
 
 export type ClientCalls = typeof calls
 
 interface Preparing {
-  readonly verb: Verb
+  readonly verb: WriteVerb
   readonly ops: number
   /** How many requests to sign; no two are alike. */
   readonly requests: number
   readonly tasks: number
+  readonly refs: Refs
   readonly secret: string
 }
 
@@ -33,16 +32,14 @@ interface Sending {
   readonly slot_s: number
 }
 
-const sources = new Map<number, OpSource>()
 let prepared: Buffer[] = []
 
 const calls = {
-  prepare({ verb, ops, requests, tasks, secret }: Preparing): void {
-    const source = sources.get(tasks) ?? opSource(tasks)
-    sources.set(tasks, source)
+  prepare({ verb, ops, requests, tasks, refs, secret }: Preparing): void {
+    const source = opSource(tasks, refs)
     const timestamp = String(Math.floor(Date.now() / 1000))
     prepared = Array.from({ length: requests }, () => {
-      const body = JSON.stringify({ ops: source.take(verb, ops).map((n) => opOf(verb, n)) })
+      const body = JSON.stringify({ ops: source.take(verb, ops).map((n) => opOf(verb, n, refs)) })
       const path = `/api/1/json/${user}/${timestamp}/${signatureOf(timestamp, secret, body)}`
       const head = `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Length: ${body.length}\r\n\r\n`
       return Buffer.from(head + body, 'latin1')
@@ -51,98 +48,105 @@ const calls = {
   },
 
   /** Sends what was prepared until the time is up or all is sent, and waits for every answer. */
-  async run({ port, callers, ops, slot_s }: Sending): Promise<Slot> {
-    const sockets = await Promise.all(Array.from({ length: callers }, () => connected(port)))
-    const latencies_ms: number[] = []
-    const good = { bytes: 0 }
-    const start_ms = performance.now()
-    const until_ms = start_ms + slot_s * 1000
+  run(sending: Sending): Promise<Slot> {
     let next = 0
-    const take = (now_ms: number): Buffer | undefined =>
-      now_ms < until_ms ? prepared[next++] : undefined
-    const over = sockets.map((socket) => keepSending(socket, take, latencies_ms, good, ops))
-    try {
-      await Promise.all(over)
-      return slotOf(latencies_ms, ops, (performance.now() - start_ms) / 1000)
-    } finally {
-      for (const socket of sockets) socket.destroy()
-    }
+    let until_ms = 0
+    const sent_ms = new Map<Connection, number>()
+    return sendOver(sending, {
+      begin(connections, start_ms, over) {
+        until_ms = start_ms + sending.slot_s * 1000
+        const sendNext = (connection: Connection, now_ms: number): void => {
+          const request = now_ms < until_ms ? prepared[next++] : undefined
+          if (request === undefined) {
+            sent_ms.delete(connection)
+            if (sent_ms.size === 0) over()
+            return
+          }
+          sent_ms.set(connection, now_ms)
+          connection.send(request)
+        }
+        for (const connection of connections) sent_ms.set(connection, start_ms)
+        for (const connection of connections) sendNext(connection, performance.now())
+        return (connection, now_ms) => {
+          const latency_ms = now_ms - (sent_ms.get(connection) as number)
+          sendNext(connection, now_ms)
+          return latency_ms
+        }
+      },
+    })
+  },
+
+  /** Sends `per_s` requests a second for the length of the slot, and waits for every answer. */
+  runPaced({ per_s, ...sending }: Sending & { readonly per_s: number }): Promise<Slot> {
+    const requests = Math.min(prepared.length, Math.floor(per_s * sending.slot_s))
+    return sendOver(sending, {
+      begin(connections, start_ms, over) {
+        const free = [...connections]
+        const due_ms = new Map<Connection, number>()
+        const waiting: number[] = []
+        let fallen_due = 0
+        let sent = 0
+        const sendWaiting = (): void => {
+          while (waiting.length > 0 && free.length > 0) {
+            const connection = free.pop() as Connection
+            due_ms.set(connection, waiting.shift() as number)
+            connection.send(prepared[sent++] as Buffer)
+          }
+        }
+        const ticks = setInterval(() => {
+          const now_ms = performance.now()
+          const due = Math.min(requests, Math.floor(((now_ms - start_ms) / 1000) * per_s))
+          for (; fallen_due < due; fallen_due++) waiting.push(now_ms)
+          sendWaiting()
+          if (fallen_due === requests) clearInterval(ticks)
+        }, 1)
+        return (connection, now_ms) => {
+          const latency_ms = now_ms - (due_ms.get(connection) as number)
+          free.push(connection)
+          sendWaiting()
+          if (sent === requests && free.length === connections.length) over()
+          return latency_ms
+        }
+      },
+    })
   },
 }
 
 answerCalls(calls)
 
-/** One caller: resolves when `take` has nothing more and the last answer is in. */
-function keepSending(
-  socket: Socket,
-  take: (now_ms: number) => Buffer | undefined,
-  latencies_ms: number[],
-  good: { bytes: number },
-  ops: number,
-): Promise<void> {
-  let sent_ms = 0
-  let chunks: Buffer[] = []
-  let got_bytes = 0
-  let whole_bytes = 0
+interface Pattern {
+  /** Sends the first requests. What it answers is called with each answer and tells its latency. */
+  begin(
+    connections: readonly Connection[],
+    start_ms: number,
+    over: () => void,
+  ): (connection: Connection, now_ms: number) => number
+}
 
-  const onChunk = (chunk: Buffer): void => {
-    if (got_bytes === 0) whole_bytes = chunk.length === good.bytes ? good.bytes : wholeBytes(chunk)
-    got_bytes += chunk.length
-    chunks.push(chunk)
-    if (got_bytes < whole_bytes) return
-    if (got_bytes !== good.bytes) {
-      checkAnswer(Buffer.concat(chunks), whole_bytes, ops)
-      good.bytes = whole_bytes
-    }
-    chunks = []
-    got_bytes = 0
-  }
-  return new Promise((resolve, reject) => {
-    const sendNext = (now_ms: number): void => {
-      const request = take(now_ms)
-      if (request === undefined) {
-        resolve()
-        return
-      }
-      sent_ms = now_ms
-      socket.write(request)
-    }
-    socket.on('error', reject)
-    socket.on('end', () => reject(new Error('the server closed a connection')))
-    socket.on('data', (chunk) => {
-      try {
-        onChunk(chunk)
-      } catch (error) {
-        reject(error)
-        return
-      }
-      if (got_bytes > 0) return
-      const now_ms = performance.now()
-      latencies_ms.push(now_ms - sent_ms)
-      sendNext(now_ms)
-    })
-    sendNext(performance.now())
+/** Connections of its own for each slot. */
+async function sendOver({ port, callers, ops }: Sending, pattern: Pattern): Promise<Slot> {
+  const latencies_ms: number[] = []
+  const expected = { ops, good_bytes: -1 }
+  let onAnswer = (_connection: Connection, _now_ms: number): number => 0
+  let over = (): void => {}
+  let fail = (_error: unknown): void => {}
+  const end = new Promise<void>((resolve, reject) => {
+    over = resolve
+    fail = reject
   })
-}
-
-/** The whole length of the answer that begins with `chunk`. */
-function wholeBytes(chunk: Buffer): number {
-  const head_end = chunk.indexOf('\r\n\r\n')
-  const [, length] = /content-length: (\d+)/i.exec(chunk.toString('latin1', 0, head_end)) ?? []
-  if (head_end === -1 || length === undefined) throw new Error(`no head of an answer: ${chunk}`)
-  return head_end + 4 + Number(length)
-}
-
-function checkAnswer(answer: Buffer, whole_bytes: number, ops: number): void {
-  const text = answer.toString()
-  const oks = text.split('"proc":"ok"').length - 1
-  const is_good = text.startsWith('HTTP/1.1 200 ') && text.includes('{"request_proc":"ok"')
-  if (is_good && oks === ops && answer.length === whole_bytes) return
-  throw new Error(`not all ok: ${text.slice(0, 2_000)}`)
-}
-
-async function connected(port: number): Promise<Socket> {
-  const socket = connect({ host: '127.0.0.1', port, noDelay: true })
-  await once(socket, 'connect')
-  return socket
+  const listener: Listener = {
+    onAnswer: (connection) => latencies_ms.push(onAnswer(connection, performance.now())),
+    onTrouble: (error) => fail(error),
+  }
+  const connections = await Promise.all(
+    Array.from({ length: callers }, () => connectTo(port, expected, listener)),
+  )
+  try {
+    const start_ms = performance.now()
+    onAnswer = pattern.begin(connections, start_ms, over)
+    await end
+    return slotOf(latencies_ms, ops, (performance.now() - start_ms) / 1000)
+  } finally {
+    for (const connection of connections) connection.destroy()
+  }
 }

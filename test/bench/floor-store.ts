@@ -18,7 +18,7 @@ import {
 } from '../../src/bytes/keys.ts'
 import { encodeTask } from '../../src/bytes/task-record.ts'
 import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb-options.ts'
-import type { Verb } from './cells.ts'
+import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import type { Slot } from './samples.ts'
@@ -31,10 +31,11 @@ interface Opening {
   /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
   readonly tasks: number
   readonly fresh: boolean
+  readonly refs: Refs
 }
 
 interface Load {
-  readonly verb: Verb
+  readonly verb: WriteVerb
   readonly ops: number
   readonly callers: number
   readonly slot_s: number
@@ -42,6 +43,7 @@ interface Load {
 
 interface Opened {
   readonly path: string
+  readonly refs: Refs
   readonly db: LmdbDatabase
   readonly source: OpSource
   /** By number of task: 1 where it is in `again`. */
@@ -53,25 +55,25 @@ const none = Buffer.alloc(0)
 const count = Buffer.alloc(8)
 
 const calls = {
-  async open({ path, tasks, fresh }: Opening): Promise<void> {
+  async open({ path, tasks, fresh, refs }: Opening): Promise<void> {
     const db: LmdbDatabase = open(path, lmdbOptions)
-    at = { path, db, source: opSource(tasks), is_moved: new Uint8Array(tasks) }
+    at = { path, refs, db, source: opSource(tasks, refs), is_moved: new Uint8Array(tasks) }
     if (!fresh || tasks === 0) return
     await db.batch(() => {
-      for (let n = 0; n < tasks; n++) putNew(db, n)
+      for (let n = 0; n < tasks; n++) putNew(db, n, refs)
       putShared(db)
     })
   },
 
   async run({ verb, ops, callers, slot_s }: Load): Promise<Slot> {
-    const { db, source, is_moved } = at as Opened
+    const { db, refs, source, is_moved } = at as Opened
     const ops_each = ops * callers
     return loop({ callers: 1, ops: ops_each, slot_s }, async () => {
       const numbers = source.take(verb, ops_each)
       await db.batch(() => {
         for (const n of numbers) {
-          if (verb === 'create') putNew(db, n)
-          else putMoved(db, n, is_moved)
+          if (verb === 'create') putNew(db, n, refs)
+          else putMoved(db, n, refs, is_moved)
         }
         putShared(db)
       })
@@ -92,15 +94,15 @@ answerCalls(calls, () => calls.close({ remove: false }))
 
 let last_id = 0
 
-function putNew(db: LmdbDatabase, n: number): void {
+function putNew(db: LmdbDatabase, n: number, refs: Refs): void {
   const obj_id = `f0000000${(last_id++).toString(16).padStart(16, '0')}`
   void db.put(atNodeKey(conv_id, 'wait', obj_id), none)
-  void db.put(refKey(conv_id, refOf(n)), Buffer.from(idBytes(obj_id), 'latin1'))
+  void db.put(refKey(conv_id, refOf(n, refs)), Buffer.from(idBytes(obj_id), 'latin1'))
   void db.put(taskKey(obj_id), records.create)
 }
 
-function putMoved(db: LmdbDatabase, n: number, is_moved: Uint8Array): void {
-  const obj_id = idHex((db.getBinary(refKey(conv_id, refOf(n))) as Buffer).toString('latin1'))
+function putMoved(db: LmdbDatabase, n: number, refs: Refs, is_moved: Uint8Array): void {
+  const obj_id = idHex((db.getBinary(refKey(conv_id, refOf(n, refs))) as Buffer).toString('latin1'))
   const [from, to] = is_moved[n] === 1 ? ['again', 'wait'] : ['wait', 'again']
   is_moved[n] = 1 - (is_moved[n] as number)
   void db.remove(atNodeKey(conv_id, from as string, obj_id))
@@ -114,7 +116,7 @@ function putShared(db: LmdbDatabase): void {
   void db.put(metaKey('last_id'), count)
 }
 
-const records: Readonly<Record<Verb, Buffer>> = {
+const records: Readonly<Record<WriteVerb, Buffer>> = {
   create: recordOf(dataOf('create', 1_000_000), undefined),
   modify: recordOf(
     { ...dataOf('create', 1_000_000), ...dataOf('modify', 1_000_000) },
@@ -126,7 +128,7 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
   return encodeTask({
     obj_id: '',
     conv_id,
-    ref: { text: refOf(0), is_number: false },
+    ref: { text: refOf(0, 'random'), is_number: false },
     user_id: undefined,
     create_ms: 0,
     change_ms: 0,

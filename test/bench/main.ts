@@ -1,25 +1,41 @@
 /**
- * `npm run bench`: ours beside its floors, cell by cell, in one command.
+ * `npm run bench`: ours beside its floors and rivals, cell by cell, in one command.
  *
- *     --quick        a smoke run of seconds; its numbers mean nothing
- *     --full         10^7 waiting tasks instead of 10^6
- *     --json [FILE]  JSON lines: machine, large file, one for each cell; without FILE to stdout, and
- *                    the tables for people then go to stderr
+ *     --quick        a smoke run of seconds, without rivals that need servers; its numbers mean
+ *                    nothing
+ *     --full         10^7 waiting tasks besides 10^6
+ *     --json [FILE]  JSON lines: machine, files made, syncs, one for each cell, one for each row of
+ *                    what is wanted; without FILE to stdout, and the tables for people then go to
+ *                    stderr
  *     --only TEXT    cells whose name holds TEXT, such as large/http/create/1x64; may be repeated
  *     --slot SECONDS how long each cell and side runs in each repetition
  *     --profile DIR  the engines' processes leave CPU profiles there
+ *     --rivals       installs what the rivals with servers need, where it is missing: packages into
+ *                    the system's temp folder, servers by apt-get
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Cell, cells, nameOf, type Scale, scales } from './cells.ts'
-import { machineOf } from './machine.ts'
-import { makePlace } from './place.ts'
-import { processCells } from './process-cells.ts'
-import { cellLine, largeText, type Measured, machineText, tablesText } from './report.ts'
-import type { Slot } from './samples.ts'
-import { type OurSlot, type Sides, startSides } from './sides.ts'
+import { type Available, measureAll } from './groups.ts'
+import { type CellLine, cellLine } from './lines.ts'
+import { startLoads } from './loads.ts'
+import { type Machine, machineOf } from './machine.ts'
+import { makePlace, type Place } from './place.ts'
+import { type ProcessLine, processCells } from './process-cells.ts'
+import { machineText, madeText, syncsText, tablesText, targetsText } from './report.ts'
+import { findRivals } from './rival-packages.ts'
+import { buildSqlite } from './sqlite-build.ts'
+import { countSyncs } from './syncs.ts'
+import { targetLines } from './targets.ts'
+import { makeTemplates } from './templates.ts'
 
 const json_to_stdout = '-'
+
+/** What a run says: to people as it goes, and as JSON lines at its end. */
+interface Out {
+  readonly lines: object[]
+  print(text: string): void
+}
 
 await main(process.argv.slice(2))
 
@@ -33,16 +49,18 @@ async function main(args: string[]): Promise<void> {
       only: { type: 'string', multiple: true, default: [''] },
       slot: { type: 'string' },
       profile: { type: 'string' },
+      rivals: { type: 'boolean', default: false },
     },
   })
   const given: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
   const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
-  const chosen = cells.filter((cell) => values.only.some((text) => nameOf(cell).includes(text)))
-  const lines: object[] = []
-  const print = (text: string): void => {
-    if (values.json === json_to_stdout) process.stderr.write(`${text}\n`)
-    else process.stdout.write(`${text}\n`)
-  }
+  const isChosen = (name: string): boolean => values.only.some((text) => name.includes(text))
+  const isRun = ({ file, kind }: Cell): boolean =>
+    (file !== 'huge' || scale.most_tasks > 0) &&
+    (kind !== 'servers' || values.rivals || !values.quick)
+  const chosen = cells.filter((cell) => isChosen(nameOf(cell)) && isRun(cell))
+  const stream = values.json === json_to_stdout ? process.stderr : process.stdout
+  const out: Out = { lines: [], print: (text) => void stream.write(`${text}\n`) }
 
   const place = await makePlace()
   const removeAndExit = (): void => {
@@ -52,59 +70,79 @@ async function main(args: string[]): Promise<void> {
   process.once('SIGTERM', removeAndExit)
   try {
     const machine = machineOf(place.folder)
-    lines.push({ kind: 'machine', ...machine, scale })
-    print(`${machineText(machine, scale)}\n`)
-    const sides = startSides(place, scale, values.profile)
-    try {
-      const measured = await measure(sides, scale, chosen, (large) => {
-        lines.push({ kind: 'large', ...large })
-        print(`${largeText(large.seconds, large.stats)}\n`)
-      })
-      const cell_lines = measured.map(cellLine)
-      lines.push(...cell_lines)
-      print(tablesText(cell_lines))
-    } finally {
-      await sides.stop()
-    }
-    for await (const line of processCells(values.only, values.quick)) {
-      lines.push(line)
-      const { cell, tasks_per_s, min, max } = line
-      print(`${cell.padEnd(20)} ${tasks_per_s} tasks/s (${min} … ${max})`)
-    }
+    out.lines.push({ kind: 'machine', ...machine, scale })
+    out.print(`${machineText(machine, scale)}\n`)
+    const available = lookAround(chosen, values.rivals, out)
+    if (isChosen('syncs')) await sayAll(countSyncs(place, available.has_sqlite), syncsText, out)
+    const measured = await measure(place, scale, chosen, available, values.profile, out)
+    sayCells(measured, machine, scale, out)
+    await sayAll(processCells(values.only, values.quick), processText, out)
   } finally {
     await place.remove()
   }
-  const json = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  const json = out.lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   if (values.json === json_to_stdout) process.stdout.write(json)
   else if (values.json !== undefined) writeFileSync(values.json, json)
 }
 
-/** All repetitions of a file's cells, each cell once a repetition; the sides take turns at going first. */
+/** Which rivals there are; each that is left out is named. */
+function lookAround(chosen: readonly Cell[], install: boolean, out: Out): Available {
+  const has_sqlite = buildSqlite(out.print)
+  if (!install && !chosen.some(({ kind }) => kind === 'servers')) {
+    return { servers: [], has_sqlite }
+  }
+  const { usable, missing } = findRivals(install, out.print)
+  for (const text of missing) out.print(`left out: ${text}`)
+  return { servers: usable, has_sqlite }
+}
+
 async function measure(
-  sides: Sides,
+  place: Place,
   scale: Scale,
   chosen: readonly Cell[],
-  onLarge: (large: Awaited<ReturnType<Sides['makeLarge']>>) => void,
-): Promise<Measured[]> {
-  const measured = chosen.map((cell) => ({ cell, ours: [] as OurSlot[], floor: [] as Slot[] }))
-  for (const file of ['empty', 'large'] as const) {
-    const of_file = measured.filter(({ cell }) => cell.file === file)
-    if (file === 'large' && of_file.length > 0) {
-      onLarge(await sides.makeLarge(of_file.map(({ cell }) => cell)))
+  available: Available,
+  profile: string | undefined,
+  out: Out,
+): Promise<CellLine[]> {
+  const loads = startLoads(place)
+  const engine_flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
+  const templates = makeTemplates(place, (made) => {
+    out.lines.push({ kind: 'made', ...made })
+    out.print(madeText(made))
+  })
+  const lines: CellLine[] = []
+  try {
+    const run = { place, scale, loads, templates, engine_flags, print: out.print }
+    for await (const group of measureAll(run, chosen, available)) {
+      lines.push(...group.map(cellLine))
     }
-    for (const { cell } of scale.warms ? of_file : []) {
-      await sides.ours(cell, scale.slot_s / 4)
-      await sides.floor(cell, scale.slot_s / 4)
-    }
-    for (let rep = 0; rep < scale.reps; rep++) {
-      for (const { cell, ours, floor } of of_file) {
-        if (rep % 2 === 1) floor.push(await sides.floor(cell, scale.slot_s))
-        ours.push(await sides.ours(cell, scale.slot_s))
-        if (rep % 2 === 0) floor.push(await sides.floor(cell, scale.slot_s))
-      }
-    }
+  } finally {
+    await loads.stop()
   }
-  return measured
+  return lines
+}
+
+function sayCells(lines: readonly CellLine[], machine: Machine, scale: Scale, out: Out): void {
+  if (lines.length === 0) return
+  const targets = targetLines(lines, machine.sync_ms, scale)
+  out.lines.push(...lines, ...targets)
+  out.print(`\n${tablesText(lines)}\n`)
+  if (targets.length > 0) out.print(`${targetsText(targets)}\n`)
+}
+
+async function sayAll<T extends object>(
+  lines: AsyncIterable<T>,
+  text: (line: T) => string,
+  out: Out,
+): Promise<void> {
+  for await (const line of lines) {
+    out.lines.push(line)
+    out.print(text(line))
+  }
+}
+
+function processText({ cell, tasks_per_s, min, max }: ProcessLine): string {
+  return `${cell.padEnd(20)} ${tasks_per_s} tasks/s (${min} … ${max})`
 }
 
 /** `--json` may stand alone, which the parser of arguments does not know. */

@@ -3,7 +3,7 @@
  * below one new folder of the system's temp folder, which is removed when the run ends.
  */
 import { constants } from 'node:fs'
-import { copyFile, mkdtemp, open, realpath, rm, symlink } from 'node:fs/promises'
+import { copyFile, mkdtemp, open, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
@@ -29,17 +29,29 @@ const child_files = [
   'floor-store',
   'client',
   'client-grpc',
+  'client-library',
+  'sync-run',
+  'rival-sqlite',
+  'rival-bullmq',
+  'rival-pg-boss',
+  'rival-dbos',
+  'rival-restate',
 ] as const
+/** Threads of the engine, which it starts from a file beside itself. */
+const threads = [
+  ['thread-worker', join(import.meta.dirname, '../../src/store/log/thread-worker.ts')],
+]
 export type ChildFile = (typeof child_files)[number]
 
 export async function makePlace(): Promise<Place> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'conveyor-bench-')))
   // Packages stay outside the bundles and are found through this link.
   await symlink(resolve(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'))
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  const own = child_files.map((name) => [name, join(import.meta.dirname, `${name}.ts`)])
   await build({
-    entryPoints: child_files.map((name) => join(import.meta.dirname, `${name}.ts`)),
+    entryPoints: Object.fromEntries([...own, ...threads]),
     outdir: folder,
-    outExtension: { '.js': '.mjs' },
     bundle: true,
     splitting: true,
     packages: 'external',
@@ -56,7 +68,7 @@ export async function makePlace(): Promise<Place> {
   return {
     folder,
     tls_folder,
-    child: (name) => join(folder, `${name}.mjs`),
+    child: (name) => join(folder, `${name}.js`),
     newPath,
     async copy(path) {
       const copied = newPath()

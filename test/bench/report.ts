@@ -1,73 +1,15 @@
 /**
- * What a run prints: ratios first, absolutes after. No judgement; rows we lose stand like the
- * others.
+ * What a run prints: ratios first, absolutes after, and at the end what is wanted beside what came
+ * out. Rows we lose stand like the others.
  */
-import type { Cell, Scale } from './cells.ts'
-import type { Stats } from './engine-child.ts'
+import type { Scale, SideName } from './cells.ts'
+import type { CellLine, SideLine } from './lines.ts'
 import type { Machine } from './machine.ts'
-import { type Middle, middleOf, type Slot } from './samples.ts'
-import type { OurSlot } from './sides.ts'
-
-/** A cell with its slots; ours[i] and floor[i] were measured one after the other. */
-export interface Measured {
-  readonly cell: Cell
-  readonly ours: readonly OurSlot[]
-  readonly floor: readonly Slot[]
-}
-
-export interface CellLine {
-  readonly kind: 'cell'
-  readonly cell: Cell
-  /** Our ops/s over the floor's, repetition by repetition. */
-  readonly ratio: Middle
-  readonly ours: SideLine & {
-    readonly commits_per_s: number
-    readonly ops_per_commit: number
-    readonly rss_bytes: number
-    readonly anonymous_bytes: number
-    readonly heap_bytes: number
-    readonly file_bytes: number
-    readonly tasks: number
-  }
-  readonly floor: SideLine
-}
-
-interface SideLine {
-  readonly ops_per_s: Middle
-  readonly p50_ms: Middle
-  readonly p99_ms: Middle
-  /** Requests of all repetitions. */
-  readonly requests: number
-}
-
-export function cellLine({ cell, ours, floor }: Measured): CellLine {
-  const median = (of: (slot: OurSlot) => number): number => middleOf(ours.map(of)).median
-  return {
-    kind: 'cell',
-    cell,
-    ratio: middleOf(ours.map((slot, n) => slot.ops_per_s / (floor[n] as Slot).ops_per_s)),
-    ours: {
-      ...sideLine(ours),
-      commits_per_s: median((slot) => slot.commits / slot.seconds),
-      ops_per_commit: median((slot) => slot.ops / slot.commits),
-      rss_bytes: median((slot) => slot.stats.rss_bytes),
-      anonymous_bytes: median((slot) => slot.stats.anonymous_bytes),
-      heap_bytes: median((slot) => slot.stats.heap_bytes),
-      file_bytes: median((slot) => slot.stats.file_bytes),
-      tasks: median((slot) => slot.stats.tasks),
-    },
-    floor: sideLine(floor),
-  }
-}
-
-function sideLine(slots: readonly Slot[]): SideLine {
-  return {
-    ops_per_s: middleOf(slots.map((slot) => slot.ops_per_s)),
-    p50_ms: middleOf(slots.map((slot) => slot.p50_ms)),
-    p99_ms: middleOf(slots.map((slot) => slot.p99_ms)),
-    requests: slots.reduce((sum, slot) => sum + slot.requests, 0),
-  }
-}
+import type { Middle } from './samples.ts'
+import type { SyncsLine } from './syncs.ts'
+import { table } from './table.ts'
+import type { TargetLine } from './targets.ts'
+import type { Made } from './templates.ts'
 
 export function machineText(machine: Machine, scale: Scale): string {
   const { cpu, cores, memory_bytes, node, system, file_system, sync_ms, load, commit } = machine
@@ -76,83 +18,132 @@ export function machineText(machine: Machine, scale: Scale): string {
       ` · 4 KiB write+fdatasync ${sync_ms.toFixed(2)} ms` +
       ` · load before the run ${load.toFixed(1)}${commit === '' ? '' : ` · ${commit}`}`,
     `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn. Server, client and` +
-      ` LMDB’s writer share the ${cores} cores.`,
-    `Refs are random. empty: creates into a new file, modifies among ${number(scale.few_tasks)}` +
-      ` waiting tasks. large: both among ${number(scale.many_tasks)}.`,
-    'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',
-    'Floor of http: bare node:http that hashes, parses and answers, no store.',
-    'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store;' +
-      ' their client is grpc-js too, and its share of the cores weighs on both sides.',
+      ` what they write in the background share the ${cores} cores.`,
+    `empty: creates into a new file, modifies and reads among ${number(scale.few_tasks)} waiting` +
+      ` tasks. large: all among ${number(scale.many_tasks)}` +
+      `${scale.most_tasks === 0 ? '' : `, huge: among ${number(scale.most_tasks)}`}.`,
+    ...notes,
   ].join('\n')
 }
 
-export function largeText(seconds: number, stats: Stats): string {
-  const each = (bytes: number): string => (bytes / stats.tasks).toFixed(0)
+const notes = [
+  'plain and log: ours, in the two forms of its file.',
+  'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',
+  'Floor of http: bare node:http that hashes, parses and answers, no store.',
+  'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store;' +
+    ' their client is grpc-js too, and its share of the cores weighs on both sides.',
+  'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB;' +
+    ' sqlite-tuned: 256 MiB, mmap, a checkpoint each 10,000 pages.',
+  'servers: the same 64 callers in one Node process each; client is our own client library over' +
+    ' HTTP, embedded ours in the process of its callers. half: requests come at half of the' +
+    ' highest rate.',
+]
+
+export function madeText({ by, tasks, refs, seconds, footprint }: Made): string {
+  const what = `file of ${number(tasks)} tasks, ${refs} refs`
+  const made = `${by}: ${what}, made in ${seconds.toFixed(1)} s`
+  const rate = ` (${number(tasks / seconds)}/s)`
+  if (footprint === undefined) return made + rate
+  const { file_bytes, rss_bytes, anonymous_bytes, heap_bytes } = footprint
   return (
-    `file of ${number(stats.tasks)} tasks made in ${seconds.toFixed(1)} s` +
-    ` (${number(stats.tasks / seconds)}/s): ${mib(stats.file_bytes)},` +
-    ` ${each(stats.file_bytes)} bytes a task; rss ${mib(stats.rss_bytes)}` +
-    ` (not mapped ${mib(stats.anonymous_bytes)}), heap ${mib(stats.heap_bytes)}`
+    `${made}${rate}: ${mib(file_bytes)}, ${(file_bytes / tasks).toFixed(0)} bytes a task;` +
+    ` rss ${mib(rss_bytes)} (not mapped ${mib(anonymous_bytes)}), heap ${mib(heap_bytes)}`
   )
 }
+
+export function syncsText(line: SyncsLine): string {
+  const { side, syncs_per_commit, writes_per_commit, commits } = line
+  return (
+    `${side}: ${syncs_per_commit.toFixed(2)} syncs and ${writes_per_commit.toFixed(2)} writes` +
+    ` a commit (one caller, ${commits} commits, under strace)`
+  )
+}
+
+const cell_heads = ['file', 'refs', 'door', 'verb', 'ops', 'callers']
 
 export function tablesText(lines: readonly CellLine[]): string {
-  const names = (line: CellLine): string[] => {
-    const { file, door, verb, ops, callers } = line.cell
-    return [file, door, verb, String(ops), String(callers)]
-  }
-  const ratios = lines.map((line) => [
-    ...names(line),
-    line.ratio.median.toFixed(2),
-    `${line.ratio.min.toFixed(2)} … ${line.ratio.max.toFixed(2)}`,
-    times(line.ours.p50_ms.median / line.floor.p50_ms.median),
-    times(line.ours.p99_ms.median / line.floor.p99_ms.median),
-  ])
-  const absolutes = lines.map(({ ours, floor, ...line }) => [
-    ...names({ ours, floor, ...line }),
-    number(ours.ops_per_s.median),
-    `${number(ours.ops_per_s.min)} … ${number(ours.ops_per_s.max)}`,
-    ms(ours.p50_ms.median),
-    ms(ours.p99_ms.median),
-    number(floor.ops_per_s.median),
-    ms(floor.p50_ms.median),
-    ms(floor.p99_ms.median),
-    number(ours.commits_per_s),
-    ours.ops_per_commit.toFixed(1),
-    mib(ours.rss_bytes),
-    mib(ours.heap_bytes),
-    number(ours.file_bytes / ours.tasks),
-  ])
-  const cell_heads = ['file', 'door', 'verb', 'ops', 'callers']
+  const ratios = lines.flatMap((line) =>
+    line.ratios.map(({ ours, against, ops_per_s, p50, p99 }) => [
+      ...cellWords(line),
+      ours,
+      against,
+      ops_per_s.median.toFixed(2),
+      spread(ops_per_s, (value) => value.toFixed(2)),
+      times(p50),
+      times(p99),
+    ]),
+  )
+  const absolutes = lines.flatMap((line) =>
+    (Object.entries(line.sides) as [SideName, SideLine][]).map(([name, side]) => [
+      ...cellWords(line),
+      name,
+      ...sideWords(side),
+    ]),
+  )
+  const side_heads = [
+    ...['side', 'ops/s', 'min … max', 'p50 ms', 'p99 ms', 'settled ops/s', 'cpu µs/op'],
+    ...['commits/s', 'ops/commit', 'rss', 'heap', 'B/task'],
+  ]
   return [
-    'Ratios: ours over the floor. ops/s: of neighbours in time, median (min … max); latency: of medians',
+    'Ratios: ours over the other. ops/s: turn by turn, median (min … max); latency: of medians',
     '',
-    table([...cell_heads, 'ops/s', 'min … max', 'p50', 'p99'], ratios),
+    table([...cell_heads, 'ours', 'over', 'ops/s', 'min … max', 'p50', 'p99'], ratios, 8),
     '',
-    'Absolutes: medians; latency is of a request',
+    'Absolutes: medians; latency is of a request; settled: with the time in which the process' +
+      ' still worked after its last answer; cpu: of its process, in-process with the load',
     '',
-    table(
-      [
-        ...[...cell_heads, 'ops/s', 'min … max', 'p50 ms', 'p99 ms'],
-        ...['floor ops/s', 'p50 ms', 'p99 ms', 'commits/s', 'ops/commit', 'rss', 'heap', 'B/task'],
-      ],
-      absolutes,
-    ),
+    table([...cell_heads, ...side_heads], absolutes, 7),
   ].join('\n')
 }
 
-/** The first three columns to the left, numbers to the right. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((text, n) =>
-    Math.max(text.length, ...rows.map((row) => row[n]?.length ?? 0)),
-  )
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((text, n) => (n < 3 ? text.padEnd(widths[n] ?? 0) : text.padStart(widths[n] ?? 0)))
-      .join('  ')
-  return [line(head), ...rows.map(line)].join('\n')
+export function targetsText(lines: readonly TargetLine[]): string {
+  const rows = lines.map(({ row, ours, wanted, is_most, unit, measured, is_met }) => {
+    const value = (of: number): string => `${of.toFixed(2)}${unit === '' ? '' : ` ${unit}`}`
+    return [
+      row,
+      ours,
+      is_met ? 'met' : 'missed',
+      `${is_most ? 'at most' : 'at least'} ${value(wanted)}`,
+      value(measured.median),
+      spread(measured, (of) => of.toFixed(2)),
+    ]
+  })
+  return [
+    'What is wanted, and what came out: medians',
+    '',
+    table(['row', 'ours', '', 'wanted', 'measured', 'min … max'], rows, 3),
+  ].join('\n')
 }
 
+function cellWords({ cell }: CellLine): string[] {
+  const { file, refs, door, verb, ops, callers, kind } = cell
+  const words = [file, refs, door, kind === 'usual' ? verb : `${verb} ${kind}`]
+  return [...words, String(ops), String(callers)]
+}
+
+function sideWords(side: SideLine): string[] {
+  const { ops_per_s, p50_ms, p99_ms, file_bytes, beside_bytes, tasks } = side
+  // With a log beside it, the file does not hold all its tasks yet.
+  const is_whole = beside_bytes === 0
+  const known = (value: number | undefined, text: (value: number) => string): string =>
+    value === undefined ? '-' : text(value)
+  return [
+    number(ops_per_s.median),
+    spread(ops_per_s, number),
+    ms(p50_ms.median),
+    ms(p99_ms.median),
+    known(side.settled_ops_per_s, number),
+    known(side.cpu_us_per_op, (value) => value.toFixed(1)),
+    known(side.commits_per_s, number),
+    known(side.ops_per_commit, (value) => value.toFixed(1)),
+    known(side.rss_bytes, mib),
+    known(side.heap_bytes, mib),
+    known(is_whole && file_bytes && tasks ? file_bytes / tasks : undefined, number),
+  ]
+}
+
+const spread = ({ min, max }: Middle, text: (value: number) => string): string =>
+  `${text(min)} … ${text(max)}`
 const number = (value: number): string => Math.round(value).toLocaleString('en-US')
 const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 1)
 const times = (value: number): string => `${value.toFixed(2)}×`

@@ -14,6 +14,29 @@ export interface Slot {
   readonly p99_ms: number
 }
 
+/** What a side's process and file looked like behind a slot. */
+export interface Footprint {
+  readonly rss_bytes: number
+  /** Of rss what is no mapped file; 0 where the system does not tell. */
+  readonly anonymous_bytes: number
+  readonly heap_bytes: number
+  /** The data file, and what lies beside it but for its lock. */
+  readonly file_bytes: number
+  readonly beside_bytes: number
+  readonly tasks: number
+}
+
+/** A slot of any side; what only some sides know is missing with the others. */
+export interface SideSlot extends Slot {
+  readonly footprint?: Footprint
+  /** Commits of LMDB during the slot, where each of them is a commit of the engine. */
+  readonly commits?: number
+  /** What the side's own process used, all its threads; in-process that includes the load. */
+  readonly cpu_s?: number
+  /** How long the process still worked by itself after the last answer. */
+  readonly settle_s?: number
+}
+
 export interface Middle {
   readonly median: number
   readonly min: number

@@ -27,17 +27,17 @@ export async function mergeFrames(
   bounds: SliceBounds = slice_bounds,
 ): Promise<void> {
   const last = new Map<Key, Buffer | null>()
-  const families: Key[][] = []
+  const groups: Key[][] = []
   for (const frame of frames) {
     for (const { key, value } of changesOf(frame)) {
       const size = last.size
       last.set(key, value)
-      if (last.size > size) familyOf(families, key).push(key)
+      if (last.size > size) groupOf(groups, key).push(key)
     }
   }
   let slice = new Map<Key, Buffer | null>()
   let bytes = 0
-  for (const { key, value } of inOrder(families, last)) {
+  for (const { key, value } of inOrder(groups, last)) {
     slice.set(key, value)
     bytes += key.length + (value?.length ?? 0)
     if (slice.size < bounds.changes_max && bytes < bounds.bytes_max) continue
@@ -50,17 +50,17 @@ export async function mergeFrames(
 }
 
 /** The keys of one first byte: apart, those that only ever ascend are in order already. */
-function familyOf(families: Key[][], key: Key): Key[] {
+function groupOf(groups: Key[][], key: Key): Key[] {
   const byte = key.charCodeAt(0)
-  const family = families[byte] ?? []
-  families[byte] = family
-  return family
+  const group = groups[byte] ?? []
+  groups[byte] = group
+  return group
 }
 
 /** In key order, so that neighbours in the tree are written together. */
-function* inOrder(families: readonly (Key[] | undefined)[], last: Writes): Generator<Change> {
-  for (const family of families) {
-    for (const key of family?.sort() ?? []) {
+function* inOrder(groups: readonly (Key[] | undefined)[], last: Writes): Generator<Change> {
+  for (const group of groups) {
+    for (const key of group?.sort() ?? []) {
       yield { key, value: last.get(key) ?? null }
     }
   }

@@ -1,0 +1,130 @@
+/**
+ * All repetitions of the chosen cells, group by group: each cell once a repetition, on all its
+ * sides in turn, and each repetition begins with another side.
+ */
+import {
+  type Cell,
+  nameOf,
+  type ServerName,
+  type ServerRivalName,
+  type SideName,
+  serverOf,
+  sidesOf,
+} from './cells.ts'
+import type { SideSlot } from './samples.ts'
+import type { Group, Run, Side } from './side.ts'
+import { startFloor } from './side-floor.ts'
+import { type OurForm, startOurs } from './side-ours.ts'
+import { startRival } from './side-server.ts'
+import { startSqlite } from './side-sqlite.ts'
+
+/** A cell with its slots: those of one index belong to one turn. */
+export interface Measured {
+  readonly cell: Cell
+  readonly slots: ReadonlyMap<SideName, readonly SideSlot[]>
+}
+
+export interface Available {
+  readonly servers: readonly ServerRivalName[]
+  readonly has_sqlite: boolean
+}
+
+/** Answers each group when it is over. */
+export async function* measureAll(
+  run: Run,
+  chosen: readonly Cell[],
+  available: Available,
+): AsyncGenerator<readonly Measured[]> {
+  for (const group of groupsOf(chosen)) {
+    yield await measureGroup(run, group, available)
+  }
+}
+
+function groupsOf(chosen: readonly Cell[]): Group[] {
+  const groups = new Map<string, Group & { cells: Cell[] }>()
+  for (const cell of chosen) {
+    const { file, refs, kind } = cell
+    const server = serverOf(cell)
+    const key = [file, refs, server, kind === 'servers'].join(' ')
+    const group = groups.get(key) ?? { file, refs, server, cells: [] }
+    group.cells.push(cell)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}
+
+async function measureGroup(run: Run, group: Group, available: Available): Promise<Measured[]> {
+  const { reps, warms, slot_s } = run.scale
+  const sides = new Map<SideName, Side>()
+  const measured = group.cells.map((cell) => {
+    const names = sidesOf(cell, available.servers).filter(
+      (name) => available.has_sqlite || !name.startsWith('sqlite'),
+    )
+    return { cell, slots: new Map(names.map((name) => [name, [] as SideSlot[]])) }
+  })
+  /** A rival with a server that fails is left out from then on; anything else ends the run. */
+  const orLeaveOut = async <T>(name: SideName, work: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work
+    } catch (error) {
+      if (!available.servers.some((rival) => rival === name)) throw error
+      run.print(`left out: ${name}: ${error}`)
+      for (const { slots } of measured) slots.delete(name)
+      return undefined
+    }
+  }
+  const measure = (name: SideName, cell: Cell, seconds: number): Promise<SideSlot | undefined> => {
+    const slot = (sides.get(name) as Side).measure(cell, seconds).catch((error) => {
+      throw new Error(`${nameOf(cell)}, ${name}: ${error.stack}`)
+    })
+    return orLeaveOut(name, slot)
+  }
+  try {
+    for (const name of new Set(measured.flatMap(({ slots }) => [...slots.keys()]))) {
+      const side = await orLeaveOut(name, startSide(run, group, name))
+      if (side !== undefined) sides.set(name, side)
+    }
+    for (const { cell, slots } of warms ? measured : []) {
+      for (const name of slots.keys()) await measure(name, cell, slot_s / 4)
+    }
+    for (let rep = 0; rep < reps; rep++) {
+      for (const { cell, slots } of measured) {
+        for (const [name, of_side] of turned([...slots], rep)) {
+          const slot = await measure(name, cell, slot_s)
+          if (slot !== undefined) of_side.push(slot)
+        }
+      }
+    }
+  } finally {
+    for (const side of sides.values()) await side.stop()
+  }
+  return measured
+}
+
+/** The list from another place on, its beginning behind its end. */
+function turned<T>(list: readonly T[], by: number): T[] {
+  const at = by % list.length
+  return [...list.slice(at), ...list.slice(0, at)]
+}
+
+function startSide(run: Run, group: Group, name: SideName): Promise<Side> {
+  switch (name) {
+    case 'floor':
+      return startFloor(run, group)
+    case 'sqlite':
+    case 'sqlite-tuned':
+      return startSqlite(run, group, name)
+    case 'bullmq':
+    case 'pg-boss':
+    case 'dbos':
+    case 'restate':
+      return startRival(run, name)
+    default:
+      return startOurs(run, group, ourForm(name, group.server))
+  }
+}
+
+function ourForm(name: OurForm['name'], of_group: ServerName): OurForm {
+  const server = name === 'embedded' ? 'in-process' : of_group
+  return { name, log: name !== 'plain', server, uses_library: name === 'client' }
+}

@@ -1,0 +1,115 @@
+/**
+ * What a cell came to: the middle of each side's slots, and ours over each of the others, made
+ * turn by turn. These are the JSON lines, and what the tables are made of.
+ */
+import { type Cell, nameOf, type OurName, type SideName } from './cells.ts'
+import type { Measured } from './groups.ts'
+import { type Middle, middleOf, type SideSlot } from './samples.ts'
+
+export interface CellLine {
+  readonly kind: 'cell'
+  readonly name: string
+  readonly cell: Cell
+  readonly ratios: readonly Ratio[]
+  readonly sides: Readonly<Partial<Record<SideName, SideLine>>>
+}
+
+export interface Ratio {
+  readonly ours: SideName
+  readonly against: SideName
+  /** Our ops/s over the other's, turn by turn. */
+  readonly ops_per_s: Middle
+  /** Of medians. */
+  readonly p50: number
+  readonly p99: number
+}
+
+export interface SideLine {
+  readonly ops_per_s: Middle
+  readonly p50_ms: Middle
+  readonly p99_ms: Middle
+  /** Requests of all repetitions. */
+  readonly requests: number
+  /** Medians; missing where the side does not know. */
+  readonly cpu_us_per_op?: number
+  /** With the time in which it still worked after its last answer. */
+  readonly settled_ops_per_s?: number
+  readonly settle_s?: number
+  readonly commits_per_s?: number
+  readonly ops_per_commit?: number
+  readonly rss_bytes?: number
+  readonly anonymous_bytes?: number
+  readonly heap_bytes?: number
+  readonly file_bytes?: number
+  readonly beside_bytes?: number
+  readonly tasks?: number
+}
+
+const our_names: readonly OurName[] = ['plain', 'log', 'client', 'embedded']
+
+export function isOurs(name: SideName): name is OurName {
+  return our_names.some((ours) => ours === name)
+}
+
+export function cellLine({ cell, slots }: Measured): CellLine {
+  const sides = Object.fromEntries([...slots].map(([name, of_side]) => [name, sideLine(of_side)]))
+  const names = [...slots.keys()]
+  const pairs = names.filter(isOurs).flatMap((ours) => {
+    const others = names.filter((name) => !isOurs(name) || (ours === 'log' && name === 'plain'))
+    return others.map((against) => [ours, against] as const)
+  })
+  // At half of its own rate, a side's rate says nothing.
+  const ratios = cell.kind === 'half' ? [] : pairs.map((pair) => ratioOf(slots, ...pair))
+  return { kind: 'cell', name: nameOf(cell), cell, ratios, sides }
+}
+
+function ratioOf(slots: Measured['slots'], ours: SideName, against: SideName): Ratio {
+  const [our_slots, other_slots] = [slots.get(ours) ?? [], slots.get(against) ?? []]
+  const medianOf = (list: readonly SideSlot[], of: 'p50_ms' | 'p99_ms'): number =>
+    middleOf(list.map((slot) => slot[of])).median
+  return {
+    ours,
+    against,
+    ops_per_s: middleOf(
+      our_slots.map((slot, turn) => slot.ops_per_s / (other_slots[turn]?.ops_per_s ?? Number.NaN)),
+    ),
+    p50: medianOf(our_slots, 'p50_ms') / medianOf(other_slots, 'p50_ms'),
+    p99: medianOf(our_slots, 'p99_ms') / medianOf(other_slots, 'p99_ms'),
+  }
+}
+
+function sideLine(slots: readonly SideSlot[]): SideLine {
+  const known = (of: (slot: SideSlot) => number | undefined): number | undefined => {
+    const values = slots.map(of).filter((value) => value !== undefined)
+    return values.length === 0 ? undefined : middleOf(values).median
+  }
+  const medians = {
+    cpu_us_per_op: known(({ cpu_s, ops }) => cpu_s && (cpu_s * 1e6) / ops),
+    settled_ops_per_s: known(({ settle_s, seconds, ops }) =>
+      settle_s === undefined ? undefined : ops / (seconds + settle_s),
+    ),
+    settle_s: known(({ settle_s }) => settle_s),
+    commits_per_s: known(({ commits, seconds }) => commits && commits / seconds),
+    ops_per_commit: known(({ commits, ops }) => commits && ops / commits),
+    rss_bytes: known(({ footprint }) => footprint?.rss_bytes),
+    anonymous_bytes: known(({ footprint }) => footprint?.anonymous_bytes),
+    heap_bytes: known(({ footprint }) => footprint?.heap_bytes),
+    file_bytes: known(({ footprint }) => footprint?.file_bytes),
+    beside_bytes: known(({ footprint }) => footprint?.beside_bytes),
+    tasks: known(({ footprint }) => footprint?.tasks),
+  }
+  return {
+    ops_per_s: middleOf(slots.map((slot) => slot.ops_per_s)),
+    p50_ms: middleOf(slots.map((slot) => slot.p50_ms)),
+    p99_ms: middleOf(slots.map((slot) => slot.p99_ms)),
+    requests: slots.reduce((sum, slot) => sum + slot.requests, 0),
+    ...withoutUnknown(medians),
+  }
+}
+
+type Known<T> = { readonly [K in keyof T]?: NonNullable<T[K]> }
+
+function withoutUnknown<T extends object>(values: T): Known<T> {
+  const known = Object.entries(values).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(known) as Known<T>
+}

@@ -1,0 +1,132 @@
+/**
+ * The rivals that need servers of their own: what each is made of, whether that is on this machine,
+ * and how `--rivals` gets it. Their packages go into a folder of their own below the system's temp
+ * folder, one for each rival, and stay there for the next run; nothing of it is this project's.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ServerRivalName } from './cells.ts'
+
+export type ServerName = 'redis' | 'postgres' | 'restate'
+
+export interface RivalKind {
+  readonly name: ServerRivalName
+  readonly server: ServerName
+  readonly packages: Readonly<Record<string, string>>
+}
+
+export const rival_kinds: readonly RivalKind[] = [
+  { name: 'bullmq', server: 'redis', packages: { bullmq: '6.7.0', ioredis: '5.11.1' } },
+  // The last one for Node 20.
+  { name: 'pg-boss', server: 'postgres', packages: { 'pg-boss': '10.4.2' } },
+  { name: 'dbos', server: 'postgres', packages: { '@dbos-inc/dbos-sdk': '5.3.0' } },
+  {
+    name: 'restate',
+    server: 'restate',
+    // A newer SDK needs Node 22.
+    packages: { '@restatedev/restate-sdk': '1.9.0', '@restatedev/restate-server': '1.7.12' },
+  },
+]
+
+/** Debian's packages of the servers; Restate's own comes from npm. */
+const debian: Readonly<Partial<Record<ServerName, string>>> = {
+  redis: 'redis-server',
+  postgres: 'postgresql',
+}
+
+export interface Found {
+  readonly usable: readonly ServerRivalName[]
+  /** A sentence for each that is not. */
+  readonly missing: readonly string[]
+}
+
+/** Looks what is there; with `install`, gets what is not first. */
+export function findRivals(install: boolean, print: (text: string) => void): Found {
+  const usable: ServerRivalName[] = []
+  const missing: string[] = []
+  for (const kind of rival_kinds) {
+    try {
+      if (install) installPackages(kind, print)
+      if (!hasPackages(kind)) throw new Error('not installed; --rivals installs it')
+      if (install) installServer(kind.server, print)
+      if (serverProgram(kind.server) === undefined) throw new Error(`no ${kind.server} here`)
+      usable.push(kind.name)
+    } catch (error) {
+      missing.push(`${kind.name}: ${error instanceof Error ? firstLine(error.message) : error}`)
+    }
+  }
+  return { usable, missing }
+}
+
+/** The folder that a rival's packages are found from. */
+export function packagesOf(name: ServerRivalName): string {
+  return join(topFolder(), name)
+}
+
+/** The path of a server's program, or undefined. */
+export function serverProgram(server: ServerName, program: string = programs[server]) {
+  const folders = [...(process.env.PATH ?? '').split(':'), ...postgresFolders()]
+  if (server === 'restate') folders.unshift(join(packagesOf('restate'), 'node_modules/.bin'))
+  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
+}
+
+const programs: Readonly<Record<ServerName, string>> = {
+  redis: 'redis-server',
+  postgres: 'postgres',
+  restate: 'restate-server',
+}
+
+/** Debian keeps PostgreSQL's programs out of the path. */
+function postgresFolders(): string[] {
+  const top = '/usr/lib/postgresql'
+  return existsSync(top) ? readdirSync(top).map((version) => join(top, version, 'bin')) : []
+}
+
+function topFolder(): string {
+  const uid = process.getuid?.() ?? 0
+  const folder = join(tmpdir(), `conveyor-bench-rivals-${uid}`)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const { uid: owner, mode } = statSync(folder)
+  // Code is run from here.
+  if (owner !== uid || (mode & 0o022) !== 0) throw new Error(`${folder} is not ours alone`)
+  return folder
+}
+
+function hasPackages({ name, packages }: RivalKind): boolean {
+  const modules = join(packagesOf(name), 'node_modules')
+  return Object.entries(packages).every(([of, wanted]) => {
+    const manifest = join(modules, of, 'package.json')
+    return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).version === wanted
+  })
+}
+
+function installPackages(kind: RivalKind, print: (text: string) => void): void {
+  if (hasPackages(kind)) return
+  const folder = packagesOf(kind.name)
+  print(`installing ${Object.keys(kind.packages).join(' and ')} into ${folder}`)
+  mkdirSync(folder, { recursive: true })
+  const manifest = { name: `rival-${kind.name}`, private: true, dependencies: kind.packages }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  runQuietly('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], folder)
+}
+
+function installServer(server: ServerName, print: (text: string) => void): void {
+  const wanted = debian[server]
+  if (wanted === undefined || serverProgram(server) !== undefined) return
+  if (process.getuid?.() !== 0) throw new Error(`install ${wanted}; only root can do it from here`)
+  print(`installing ${wanted}`)
+  const install = ['install', '-y', '-qq', '--no-install-recommends', wanted]
+  runQuietly('apt-get', ['update', '-qq'], '/')
+  runQuietly('apt-get', install, '/')
+}
+
+function runQuietly(program: string, args: readonly string[], cwd: string): void {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  execFileSync(program, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] as string
+}

@@ -1,0 +1,100 @@
+/**
+ * The rival of the in-process cells: what one would write by hand on better-sqlite3 for the same
+ * work. One table, prepared statements, WAL, and `synchronous = FULL`, so that each transaction is
+ * on disk before its answer; no process is walked and nothing is checked but the ref.
+ *
+ * Requests that come in one turn of the event loop share a transaction: one op of one caller has
+ * its own, a request of a hundred has one, and 64 callers together have one.
+ */
+
+import type { Refs, Verb } from './cells.ts'
+import { answerCalls } from './child.ts'
+import { loop } from './loop.ts'
+import { cpuSeconds, footprintOf, removeFiles } from './process-state.ts'
+import type { SideSlot } from './samples.ts'
+import { openTable, type Table } from './sqlite-table.ts'
+import { type BenchOp, opOf, opSource, refOf } from './work.ts'
+
+export type SqliteCalls = typeof calls
+
+interface Opening {
+  readonly path: string
+  /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
+  readonly tasks: number
+  readonly fresh: boolean
+  readonly refs: Refs
+  readonly is_tuned: boolean
+}
+
+interface Load {
+  readonly verb: Verb
+  readonly ops: number
+  readonly callers: number
+  readonly slot_s: number
+}
+
+const fill_batch = 10_000
+
+let at: { readonly opening: Opening; readonly table: Table } | undefined
+
+const calls = {
+  open(opening: Opening): void {
+    const { path, tasks, fresh, refs, is_tuned } = opening
+    const table = openTable(path, is_tuned)
+    at = { opening, table }
+    for (let first = 0; fresh && first < tasks; first += fill_batch) {
+      const count = Math.min(fill_batch, tasks - first)
+      table.apply(Array.from({ length: count }, (_, n) => opOf('create', first + n, refs)))
+    }
+  },
+
+  async run(load: Load): Promise<SideSlot> {
+    const { table, opening } = at as NonNullable<typeof at>
+    const { verb, ops } = load
+    const { tasks, refs, path } = opening
+    const source = opSource(tasks, refs)
+    const take = (): number[] => source.take(verb, ops)
+    const apply = inTurns(table)
+    const before_s = cpuSeconds()
+    const slot = await loop(load, async () => {
+      if (verb === 'read') checkRead(table.read(refOf(take()[0] as number, refs)))
+      else await apply(take().map((n) => opOf(verb, n, refs)))
+    })
+    const cpu_s = cpuSeconds() - before_s
+    return { ...slot, cpu_s, settle_s: 0, footprint: await footprintOf(path, table.count()) }
+  },
+
+  async close({ remove }: { remove: boolean }): Promise<void> {
+    if (at === undefined) return
+    const { opening, table } = at
+    at = undefined
+    table.close()
+    if (remove) await removeFiles(opening.path)
+  },
+}
+
+answerCalls(calls, () => calls.close({ remove: false }))
+
+/** Group commit by hand: what has come by the end of a turn is applied together. */
+function inTurns(table: Table): (ops: readonly BenchOp[]) => Promise<void> {
+  let group: BenchOp[] = []
+  let callers: (() => void)[] = []
+  const commit = (): void => {
+    const answered = callers
+    const ops = group
+    group = []
+    callers = []
+    table.apply(ops)
+    for (const answer of answered) answer()
+  }
+  return (ops) =>
+    new Promise((resolve) => {
+      if (callers.length === 0) setImmediate(commit)
+      callers.push(resolve)
+      group = group.length === 0 ? [...ops] : group.concat(ops)
+    })
+}
+
+function checkRead(data: unknown): void {
+  if ((data as { amount?: number } | undefined)?.amount !== 120.5) throw new Error('read')
+}

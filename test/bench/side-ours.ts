@@ -1,0 +1,77 @@
+/**
+ * Our sides: an engine in a child of its own, with the door of the group or none, on a file of one
+ * form. A large file is a copy that stays open through all cells of the group; a small one is made
+ * for each slot and goes after it.
+ */
+import { type Cell, nameOf, type OurName, type ServerName, tasksOf } from './cells.ts'
+import { startChild } from './child.ts'
+import type { ClientLibraryCalls } from './client-library.ts'
+import type { EngineCalls } from './engine-child.ts'
+import type { Server } from './loads.ts'
+import type { Slot } from './samples.ts'
+import type { Group, Run, Side } from './side.ts'
+
+export interface OurForm {
+  readonly name: OurName | 'tenth'
+  readonly log: boolean
+  readonly server: ServerName
+  /** Through our own client library instead of the load client. */
+  readonly uses_library: boolean
+}
+
+export async function startOurs(run: Run, group: Group, form: OurForm): Promise<Side> {
+  const { place, scale, loads } = run
+  const { name, log, server } = form
+  const { refs } = group
+  const engine = startChild<EngineCalls>(place.child('engine-child'), run.engine_flags)
+  const library = form.uses_library
+    ? startChild<ClientLibraryCalls>(place.child('client-library'))
+    : undefined
+  // The same work on a smaller file, beside the huge one.
+  const file = name === 'tenth' ? 'large' : group.file
+  const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
+  const opening = { refs, log, server, tls_folder: place.tls_folder }
+
+  let kept: Server | undefined
+  if (file !== 'empty') {
+    const tasks = tasksIn(group.cells[0] as Cell)
+    const path = await place.copy(await run.templates.engine(tasks, refs))
+    kept = await engine.ask('open', { ...opening, path, tasks, fresh: false })
+  }
+
+  const load = async (cell: Cell, tasks: number, slot_s: number, to: Server): Promise<Slot> => {
+    const { verb, ops, callers } = cell
+    if (server === 'in-process') return engine.ask('run', { verb, ops, callers, slot_s })
+    if (library === undefined) return loads.send(name, cell, tasks, slot_s, to)
+    return library.ask('run', { ...to, verb, callers, slot_s, tasks, refs })
+  }
+
+  return {
+    async measure(cell, slot_s) {
+      const tasks = tasksIn(cell)
+      const to =
+        kept ??
+        (await engine.ask('open', { ...opening, path: place.newPath(), tasks, fresh: true }))
+      const before = await engine.ask('stand')
+      const slot = await load(cell, tasks, slot_s, to)
+      const after = await engine.ask('stand')
+      const made = after.footprint.tasks - before.footprint.tasks
+      if (made !== (cell.verb === 'create' ? slot.ops : 0)) {
+        throw new Error(`${nameOf(cell)}: ${slot.ops} ops answered ok, ${made} tasks more`)
+      }
+      if (kept === undefined) await engine.ask('close', { remove: true })
+      return {
+        ...slot,
+        footprint: after.footprint,
+        cpu_s: after.idle_cpu_s - before.cpu_s,
+        settle_s: after.settle_s,
+        // With the log, the tree's commits are not the engine's.
+        ...(log ? {} : { commits: after.commits - before.commits }),
+      }
+    },
+    async stop() {
+      await engine.ask('close', { remove: true })
+      await Promise.all([engine.stop(), library?.stop()])
+    },
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * One side of a group of cells: what it can be asked, and how the files of a side come and go.
+ *
+ * A group is what is measured in turns by the same processes: cells of one file, one kind of refs
+ * and one server. Its sides live as long as the group, so what one group did to a heap or a cache
+ * is not in the numbers of the next.
+ */
+import type { Cell, FileName, Refs, Scale, ServerName } from './cells.ts'
+import type { Loads } from './loads.ts'
+import type { Place } from './place.ts'
+import type { SideSlot } from './samples.ts'
+import type { Templates } from './templates.ts'
+
+export interface Side {
+  measure(cell: Cell, slot_s: number): Promise<SideSlot>
+  stop(): Promise<void>
+}
+
+export interface Group {
+  readonly file: FileName
+  readonly refs: Refs
+  readonly server: ServerName
+  readonly cells: readonly Cell[]
+}
+
+/** What the sides of a run are made of. */
+export interface Run {
+  readonly place: Place
+  readonly scale: Scale
+  readonly loads: Loads
+  readonly templates: Templates
+  /** Flags for the node of the engines' processes. */
+  readonly engine_flags: string[]
+  /** Tells people something now. */
+  print(text: string): void
+}

@@ -1,0 +1,20 @@
+/**
+ * Rows of words as lines of equal columns, for people.
+ */
+
+/** The first `texts` columns to the left, the others, numbers mostly, to the right. */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  texts: number,
+): string {
+  const widths = head.map((text, n) =>
+    Math.max(text.length, ...rows.map((row) => row[n]?.length ?? 0)),
+  )
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((text, n) => (n < texts ? text.padEnd(widths[n] ?? 0) : text.padStart(widths[n] ?? 0)))
+      .join('  ')
+      .trimEnd()
+  return [line(head), ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,138 @@
+/**
+ * What the project wants to show, as a table, and what a run came to beside it. A row that was not
+ * measured is left out; one that is missed stands like the others.
+ */
+import type { Scale, SideName } from './cells.ts'
+import type { CellLine, SideLine } from './lines.ts'
+import type { Middle } from './samples.ts'
+
+export interface TargetLine {
+  readonly kind: 'target'
+  readonly row: string
+  readonly ours: SideName
+  readonly wanted: number
+  readonly is_most: boolean
+  readonly unit: '' | 'ms' | 'MB'
+  readonly measured: Middle
+  readonly is_met: boolean
+}
+
+/** [row, cell, what ours is held against, at least so many times as fast] */
+const ratios: readonly (readonly [string, string, SideName, number])[] = [
+  ['one caller, create', 'empty/in-process/create/1x1', 'sqlite', 1],
+  ['one caller, modify', 'empty/in-process/modify/1x1', 'sqlite', 1],
+  ['64 callers, create', 'empty/in-process/create/1x64', 'sqlite', 1.3],
+  ['64 callers, modify', 'empty/in-process/modify/1x64', 'sqlite', 1],
+  ['batches of 100, create', 'empty/in-process/create/100x1', 'sqlite', 1.5],
+  ['batches of 100, modify', 'empty/in-process/modify/100x1', 'sqlite', 1],
+  ...(['sqlite', 'sqlite-tuned'] as const).flatMap((against) =>
+    ['create', 'modify'].flatMap((verb) =>
+      ['1x1', '1x64', '100x1'].map(
+        (point) =>
+          [
+            `large file, random refs, ${point}, ${verb}`,
+            `large/in-process/${verb}/${point}`,
+            against,
+            2,
+          ] as const,
+      ),
+    ),
+  ),
+  ['read by ref, decoded', 'empty/in-process/read/1x1', 'sqlite', 2],
+  ['read by ref, decoded, large file', 'large/in-process/read/1x1', 'sqlite', 2],
+  ['HTTP, one op, 64 connections, create', 'empty/http/create/1x64', 'floor', 0.5],
+  ['HTTP, one op, 64 connections, modify', 'empty/http/modify/1x64', 'floor', 0.5],
+  ['HTTP, 100 ops, one connection, create', 'empty/http/create/100x1', 'floor', 0.2],
+  ['HTTP, 100 ops, 64 connections, create', 'empty/http/create/100x64', 'floor', 0.2],
+  ['gRPC unary, create', 'empty/grpc/create/1x64', 'floor', 0.7],
+  ['gRPC unary, modify', 'empty/grpc/modify/1x64', 'floor', 0.7],
+  ['gRPC stream, one op a message, create', 'empty/grpc-stream/create/1x64', 'floor', 0.55],
+  ['gRPC stream, one op a message, modify', 'empty/grpc-stream/modify/1x64', 'floor', 0.55],
+  ['HTTP, one op, 64 callers, create', 'empty/http/create/1x64/servers', 'bullmq', 1.5],
+  ['HTTP, one op, 64 callers, modify', 'empty/http/modify/1x64/servers', 'bullmq', 1.5],
+  ['HTTP or embedded, 64 callers, create', 'empty/http/create/1x64/servers', 'dbos', 15],
+  ['HTTP or embedded, 64 callers, resume', 'empty/http/modify/1x64/servers', 'dbos', 15],
+  ['HTTP, one op, 64 callers, create', 'empty/http/create/1x64/servers', 'restate', 15],
+  ['HTTP, one op, 64 callers, resume', 'empty/http/modify/1x64/servers', 'restate', 15],
+  ...['create', 'modify'].flatMap((verb) =>
+    ['1x1', '1x64', '100x1'].map(
+      (point) =>
+        [
+          `ten times the large file, ${point}, ${verb}`,
+          `huge/in-process/${verb}/${point}`,
+          'tenth',
+          0.7,
+        ] as const,
+    ),
+  ),
+]
+
+/** Of 10^7 waiting tasks over none; of a smaller file it is told, and held against the same. */
+const heap_mb_max = 150
+const heap_cell = 'in-process/create/1x64'
+
+export function targetLines(
+  lines: readonly CellLine[],
+  sync_ms: number,
+  scale: Scale,
+): TargetLine[] {
+  const by_name = new Map(lines.map((line) => [line.name, line]))
+  const of_ratios = ratios.flatMap(([row, cell, against, wanted]) =>
+    (by_name.get(cell)?.ratios ?? [])
+      .filter((ratio) => ratio.against === against && isAsked(ratio.ours, against))
+      .map(({ ours, ops_per_s }) =>
+        targetLine({ row: `${row}, over ${against}`, ours, wanted, measured: ops_per_s }),
+      ),
+  )
+  return [...of_ratios, ...p99Lines(by_name, sync_ms), ...heapLines(by_name, scale)]
+}
+
+/** DBOS is in the process of its callers, the other servers are not. */
+function isAsked(ours: SideName, against: SideName): boolean {
+  if (ours === 'embedded') return against === 'dbos'
+  return ours !== 'client' || against === 'bullmq'
+}
+
+type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> & {
+  readonly most_unit?: 'ms' | 'MB'
+}
+
+function targetLine({ row, ours, wanted, measured, most_unit }: Given): TargetLine {
+  const is_most = most_unit !== undefined
+  const is_met = is_most ? measured.median <= wanted : measured.median >= wanted
+  return { kind: 'target', row, ours, wanted, is_most, unit: most_unit ?? '', measured, is_met }
+}
+
+function p99Lines(by_name: ReadonlyMap<string, CellLine>, sync_ms: number): TargetLine[] {
+  const wanted = 5 * sync_ms + 2
+  return ['create', 'modify'].flatMap((verb) => {
+    const row = `p99 at half of the highest rate, HTTP, one op, ${verb}`
+    const sides = by_name.get(`empty/http/${verb}/1x64/half`)?.sides ?? {}
+    return eachSide(sides).map(([ours, { p99_ms }]) =>
+      targetLine({ row, ours, wanted, measured: p99_ms, most_unit: 'ms' }),
+    )
+  })
+}
+
+function heapLines(by_name: ReadonlyMap<string, CellLine>, scale: Scale): TargetLine[] {
+  const empty = by_name.get(`empty/${heap_cell}`)?.sides ?? {}
+  const files = [
+    ['large', scale.many_tasks],
+    ['huge', scale.most_tasks],
+  ] as const
+  return files.flatMap(([file, tasks]) => {
+    const full = by_name.get(`${file}/${heap_cell}`)?.sides ?? {}
+    return (['plain', 'log'] as const).flatMap((ours) => {
+      const [low, high] = [empty[ours]?.heap_bytes, full[ours]?.heap_bytes]
+      if (low === undefined || high === undefined) return []
+      const over = (high - low) / 1e6
+      const row = `heap with ${tasks.toLocaleString('en-US')} waiting tasks, over empty`
+      const measured = { median: over, min: over, max: over }
+      return [targetLine({ row, ours, wanted: heap_mb_max, measured, most_unit: 'MB' })]
+    })
+  })
+}
+
+function eachSide(sides: CellLine['sides']): (readonly [SideName, SideLine])[] {
+  return Object.entries(sides) as [SideName, SideLine][]
+}
