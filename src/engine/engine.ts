@@ -22,7 +22,7 @@ import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
 import { type Doers, newJobs } from './jobs.ts'
-import { applyShow } from './ops.ts'
+import { taskIn } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { newRequests } from './requests.ts'
 import { cancelTask, listAll, retryTask } from './tasks.ts'
@@ -163,9 +163,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 
   async function task(target: TargetInput): Promise<Task | undefined> {
     const op = targetOp(target)
-    const result = await readDurable((reader) => applyShow(reader, op, {}))
-    if (result.proc === 'task_damaged') throw fault('task_damaged', result.description)
-    return result.task
+    return store.view((view) => taskIn(view, op))
   }
 
   async function close(): Promise<void> {

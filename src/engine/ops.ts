@@ -8,7 +8,8 @@ import { refOf } from '../bytes/op.ts'
 import { grant_bits } from '../bytes/records.ts'
 import { is_live, type TaskRecord } from '../bytes/task-record.ts'
 import type { View } from '../store/store.ts'
-import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp } from '../words/model.ts'
+import { fault } from '../words/faults.ts'
+import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import {
@@ -38,10 +39,12 @@ export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
   return result
 }
 
-/** A show on a view, for reads that take no part in a transaction. */
-export function applyShow(reader: Reader, op: ShowOp, caller: Caller): OpResult {
-  const process = access(reader, op, caller)
-  return 'code' in process ? refused(op, process) : showIn(reader.view, op)
+/** The task of a show by the embedder, who may see all. Throws `task_damaged`. */
+export function taskIn(view: View, op: ShowOp): Task | undefined {
+  const found = findTask(view, op)
+  if (!('code' in found)) return viewTask(found.task)
+  if (found.code === 'task_damaged') throw fault(found.code, found.description)
+  return undefined
 }
 
 export function refused(op: Op, { code, description, task }: Refusal): OpResult {
@@ -142,7 +145,7 @@ function findAtHome(work: Work, process: Process, op: ModifyOp): Draft | Refusal
 function showIn(view: View, op: ShowOp): OpResult {
   const found = findTask(view, op)
   if ('code' in found) return refused(op, found)
-  return { ...accepted(op, found.task), task: viewTask(found.task) }
+  return Object.assign(accepted(op, found.task), { task: viewTask(found.task) })
 }
 
 /** A live task of the op's process. */

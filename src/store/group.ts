@@ -50,6 +50,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     replaced.values.push(open.layer.changes.get(key))
     open.layer.set(key, value)
   }
+  const durable = viewOf(tree)
   const tx: Tx = {
     get(key) {
       const mine = open.layer.changes.get(key)
@@ -129,7 +130,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     update,
     view: async (fn) => {
       if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
-      return fn(viewOf(tree))
+      return fn(durable)
     },
     freeBytes: () => tree.freeBytes(),
     backup: (path) => tree.backup(path),
