@@ -42,8 +42,11 @@ export type Kind = 'usual' | 'half' | 'servers'
  */
 export type SideName = OurName | 'floor' | 'tenth' | SqliteName | ServerRivalName
 export type OurName = 'plain' | 'log' | 'client' | 'embedded'
-/** `sqlite-tuned` has settings for large files that one finds by measuring. */
-export type SqliteName = 'sqlite' | 'sqlite-tuned'
+/**
+ * `sqlite` finds tasks by ref alone, `sqlite-nodes` also those in a node, as ours does;
+ * `sqlite-tuned` has settings for large files that one finds by measuring.
+ */
+export type SqliteName = 'sqlite' | 'sqlite-nodes' | 'sqlite-tuned'
 export type ServerRivalName = 'bullmq' | 'pg-boss' | 'dbos' | 'restate'
 
 export interface Cell {
@@ -140,8 +143,14 @@ export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readon
   if (cell.file === 'huge') return ['log', 'tenth', 'sqlite']
   if (cell.verb === 'read') return ['plain', 'log', 'sqlite']
   if (cell.door === 'in-process') {
-    const is_tuned = cell.file === 'large' && cell.refs === 'random'
-    return ['plain', 'log', 'floor', 'sqlite', ...(is_tuned ? (['sqlite-tuned'] as const) : [])]
+    const other = cell.file === 'large' ? 'sqlite-tuned' : 'sqlite-nodes'
+    return [
+      'plain',
+      'log',
+      'floor',
+      'sqlite',
+      ...(cell.refs === 'random' ? ([other] as const) : []),
+    ]
   }
   const is_main = cell.door === 'http' && (cell.callers === 1) !== (cell.ops === 1)
   return is_main ? ['plain', 'log', 'floor'] : ['log', 'floor']

@@ -112,6 +112,7 @@ function startSide(run: Run, group: Group, name: SideName): Promise<Side> {
     case 'floor':
       return startFloor(run, group)
     case 'sqlite':
+    case 'sqlite-nodes':
     case 'sqlite-tuned':
       return startSqlite(run, group, name)
     case 'bullmq':

@@ -32,8 +32,8 @@ const notes = [
   'Floor of http: bare node:http that hashes, parses and answers, no store.',
   'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store;' +
     ' their client is grpc-js too, and its share of the cores weighs on both sides.',
-  'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB;' +
-    ' sqlite-tuned: 256 MiB, mmap, a checkpoint each 10,000 pages.',
+  'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB,' +
+    ' one index, by ref; sqlite-nodes: also one by node, as ours has; sqlite-tuned: 256 MiB, mmap, a checkpoint each 10,000 pages.',
   'servers: the same 64 callers in one Node process each; client is our own client library over' +
     ' HTTP, embedded ours in the process of its callers. half: requests come at half of the' +
     ' highest rate.',

@@ -7,7 +7,7 @@
  * its own, a request of a hundred has one, and 64 callers together have one.
  */
 
-import type { Refs, Verb } from './cells.ts'
+import type { Refs, SqliteName, Verb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import { cpuSeconds, footprintOf, removeFiles } from './process-state.ts'
@@ -23,7 +23,7 @@ interface Opening {
   readonly tasks: number
   readonly fresh: boolean
   readonly refs: Refs
-  readonly is_tuned: boolean
+  readonly form: SqliteName
 }
 
 interface Load {
@@ -39,8 +39,8 @@ let at: { readonly opening: Opening; readonly table: Table } | undefined
 
 const calls = {
   open(opening: Opening): void {
-    const { path, tasks, fresh, refs, is_tuned } = opening
-    const table = openTable(path, is_tuned)
+    const { path, tasks, fresh, refs, form } = opening
+    const table = openTable(path, form)
     at = { opening, table }
     for (let first = 0; fresh && first < tasks; first += fill_batch) {
       const count = Math.min(fill_batch, tasks - first)

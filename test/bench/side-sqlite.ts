@@ -9,19 +9,18 @@ import type { Group, Run, Side } from './side.ts'
 export async function startSqlite(run: Run, group: Group, name: SqliteName): Promise<Side> {
   const { place, scale, templates } = run
   const { file, refs, cells } = group
-  const is_tuned = name === 'sqlite-tuned'
   const child = startChild<SqliteCalls>(place.child('rival-sqlite'))
   if (file !== 'empty') {
     const tasks = tasksOf(cells[0] as Cell, scale)
     const path = await place.copy(await templates.sqlite(tasks, refs))
-    await child.ask('open', { path, tasks, fresh: false, refs, is_tuned })
+    await child.ask('open', { path, tasks, fresh: false, refs, form: name })
   }
   return {
     async measure(cell, slot_s) {
       const { verb, ops, callers } = cell
       if (file === 'empty') {
         const tasks = tasksOf(cell, scale)
-        await child.ask('open', { path: place.newPath(), tasks, fresh: true, refs, is_tuned })
+        await child.ask('open', { path: place.newPath(), tasks, fresh: true, refs, form: name })
       }
       const slot = await child.ask('run', { verb, ops, callers, slot_s })
       if (file === 'empty') await child.ask('close', { remove: true })

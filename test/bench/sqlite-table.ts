@@ -3,6 +3,7 @@
  * by ref, merges the top level of its data, and moves it between two nodes.
  */
 import Database from 'better-sqlite3'
+import type { SqliteName } from './cells.ts'
 import { type BenchOp, conv_id } from './work.ts'
 
 export interface Table {
@@ -21,9 +22,17 @@ const schema = `
   );
   CREATE UNIQUE INDEX IF NOT EXISTS tasks_by_ref ON tasks (conv, ref);`
 
+const by_node = 'CREATE INDEX IF NOT EXISTS tasks_by_node ON tasks (conv, node, id);'
+
 /** A page cache of 64 MiB, the rest as it comes; and what was best at 10^6 tasks. */
 const usual = ['cache_size = -65536']
 const tuned = ['cache_size = -262144', 'mmap_size = 4294967296', 'wal_autocheckpoint = 10000']
+
+const forms: Readonly<Record<SqliteName, { pragmas: readonly string[]; schema: string }>> = {
+  sqlite: { pragmas: usual, schema },
+  'sqlite-nodes': { pragmas: usual, schema: schema + by_node },
+  'sqlite-tuned': { pragmas: tuned, schema },
+}
 
 interface Row {
   readonly id: number
@@ -31,11 +40,12 @@ interface Row {
   readonly data: string
 }
 
-export function openTable(path: string, is_tuned: boolean): Table {
+export function openTable(path: string, form: SqliteName): Table {
+  const { pragmas, schema } = forms[form]
   const db = new Database(path)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
-  for (const pragma of is_tuned ? tuned : usual) db.pragma(pragma)
+  for (const pragma of pragmas) db.pragma(pragma)
   db.exec(schema)
   const conv = Number(conv_id)
   const insert = db.prepare(

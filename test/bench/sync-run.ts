@@ -12,7 +12,7 @@ import { type BenchOp, definition, opOf, secret_key } from './work.ts'
 const [side = '', path = '', count = '0'] = process.argv.slice(2)
 
 if (side === 'sqlite') {
-  const table = openTable(path, false)
+  const table = openTable(path, 'sqlite')
   await createAll(async (op) => table.apply([op]))
   table.close()
 } else {

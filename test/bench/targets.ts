@@ -19,12 +19,17 @@ export interface TargetLine {
 
 /** [row, cell, what ours is held against, at least so many times as fast] */
 const ratios: readonly (readonly [string, string, SideName, number])[] = [
-  ['one caller, create', 'empty/in-process/create/1x1', 'sqlite', 1],
-  ['one caller, modify', 'empty/in-process/modify/1x1', 'sqlite', 1],
-  ['64 callers, create', 'empty/in-process/create/1x64', 'sqlite', 1.3],
-  ['64 callers, modify', 'empty/in-process/modify/1x64', 'sqlite', 1],
-  ['batches of 100, create', 'empty/in-process/create/100x1', 'sqlite', 1.5],
-  ['batches of 100, modify', 'empty/in-process/modify/100x1', 'sqlite', 1],
+  ...(['sqlite', 'sqlite-nodes'] as const).flatMap(
+    (against) =>
+      [
+        ['one caller, create', 'empty/in-process/create/1x1', against, 1],
+        ['one caller, modify', 'empty/in-process/modify/1x1', against, 1],
+        ['64 callers, create', 'empty/in-process/create/1x64', against, 1.3],
+        ['64 callers, modify', 'empty/in-process/modify/1x64', against, 1],
+        ['batches of 100, create', 'empty/in-process/create/100x1', against, 1.5],
+        ['batches of 100, modify', 'empty/in-process/modify/100x1', against, 1],
+      ] as const,
+  ),
   ...(['sqlite', 'sqlite-tuned'] as const).flatMap((against) =>
     ['create', 'modify'].flatMap((verb) =>
       ['1x1', '1x64', '100x1'].map(

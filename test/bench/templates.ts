@@ -50,7 +50,7 @@ export function makeTemplates(place: Place, onMade: (made: Made) => void): Templ
     const path = place.newPath()
     const child = startChild<SqliteCalls>(place.child('rival-sqlite'))
     const start_ms = performance.now()
-    await child.ask('open', { path, tasks, fresh: true, refs, is_tuned: true })
+    await child.ask('open', { path, tasks, fresh: true, refs, form: 'sqlite-tuned' })
     const seconds = (performance.now() - start_ms) / 1000
     await child.stop()
     onMade({ by: 'sqlite', tasks, refs, seconds })

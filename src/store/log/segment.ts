@@ -61,6 +61,7 @@ export async function createSegment(path: string): Promise<Segment> {
     await filling?.catch(() => {})
     await writeAll(fd, bytes, at)
     filled_bytes = Math.max(filled_bytes, at + bytes.length)
+    fillAhead(filled_bytes)
   }
 
   try {
