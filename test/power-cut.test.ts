@@ -16,6 +16,7 @@ import { assertState, foldedState, groupOf, openFolded, openLogged } from './sup
 import {
   type Cut,
   cutsOf,
+  type Fate,
   type Folder,
   fatesOf,
   folderAfter,
@@ -28,8 +29,8 @@ import { quickFolder } from './support/store-folder.ts'
 import { canTrace } from './support/store-strace.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
-const images_max = is_slow ? 20_000 : 250
-const by_chance = is_slow ? 12 : 1
+const images_max = is_slow ? 20_000 : 200
+const by_chance = is_slow ? 30 : 1
 const skip = !canTrace() && 'strace is missing or may not trace here'
 
 /** Small, so that merges, turns and fills come often. */
@@ -99,12 +100,15 @@ interface Judged {
   readonly mistakes: readonly string[]
 }
 
-async function judge(events: readonly DiskEvent[], seed: number): Promise<Judged> {
-  const chance = newChance(seed)
+type FatesOf = (cut: Cut) => Iterable<readonly Fate[]>
+
+async function judge(
+  events: readonly DiskEvent[],
+  fatesOfCut: FatesOf,
+  chance = newChance(1),
+): Promise<Judged> {
   const cuts = cutsOf(events)
-  const all = cuts.flatMap((cut) =>
-    [...fatesOf(cut, by_chance, chance)].map((fates) => ({ cut, fates })),
-  )
+  const all = cuts.flatMap((cut) => [...fatesOfCut(cut)].map((fates) => ({ cut, fates })))
   const step = Math.max(1, all.length / images_max)
   const mistakes: string[] = []
   let [images, with_loose] = [0, 0]
@@ -128,7 +132,12 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
     it(form, async (t) => {
       const events = await run(form, edits, [])
       const seed = Date.now() | 0
-      const { cuts, images, with_loose, mistakes } = await judge(events, seed)
+      const chance = newChance(seed)
+      const { cuts, images, with_loose, mistakes } = await judge(
+        events,
+        (cut) => fatesOf(cut, by_chance, chance),
+        chance,
+      )
       assert.deepEqual(mistakes, [], `seed ${seed}`)
       assert.ok(with_loose > images / 4, 'nothing was at risk')
       t.diagnostic(`${events.length} events, ${cuts} cuts, ${images} images, ${with_loose} at risk`)
@@ -155,7 +164,9 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
   ]
   for (const [what, form, edits, options] of worse) {
     it(`${what} is seen to lose`, async (t) => {
-      const { images, mistakes } = await judge(await run(form, edits, options), 1)
+      // Nothing alone is left of what was not synced: LMDB ends the process for a part of that.
+      const events = await run(form, edits, options)
+      const { images, mistakes } = await judge(events, ({ loose }) => [loose.map(() => 'gone')])
       assert.ok(mistakes.length > 0)
       t.diagnostic(`${mistakes.length} of ${images} images; ${mistakes[0]?.slice(0, 200)}`)
     })

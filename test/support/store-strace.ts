@@ -34,10 +34,12 @@ export interface TraceOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Makes a call fail, as strace's `-e inject` takes it. Counts go by thread. */
   readonly inject?: string
+  /** Only calls on this file are traced, and made to fail. */
+  readonly only?: string
 }
 
 const traced_calls =
-  'openat,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,msync,sendto,sendmsg'
+  'openat,read,pread64,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,msync,sendto,sendmsg'
 const writes = new Set(['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2'])
 const syncs = new Set(['fsync', 'fdatasync', 'msync'])
 const head_pages = 2
@@ -53,12 +55,21 @@ export async function runTraced(
   options: TraceOptions,
 ): Promise<TracedRun> {
   const inject = options.inject === undefined ? [] : ['-e', `inject=${options.inject}`]
+  const only = options.only === undefined ? [] : ['-P', options.only]
   const child = spawn(
     'strace',
-    ['-f', '-y', '-s', '80', '-e', `trace=${traced_calls}`, ...inject, '-o', options.log].concat(
-      process.execPath,
-      args,
-    ),
+    [
+      '-f',
+      '-y',
+      '-s',
+      '80',
+      '-e',
+      `trace=${traced_calls}`,
+      ...inject,
+      ...only,
+      '-o',
+      options.log,
+    ].concat(process.execPath, args),
     { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } },
   )
   const out = { stdout: '', stderr: '' }

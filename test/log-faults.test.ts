@@ -1,0 +1,166 @@
+/**
+ * A disk that fails under a log: in its own writes, or in those of a merge. Callers hear of it, from
+ * then on nothing is written, closing comes to its end, and the next opening has all that was
+ * acknowledged and no group by half.
+ */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { assertState, foldedState } from './support/log-bed.ts'
+import type { LogTold } from './support/log-broken-child.ts'
+import { crash_forms } from './support/log-crash.ts'
+import { type BuiltChild, buildChild, type Edit } from './support/store-child.ts'
+import { canTrace, runTraced } from './support/store-strace.ts'
+
+const skip = !canTrace() && 'strace is missing or may not trace here'
+const groups = 60
+
+const segment = 'store/log/segment.ts'
+const worker = 'store/log/thread-worker.ts'
+const in_place: Edit = { file: segment, from: '? 0 : 0.3', to: '? 0 : 1000' }
+const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '2048' }
+const in_thread = 'const { head } = job'
+const dies: Edit = { file: worker, from: in_thread, to: `process.exit(7); ${in_thread}` }
+const throws: Edit = {
+  file: worker,
+  from: in_thread,
+  to: `setImmediate(() => { throw new Error('on purpose') }); await new Promise(() => {}); ${in_thread}`,
+}
+const merges = crash_forms.at(-1)?.edits ?? []
+
+interface Row {
+  readonly what: string
+  /** The file whose calls fail, by the end of its name. */
+  readonly on: string
+  readonly inject?: string
+  readonly edits?: readonly Edit[]
+  readonly alone?: boolean
+  /** How many groups were acknowledged at least and at most, where that is known. */
+  readonly acked?: readonly [number, number]
+  readonly opened?: string
+}
+
+// Of the log's writes the first fills the file, and the second opens the log.
+const rows: Row[] = [
+  {
+    ...{
+      what: 'a log that cannot be filled',
+      on: '-log-0',
+      inject: 'pwrite64:error=ENOSPC:when=1',
+    },
+    ...{ acked: [0, 0], opened: 'ENOSPC' },
+  },
+  {
+    ...{ what: 'a log that cannot be opened', on: '-log-0', inject: 'pwrite64:error=EIO:when=2' },
+    ...{ acked: [0, 0], opened: 'EIO' },
+  },
+  {
+    ...{ what: 'a second segment that cannot be made', on: '-log-1' },
+    ...{ inject: 'openat:error=EACCES:when=2', acked: [0, 0], opened: 'EACCES' },
+  },
+  {
+    ...{ what: 'a write of the log', on: '-log-0', inject: 'pwrite64:error=EIO:when=5' },
+    acked: [2, 2],
+  },
+  {
+    ...{ what: 'all writes of the log: full', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=5+', acked: [2, 2] },
+  },
+  {
+    ...{ what: 'a write that is cut short', on: '-log-0', inject: 'pwrite64:retval=0:when=6' },
+    acked: [3, 3],
+  },
+  {
+    ...{ what: 'a write in place', on: '-log-0', inject: 'pwrite64:error=EIO:when=3' },
+    ...{ edits: [in_place], alone: true, acked: [2, 2] },
+  },
+  {
+    ...{ what: 'a write in place that is cut short', on: '-log-0' },
+    ...{ inject: 'pwrite64:retval=0:when=3', edits: [in_place], alone: true, acked: [2, 2] },
+  },
+  {
+    ...{ what: 'a write once the log could not be filled further', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=6+', edits: [fills_often], acked: [1, groups - 1] },
+  },
+  {
+    ...{ what: 'a fill alone', on: '-log-0', inject: 'pwrite64:error=ENOSPC:when=4' },
+    ...{ edits: [fills_often], acked: [1, groups] },
+  },
+  {
+    ...{ what: 'the first sync of a merge', on: '', inject: 'fdatasync:error=EIO:when=2' },
+    edits: merges,
+  },
+  {
+    ...{ what: 'a later sync of a merge', on: '', inject: 'fdatasync:error=EIO:when=7' },
+    edits: merges,
+  },
+  {
+    ...{ what: 'the pages of a merge: full', on: '', inject: 'writev:error=ENOSPC:when=3+' },
+    edits: merges,
+  },
+  {
+    ...{ what: 'the head of a merge', on: '', inject: 'pwrite64:error=EIO:when=4' },
+    edits: merges,
+  },
+  {
+    ...{ what: 'all heads of merges', on: '', inject: 'pwrite64:error=EIO:when=7+' },
+    edits: merges,
+  },
+  {
+    ...{ what: 'the old segment as a merge reads it', on: '-log-1' },
+    ...{ inject: 'read,pread64:error=EIO', edits: merges },
+  },
+  { what: 'a thread that ends', on: '', edits: [...merges, dies] },
+  { what: 'a thread that throws', on: '', edits: [...merges, throws] },
+]
+
+describe('a disk that fails under a log', { skip, timeout: 120_000 }, () => {
+  const built = new Map<string, BuiltChild>()
+  const childWith = async (edits: readonly Edit[]): Promise<BuiltChild> => {
+    const name = JSON.stringify(edits)
+    const child = built.get(name) ?? (await buildChild('log-broken-child.ts', edits))
+    built.set(name, child)
+    return child
+  }
+  before(async () => void (await childWith([])))
+  after(async () => {
+    for (const child of built.values()) await child.remove()
+  })
+
+  for (const [place, row] of rows.entries()) {
+    it(row.what, async () => {
+      const { on, inject, edits = [], alone = false, opened = 'ok' } = row
+      const child = await childWith(edits)
+      const path = join(child.folder, `${place}.lmdb`)
+      const args = [child.script, path, String(groups), alone ? 'ALONE' : 'TOGETHER']
+      const run = await runTraced(args, {
+        log: `${path}.trace`,
+        only: path + on,
+        ...(inject === undefined ? {} : { inject }),
+        // The calls that fail are counted by thread.
+        env: { UV_THREADPOOL_SIZE: '1' },
+      })
+      assert.equal(run.code, 0, run.stderr)
+      const told = JSON.parse(run.stdout) as LogTold
+      const acked = told.updates.filter((update) => update === 'ok').length
+      const failed = told.updates.slice(acked)
+      assert.equal(told.opened, opened)
+      assert.deepEqual(told.unhandled, [])
+      const says = failed.length === 0 ? [] : ['store_failed']
+      assert.deepEqual(told.failures, says)
+      assert.deepEqual([...new Set(failed)], says, told.updates.join())
+      const [from, to] = row.acked ?? [1, groups - 1]
+      assert.ok(acked >= from && acked <= to, `${acked} groups were acknowledged`)
+      if (opened === 'ok') {
+        assert.equal(told.closed, 'ok')
+        for (const [n, view] of told.views.entries()) {
+          const last = String(Math.min(n + 1, acked))
+          assert.ok(view === last || view === 'store_failed', `${view} after ${last}`)
+        }
+      }
+      const state = new Map(await foldedState(path))
+      state.delete('other')
+      assertState(state, acked, acked + 1)
+    })
+  }
+})
