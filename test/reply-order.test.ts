@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { logOrderMistakes } from './support/log-strace.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 import {
   type Call,
@@ -26,11 +27,22 @@ describe('the order of sync and reply', { skip }, () => {
   })
   after(() => built.remove())
 
-  it('each answer comes after its commit', async () => {
-    const path = join(built.folder, 'tasks.lmdb')
-    const run = await runTraced([built.script, path, String(requests)], { log: `${path}.trace` })
-    assert.equal(run.code, 0, run.stderr)
-    assert.equal(run.calls.filter(isReply).length, requests)
-    assert.deepEqual(syncOrderMistakes(run.calls, path, isReply), [])
-  })
+  const forms = [
+    ['its commit', false],
+    ['its frame in the log, and costs one sync', true],
+  ] as const
+  for (const [what, log] of forms) {
+    it(`each answer comes after ${what}`, async () => {
+      const path = join(built.folder, `${log}.lmdb`)
+      const args = [built.script, path, String(requests), String(log)]
+      const run = await runTraced(args, { log: `${path}.trace` })
+      assert.equal(run.code, 0, run.stderr)
+      assert.equal(run.calls.filter(isReply).length, requests)
+      const ready = run.calls.find((call) => isWriteOf(call, '"ready')) as Call
+      const mistakes = log
+        ? logOrderMistakes(run.calls, path, isReply, ready.ended)
+        : syncOrderMistakes(run.calls, path, isReply)
+      assert.deepEqual(mistakes, [])
+    })
+  }
 })

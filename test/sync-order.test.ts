@@ -85,6 +85,14 @@ describe('reading a trace', () => {
       [/no head was written/],
     ],
     [
+      'a head whose write took two lines',
+      [
+        ...[open, pages, sync, '2 pwrite64(5</db>, "y"..., 128, 40 <unfinished ...>'],
+        ...['2 <... pwrite64 resumed>) = 128', reply],
+      ],
+      [],
+    ],
+    [
       'a sync that was begun before the pages were written',
       [
         open,

@@ -1,15 +1,16 @@
 /**
  * Serves a file over HTTP and sends itself signed requests one after the other, so that each answer
- * has a commit of its own: `reply-child PATH REQUESTS`.
+ * has a commit of its own: `reply-child PATH REQUESTS LOG`.
  */
 import { once } from 'node:events'
+import { writeSync } from 'node:fs'
 import { connect } from 'node:net'
 import { signatureOf } from '../../src/bytes/signature.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/index.ts'
 
-const [path = '', requests = '1'] = process.argv.slice(2)
-const engine = await openEngine(path)
+const [path = '', requests = '1', log] = process.argv.slice(2)
+const engine = await openEngine(path, { log: log === 'true' })
 const logic = (type: string, to_node_id?: string) => ({ type, to_node_id })
 await engine.putProcess({
   obj_id: 1,
@@ -26,6 +27,7 @@ await engine.putProcess({
 const { id, secret } = await engine.users.add()
 await engine.processes.share(1, id)
 const door = await serveHttp(engine, { port: 0 })
+writeSync(1, 'ready\n')
 const socket = connect(door.address.port, door.address.address)
 for (let n = 0; n < Number(requests); n++) {
   const type = n % 2 === 0 ? 'create' : 'modify'

@@ -112,9 +112,13 @@ export function newTraceReader(): { take(text: string): Call | undefined } {
   }
 }
 
+export function isWrite(call: Call): boolean {
+  return writes.has(call.name)
+}
+
 /** Text that a traced process wrote with one call. */
 export function isWriteOf(call: Call, text: string): boolean {
-  return writes.has(call.name) && call.args.includes(text)
+  return isWrite(call) && call.args.includes(text)
 }
 
 /**
@@ -131,7 +135,7 @@ export function syncOrderMistakes(
 ): string[] {
   const replies = calls.filter(isReply)
   if (replies.length === 0) return ['there is no reply in the trace']
-  const commits = readCommits(calls, path, head_pages * page_bytes)
+  const commits = commitsOf(calls, path, page_bytes)
   const mistakes: string[] = []
   let since = -1
   for (const [index, reply] of replies.entries()) {
@@ -143,8 +147,9 @@ export function syncOrderMistakes(
   return mistakes
 }
 
-interface Commit {
-  /** When its head was written. */
+export interface Commit {
+  /** When its head began to be written, and when it was. */
+  readonly began: number
   readonly ended: number
   readonly mistake: string | undefined
 }
@@ -152,10 +157,11 @@ interface Commit {
 const isMistaken = ({ mistake }: Commit): boolean => mistake !== undefined
 
 /** Each write of a head ends a commit, which has the pages written since the head before. */
-function readCommits(calls: readonly Call[], path: string, head_bytes: number): Commit[] {
+export function commitsOf(calls: readonly Call[], path: string, page_bytes = 4096): Commit[] {
+  const head_bytes = head_pages * page_bytes
   const synced = syncedHandles(calls, path)
   const onFile = calls.filter((call) => call.args.includes(`<${path}>`))
-  const written = onFile.filter((call) => writes.has(call.name))
+  const written = onFile.filter(isWrite)
   const isSynced = (from: number, to: number): boolean =>
     onFile.some((call) => isSync(call) && call.began > from && call.ended < to)
   const commits: Commit[] = []
@@ -175,24 +181,24 @@ function readCommits(calls: readonly Call[], path: string, head_bytes: number): 
     else if (!synced.has(handleOf(call)) && !isSynced(call.ended, next)) {
       mistake = 'the head was not synced'
     }
-    commits.push({ ended: call.ended, mistake })
+    commits.push({ began: call.began, ended: call.ended, mistake })
     pages = []
   }
   return commits
 }
 
 /** Where the call writes; behind the head where it goes on from where the last one ended. */
-function offsetOf(call: Call): number {
+export function offsetOf(call: Call): number {
   if (call.name !== 'pwrite64') return Infinity
-  return Number(/, (\d+)$/.exec(call.args)?.[1] ?? Infinity)
+  return Number(/, (\d+) *$/.exec(call.args)?.[1] ?? Infinity)
 }
 
-function isSync(call: Call): boolean {
+export function isSync(call: Call): boolean {
   return syncs.has(call.name) && call.result.startsWith('0')
 }
 
 /** Handles of the file whose every write is synced. */
-function syncedHandles(calls: readonly Call[], path: string): Set<string> {
+export function syncedHandles(calls: readonly Call[], path: string): Set<string> {
   const handles = new Set<string>()
   for (const call of calls) {
     if (call.name !== 'openat' || !call.args.includes(`"${path}"`)) continue
@@ -204,6 +210,6 @@ function syncedHandles(calls: readonly Call[], path: string): Set<string> {
   return handles
 }
 
-function handleOf(call: Call): string {
+export function handleOf(call: Call): string {
   return /^\d+/.exec(call.args)?.[0] ?? ''
 }

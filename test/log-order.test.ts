@@ -1,0 +1,133 @@
+/**
+ * With a log a group is on disk before anybody hears of it, by one sync and no more, and nothing of
+ * the log is written over before it is in the tree: read from what the process asked of the kernel.
+ *
+ * The same check is shown to fail for a program that syncs less, and on traces made to order.
+ */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { logOrderMistakes, roundsOf } from './support/log-strace.ts'
+import { buildChild, type Edit } from './support/store-child.ts'
+import { type Call, canTrace, isWriteOf, readTrace, runTraced } from './support/store-strace.ts'
+
+const skip = !canTrace() && 'strace is missing or may not trace here'
+const commits = 60
+const isReply = (call: Call) => isWriteOf(call, '"durable ')
+
+const segment = 'store/log/segment.ts'
+const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
+  ['as it is', []],
+  ['with every write in place', [{ file: segment, from: '? 0 : 0.3', to: '? 0 : 1000' }]],
+  [
+    'with a call to sync',
+    [
+      { file: segment, from: 'constants.O_DSYNC : undefined', to: '0 + 0 : undefined' },
+      { file: segment, from: "=== 'linux'", to: "=== 'none'" },
+    ],
+  ],
+  [
+    'without a sync',
+    [{ file: segment, from: 'constants.O_DSYNC :', to: '0 :' }],
+    /its frame was not synced/,
+  ],
+]
+
+describe('sync order of a log', { skip }, () => {
+  for (const [what, edits, mistake] of rows) {
+    it(what, async (t) => {
+      const built = await buildChild('store-sync-child.ts', edits)
+      try {
+        const path = join(built.folder, 'tasks.lmdb')
+        const run = await runTraced([built.script, path, String(commits), 'log'], {
+          log: `${path}.trace`,
+        })
+        assert.equal(run.code, 0, run.stderr)
+        assert.equal(run.calls.filter(isReply).length, commits)
+        const mistakes = logOrderMistakes(run.calls, path, isReply)
+        if (mistake === undefined) {
+          assert.deepEqual(mistakes, [])
+          const rounds = roundsOf(run.calls, path)
+          assert.ok(rounds > 0, 'nothing was written over')
+          t.diagnostic(`${commits} groups, ${rounds} segments begun again`)
+        } else {
+          assert.equal(mistakes.length, commits)
+          for (const one of mistakes) assert.match(one, mistake)
+        }
+      } finally {
+        await built.remove()
+      }
+    })
+  }
+})
+
+describe('reading the trace of a log', () => {
+  const opened = '1 openat(AT_FDCWD, "/db-log-0", O_RDWR|O_CREAT|O_EXCL|O_DSYNC) = 7</db-log-0>'
+  const other = '1 openat(AT_FDCWD, "/db-log-1", O_RDWR|O_CREAT|O_EXCL|O_DSYNC) = 8</db-log-1>'
+  const head_handle = '1 openat(AT_FDCWD, "/db", O_WRONLY|O_DSYNC) = 5</db>'
+  const fill = '2 pwrite64(7</db-log-0>, "\\0\\0\\0"..., 1048576, 0) = 1048576'
+  const first = '2 pwrite64(7</db-log-0>, "CVLF"..., 64, 0) = 64'
+  const frame = '2 pwrite64(7</db-log-0>, "CVLF"..., 128, 64) = 128'
+  const in_other = '2 pwrite64(8</db-log-1>, "CVLF"..., 128, 0) = 128'
+  const over = '2 pwrite64(7</db-log-0>, "CVLF"..., 128, 0) = 128'
+  const sync = '2 fdatasync(7</db-log-0>) = 0'
+  const pages = '3 writev(4</db>, [{iov_base="x", iov_len=4096}], 1) = 4096'
+  const pages_sync = '3 fdatasync(4</db>) = 0'
+  const head = '3 pwrite64(5</db>, "y"..., 128, 4136) = 128'
+  const reply = '1 write(1<pipe:[9]>, "durable 1\\n", 10) = 10'
+  const opening = [head_handle, opened, other, fill, first]
+  const unsynced = opening.map((line) => line.replace('|O_DSYNC) = 7', ') = 7'))
+  const merged = [pages, pages_sync, head]
+  const traces: [what: string, lines: string[], mistakes: RegExp[]][] = [
+    ['all in order', [...opening, frame, reply], []],
+    ['no reply', [...opening, frame], [/no reply/]],
+    ['zeros ahead', [...opening, frame, fill, reply], []],
+    ['a reply too early', [...opening, reply, frame], [/no frame/]],
+    ['the second reply of one frame', [...opening, frame, reply, reply], [/reply 1: no frame/]],
+    ['two frames', [...opening, frame, frame, reply], [/2 frames/]],
+    ['a handle that does not sync', [...unsynced, frame, reply], [/not synced/]],
+    ['a sync by a call', [...unsynced, frame, sync, reply], []],
+    ['a sync before the write', [...unsynced, sync, frame, reply], [/not synced/]],
+    ['a sync too late', [...unsynced, frame, reply, sync], [/not synced/]],
+    ['a sync that failed', [...unsynced, frame, sync.replace('0', '-1'), reply], [/not synced/]],
+    ['a sync too many', [...opening, frame, sync, reply], [/1 syncs more/]],
+    ['two syncs by calls', [...unsynced, frame, sync, sync, reply], [/1 syncs more/]],
+    [
+      'a frame whose write ends behind the reply',
+      [
+        ...opening,
+        '2 pwrite64(7</db-log-0>, "CVLF"..., 128, 64 <unfinished ...>',
+        reply,
+        '2 <... pwrite64 resumed>) = 128',
+      ],
+      [/no frame/],
+    ],
+    [
+      'a segment begun again behind its merge',
+      [...opening, frame, reply, in_other, reply, ...merged, over, reply],
+      [],
+    ],
+    [
+      'a segment begun again without a merge',
+      [...opening, frame, reply, in_other, reply, over, reply],
+      [/db-log-0 was written over/],
+    ],
+    [
+      'a segment begun again before the head of its merge',
+      [...opening, frame, reply, in_other, reply, pages, pages_sync, over, reply, head],
+      [/db-log-0 was written over/],
+    ],
+    [
+      'a merge whose pages are not synced',
+      [...opening, frame, reply, in_other, reply, pages, head, over, reply],
+      [/db-log-0 was written over/, /the tree: the pages were not synced/],
+    ],
+  ]
+  for (const [what, lines, expected] of traces) {
+    it(what, () => {
+      const mistakes = logOrderMistakes(readTrace(lines.join('\n')), '/db', isReply)
+      assert.equal(mistakes.length, expected.length, mistakes.join())
+      for (const [index, mistake] of expected.entries()) assert.match(`${mistakes[index]}`, mistake)
+    })
+  }
+})

@@ -1,0 +1,115 @@
+/**
+ * What a process with a log asked of the kernel, and in which order: was a group safe before its
+ * reply left, and did it cost no more than the one sync?
+ *
+ * A group is one frame, in one write to a segment of the log; the write is synced by its handle, or
+ * by a call behind it. Zeros written ahead are no part of it. A segment is begun again only once
+ * the tree has had a whole commit behind its last frame. That this commit counts the segment as
+ * merged is not to be seen here: that is for the power cuts to show.
+ */
+import {
+  type Call,
+  commitsOf,
+  handleOf,
+  isSync,
+  isWrite,
+  offsetOf,
+  syncedHandles,
+} from './store-strace.ts'
+
+const frame_begins = '"CVLF'
+
+/**
+ * One sentence for each reply that was not preceded, since the reply before, by exactly one frame
+ * that was safe, and for each other thing that was done in the wrong order. What was written before
+ * the line `from` was for nobody who waits. A trace without a reply is a mistake itself.
+ */
+export function logOrderMistakes(
+  calls: readonly Call[],
+  path: string,
+  isReply: (call: Call) => boolean,
+  from = 0,
+): string[] {
+  const replies = calls.filter(isReply)
+  if (replies.length === 0) return ['there is no reply in the trace']
+  const frames = [0, 1].flatMap((n) => framesOf(calls, `${path}-log-${n}`))
+  const syncs = calls.filter((call) => isSync(call) && call.args.includes(`<${path}-log-`))
+  const mistakes: string[] = []
+  // The first frame opens the log, and nobody waits for it.
+  const [opening, second] = frames.toSorted((one, next) => one.call.began - next.call.began)
+  let since = Math.max(from, opening?.call.ended ?? 0)
+  if (opening !== undefined && opening.safe < (second?.call.began ?? 0)) {
+    since = Math.max(since, opening.safe)
+  }
+  for (const [index, reply] of replies.entries()) {
+    const isOwn = ({ ended }: Call): boolean => ended > since && ended < reply.began
+    const own = frames.filter(({ call }) => isOwn(call))
+    const mistake = mistakeOf(own, syncs.filter(isOwn).length, reply)
+    if (mistake !== undefined) mistakes.push(`reply ${index}: ${mistake}`)
+    since = reply.began
+  }
+  return [...mistakes, ...overwritten(calls, path, frames), ...treeMistakes(calls, path)]
+}
+
+interface Frame {
+  readonly call: Call
+  readonly place: number
+  /** When it was safe; never where no sync covered it. */
+  readonly safe: number
+  readonly by_handle: boolean
+}
+
+function framesOf(calls: readonly Call[], path: string): Frame[] {
+  const synced = syncedHandles(calls, path)
+  const onFile = calls.filter((call) => call.args.includes(`<${path}>`))
+  return onFile
+    .filter((call) => isWrite(call) && call.args.includes(frame_begins))
+    .map((call) => {
+      const by_handle = synced.has(handleOf(call))
+      const sync = onFile.find((other) => isSync(other) && other.began > call.ended)
+      const safe = by_handle ? call.ended : (sync?.ended ?? Infinity)
+      return { call, place: offsetOf(call), safe, by_handle }
+    })
+}
+
+function mistakeOf(own: readonly Frame[], syncs: number, reply: Call): string | undefined {
+  if (own.length === 0) return 'no frame was written'
+  if (own.length > 1) return `${own.length} frames were written`
+  const [{ safe, by_handle }] = own as [Frame]
+  if (safe >= reply.began) return 'its frame was not synced'
+  const needed = by_handle ? 0 : 1
+  return syncs > needed ? `${syncs - needed} syncs more than it needs` : undefined
+}
+
+function overwritten(calls: readonly Call[], path: string, frames: readonly Frame[]): string[] {
+  const commits = commitsOf(calls, path)
+  const mistakes: string[] = []
+  for (const { call, place } of frames) {
+    if (place !== 0) continue
+    const file = fileOf(call)
+    const before = frames.filter((one) => fileOf(one.call) === file && one.call.ended < call.began)
+    if (before.length === 0) continue
+    const last = Math.max(...before.map((one) => one.call.ended))
+    const is_merged = commits.some(
+      ({ began, ended, mistake }) => mistake === undefined && began > last && ended < call.began,
+    )
+    if (!is_merged) mistakes.push(`${file} was written over before it was in the tree`)
+  }
+  return mistakes
+}
+
+function fileOf(call: Call): string {
+  return /<([^>]*)>/.exec(call.args)?.[1] ?? ''
+}
+
+function treeMistakes(calls: readonly Call[], path: string): string[] {
+  return commitsOf(calls, path).flatMap(({ mistake }) =>
+    mistake === undefined ? [] : [`the tree: ${mistake}`],
+  )
+}
+
+/** How often a segment was begun again. */
+export function roundsOf(calls: readonly Call[], path: string): number {
+  const frames = [0, 1].flatMap((n) => framesOf(calls, `${path}-log-${n}`))
+  return frames.filter(({ place }) => place === 0).length - 2
+}
