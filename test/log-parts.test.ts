@@ -1,0 +1,291 @@
+/**
+ * The parts of a log and of what lies over a tree, each against a plain Map: frames, the image of a
+ * segment, layers, merged ranges, and the notes that let a range begin later.
+ */
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { newLayer } from '../src/store/layer.ts'
+import { changesOf, frameBytes, framesIn, writeFrame } from '../src/store/log/frame.ts'
+import { newImage } from '../src/store/log/image.ts'
+import { mergedRange } from '../src/store/merged-range.ts'
+import type { Change } from '../src/store/store.ts'
+import { openLogged, tiny_bounds } from './support/log-bed.ts'
+import { quickFolder } from './support/store-folder.ts'
+
+type Values = Map<string, Buffer | null>
+
+const id = Buffer.from('log name')
+const byte = fc.constantFrom('\x00', 'a', 'b', 'C', '\x80', '\xff')
+const key = fc.array(byte, { minLength: 1, maxLength: 4 }).map((bytes) => bytes.join(''))
+const value = fc.option(fc.uint8Array({ maxLength: 90 }).map((bytes) => Buffer.from(bytes)))
+const writes = fc
+  .array(fc.tuple(key, value), { maxLength: 12 })
+  .map((changes): Values => new Map(changes))
+const bounds = fc.tuple(key, key, fc.boolean())
+
+function frameOf(seq: number, changes: Values): Buffer {
+  const bytes = frameBytes(changes)
+  const room = Buffer.alloc(bytes, 0xee)
+  writeFrame(room, 0, { id, seq, bytes }, changes)
+  return room
+}
+
+/** What a model holds between two keys, in order. */
+function between(values: Values, from: string, to: string, reverse: boolean): Change[] {
+  const found = [...values]
+    .filter(([name]) => name >= from && name < to)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, bytes]) => ({ key: name, value: bytes }))
+  return reverse ? found.reverse() : found
+}
+
+const copied = (changes: Iterable<Change>): Change[] =>
+  [...changes].map((change) => ({
+    key: change.key,
+    value: change.value === null ? null : Buffer.from(change.value),
+  }))
+
+describe('frames', () => {
+  it('come back as they went in, whatever stands around them', () => {
+    const around = fc.uint8Array({ maxLength: 200 }).map((bytes) => {
+      const noise = Buffer.alloc(Math.ceil(bytes.length / 64) * 64)
+      noise.set(bytes)
+      return noise
+    })
+    fc.assert(
+      fc.property(fc.array(fc.tuple(around, writes), { maxLength: 5 }), around, (parts, tail) => {
+        const segment = Buffer.concat([
+          ...parts.flatMap(([noise, changes], n) => [noise, frameOf(n + 1, changes)]),
+          tail,
+        ])
+        const found = [...framesIn(segment)]
+        assert.equal(found.length, parts.length)
+        for (const [n, [, changes]] of parts.entries()) {
+          const frame = found[n] as (typeof found)[number]
+          assert.equal(frame.seq, n + 1)
+          assert.ok(frame.id.equals(id))
+          assert.deepEqual(copied(changesOf(frame)), copied(changesIn(changes)))
+        }
+      }),
+    )
+  })
+
+  it('any bit that turned is noticed', () => {
+    fc.assert(
+      fc.property(writes, fc.nat(), (changes, chance) => {
+        const frame = frameOf(7, changes)
+        const bit = chance % (8 * frame.length)
+        frame.writeUInt8(frame.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+        assert.deepEqual([...framesIn(frame)], [])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('any part that is missing or other is noticed', () => {
+    fc.assert(
+      fc.property(writes, fc.nat(), fc.nat(), fc.boolean(), (changes, at, more, is_cut) => {
+        const frame = frameOf(7, changes)
+        const whole = Buffer.from(frame)
+        const from = at % frame.length
+        const torn = is_cut
+          ? frame.subarray(0, from)
+          : frame.fill(more & 0xff, from, from + 1 + (more % (frame.length - from)))
+        if (!torn.equals(whole)) assert.deepEqual([...framesIn(torn)], [])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  const changesIn = (changes: Values): Change[] =>
+    [...changes].map(([name, bytes]) => ({ key: name, value: bytes }))
+})
+
+describe('the image of a segment', () => {
+  it('reads as a map does, round after round', () => {
+    const step = fc.oneof(
+      { weight: 9, arbitrary: writes },
+      { weight: 1, arbitrary: fc.constant('clear' as const) },
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 20 }), bounds, fc.integer(), (steps, range, seed) => {
+        const image = newImage(seed)
+        const model: Values = new Map()
+        const [from, to, reverse] = range
+        let seq = 0
+        for (const next of steps) {
+          if (next === 'clear') {
+            image.clear()
+            model.clear()
+          } else {
+            const frame = Buffer.from(image.add(id, ++seq, next))
+            assert.deepEqual(
+              [...framesIn(frame)].map((one) => one.seq),
+              [seq],
+            )
+            assert.deepEqual(
+              copied(image.range(from, to, reverse)),
+              copied(between(model, from, to, reverse)),
+              'a frame is not seen before it is kept',
+            )
+            image.keep(next)
+            for (const [name, bytes] of next) model.set(name, bytes)
+          }
+          assert.equal(image.changes(), model.size)
+          assert.deepEqual(
+            copied(image.range(from, to, reverse)),
+            copied(between(model, from, to, reverse)),
+          )
+          for (const name of [...model.keys(), from, to]) {
+            const [mine, theirs] = [image.get(name), model.get(name)]
+            assert.ok(mine === theirs || (mine && theirs && mine.equals(theirs)), name)
+          }
+        }
+      }),
+    )
+  })
+
+  it('holds thousands of keys', () => {
+    const image = newImage(1)
+    const model: Values = new Map()
+    for (let n = 0; n < 40_000; n++) {
+      const changes: Values = new Map([[`k${(n * 7919) % 30_011}`, Buffer.from(String(n))]])
+      image.add(id, n, changes)
+      image.keep(changes)
+      for (const [name, bytes] of changes) model.set(name, bytes)
+    }
+    assert.equal(image.changes(), model.size)
+    const all = [...image.range('k', 'l', false)]
+    assert.deepEqual(
+      all.map(({ key: name, value: bytes }) => `${name}=${bytes}`),
+      between(model, 'k', 'l', false).map(({ key: name, value: bytes }) => `${name}=${bytes}`),
+    )
+  })
+})
+
+describe('a layer', () => {
+  it('reads as a map does, also where keys were taken out', () => {
+    const step = fc.tuple(key, fc.oneof(value, fc.constant('unset' as const)))
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), bounds, (steps, [from, to, reverse]) => {
+        const layer = newLayer()
+        const model: Values = new Map()
+        for (const [name, bytes] of steps) {
+          if (bytes === 'unset') {
+            layer.unset(name)
+            model.delete(name)
+          } else {
+            layer.set(name, bytes)
+            model.set(name, bytes)
+          }
+          assert.deepEqual([...layer.range(from, to, reverse)], between(model, from, to, reverse))
+        }
+        assert.deepEqual(new Map(layer.changes), model)
+      }),
+    )
+  })
+})
+
+describe('a merged range', () => {
+  it('has of each key what the first source has, and counts what is deleted', () => {
+    fc.assert(
+      fc.property(fc.array(writes, { maxLength: 4 }), bounds, (sources, [from, to, reverse]) => {
+        const model: Values = new Map(sources.toReversed().flatMap((source) => [...source]))
+        const counts = { deleted: 0 }
+        const ranges = sources.map((source) => between(source, from, to, reverse))
+        const expected = between(model, from, to, reverse)
+        const there = expected.filter((change) => change.value !== null)
+        assert.deepEqual([...mergedRange(ranges, reverse, counts)], there)
+        assert.equal(counts.deleted, expected.length - there.length)
+      }),
+    )
+  })
+
+  it('lets go of its sources where it is broken off', () => {
+    let open = 0
+    function* source(): Generator<Change> {
+      open++
+      try {
+        for (let n = 0; ; n++) yield { key: `k${n}`, value: null }
+      } finally {
+        open--
+      }
+    }
+    const last: Change[] = [{ key: 'k2', value: Buffer.from('x') }]
+    for (const entry of mergedRange([last, source(), source()], false)) {
+      assert.deepEqual([entry.key, open], ['k2', 2])
+      break
+    }
+    assert.equal(open, 0)
+  })
+})
+
+describe('ranges that begin behind what was deleted', () => {
+  let folder: string
+  let count = 0
+  before(async () => {
+    folder = await quickFolder('conveyor-parts-')
+  })
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  const keys = 300
+  const nameOf = (n: number): string => `q${String(n).padStart(4, '0')}`
+  const place = fc.nat({ max: keys })
+  const step = fc.oneof(
+    { weight: 2, arbitrary: fc.record({ step: fc.constant('put'), at: place }) },
+    { weight: 3, arbitrary: fc.record({ step: fc.constant('del'), at: place, to: place }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        ...{ step: fc.constant('take'), to: fc.boolean(), limit: fc.constantFrom(1, 3, 400) },
+        at: fc.oneof(place, fc.constant(0)),
+      }),
+    },
+  )
+  for (const [what, bound, runs] of [
+    ['with nothing merged', {}, 40],
+    ['with merges all the time', tiny_bounds, 6],
+  ] as const) {
+    it(`are what they would be, ${what}`, async () => {
+      const history = fc.array(step, { minLength: 5, maxLength: 30 })
+      await fc.assert(
+        fc.asyncProperty(history, async (steps) => {
+          const tree = await openLogged(join(folder, `${count++}.lmdb`), bound)
+          const model: Values = new Map()
+          const write = async (changes: Values): Promise<void> => {
+            await tree.commit(changes)
+            for (const [name, bytes] of changes) {
+              if (bytes === null) model.delete(name)
+              else model.set(name, bytes)
+            }
+          }
+          const all = Array.from({ length: keys }, (_, n) => nameOf(n))
+          await write(new Map(all.map((name) => [name, Buffer.from('first')])))
+          for (const next of steps) {
+            if (next.step === 'put') await write(new Map([[nameOf(next.at), Buffer.from('put')]]))
+            else if (next.step === 'del') {
+              const gone = all.slice(Math.min(next.at, next.to), Math.max(next.at, next.to))
+              if (gone.length > 0) await write(new Map(gone.map((name) => [name, null])))
+            } else {
+              const to = next.to ? 'r' : nameOf(next.at + 120)
+              const found: string[] = []
+              for (const entry of tree.range(nameOf(next.at), to, false)) {
+                if (found.push(entry.key) >= next.limit) break
+              }
+              const expected = between(model, nameOf(next.at), to, false)
+              assert.deepEqual(
+                found,
+                expected.slice(0, next.limit).map((entry) => entry.key),
+              )
+            }
+          }
+          await tree.close()
+        }),
+        { numRuns: process.env.CONVEYOR_SLOW === '1' ? 500 : runs },
+      )
+    })
+  }
+})
