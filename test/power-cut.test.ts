@@ -44,6 +44,27 @@ const unsynced_log: Edit = {
   to: '0 :',
 }
 
+const unnamed: Edit = {
+  file: 'store/log/writer.ts',
+  from: 'await syncFolder(path)',
+  to: 'void path',
+}
+const closes_head = 'if (head?.is_open === true) await mergeFrames'
+const removed_first: Edit = {
+  file: 'store/log/recover.ts',
+  from: closes_head,
+  to: `for (const segment of segmentPaths(path)) await rm(segment, { force: true })
+  await syncFolder(path)
+  ${closes_head}`,
+}
+/** A merge counts as done when it has begun; what is read in between is the program's own trouble. */
+const impatient: Edit = {
+  file: 'store/log/tree.ts',
+  from: 'wait(merger.merge({ written, head, slice: bounds.slice }).then(isDone, isBroken))',
+  to: `wait(Promise.resolve().then(isDone, isBroken))
+    merger.merge({ written, head, slice: bounds.slice }).catch(() => {})`,
+}
+
 let folder: string
 before(async () => {
   folder = await quickFolder('conveyor-power-')
@@ -161,6 +182,9 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
   const worse: [what: string, form: string, edits: readonly Edit[], options: string[]][] = [
     ['a log without its sync', 'log', [...small, unsynced_log], []],
     ['a database without its sync', 'plain', [], ['{"noSync":true}']],
+    ['a log whose files have no name yet', 'log', [...small, unnamed], []],
+    ['a log that is removed before the tree says so', 'log', [...small, removed_first], []],
+    ['a log that is written over before it is in the tree', 'log', [...small, impatient], []],
   ]
   for (const [what, form, edits, options] of worse) {
     it(`${what} is seen to lose`, async (t) => {

@@ -4,27 +4,13 @@
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'
-import {
-  type Ack,
-  batchName,
-  batchOf,
-  counterRef,
-  crash_processes,
-  pairs,
-  waiting,
-} from './crash-work.ts'
+import { type Ack, batchName, batchOf, makeReady, pairs } from './crash-work.ts'
 
 const under_way_max = 8
 
 const [path = '', round = '0', log] = process.argv.slice(2)
 const engine = await openEngine(path, { log: log === 'true' })
-for (const definition of crash_processes) await engine.putProcess(definition)
-for (let pair = 0; pair < pairs; pair++) {
-  for (const side of ['left', 'right']) {
-    const ref = counterRef(side, pair)
-    await engine.create({ conv_id: waiting, ref, data: { counter: ref } })
-  }
-}
+await makeReady(engine)
 
 const wakeable: string[] = []
 let n = 0

@@ -6,6 +6,8 @@
  * together. So a batch that is half there shows, whether it was acknowledged or not.
  */
 
+import type { Engine } from '../../src/engine/api.ts'
+
 /** Tasks that wait for a modify, or for their timer to ring. */
 export const timed = 'timed'
 /** Tasks that only wait, among them the counters. */
@@ -48,6 +50,17 @@ export const crash_processes: readonly object[] = [
     },
   },
 ]
+
+/** The processes and the counters; what is there already stays. */
+export async function makeReady(engine: Engine): Promise<void> {
+  for (const definition of crash_processes) await engine.putProcess(definition)
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const side of ['left', 'right']) {
+      const ref = counterRef(side, pair)
+      await engine.create({ conv_id: waiting, ref, data: { counter: ref } })
+    }
+  }
+}
 
 /** What a task of a batch has for data. */
 export interface Mark {
