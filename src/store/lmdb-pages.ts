@@ -52,7 +52,7 @@ export async function readSnapshot(file: FileHandle): Promise<Snapshot | undefin
 
 /**
  * Whether these are all the bytes of a new file whose two heads, in one write, came to disk in part
- * or not at all.
+ * or not at all. One that ends before the second was there and has been cut.
  */
 export function isUnborn(bytes: Buffer): boolean {
   const rest = Buffer.from(bytes)
@@ -60,6 +60,7 @@ export function isUnborn(bytes: Buffer): boolean {
     const head = readMeta(rest.subarray(place))
     if (head === undefined) continue
     if (head.transaction > 0 || (place > 0 && place !== head.page_bytes)) return false
+    if (bytes.length < 2 * head.page_bytes) return false
     rest.fill(0, place, place + meta_bytes)
   }
   return rest.every((byte) => byte === 0)
