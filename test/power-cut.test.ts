@@ -29,7 +29,7 @@ import { quickFolder } from './support/store-folder.ts'
 import { canTrace } from './support/store-strace.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
-const images_max = is_slow ? 20_000 : 200
+const images_max = is_slow ? 20_000 : 180
 const by_chance = is_slow ? 30 : 1
 const skip = !canTrace() && 'strace is missing or may not trace here'
 
