@@ -30,6 +30,8 @@ import { canTrace } from './support/store-strace.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 const images_max = is_slow ? 20_000 : 180
+/** So many are told; then it is known. */
+const mistakes_max = 5
 const by_chance = is_slow ? 30 : 1
 const skip = !canTrace() && 'strace is missing or may not trace here'
 
@@ -138,7 +140,9 @@ async function judge(
     const image = folderAfter(cut, fates)
     const mistake = await mistakeIn(image, acked, images++ % 4 === 3)
     if (cut.loose.length > 0) with_loose++
-    if (mistake !== '') mistakes.push(`line ${cut.line}, ${acked} acknowledged: ${mistake}`)
+    if (mistake === '') continue
+    mistakes.push(`line ${cut.line}, ${acked} acknowledged: ${mistake}`)
+    if (mistakes.length >= mistakes_max) break
   }
   return { cuts: cuts.length, images, with_loose, mistakes }
 }
@@ -190,7 +194,9 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
       const events = await run(form, edits, options)
       const { images, mistakes } = await judge(events, ({ loose }) => [loose.map(() => 'gone')])
       assert.ok(mistakes.length > 0)
-      t.diagnostic(`${mistakes.length} of ${images} images; ${mistakes[0]?.slice(0, 200)}`)
+      t.diagnostic(
+        `${mistakes.length} of the first ${images} images; ${mistakes[0]?.slice(0, 200)}`,
+      )
     })
   }
 })
