@@ -9,7 +9,7 @@
  *
  *     words       limits · faults · clock · model          what everything is called
  *     bytes       json · keys · task-record · op · wire    what everything looks like as bytes
- *     store       store · group · memory-tree · lmdb-tree  an ordered map with durable transactions
+ *     store       store · group · lmdb-tree · log/tree     an ordered map with durable transactions
  *     logic       logics/ · template · graph               what a definition means, purely
  *     engine      walk · ops · timers · engine             what ops do, one transaction a turn
  *     doers       code · call · doers                      what tasks rest for, outside
@@ -20,8 +20,8 @@
  *     doors/cli   one file a verb group                    what a person types
  *
  * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/requests →
- * engine/ops → engine/walk → logic/logics/table → engine/task-file → store/group. Then bytes/keys,
- * which is the file format on one page.
+ * engine/ops → engine/walk → logic/logics/table → engine/task-file → store/group → store/log/tree.
+ * Then bytes/keys, which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
  * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal
