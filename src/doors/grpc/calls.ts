@@ -82,12 +82,12 @@ function talkOf(
   call.startRead()
   return {
     onMessage(message) {
-      stopWaiting()
       if (request !== undefined) return call.sendStatus(not_one_message)
       request = message
       call.startRead()
     },
     onEnd() {
+      stopWaiting()
       if (request === undefined) return call.sendStatus(not_one_message)
       answer().catch(door.onBug)
     },
