@@ -39,10 +39,10 @@ interface Side {
 
 /** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
 export async function createLog(path: string, { id, seq: merged_seq }: Head): Promise<LogWriter> {
-  const [first, second] = segmentPaths(path)
   const seed = id.readInt32BE(0)
-  let young: Side = { segment: await createSegment(first), image: newImage(seed) }
-  let old: Side = { segment: await createSegment(second), image: newImage(seed) }
+  const [first, second] = await createSegments(path)
+  let young: Side = { segment: first, image: newImage(seed) }
+  let old: Side = { segment: second, image: newImage(seed) }
   let seq = merged_seq
   let first_seq = seq + 1
 
@@ -78,5 +78,16 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
       await young.segment.close()
       await old.segment.close()
     },
+  }
+}
+
+async function createSegments(path: string): Promise<[Segment, Segment]> {
+  const [first, second] = segmentPaths(path)
+  const made = await createSegment(first)
+  try {
+    return [made, await createSegment(second)]
+  } catch (error) {
+    await made.close()
+    throw error
   }
 }
