@@ -3,9 +3,7 @@
  * half, or the files are refused and stay as they are.
  */
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { recoverLog } from '../src/store/log/recover.ts'
 import type { Tree } from '../src/store/store.ts'
 import {
@@ -30,16 +28,10 @@ import {
   stateOf,
   tiny_bounds,
 } from './support/log-bed.ts'
-import { quickFolder } from './support/store-folder.ts'
+import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
-let folder: string
-let count = 0
-const newPath = (): string => join(folder, `${count++}.lmdb`)
-before(async () => {
-  folder = await quickFolder('conveyor-recover-')
-})
-after(() => rm(folder, { recursive: true, force: true }))
+const newPath = quickPaths('conveyor-recover-')
 
 describe('a process that died', () => {
   it('at many moments, with merges under way', async (t) => {

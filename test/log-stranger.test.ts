@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { head_key } from '../src/store/log/head.ts'
 import { segmentPaths } from '../src/store/log/recover.ts'
 import {
@@ -30,16 +30,10 @@ import {
   stateOf,
   tiny_bounds,
 } from './support/log-bed.ts'
-import { quickFolder } from './support/store-folder.ts'
+import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
-let folder: string
-let count = 0
-const newPath = (): string => join(folder, `${count++}.lmdb`)
-before(async () => {
-  folder = await quickFolder('conveyor-stranger-')
-})
-after(() => rm(folder, { recursive: true, force: true }))
+const newPath = quickPaths('conveyor-stranger-')
 
 describe('a log that is not the one of its file', () => {
   const none = (): undefined => undefined
@@ -180,7 +174,8 @@ describe('what an opening or a closing left that was cut short', () => {
 
 describe('closing', () => {
   it('leaves one file and its lock', async () => {
-    const alone = await mkdtemp(join(folder, 'alone-'))
+    const alone = newPath()
+    await mkdir(alone)
     const path = join(alone, 'tasks.lmdb')
     for (const bounds of [{}, tiny_bounds]) {
       const tree = await openLogged(path, bounds)

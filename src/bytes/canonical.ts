@@ -9,6 +9,17 @@ import { hash } from 'node:crypto'
 import stableStringify from 'fast-json-stable-stringify'
 import type { Doc, JsonValue } from '../words/model.ts'
 import { objectOf } from './json.ts'
+import {
+  brace_close,
+  brace_open,
+  bracket_close,
+  bracket_open,
+  comma,
+  digit_0,
+  digit_9,
+  minus,
+  quote,
+} from './json-chars.ts'
 
 /** A NumberToken prints as a string no caller can send, so tokens and texts never meet. */
 export function canonicalText(value: JsonValue): string {
@@ -32,20 +43,11 @@ interface Reader {
   at: number
 }
 
-const quote = 0x22
-const comma = 0x2c
-const minus = 0x2d
-const digit_last = 0x39
-const open_bracket = 0x5b
-const close_bracket = 0x5d
-const open_brace = 0x7b
-const close_brace = 0x7d
-
 function readValue(reader: Reader): string {
   const first = reader.text.charCodeAt(reader.at)
   if (first === quote) return readString(reader)
-  if (first === open_brace) return readObject(reader)
-  return first === open_bracket ? readArray(reader) : readScalar(reader, first)
+  if (first === brace_open) return readObject(reader)
+  return first === bracket_open ? readArray(reader) : readScalar(reader, first)
 }
 
 function readString(reader: Reader): string {
@@ -58,7 +60,7 @@ function readString(reader: Reader): string {
 
 function readObject(reader: Reader): string {
   const { text } = reader
-  if (text.charCodeAt(++reader.at) === close_brace) return readEnd(reader, '{}')
+  if (text.charCodeAt(++reader.at) === brace_close) return readEnd(reader, '{}')
   const members: { name: string; text: string }[] = []
   let last = ''
   let is_sorted = true
@@ -69,7 +71,7 @@ function readObject(reader: Reader): string {
     members.push({ name, text: `${key}:${readValue(reader)}` })
     if (name < last) is_sorted = false
     last = name
-    if (text.charCodeAt(reader.at) === close_brace) break
+    if (text.charCodeAt(reader.at) === brace_close) break
     reader.at++
   }
   if (!is_sorted) members.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -80,7 +82,7 @@ function readObject(reader: Reader): string {
 
 function readArray(reader: Reader): string {
   const { text } = reader
-  if (text.charCodeAt(++reader.at) === close_bracket) return readEnd(reader, '[]')
+  if (text.charCodeAt(++reader.at) === bracket_close) return readEnd(reader, '[]')
   let out = `[${readValue(reader)}`
   while (text.charCodeAt(reader.at) === comma) {
     reader.at++
@@ -103,10 +105,10 @@ function readScalar(reader: Reader, first: number): string {
   let is_whole = first !== minus
   while (++reader.at < text.length) {
     const char = text.charCodeAt(reader.at)
-    if (char === comma || char === close_brace || char === close_bracket) break
-    if (char < 0x30 || char > digit_last) is_whole = false
+    if (char === comma || char === brace_close || char === bracket_close) break
+    if (char < digit_0 || char > digit_9) is_whole = false
   }
   const token = text.slice(from, reader.at)
-  if (first > digit_last || (is_whole && token.length <= exact_digits)) return token
+  if (first > digit_9 || (is_whole && token.length <= exact_digits)) return token
   return String(Number(token)) === token ? token : `"\\ud800${token}"`
 }

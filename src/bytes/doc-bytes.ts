@@ -6,8 +6,9 @@ import { isUtf8 } from 'node:buffer'
 import { fault } from '../words/faults.ts'
 import type { Doc } from '../words/model.ts'
 import { dataBounds, docOfText, type JsonBounds, rawJson } from './json.ts'
+import { brace_open } from './json-chars.ts'
 import { compact } from './json-compact.ts'
-import { brace_open, scanOf, skipValue } from './json-scan.ts'
+import { scanOf, skipValue } from './json-scan.ts'
 
 /** Throws a `format_error` Fault as `rawJson` does, and for bytes that are not UTF-8. */
 export function docOfBytes(bytes: Buffer, bounds: JsonBounds): Doc {

@@ -11,16 +11,11 @@ import { isAscii } from 'node:buffer'
 import type { Limits } from '../words/limits.ts'
 import type { Doc, JsonObject, JsonValue } from '../words/model.ts'
 import { docOfText, docOfValue, numberToken, parseStored } from './json.ts'
+import { brace_close, brace_open, bracket_close, bracket_open, comma, quote } from './json-chars.ts'
 import { compact } from './json-compact.ts'
 import {
-  brace_close,
-  brace_open,
-  bracket_close,
-  bracket_open,
-  comma,
   isNumberStart,
   none,
-  quote,
   type Scan,
   scanOf,
   skipColon,

@@ -2,7 +2,8 @@
  * JSON text without what need not be there: white space, and escapes that have a shorter form.
  * What is left is what printing the parsed value gives, where nothing of it must be parsed.
  */
-import { backslash, letter_u, quote, slash, space, unitAt } from './json-scan.ts'
+import { backslash, quote, slash, space } from './json-chars.ts'
+import { letter_u, unitAt } from './json-scan.ts'
 
 /** The bytes hold one valid value whose look (bytes/json-scan) said that it need not be parsed. */
 export function compact(bytes: Uint8Array, from: number, to: number): string {

@@ -5,6 +5,17 @@
  * Takes the text of a Doc alone (bytes/json): as `stringifyJson` prints it, so there is no white
  * space, a key has one spelling and comes once.
  */
+import {
+  backslash,
+  brace_close,
+  brace_open,
+  bracket_close,
+  bracket_open,
+  comma,
+  digit_0,
+  digit_9,
+  quote,
+} from './json-chars.ts'
 
 /** Where a member of an object stands in its text. */
 interface Member {
@@ -16,20 +27,12 @@ interface Member {
   readonly to: number
 }
 
-const quote = 0x22
-const comma = 0x2c
-const backslash = 0x5c
-const open_bracket = 0x5b
-const close_bracket = 0x5d
-const open_brace = 0x7b
-const close_brace = 0x7d
-
 /**
  * The members of `patch` laid over those of `base`, neither of them empty: known keys keep their
  * place, new ones follow. A key that begins with a digit may be one that objects put in front.
  */
 export function mergedText(base: string, patch: string): string | undefined {
-  if (base.charCodeAt(base.length - 1) !== close_brace) return undefined
+  if (base.charCodeAt(base.length - 1) !== brace_close) return undefined
   const laid = membersOf(patch)
   for (const { key } of laid) if (isDigit(key.charCodeAt(1))) return undefined
   let out = ''
@@ -47,7 +50,7 @@ export function mergedText(base: string, patch: string): string | undefined {
 }
 
 function isDigit(char: number): boolean {
-  return char >= 0x30 && char <= 0x39
+  return char >= digit_0 && char <= digit_9
 }
 
 /** The members of an object that is not empty. */
@@ -71,8 +74,8 @@ function endOfValue(text: string, from: number): number {
     if (char === quote) at = endOfString(text, at)
     else if (char === comma) {
       if (level === 0) return at
-    } else if (char === open_brace || char === open_bracket) level++
-    else if (char === close_brace || char === close_bracket) {
+    } else if (char === brace_open || char === bracket_open) level++
+    else if (char === brace_close || char === bracket_close) {
       if (level === 0) return at
       level--
     }

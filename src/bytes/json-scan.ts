@@ -6,6 +6,21 @@
  * the text is not JSON, is nested too deep or escapes a surrogate. It never says why: the exact
  * parser does. So what is walked over to its end is valid, and all its strings are well-formed.
  */
+import {
+  backslash,
+  brace_close,
+  brace_open,
+  bracket_close,
+  bracket_open,
+  colon,
+  comma,
+  digit_0,
+  digit_9,
+  minus,
+  quote,
+  slash,
+  space,
+} from './json-chars.ts'
 
 /** A look over bytes that are valid UTF-8. */
 export interface Scan {
@@ -30,21 +45,8 @@ export interface Scan {
 
 export const none = -1
 
-export const quote = 0x22
-export const comma = 0x2c
-export const colon = 0x3a
-export const bracket_open = 0x5b
-export const bracket_close = 0x5d
-export const brace_open = 0x7b
-export const brace_close = 0x7d
-export const backslash = 0x5c
-export const space = 0x20
-const minus = 0x2d
 const plus = 0x2b
 const point = 0x2e
-export const slash = 0x2f
-const digit_0 = 0x30
-const digit_9 = 0x39
 const letter_e = 0x65
 export const letter_u = 0x75
 /** Makes a capital of A to Z a small letter. */

@@ -13,6 +13,7 @@
 import { fault } from '../words/faults.ts'
 import { limitTable } from '../words/limits.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../words/model.ts'
+import { brace_close, brace_open, bracket_close, bracket_open, comma, quote } from './json-chars.ts'
 import { type JsonBounds, parseExact } from './json-exact.ts'
 import { endOfString, mergedText } from './json-members.ts'
 import { isNumberToken } from './number-token.ts'
@@ -207,14 +208,14 @@ function measure(
   let values = 1
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
-    if (char === 0x22) {
+    if (char === quote) {
       at = endOfString(text, at)
-    } else if (char === 0x7b || char === 0x5b) {
+    } else if (char === brace_open || char === bracket_open) {
       level++
       values++
       if (level > nesting) nesting = level
-    } else if (char === 0x7d || char === 0x5d) level--
-    else if (char === 0x2c) values++
+    } else if (char === brace_close || char === bracket_close) level--
+    else if (char === comma) values++
     if (nesting > nesting_max || values > values_max) break
   }
   return { nesting, values }

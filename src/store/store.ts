@@ -74,7 +74,7 @@ export interface Tree {
   get(key: Key): Buffer | undefined
   /** Lazily, in key order; `limit` is not the tree's business. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
-  /** `is_alone`: one transaction made all of it, and no other is there to be held up by it. */
+  /** `is_alone`: one transaction made all of it, so whoever waits for the store waits for this. */
   commit(writes: Writes, is_alone?: boolean): Promise<void>
   freeBytes(): Promise<number | undefined>
   backup(path: string): Promise<number>
