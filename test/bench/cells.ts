@@ -66,8 +66,10 @@ export interface Cell {
 
 export interface Scale {
   readonly reps: number
-  /** A first repetition that warms up and is thrown away. */
+  /** A first, shorter repetition that is thrown away. */
   readonly warms: boolean
+  /** Before each slot, and not counted: the same load. */
+  readonly lead_s: number
   readonly slot_s: number
   /** Waiting tasks that the modifies and reads of an `empty` file find; its creates find none. */
   readonly few_tasks: number
@@ -78,13 +80,13 @@ export interface Scale {
 }
 
 const plain = {
-  ...{ reps: 5, warms: true, slot_s: 0.4 },
+  ...{ reps: 5, warms: true, lead_s: 0.4, slot_s: 0.4 },
   ...{ few_tasks: 10_000, many_tasks: 1_000_000, most_tasks: 0 },
 }
 
 export const scales = {
   quick: {
-    ...{ reps: 1, warms: false, slot_s: 0.03 },
+    ...{ reps: 1, warms: false, lead_s: 0.01, slot_s: 0.03 },
     ...{ few_tasks: 500, many_tasks: 5_000, most_tasks: 0 },
   },
   plain,
@@ -139,7 +141,7 @@ export const cells: readonly Cell[] = rows.flatMap(
 /** The sides of a cell; of the rivals with servers those that are to be had on this machine. */
 export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readonly SideName[] {
   if (cell.kind === 'servers') return ['log', 'client', 'embedded', ...servers]
-  if (cell.kind === 'half') return ['plain', 'log']
+  if (cell.kind === 'half') return ['plain', 'log', 'floor']
   if (cell.file === 'huge') return ['log', 'tenth', 'sqlite']
   if (cell.verb === 'read') return ['plain', 'log', 'sqlite']
   if (cell.door === 'in-process') {

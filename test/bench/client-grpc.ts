@@ -16,6 +16,7 @@ import { caller_name } from './certificates.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import type { Slot } from './samples.ts'
+import type { Span } from './stopwatch.ts'
 import { conv_id, dataOf, opSource, refOf } from './work.ts'
 
 export type GrpcClientCalls = typeof calls
@@ -30,14 +31,13 @@ interface Preparing {
   readonly is_stream: boolean
 }
 
-interface Sending {
+interface Sending extends Span {
   readonly port: number
   /** Holds the authority and the client's pair. */
   readonly tls_folder: string
   readonly verb: WriteVerb
   readonly ops: number
   readonly callers: number
-  readonly slot_s: number
   readonly is_stream: boolean
 }
 
@@ -67,13 +67,13 @@ const calls = {
 
   /** Sends what was prepared until the time is up or all is sent, and waits for every answer. */
   async run(sending: Sending): Promise<Slot> {
-    const { port, tls_folder, verb, ops, callers, slot_s, is_stream } = sending
+    const { port, tls_folder, verb, ops, is_stream } = sending
     const client = await connected(port, tls_folder)
     try {
       const way = is_stream ? streamWay(client, ops) : unaryWay(client, verb)
       let next = 0
       const requests_max = prepared.length
-      const slot = await loop({ callers, ops, slot_s, requests_max }, () =>
+      const slot = await loop({ ...sending, requests_max }, () =>
         way.send(prepared[next++] as Buffer),
       )
       await way.end()

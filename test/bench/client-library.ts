@@ -7,27 +7,27 @@ import type { Refs, Verb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import type { Slot } from './samples.ts'
+import type { Span } from './stopwatch.ts'
 import { conv_id, dataOf, opSource, refOf, user } from './work.ts'
 
 export type ClientLibraryCalls = typeof calls
 
-interface Load {
+interface Load extends Span {
   readonly port: number
   readonly secret: string
   readonly verb: Verb
   readonly callers: number
-  readonly slot_s: number
   readonly tasks: number
   readonly refs: Refs
 }
 
 const calls = {
-  async run({ port, secret, verb, callers, slot_s, tasks, refs }: Load): Promise<Slot> {
+  async run({ port, secret, verb, callers, tasks, refs, ...span }: Load): Promise<Slot> {
     if (verb === 'read') throw new Error('the client library is not measured with reads')
     const url = `http://127.0.0.1:${port}`
     await using client: Client = await connect({ url, user, secret, sockets_max: callers })
     const source = opSource(tasks, refs)
-    return await loop({ callers, ops: 1, slot_s }, async () => {
+    return await loop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       const input = { conv_id, ref: refOf(n, refs), data: dataOf(verb, n) }
       const { proc } = await client[verb](input)

@@ -10,7 +10,8 @@ import { signatureOf } from '../../src/bytes/signature.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { type Connection, connectTo, type Listener } from './http-connection.ts'
-import { type Slot, slotOf } from './samples.ts'
+import type { Slot } from './samples.ts'
+import { type Span, type Stopwatch, startStopwatch, wholeOf } from './stopwatch.ts'
 import { opOf, opSource, user } from './work.ts'
 
 export type ClientCalls = typeof calls
@@ -25,11 +26,10 @@ interface Preparing {
   readonly secret: string
 }
 
-interface Sending {
+interface Sending extends Span {
   readonly port: number
   readonly callers: number
   readonly ops: number
-  readonly slot_s: number
 }
 
 let prepared: Buffer[] = []
@@ -50,13 +50,11 @@ const calls = {
   /** Sends what was prepared until the time is up or all is sent, and waits for every answer. */
   run(sending: Sending): Promise<Slot> {
     let next = 0
-    let until_ms = 0
     const sent_ms = new Map<Connection, number>()
     return sendOver(sending, {
-      begin(connections, start_ms, over) {
-        until_ms = start_ms + sending.slot_s * 1000
+      begin(connections, watch, start_ms, over) {
         const sendNext = (connection: Connection, now_ms: number): void => {
-          const request = now_ms < until_ms ? prepared[next++] : undefined
+          const request = watch.isOver(now_ms) ? undefined : prepared[next++]
           if (request === undefined) {
             sent_ms.delete(connection)
             if (sent_ms.size === 0) over()
@@ -68,19 +66,18 @@ const calls = {
         for (const connection of connections) sent_ms.set(connection, start_ms)
         for (const connection of connections) sendNext(connection, performance.now())
         return (connection, now_ms) => {
-          const latency_ms = now_ms - (sent_ms.get(connection) as number)
+          watch.note(sent_ms.get(connection) as number, now_ms)
           sendNext(connection, now_ms)
-          return latency_ms
         }
       },
     })
   },
 
-  /** Sends `per_s` requests a second for the length of the slot, and waits for every answer. */
+  /** Sends `per_s` requests a second until the time is up, and waits for every answer. */
   runPaced({ per_s, ...sending }: Sending & { readonly per_s: number }): Promise<Slot> {
-    const requests = Math.min(prepared.length, Math.floor(per_s * sending.slot_s))
+    const requests = Math.min(prepared.length, Math.floor(per_s * wholeOf(sending)))
     return sendOver(sending, {
-      begin(connections, start_ms, over) {
+      begin(connections, watch, start_ms, over) {
         const free = [...connections]
         const due_ms = new Map<Connection, number>()
         const waiting: number[] = []
@@ -101,11 +98,10 @@ const calls = {
           if (fallen_due === requests) clearInterval(ticks)
         }, 1)
         return (connection, now_ms) => {
-          const latency_ms = now_ms - (due_ms.get(connection) as number)
+          watch.note(due_ms.get(connection) as number, now_ms)
           free.push(connection)
           sendWaiting()
           if (sent === requests && free.length === connections.length) over()
-          return latency_ms
         }
       },
     })
@@ -115,19 +111,20 @@ const calls = {
 answerCalls(calls)
 
 interface Pattern {
-  /** Sends the first requests. What it answers is called with each answer and tells its latency. */
+  /** Sends the first requests. What it answers is called with each answer. */
   begin(
     connections: readonly Connection[],
+    watch: Stopwatch,
     start_ms: number,
     over: () => void,
-  ): (connection: Connection, now_ms: number) => number
+  ): (connection: Connection, now_ms: number) => void
 }
 
 /** Connections of its own for each slot. */
-async function sendOver({ port, callers, ops }: Sending, pattern: Pattern): Promise<Slot> {
-  const latencies_ms: number[] = []
+async function sendOver(sending: Sending, pattern: Pattern): Promise<Slot> {
+  const { port, callers, ops } = sending
   const expected = { ops, good_bytes: -1 }
-  let onAnswer = (_connection: Connection, _now_ms: number): number => 0
+  let onAnswer = (_connection: Connection, _now_ms: number): void => {}
   let over = (): void => {}
   let fail = (_error: unknown): void => {}
   const end = new Promise<void>((resolve, reject) => {
@@ -135,7 +132,7 @@ async function sendOver({ port, callers, ops }: Sending, pattern: Pattern): Prom
     fail = reject
   })
   const listener: Listener = {
-    onAnswer: (connection) => latencies_ms.push(onAnswer(connection, performance.now())),
+    onAnswer: (connection) => onAnswer(connection, performance.now()),
     onTrouble: (error) => fail(error),
   }
   const connections = await Promise.all(
@@ -143,9 +140,10 @@ async function sendOver({ port, callers, ops }: Sending, pattern: Pattern): Prom
   )
   try {
     const start_ms = performance.now()
-    onAnswer = pattern.begin(connections, start_ms, over)
+    const watch = startStopwatch(sending, start_ms)
+    onAnswer = pattern.begin(connections, watch, start_ms, over)
     await end
-    return slotOf(latencies_ms, ops, (performance.now() - start_ms) / 1000)
+    return watch.slot(ops)
   } finally {
     for (const connection of connections) connection.destroy()
   }

@@ -13,6 +13,7 @@ import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import { cpuSeconds, footprintOf, removeFiles, settled } from './process-state.ts'
 import type { Footprint, Slot } from './samples.ts'
+import type { Span } from './stopwatch.ts'
 import { conv_id, definition, opOf, opSource, refOf, secret_key, user } from './work.ts'
 
 export interface Opening {
@@ -40,11 +41,10 @@ export interface Standing {
   readonly commits: number
 }
 
-interface Load {
+interface Load extends Span {
   readonly verb: Verb
   readonly ops: number
   readonly callers: number
-  readonly slot_s: number
 }
 
 export type EngineCalls = typeof calls

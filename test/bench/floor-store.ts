@@ -22,6 +22,7 @@ import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import type { Slot } from './samples.ts'
+import type { Span } from './stopwatch.ts'
 import { conv_id, dataOf, type OpSource, opSource, refOf } from './work.ts'
 
 export type StoreFloorCalls = typeof calls
@@ -34,11 +35,10 @@ interface Opening {
   readonly refs: Refs
 }
 
-interface Load {
+interface Load extends Span {
   readonly verb: WriteVerb
   readonly ops: number
   readonly callers: number
-  readonly slot_s: number
 }
 
 interface Opened {
@@ -65,10 +65,10 @@ const calls = {
     })
   },
 
-  async run({ verb, ops, callers, slot_s }: Load): Promise<Slot> {
+  async run({ verb, ops, callers, ...span }: Load): Promise<Slot> {
     const { db, refs, source, is_moved } = at as Opened
     const ops_each = ops * callers
-    return loop({ callers: 1, ops: ops_each, slot_s }, async () => {
+    return loop({ callers: 1, ops: ops_each, ...span }, async () => {
       const numbers = source.take(verb, ops_each)
       await db.batch(() => {
         for (const n of numbers) {

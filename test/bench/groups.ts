@@ -17,6 +17,7 @@ import { startFloor } from './side-floor.ts'
 import { type OurForm, startOurs } from './side-ours.ts'
 import { startRival } from './side-server.ts'
 import { startSqlite } from './side-sqlite.ts'
+import type { Span } from './stopwatch.ts'
 
 /** A cell with its slots: those of one index belong to one turn. */
 export interface Measured {
@@ -54,7 +55,7 @@ function groupsOf(chosen: readonly Cell[]): Group[] {
 }
 
 async function measureGroup(run: Run, group: Group, available: Available): Promise<Measured[]> {
-  const { reps, warms, slot_s } = run.scale
+  const { reps, warms, lead_s, slot_s } = run.scale
   const sides = new Map<SideName, Side>()
   const measured = group.cells.map((cell) => {
     const names = sidesOf(cell, available.servers).filter(
@@ -73,8 +74,8 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
       return undefined
     }
   }
-  const measure = (name: SideName, cell: Cell, seconds: number): Promise<SideSlot | undefined> => {
-    const slot = (sides.get(name) as Side).measure(cell, seconds).catch((error) => {
+  const measure = (name: SideName, cell: Cell, span: Span): Promise<SideSlot | undefined> => {
+    const slot = (sides.get(name) as Side).measure(cell, span).catch((error) => {
       throw new Error(`${nameOf(cell)}, ${name}: ${error.stack}`)
     })
     return orLeaveOut(name, slot)
@@ -85,12 +86,12 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
       if (side !== undefined) sides.set(name, side)
     }
     for (const { cell, slots } of warms ? measured : []) {
-      for (const name of slots.keys()) await measure(name, cell, slot_s / 4)
+      for (const name of slots.keys()) await measure(name, cell, { lead_s, slot_s: slot_s / 4 })
     }
     for (let rep = 0; rep < reps; rep++) {
       for (const { cell, slots } of measured) {
         for (const [name, of_side] of turned([...slots], rep)) {
-          const slot = await measure(name, cell, slot_s)
+          const slot = await measure(name, cell, { lead_s, slot_s })
           if (slot !== undefined) of_side.push(slot)
         }
       }

@@ -84,13 +84,13 @@ function sideLine(slots: readonly SideSlot[]): SideLine {
     return values.length === 0 ? undefined : middleOf(values).median
   }
   const medians = {
-    cpu_us_per_op: known(({ cpu_s, ops }) => cpu_s && (cpu_s * 1e6) / ops),
-    settled_ops_per_s: known(({ settle_s, seconds, ops }) =>
-      settle_s === undefined ? undefined : ops / (seconds + settle_s),
+    cpu_us_per_op: known(({ cpu_s, whole }) => cpu_s && (cpu_s * 1e6) / whole.ops),
+    settled_ops_per_s: known(({ settle_s, whole }) =>
+      settle_s === undefined ? undefined : whole.ops / (whole.seconds + settle_s),
     ),
     settle_s: known(({ settle_s }) => settle_s),
-    commits_per_s: known(({ commits, seconds }) => commits && commits / seconds),
-    ops_per_commit: known(({ commits, ops }) => commits && ops / commits),
+    commits_per_s: known(({ commits, whole }) => commits && commits / whole.seconds),
+    ops_per_commit: known(({ commits, whole }) => commits && whole.ops / commits),
     rss_bytes: known(({ footprint }) => footprint?.rss_bytes),
     anonymous_bytes: known(({ footprint }) => footprint?.anonymous_bytes),
     heap_bytes: known(({ footprint }) => footprint?.heap_bytes),

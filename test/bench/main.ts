@@ -8,7 +8,7 @@
  *                    what is wanted; without FILE to stdout, and the tables for people then go to
  *                    stderr
  *     --only TEXT    cells whose name holds TEXT, such as large/http/create/1x64; may be repeated
- *     --slot SECONDS how long each cell and side runs in each repetition
+ *     --slot SECONDS how long each cell and side runs in each repetition, the lead not counted
  *     --profile DIR  the engines' processes leave CPU profiles there
  *     --rivals       installs what the rivals with servers need, where it is missing: packages into
  *                    the system's temp folder, servers by apt-get

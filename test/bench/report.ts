@@ -17,7 +17,7 @@ export function machineText(machine: Machine, scale: Scale): string {
     `${cpu} · ${cores} cores · ${gib(memory_bytes)} · node ${node} · ${system} · ${file_system}` +
       ` · 4 KiB write+fdatasync ${sync_ms.toFixed(2)} ms` +
       ` · load before the run ${load.toFixed(1)}${commit === '' ? '' : ` · ${commit}`}`,
-    `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn. Server, client and` +
+    `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn, each behind a lead of ${scale.lead_s} s that does not count. Server, client and` +
       ` what they write in the background share the ${cores} cores.`,
     `empty: creates into a new file, modifies and reads among ${number(scale.few_tasks)} waiting` +
       ` tasks. large: all among ${number(scale.many_tasks)}` +

@@ -43,9 +43,9 @@ const calls: RivalCalls = {
     found = tasks
   },
 
-  run({ verb, callers, slot_s }) {
+  run({ verb, callers, ...span }) {
     const source = opSource(found, 'random')
-    return loop({ callers, ops: 1, slot_s }, async () => {
+    return loop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       if (verb === 'create') await create(n)
       else await dbos?.send(refOf(n, 'random'), dataOf('modify', n), topic)

@@ -41,9 +41,9 @@ const calls: RivalCalls = {
     })
   },
 
-  run({ verb, callers, slot_s }) {
+  run({ verb, callers, ...span }) {
     const source = opSource(ids.length, 'random')
-    return loop({ callers, ops: 1, slot_s }, async () => {
+    return loop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       if (verb === 'create') await create(n)
       else if (cancelled.delete(n)) await boss?.resume(queue, ids[n] as string)

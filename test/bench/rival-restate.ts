@@ -59,9 +59,9 @@ const calls = {
     await fillWith(tasks, create)
   },
 
-  run({ verb, callers, slot_s }) {
+  run({ verb, callers, ...span }) {
     const requests_max = verb === 'create' ? Number.POSITIVE_INFINITY : created - resumed
-    return loop({ callers, ops: 1, slot_s, requests_max }, async () => {
+    return loop({ callers, ops: 1, ...span, requests_max }, async () => {
       if (verb === 'create') await create()
       else await resume(resumed++)
     })

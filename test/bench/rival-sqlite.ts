@@ -13,6 +13,7 @@ import { loop } from './loop.ts'
 import { cpuSeconds, footprintOf, removeFiles } from './process-state.ts'
 import type { SideSlot } from './samples.ts'
 import { openTable, type Table } from './sqlite-table.ts'
+import type { Span } from './stopwatch.ts'
 import { type BenchOp, opOf, opSource, refOf } from './work.ts'
 
 export type SqliteCalls = typeof calls
@@ -26,11 +27,10 @@ interface Opening {
   readonly form: SqliteName
 }
 
-interface Load {
+interface Load extends Span {
   readonly verb: Verb
   readonly ops: number
   readonly callers: number
-  readonly slot_s: number
 }
 
 const fill_batch = 10_000

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { WriteVerb } from './cells.ts'
 import type { Slot } from './samples.ts'
+import type { Span } from './stopwatch.ts'
 
 export interface RivalOpening {
   /** The folder that its packages are found from. */
@@ -16,10 +17,9 @@ export interface RivalOpening {
   readonly tasks: number
 }
 
-export interface RivalLoad {
+export interface RivalLoad extends Span {
   readonly verb: WriteVerb
   readonly callers: number
-  readonly slot_s: number
 }
 
 export type RivalCalls = {

@@ -6,12 +6,13 @@
 export interface Slot {
   readonly requests: number
   readonly ops: number
-  /** From the first request sent to the last answer. */
   readonly seconds: number
   readonly ops_per_s: number
   /** Of requests, in milliseconds. */
   readonly p50_ms: number
   readonly p99_ms: number
+  /** With the lead, from the first request sent to the last answer. */
+  readonly whole: { readonly ops: number; readonly seconds: number }
 }
 
 /** What a side's process and file looked like behind a slot. */
@@ -29,9 +30,9 @@ export interface Footprint {
 /** A slot of any side; what only some sides know is missing with the others. */
 export interface SideSlot extends Slot {
   readonly footprint?: Footprint
-  /** Commits of LMDB during the slot, where each of them is a commit of the engine. */
+  /** Commits of LMDB in the whole, where each of them is a commit of the engine. */
   readonly commits?: number
-  /** What the side's own process used, all its threads; in-process that includes the load. */
+  /** What the side's own process used for the whole, all its threads; in-process that includes the load. */
   readonly cpu_s?: number
   /** How long the process still worked by itself after the last answer. */
   readonly settle_s?: number
@@ -43,8 +44,13 @@ export interface Middle {
   readonly max: number
 }
 
-/** `latencies_ms`: one for each request; is sorted in place. */
-export function slotOf(latencies_ms: number[], ops_each: number, seconds: number): Slot {
+/** `latencies_ms`: one for each request that counts; is sorted in place. */
+export function slotOf(
+  latencies_ms: number[],
+  ops_each: number,
+  seconds: number,
+  whole: Slot['whole'],
+): Slot {
   latencies_ms.sort((a, b) => a - b)
   const requests = latencies_ms.length
   const ops = requests * ops_each
@@ -55,6 +61,7 @@ export function slotOf(latencies_ms: number[], ops_each: number, seconds: number
     ops_per_s: ops / seconds,
     p50_ms: quantile(latencies_ms, 0.5),
     p99_ms: quantile(latencies_ms, 0.99),
+    whole,
   }
 }
 

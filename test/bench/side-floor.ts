@@ -14,8 +14,8 @@ export async function startFloor(run: Run, group: Group): Promise<Side> {
   const { place, scale, loads } = run
   const { port, stop } = await (group.server === 'http' ? listenHttp : listenGrpc)(place)
   return {
-    measure: (cell, slot_s) =>
-      loads.send('floor', cell, tasksOf(cell, scale), slot_s, { port, secret }),
+    measure: (cell, span) =>
+      loads.send('floor', cell, tasksOf(cell, scale), span, { port, secret }),
     stop,
   }
 }
@@ -48,14 +48,14 @@ async function storeFloor(run: Run, { file, refs, cells }: Group): Promise<Side>
     await child.ask('open', { path, tasks, fresh: false, refs })
   }
   return {
-    async measure(cell, slot_s) {
+    async measure(cell, span) {
       const { verb, ops, callers } = cell
       if (verb === 'read') throw new Error('the floor of the store does not read')
       if (file === 'empty') {
         const tasks = tasksOf(cell, scale)
         await child.ask('open', { path: place.newPath(), tasks, fresh: true, refs })
       }
-      const slot = await child.ask('run', { verb, ops, callers, slot_s })
+      const slot = await child.ask('run', { verb, ops, callers, ...span })
       if (file === 'empty') await child.ask('close', { remove: true })
       return slot
     },

@@ -10,6 +10,7 @@ import type { EngineCalls } from './engine-child.ts'
 import type { Server } from './loads.ts'
 import type { Slot } from './samples.ts'
 import type { Group, Run, Side } from './side.ts'
+import type { Span } from './stopwatch.ts'
 
 export interface OurForm {
   readonly name: OurName | 'tenth'
@@ -39,25 +40,25 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
     kept = await engine.ask('open', { ...opening, path, tasks, fresh: false })
   }
 
-  const load = async (cell: Cell, tasks: number, slot_s: number, to: Server): Promise<Slot> => {
+  const load = async (cell: Cell, tasks: number, span: Span, to: Server): Promise<Slot> => {
     const { verb, ops, callers } = cell
-    if (server === 'in-process') return engine.ask('run', { verb, ops, callers, slot_s })
-    if (library === undefined) return loads.send(name, cell, tasks, slot_s, to)
-    return library.ask('run', { ...to, verb, callers, slot_s, tasks, refs })
+    if (server === 'in-process') return engine.ask('run', { verb, ops, callers, ...span })
+    if (library === undefined) return loads.send(name, cell, tasks, span, to)
+    return library.ask('run', { ...to, verb, callers, ...span, tasks, refs })
   }
 
   return {
-    async measure(cell, slot_s) {
+    async measure(cell, span) {
       const tasks = tasksIn(cell)
       const to =
         kept ??
         (await engine.ask('open', { ...opening, path: place.newPath(), tasks, fresh: true }))
       const before = await engine.ask('stand')
-      const slot = await load(cell, tasks, slot_s, to)
+      const slot = await load(cell, tasks, span, to)
       const after = await engine.ask('stand')
       const made = after.footprint.tasks - before.footprint.tasks
-      if (made !== (cell.verb === 'create' ? slot.ops : 0)) {
-        throw new Error(`${nameOf(cell)}: ${slot.ops} ops answered ok, ${made} tasks more`)
+      if (made !== (cell.verb === 'create' ? slot.whole.ops : 0)) {
+        throw new Error(`${nameOf(cell)}: ${slot.whole.ops} ops answered ok, ${made} tasks more`)
       }
       if (kept === undefined) await engine.ask('close', { remove: true })
       return {

@@ -49,10 +49,10 @@ export async function startRival({ place, scale }: Run, name: ServerRivalName): 
   for (const each of children) each.freeze()
 
   return {
-    async measure({ verb, callers }, slot_s) {
+    async measure({ verb, callers }, span) {
       if (verb === 'read') throw new Error(`${name} is not measured with reads`)
       for (const each of children) each.thaw()
-      const slot = await child.ask('run', { verb, callers, slot_s })
+      const slot = await child.ask('run', { verb, callers, ...span })
       for (const each of children) each.freeze()
       return slot
     },

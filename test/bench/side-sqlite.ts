@@ -16,13 +16,13 @@ export async function startSqlite(run: Run, group: Group, name: SqliteName): Pro
     await child.ask('open', { path, tasks, fresh: false, refs, form: name })
   }
   return {
-    async measure(cell, slot_s) {
+    async measure(cell, span) {
       const { verb, ops, callers } = cell
       if (file === 'empty') {
         const tasks = tasksOf(cell, scale)
         await child.ask('open', { path: place.newPath(), tasks, fresh: true, refs, form: name })
       }
-      const slot = await child.ask('run', { verb, ops, callers, slot_s })
+      const slot = await child.ask('run', { verb, ops, callers, ...span })
       if (file === 'empty') await child.ask('close', { remove: true })
       return slot
     },

@@ -9,10 +9,11 @@ import type { Cell, FileName, Refs, Scale, ServerName } from './cells.ts'
 import type { Loads } from './loads.ts'
 import type { Place } from './place.ts'
 import type { SideSlot } from './samples.ts'
+import type { Span } from './stopwatch.ts'
 import type { Templates } from './templates.ts'
 
 export interface Side {
-  measure(cell: Cell, slot_s: number): Promise<SideSlot>
+  measure(cell: Cell, span: Span): Promise<SideSlot>
   stop(): Promise<void>
 }
 
