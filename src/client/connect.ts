@@ -6,9 +6,11 @@ import { systemChance, systemClock } from '../words/clock.ts'
 import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
 import { deadlineIn, joined } from './deadline.ts'
 import { clientFault } from './faults.ts'
-import { httpTransport } from './http.ts'
+import { newGather } from './gather.ts'
+import { httpTransport, sockets_max_default } from './http.ts'
 import { withRetries } from './retry.ts'
 import { isHarmless, sentOpOf } from './sent-op.ts'
+import type { TryLimit } from './transport.ts'
 
 const timeout_ms_default = 30_000
 const retries_max_default = 4
@@ -20,37 +22,43 @@ const retries_max_default = 4
 export async function connect(options: ConnectOptions): Promise<Client> {
   const { clock = systemClock, chance = systemChance } = options
   const { retries_max = retries_max_default } = options
+  const requests_max = ('url' in options ? options.sockets_max : undefined) ?? sockets_max_default
   const transport =
     'url' in options
       ? await httpTransport(options, clock)
       : await (await import('./grpc.ts')).grpcTransport(options, clock)
+  const gather = newGather(transport, requests_max)
   const closed = new AbortController()
   const timeoutOf = (call: CallOptions): number =>
     call.timeout_ms ?? options.timeout_ms ?? timeout_ms_default
+
+  async function inTime<T>(
+    send: (limit: TryLimit) => Promise<T>,
+    is_harmless: boolean,
+    call: CallOptions,
+  ): Promise<T> {
+    const deadline = deadlineIn(timeoutOf(call), clock, [call.signal, closed.signal])
+    const limit = { signal: deadline.signal, deadline_ms: deadline.at_ms }
+    const options = { clock, chance, retries_max, is_harmless }
+    try {
+      return await withRetries(() => send(limit), deadline, options)
+    } finally {
+      deadline.clear()
+    }
+  }
 
   async function apply(
     given: readonly ClientOp[],
     call: CallOptions = {},
   ): Promise<ClientResult[]> {
     const ops = given.map(sentOpOf)
-    const ready = transport.ready(ops)
-    const deadline = deadlineIn(timeoutOf(call), clock, [call.signal, closed.signal])
-    const { signal, at_ms: deadline_ms } = deadline
-    try {
-      return await withRetries(() => ready.send({ signal, deadline_ms }), deadline, {
-        clock,
-        chance,
-        retries_max,
-        is_harmless: ops.every(isHarmless),
-      })
-    } finally {
-      deadline.clear()
-    }
+    const { send } = transport.ready(ops)
+    return inTime(send, ops.every(isHarmless), call)
   }
 
-  async function one(op: ClientOp, call: CallOptions | undefined): Promise<ClientResult> {
-    const [result] = await apply([op], call)
-    return result as ClientResult
+  async function one(given: ClientOp, call: CallOptions = {}): Promise<ClientResult> {
+    const op = sentOpOf(given)
+    return inTime((limit) => gather.send(op, limit), isHarmless(op), call)
   }
 
   const close = (): Promise<void> => {

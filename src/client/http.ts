@@ -19,12 +19,14 @@ import type { SentOp } from './sent-op.ts'
 import { type Transport, type TryLimit, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
+export const sockets_max_default = 16
+
 /** Rejects with a TypeError for a target that makes no sense. Connects with the first call. */
 export async function httpTransport(target: HttpTarget, clock: Clock): Promise<Transport> {
   const base = baseOf(target.url)
   const user = String(target.user)
   if (!/^[1-9][0-9]{0,15}$/.test(user)) throw new TypeError('user is no number of 1 to 16 digits')
-  const { secret, sockets_max = 16 } = target
+  const { secret, sockets_max = sockets_max_default } = target
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret is empty')
   const is_tls = base.startsWith('https:')
   const options = { keepAlive: true, maxSockets: sockets_max, timeout: idle_ms_max }

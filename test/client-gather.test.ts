@@ -1,0 +1,155 @@
+/**
+ * Calls of one turn in one request: which travel together, and that each stays a call of its own.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { type Client, connect } from '../src/client.ts'
+import { type FaultCode, fault } from '../src/words/faults.ts'
+import { tempFolder } from './support/cli-run.ts'
+import { type ClientDoors, faces, openClientDoors } from './support/client-doors.ts'
+import { conv_id } from './support/http-door.ts'
+
+const folder = tempFolder()
+after(() => folder.remove())
+
+/** Ops in each request that the engine was given, and what it throws at the next one. */
+let sizes: number[] = []
+let thrown: FaultCode | undefined
+let gate: Promise<void> = Promise.resolve()
+let doors: ClientDoors
+before(async () => {
+  doors = await openClientDoors(join(folder.path, 'doors'), (engine) => ({
+    apply: async (ops, caller) => {
+      sizes.push(ops.length)
+      const code = thrown
+      thrown = undefined
+      if (code !== undefined) throw fault(code)
+      await gate
+      return engine.apply(ops, caller)
+    },
+  }))
+})
+after(() => doors.close())
+
+let refs = 0
+type Call = (client: Client) => Promise<{ readonly proc: string }>
+const create: Call = (client) => client.create({ conv_id, ref: `g${++refs}`, data: {} })
+const again: Call = (client) => client.modify({ conv_id, ref: `g${refs}`, data: { more: 1 } })
+const large: Call = (client) =>
+  client.create({ conv_id, ref: `g${++refs}`, data: { text: 'x'.repeat(100_000) } })
+const batch: Call = async (client) =>
+  (await client.apply([{ type: 'create', conv_id, data: {} }]))[0] as { proc: string }
+
+/** [what, calls of one turn, ops in each request, what each came to where not all are ok] */
+// biome-ignore format: a table
+const turns: readonly (readonly [string, readonly Call[], readonly number[], string[]?])[] = [
+  ['one',                       [create],                       [1]],
+  ['three',                     [create, create, create],       [3]],
+  ['in the order of the calls', [create, again],                [2]],
+  ['and in no other',           [again, create],                [2], ['not_found_task', 'ok']],
+  ['a hundred at most',         Array(101).fill(create),        [1, 100]],
+  ['not too much text',         [large, large, large],          [1, 2]],
+  ['a batch goes by itself',    [create, batch, create],        [1, 2]],
+]
+
+/** [what the first request is refused with, calls, ops in each request, which are refused] */
+// biome-ignore format: a table
+const refusals: readonly (readonly [FaultCode, readonly Call[], readonly number[], (string | undefined)[]])[] = [
+  ['format_error',   [create, again],  [1, 1, 2],    [undefined, undefined]],
+  ['body_too_large', [create, create], [1, 1, 2],    [undefined, undefined]],
+  ['too_many_ops',   [create, create], [1, 1, 2],    [undefined, undefined]],
+  ['format_error',   [create],         [1],          ['format_error']],
+  ['internal_error', [create, create], [2],          ['internal_error', 'internal_error']],
+  ['store_failed',   [create, again],  [1, 2],       [undefined, 'store_failed']],
+  ['rate_limited',   [again],          [1, 1],       [undefined]],
+]
+
+for (const face of faces) {
+  describe(face, () => {
+    for (const [what, calls, expected, procs] of turns) {
+      test(`${what}: ${expected}`, async () => {
+        sizes = []
+        // Nothing is there yet for a modify that comes first.
+        refs += 1_000
+        const results = await Promise.all(calls.map((call) => call(doors.clients[face])))
+        assert.deepEqual(
+          results.map(({ proc }) => proc),
+          procs ?? calls.map(() => 'ok'),
+        )
+        assert.deepEqual(sizes.sort(), [...expected].sort())
+      })
+    }
+
+    for (const [code, calls, expected, ends] of refusals) {
+      test(`${code} for ${calls.length}: ${expected}`, async () => {
+        sizes = []
+        thrown = code
+        const results = await Promise.allSettled(calls.map((call) => call(doors.clients[face])))
+        assert.deepEqual(
+          results.map((result) => (result.status === 'rejected' ? result.reason.code : undefined)),
+          ends,
+        )
+        assert.deepEqual(sizes.sort(), [...expected].sort())
+      })
+    }
+
+    test('one that is aborted ends alone', async () => {
+      sizes = []
+      let open = (): void => {}
+      gate = new Promise((resolve) => {
+        open = resolve
+      })
+      const abort = new AbortController()
+      const { signal } = abort
+      const reason = new Error('enough')
+      const client = doors.clients[face]
+      const ended = client.create({ conv_id, ref: `g${++refs}`, data: {} }, { signal })
+      const stays = create(client)
+      setTimeout(() => abort.abort(reason), 30)
+      await assert.rejects(ended, reason)
+      open()
+      assert.equal((await stays).proc, 'ok')
+      assert.deepEqual(sizes, [2])
+    })
+  })
+}
+
+test('what comes while as many requests are under way as may be travels together', async () => {
+  sizes = []
+  let open = (): void => {}
+  gate = new Promise((resolve) => {
+    open = resolve
+  })
+  const client = await connect({ ...doors.targets.http, sockets_max: 1 } as never)
+  const called = [create(client)]
+  while (sizes.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  for (let turn = 0; turn < 3; turn++) {
+    called.push(create(client))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  open()
+  for (const { proc } of await Promise.all(called)) assert.equal(proc, 'ok')
+  assert.deepEqual(sizes, [1, 3])
+  await client.close()
+})
+
+test('a request whose calls have all been aborted ends', async () => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = await connect({ url: `http://127.0.0.1:${port}`, user: 1, secret: 's' })
+  const aborts = [new AbortController(), new AbortController()]
+  const called = aborts.map(({ signal }) => client.create({ conv_id, data: {} }, { signal }))
+  const [, response] = await once(server, 'request')
+  const closed = once(response, 'close')
+  for (const abort of aborts) abort.abort(new Error('enough'))
+  for (const call of called) await assert.rejects(call, { message: 'enough' })
+  await closed
+  await client.close()
+  server.close()
+})
