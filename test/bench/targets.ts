@@ -94,8 +94,7 @@ export function targetLines(
 
 /** DBOS is in the process of its callers, the other servers are not. */
 function isAsked(ours: SideName, against: SideName): boolean {
-  if (ours === 'embedded') return against === 'dbos'
-  return ours !== 'client' || against === 'bullmq'
+  return ours !== 'embedded' || against === 'dbos'
 }
 
 type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> & {
