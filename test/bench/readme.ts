@@ -1,0 +1,115 @@
+/**
+ * Writes what runs of the bench have measured into the README, so that no figure there is typed:
+ *
+ *     npm run bench -- --json run.json
+ *     npm run bench -- --full --only huge --json huge.json
+ *     npm run bench:readme -- run.json huge.json
+ *
+ * A row that several files have is taken from the first. Rows we lose stand like the others.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SideName } from './cells.ts'
+import type { CellLine, SideLine } from './lines.ts'
+import type { ProcessLine } from './process-cells.ts'
+import type { TargetLine } from './targets.ts'
+
+type Line = CellLine | TargetLine | ProcessLine
+type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
+
+/** Sides with a column of their own. */
+const named: readonly SideName[] = ['log', 'plain', 'floor', 'sqlite']
+const readme = join(import.meta.dirname, '../../README.md')
+const lines = process.argv.slice(2).flatMap(linesOf)
+let text = readFileSync(readme, 'utf8')
+text = between(text, 'targets', targetTable(linesOfKind('target')))
+text = between(text, 'cells', cellTable(linesOfKind('cell')))
+text = between(text, 'processes', processTable(linesOfKind('process')))
+writeFileSync(readme, text)
+
+function linesOf(file: string): Line[] {
+  const rows = readFileSync(file, 'utf8').trimEnd().split('\n')
+  return rows.map((row) => JSON.parse(row) as Line)
+}
+
+function linesOfKind<K extends Line['kind']>(kind: K): LineOf<K>[] {
+  return lines.filter((line): line is LineOf<K> => line.kind === kind)
+}
+
+/** Puts a table between the two comments that name it; throws where they are not there. */
+function between(text: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- bench: ${name} -->\n`, `<!-- end of ${name} -->`]
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  if (from === -1 || to < from) throw new Error(`the README has no place for ${name}`)
+  return `${text.slice(0, from + begin.length)}${table}\n${text.slice(to)}`
+}
+
+function targetTable(targets: readonly TargetLine[]): string {
+  const rows = [...groupedBy(targets, ({ row }) => row)].map(([row, of_row]) => {
+    const [{ wanted, is_most, unit }] = of_row as [TargetLine]
+    const of = (ours: SideName): string => {
+      const line = of_row.find((line) => line.ours === ours)
+      return line === undefined ? '–' : reached(line)
+    }
+    const want = is_most ? `≤ ${wanted.toFixed(1)} ${unit}` : String(wanted)
+    return [row, want, of('log'), of('plain'), of('client'), of('embedded')]
+  })
+  return table(['row', 'wanted', 'log', 'plain', 'client', 'embedded'], rows, 1)
+}
+
+function reached({ measured, unit, is_met }: TargetLine): string {
+  const { median } = measured
+  if (unit === 'MB') return `${median.toFixed(0)} MB`
+  const value = unit === 'ms' ? `${median.toFixed(1)} ms` : median.toFixed(2)
+  return is_met ? `**${value}**` : value
+}
+
+function cellTable(cells: readonly CellLine[]): string {
+  const rows = [...groupedBy(cells, ({ name }) => name)].map(([, [line]]) => {
+    const { cell, sides } = line as CellLine
+    const { file, refs, door, verb, ops, callers, kind } = cell
+    const all = Object.entries(sides) as [SideName, SideLine][]
+    const others = all.filter(([name]) => !named.includes(name))
+    return [
+      ...[file, refs, door, kind === 'usual' ? verb : `${verb} ${kind}`, `${ops} × ${callers}`],
+      ...[rateOf(sides.log), sides.log?.p99_ms.median.toPrecision(3) ?? '–'],
+      ...[rateOf(sides.plain), rateOf(sides.floor), rateOf(sides.sqlite)],
+      others.map(([name, side]) => `${name} ${rateOf(side)}`).join(', ') || '–',
+    ]
+  })
+  const heads = ['file', 'refs', 'door', 'verb', 'ops × callers', 'log', 'log p99 ms']
+  return table([...heads, 'plain', 'floor', 'sqlite', 'other'], rows, 5)
+}
+
+function rateOf(side: SideLine | undefined): string {
+  return side === undefined ? '–' : whole(side.ops_per_s.median)
+}
+
+function processTable(processes: readonly ProcessLine[]): string {
+  const rows = processes.map(({ cell, tasks_per_s, min, max }) => [
+    cell.replace('process/', ''),
+    whole(tasks_per_s),
+    min === undefined || max === undefined ? '–' : `${whole(min)} … ${whole(max)}`,
+  ])
+  return table(['process', 'tasks/s', 'min … max'], rows, 1)
+}
+
+/** The first `texts` columns are words, the others numbers. */
+function table(heads: readonly string[], rows: readonly string[][], texts: number): string {
+  const rule = heads.map((_, at) => (at < texts ? '---' : '---:'))
+  return [heads, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+function groupedBy<T>(values: readonly T[], key: (value: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const value of values) {
+    const group = groups.get(key(value))
+    if (group === undefined) groups.set(key(value), [value])
+    else group.push(value)
+  }
+  return groups
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
