@@ -1,16 +1,16 @@
 /**
  * The parts of a log and of what lies over a tree, each against a plain Map: frames, the image of a
- * segment, layers, merged ranges, and the notes that let a range begin later.
+ * segment, sheets, merged ranges, and the notes that let a range begin later.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { newLayer } from '../src/store/layer.ts'
-import { changesOf, frameBytes, framesIn, writeFrame } from '../src/store/log/frame.ts'
+import { changesAt, changesOf, frameBytes, framesIn, sealFrame } from '../src/store/log/frame.ts'
 import { newImage } from '../src/store/log/image.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
+import { newSheet, sheetOf } from '../src/store/sheet.ts'
 import type { Change } from '../src/store/store.ts'
 import { openLogged, tiny_bounds } from './support/log-bed.ts'
 import { quickFolder } from './support/store-folder.ts'
@@ -27,10 +27,11 @@ const writes = fc
 const bounds = fc.tuple(key, key, fc.boolean())
 
 function frameOf(seq: number, changes: Values): Buffer {
-  const bytes = frameBytes(changes)
-  const room = Buffer.alloc(bytes, 0xee)
-  writeFrame(room, 0, { id, seq, bytes }, changes)
-  return room
+  const sheet = sheetOf(changes)
+  const change_bytes = sheet.bytes()
+  const room = Buffer.alloc(frameBytes(change_bytes), 0xee)
+  sheet.copyTo(room, changesAt(0))
+  return sealFrame(room, 0, { id, seq, count: sheet.count(), change_bytes })
 }
 
 /** What a model holds between two keys, in order. */
@@ -111,8 +112,8 @@ describe('the image of a segment', () => {
       { weight: 1, arbitrary: fc.constant('clear' as const) },
     )
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 20 }), bounds, fc.integer(), (steps, range, seed) => {
-        const image = newImage(seed)
+      fc.property(fc.array(step, { maxLength: 20 }), bounds, (steps, range) => {
+        const image = newImage()
         const model: Values = new Map()
         const [from, to, reverse] = range
         let seq = 0
@@ -131,7 +132,7 @@ describe('the image of a segment', () => {
               copied(between(model, from, to, reverse)),
               'a frame is not seen before it is kept',
             )
-            image.keep(next)
+            image.keep()
             for (const [name, bytes] of next) model.set(name, bytes)
           }
           assert.equal(image.changes(), model.size)
@@ -149,12 +150,12 @@ describe('the image of a segment', () => {
   })
 
   it('holds thousands of keys', () => {
-    const image = newImage(1)
+    const image = newImage()
     const model: Values = new Map()
     for (let n = 0; n < 40_000; n++) {
       const changes: Values = new Map([[`k${(n * 7919) % 30_011}`, Buffer.from(String(n))]])
       image.add(id, n, changes)
-      image.keep(changes)
+      image.keep()
       for (const [name, bytes] of changes) model.set(name, bytes)
     }
     assert.equal(image.changes(), model.size)
@@ -166,26 +167,66 @@ describe('the image of a segment', () => {
   })
 })
 
-describe('a layer', () => {
-  it('reads as a map does, also where keys were taken out', () => {
-    const step = fc.tuple(key, fc.oneof(value, fc.constant('unset' as const)))
+describe('a sheet', () => {
+  it('reads as a map does, also where changes were taken back, round after round', () => {
+    const step = fc.oneof(
+      { weight: 9, arbitrary: fc.tuple(key, value) },
+      { weight: 1, arbitrary: fc.constantFrom('mark' as const, 'undo' as const) },
+      { weight: 1, arbitrary: fc.constant('clear' as const) },
+    )
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), bounds, (steps, [from, to, reverse]) => {
-        const layer = newLayer()
-        const model: Values = new Map()
-        for (const [name, bytes] of steps) {
-          if (bytes === 'unset') {
-            layer.unset(name)
-            model.delete(name)
+      fc.property(fc.array(step, { maxLength: 60 }), bounds, (steps, [from, to, reverse]) => {
+        const sheet = newSheet()
+        let model: Values = new Map()
+        let marked: Values = new Map()
+        for (const next of steps) {
+          if (next === 'mark') {
+            sheet.mark()
+            marked = new Map(model)
+          } else if (next === 'undo') {
+            sheet.undo()
+            model = new Map(marked)
+          } else if (next === 'clear') {
+            sheet.clear()
+            sheet.mark()
+            model = new Map()
+            marked = new Map()
           } else {
-            layer.set(name, bytes)
-            model.set(name, bytes)
+            sheet.put(...next)
+            model.set(...next)
           }
-          assert.deepEqual([...layer.range(from, to, reverse)], between(model, from, to, reverse))
+          assert.deepEqual(
+            copied(sheet.range(from, to, reverse)),
+            between(model, from, to, reverse),
+          )
+          for (const name of [...model.keys(), from, to]) {
+            const [mine, theirs] = [sheet.get(name), model.get(name)]
+            assert.ok(mine === theirs || (mine && theirs && mine.equals(theirs)), name)
+          }
         }
-        assert.deepEqual(new Map(layer.changes), model)
+        assert.equal(sheet.size, model.size)
+        assert.deepEqual([...sheet.keys()].sort(), [...model.keys()].sort())
+        const all = [...sheet].map(([name, bytes]) => ({ key: name, value: bytes }))
+        assert.deepEqual(new Map(copied(all).map((one) => [one.key, one.value])), model)
+        assert.equal(all.length, model.size)
       }),
     )
+  })
+
+  it('holds thousands of keys, and large values, and is small again', () => {
+    const sheet = newSheet()
+    for (const keys of [10_000, 3]) {
+      const model: Values = new Map()
+      for (let n = 0; n < 3 * keys; n++) {
+        const [name, bytes] = [`k${(n * 7919) % keys}`, Buffer.alloc(n % 700, String(n))]
+        sheet.put(name, bytes)
+        model.set(name, bytes)
+      }
+      const found = [...sheet.range('k', 'l', false)]
+      assert.deepEqual(copied(found), between(model, 'k', 'l', false))
+      sheet.clear()
+      assert.equal(sheet.get('k1'), undefined)
+    }
   })
 })
 

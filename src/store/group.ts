@@ -1,7 +1,7 @@
 /**
  * Group commit over a Tree: makes the Store that the engine sees.
  *
- * A transaction runs at once on the main thread, over two layers of changes and the tree: `open`
+ * A transaction runs at once on the main thread, over two sheets of changes and the tree: `open`
  * takes its writes, `flying` is what a commit is writing now. When no commit is under way, `open`
  * takes off at the end of the event-loop turn, so that all ops that came in with it share one
  * commit; what arrives while it flies forms the next. So one transaction sees those before it,
@@ -16,12 +16,12 @@
 import type { Key } from '../bytes/keys.ts'
 import { type Fault, fault } from '../words/faults.ts'
 import { checkKeySize } from './key-size.ts'
-import { type Layer, newLayer } from './layer.ts'
 import { mergedRange } from './merged-range.ts'
+import { newSheet, type Sheet } from './sheet.ts'
 import type { Entry, Range, Store, Tree, Tx } from './store.ts'
 
 interface Group {
-  readonly layer: Layer
+  readonly sheet: Sheet
   /** Transactions in it. */
   updates: number
   readonly done: Promise<void>
@@ -35,31 +35,29 @@ export interface GroupOptions {
 }
 
 export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
-  const nothing: Layer = newLayer()
-  let open: Group = newGroup()
+  let open: Group = newGroup(newSheet())
   let flying: Group | undefined
+  /** The sheet of the group that flew last, for the one that opens next. */
+  let spare: Sheet = newSheet()
   let takeoff: NodeJS.Immediate | undefined
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
-  /** What the transaction that runs now replaced in `open`, so that a throw can put it back. */
-  const replaced: { keys: Key[]; values: (Buffer | null | undefined)[] } = { keys: [], values: [] }
 
   const write = (key: Key, value: Buffer | null): void => {
     checkKeySize(key)
-    replaced.keys.push(key)
-    replaced.values.push(open.layer.changes.get(key))
-    open.layer.set(key, value)
+    open.sheet.put(key, value)
   }
   const durable = viewOf(tree)
   const tx: Tx = {
     get(key) {
-      const mine = open.layer.changes.get(key)
+      const mine = open.sheet.get(key)
       if (mine !== undefined) return mine ?? undefined
-      const theirs = flying?.layer.changes.get(key)
+      const theirs = flying?.sheet.get(key)
       if (theirs !== undefined) return theirs ?? undefined
       return tree.get(key)
     },
-    scan: (range) => scanOver(tree, [open.layer, flying?.layer ?? nothing], range),
+    scan: (range) =>
+      scanOver(tree, flying === undefined ? [open.sheet] : [open.sheet, flying.sheet], range),
     put: write,
     del: (key) => write(key, null),
   }
@@ -67,16 +65,15 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   function update<T>(fn: (tx: Tx) => T, is_gathered = false): Promise<T> {
     if (failure !== undefined) return Promise.reject(failure)
     if (closing !== undefined) return Promise.reject(fault('shutting_down', 'the store is closed'))
-    replaced.keys.length = 0
-    replaced.values.length = 0
+    open.sheet.mark()
     let result: T
     try {
       result = fn(tx)
     } catch (error) {
-      undo()
+      open.sheet.undo()
       return Promise.reject(error)
     }
-    if (replaced.keys.length === 0 && open.layer.changes.size === 0) {
+    if (open.sheet.size === 0) {
       return flying === undefined ? Promise.resolve(result) : flying.done.then(() => result)
     }
     open.updates++
@@ -88,39 +85,32 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
     return done.then(() => result)
   }
 
-  function undo(): void {
-    for (let at = replaced.keys.length - 1; at >= 0; at--) {
-      const key = replaced.keys[at] as Key
-      const value = replaced.values[at]
-      if (value === undefined) open.layer.unset(key)
-      else open.layer.set(key, value)
-    }
-  }
-
   function fly(): void {
     takeoff = undefined
     const group = open
     flying = group
-    open = newGroup()
-    tree.commit(group.layer.changes, group.updates === 1).then(
+    open = newGroup(spare)
+    tree.commit(group.sheet, group.updates === 1).then(
       () => {
         flying = undefined
+        spare = group.sheet
+        spare.clear()
         group.resolve()
-        if (open.layer.changes.size > 0) fly()
+        if (open.sheet.size > 0) fly()
       },
       (cause: unknown) => {
         failure = fault('store_failed', undefined, { cause })
         flying = undefined
         group.reject(failure)
         open.reject(failure)
-        open = newGroup()
+        open = newGroup(newSheet())
         options.onFail?.(failure)
       },
     )
   }
 
   async function drain(): Promise<void> {
-    while (failure === undefined && (flying !== undefined || open.layer.changes.size > 0)) {
+    while (failure === undefined && (flying !== undefined || open.sheet.size > 0)) {
       await (flying ?? open).done.catch(() => {})
     }
     await tree.close()
@@ -141,7 +131,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
   }
 }
 
-function newGroup(): Group {
+function newGroup(sheet: Sheet): Group {
   let resolve = (): void => {}
   let reject: (error: Fault) => void = () => {}
   const done = new Promise<void>((yes, no) => {
@@ -150,24 +140,24 @@ function newGroup(): Group {
   })
   // Each update hangs its own reaction on `done`; a group nobody waits for must not be "unhandled".
   done.catch(() => {})
-  return { layer: newLayer(), updates: 0, done, resolve, reject }
+  return { sheet, updates: 0, done, resolve, reject }
 }
 
 function viewOf(tree: Tree): Pick<Tx, 'get' | 'scan'> {
   return { get: (key) => tree.get(key), scan: (range) => scanOver(tree, [], range) }
 }
 
-/** The tree with the layers above it, the newest first. */
-function scanOver(tree: Tree, layers: readonly Layer[], range: Range): Entry[] {
+/** The tree with the sheets above it, the newest first. */
+function scanOver(tree: Tree, sheets: readonly Sheet[], range: Range): Entry[] {
   const { from, to, limit, reverse = false } = range
   const out: Entry[] = []
   if (limit <= 0) return out
-  const over = layers.filter(({ changes }) => changes.size > 0)
+  const over = sheets.filter(({ size }) => size > 0)
   const below = tree.range(from, to, reverse)
   const entries =
     over.length === 0
       ? below
-      : mergedRange([...over.map((layer) => layer.range(from, to, reverse)), below], reverse)
+      : mergedRange([...over.map((sheet) => sheet.range(from, to, reverse)), below], reverse)
   for (const entry of entries) {
     out.push(entry)
     if (out.length >= limit) break

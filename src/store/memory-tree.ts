@@ -25,7 +25,7 @@ export function memoryTree(): Tree {
           if (values.delete(key)) keys.remove(key)
         } else {
           if (!values.has(key)) keys.add(key)
-          values.set(key, value)
+          values.set(key, Buffer.from(value))
         }
       }
     },

@@ -38,7 +38,7 @@ export interface View {
 }
 
 export interface Tx extends View {
-  /** Takes the buffer over: it must not be changed afterwards. */
+  /** Copies the value: the buffer may be used again. */
   put(key: Key, value: Buffer): void
   del(key: Key): void
 }
@@ -62,8 +62,14 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** Changes of one commit: the last value of each key, `null` where it is deleted. */
-export type Writes = ReadonlyMap<Key, Buffer | null>
+/**
+ * Changes of one commit: the last value of each key, `null` where it is deleted. They are good until
+ * the commit has settled; whoever needs a value for longer copies it.
+ */
+export interface Writes extends Iterable<readonly [Key, Buffer | null]> {
+  readonly size: number
+  keys(): Iterable<Key>
+}
 
 /**
  * What a local store is made of: a durable ordered map that takes one commit at a time. store/group

@@ -7,17 +7,15 @@
  *    12  number of changes (4)
  *    16  sequence: one more than that of the frame before (8)
  *    24  id of the log (8)
- *    32  changes: bytes of the key (2), of the value or ffffffff where deleted (4), key, value
- *        zeros up to a multiple of 64
+ *    32  changes (store/change-bytes), of one key the last counts; zeros up to a multiple of 64
  *
  * Numbers are big-endian. Every frame begins at a multiple of 64 of its segment, so that one behind
  * damaged bytes is found; the id is random and never leaves the file, so no data of a caller can
  * look like one. Readers of later versions must go on reading this one.
  */
 import { crc32 } from 'node:zlib'
-import type { Key } from '../../bytes/keys.ts'
-import type { KeyBytes } from '../key-bytes.ts'
-import type { Change, Writes } from '../store.ts'
+import { keyAt, type Place, placeBehind, valueAt } from '../change-bytes.ts'
+import type { Change } from '../store.ts'
 
 export interface Frame {
   readonly seq: number
@@ -30,81 +28,50 @@ export const log_id_bytes = 8
 const step_bytes = 64
 const head_bytes = 32
 const magic = 0x43564c46
-const deleted = 0xffffffff
-const change_head_bytes = 6
 
-/** Where reads find a change again: the place of its first byte. */
-export type Place = number
-
-/** The bytes of the frame that these make. */
-export function frameBytes(writes: Writes): number {
-  let bytes = head_bytes
-  for (const [key, value] of writes) bytes += changeBytes(key, value)
-  return Math.ceil(bytes / step_bytes) * step_bytes
+export interface FrameParts {
+  readonly id: Buffer
+  readonly seq: number
+  readonly count: number
+  readonly change_bytes: number
 }
 
-/** The place of the first change of a frame at `at`; each further is behind the one before. */
-export function firstPlace(at: number): Place {
+/** The bytes of a frame with so many bytes of changes. */
+export function frameBytes(change_bytes: number): number {
+  return Math.ceil((head_bytes + change_bytes) / step_bytes) * step_bytes
+}
+
+/** Where the changes of a frame at `at` begin. */
+export function changesAt(at: number): Place {
   return at + head_bytes
 }
 
-export function changeBytes(key: Key, value: Buffer | null): number {
-  return change_head_bytes + key.length + (value === null ? 0 : value.length)
-}
-
-/** Puts the frame into `room` from `at` on, where its `frameBytes` have place. */
-export function writeFrame(
+/** Makes a frame of the changes that stand at its place in `room`, and answers its bytes. */
+export function sealFrame(
   room: Buffer,
   at: number,
-  { id, seq, bytes }: { readonly id: Buffer; readonly seq: number; readonly bytes: number },
-  writes: Writes,
-): void {
-  const end = at + bytes
-  let next = at + head_bytes
-  for (const [key, value] of writes) {
-    const told = value === null ? deleted : value.length
-    room[next] = key.length >>> 8
-    room[next + 1] = key.length
-    room[next + 2] = told >>> 24
-    room[next + 3] = told >>> 16
-    room[next + 4] = told >>> 8
-    room[next + 5] = told
-    next += change_head_bytes
-    ;(room as Buffer & KeyBytes).latin1Write(key, next)
-    next += key.length
-    if (value === null) continue
-    room.set(value, next)
-    next += value.length
+  { id, seq, count, change_bytes }: FrameParts,
+): Buffer {
+  const frame = room.subarray(at, at + frameBytes(change_bytes))
+  frame.fill(0, head_bytes + change_bytes)
+  frame.writeUInt32BE(magic, 0)
+  frame.writeUInt32BE(frame.length, 8)
+  frame.writeUInt32BE(count, 12)
+  frame.writeBigUInt64BE(BigInt(seq), 16)
+  frame.set(id, 24)
+  frame.writeUInt32BE(crc32(frame.subarray(8)), 4)
+  return frame
+}
+
+/** The places of all changes in the whole frames from `from` up to `to`. */
+export function* placesIn(room: Buffer, from: number, to: number): Generator<Place> {
+  for (let at = from; at < to; at += room.readUInt32BE(at + 8)) {
+    let place = changesAt(at)
+    for (let left = room.readUInt32BE(at + 12); left > 0; left--) {
+      yield place
+      place = placeBehind(room, place)
+    }
   }
-  room.fill(0, next, end)
-  room.writeUInt32BE(magic, at)
-  room.writeUInt32BE(bytes, at + 8)
-  room.writeUInt32BE(writes.size, at + 12)
-  room.writeBigUInt64BE(BigInt(seq), at + 16)
-  room.set(id, at + 24)
-  room.writeUInt32BE(crc32(room.subarray(at + 8, end)), at + 4)
-}
-
-export function keyAt(room: Buffer, place: Place): Key {
-  const key_at = place + change_head_bytes
-  return (room as Buffer & KeyBytes).latin1Slice(key_at, key_at + room.readUInt16BE(place))
-}
-
-export function hasKeyAt(room: Buffer, place: Place, key: Key): boolean {
-  if ((((room[place] as number) << 8) | (room[place + 1] as number)) !== key.length) return false
-  const key_at = place + change_head_bytes
-  for (let at = key.length - 1; at >= 0; at--) {
-    if (room[key_at + at] !== key.charCodeAt(at)) return false
-  }
-  return true
-}
-
-/** What a change says, read back; the value is a part of `room`. */
-export function valueAt(room: Buffer, place: Place): Buffer | null {
-  const value_bytes = room.readUInt32BE(place + 2)
-  if (value_bytes === deleted) return null
-  const value_at = place + change_head_bytes + room.readUInt16BE(place)
-  return room.subarray(value_at, value_at + value_bytes)
 }
 
 /** Every whole frame in the bytes of a segment, of whatever log, in the order they stand there. */
@@ -133,15 +100,8 @@ function wholeFrame(segment: Buffer, at: number): Buffer | undefined {
 }
 
 /** The changes of a checked frame; values are parts of its bytes. */
-export function* changesOf({ bytes, count }: Frame): Generator<Change> {
-  let at = head_bytes
-  for (let left = count; left > 0; left--) {
-    const key_bytes = bytes.readUInt16BE(at)
-    const told = bytes.readUInt32BE(at + 2)
-    const key_at = at + change_head_bytes
-    const value_at = key_at + key_bytes
-    at = value_at + (told === deleted ? 0 : told)
-    const key: Key = (bytes as Buffer & KeyBytes).latin1Slice(key_at, value_at)
-    yield { key, value: told === deleted ? null : bytes.subarray(value_at, at) }
+export function* changesOf({ bytes }: Frame): Generator<Change> {
+  for (const place of placesIn(bytes, 0, bytes.length)) {
+    yield { key: keyAt(bytes, place), value: valueAt(bytes, place) }
   }
 }

@@ -7,18 +7,13 @@
  * part of that room, and good until the reading function returns, as the port says.
  */
 import type { Key } from '../../bytes/keys.ts'
+import { firstByteAt, keyAt, type Place, valueAt } from '../change-bytes.ts'
+import { hashOf } from '../key-hash.ts'
+import { newPlaceTable } from '../place-table.ts'
+import { type Sheet, sheetOf } from '../sheet.ts'
 import { newShelves, type Shelves } from '../shelves.ts'
 import type { Change, Writes } from '../store.ts'
-import {
-  changeBytes,
-  firstPlace,
-  frameBytes,
-  keyAt,
-  type Place,
-  valueAt,
-  writeFrame,
-} from './frame.ts'
-import { newPlaceTable } from './place-table.ts'
+import { changesAt, frameBytes, placesIn, sealFrame } from './frame.ts'
 
 export interface Image {
   /** The bytes of all frames; the place of the next. */
@@ -27,8 +22,8 @@ export interface Image {
   changes(): number
   /** Makes the frame behind the others; the bytes to write. Not seen by reads before `keep`. */
   add(id: Buffer, seq: number, writes: Writes): Buffer
-  /** The frame just added is on disk: reads see it. */
-  keep(writes: Writes): void
+  /** The frame just added is on disk: reads see it. Its writes are still what they were. */
+  keep(): void
   get(key: Key): Buffer | null | undefined
   range(from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
@@ -37,13 +32,14 @@ export interface Image {
 /** Costs no memory before it is written. */
 const room_bytes = 64 * 1024 * 1024
 
-/** `seed` of the hash, any 32 bits. */
-export function newImage(seed: number): Image {
+export function newImage(): Image {
   let room = Buffer.alloc(0)
-  const places = newPlaceTable(seed)
+  const places = newPlaceTable()
   let shelves = emptyShelves()
   let at = 0
-  let added_bytes = 0
+  /** The changes of the frames before this place are on the shelves. */
+  let shelved_to = 0
+  let added: { readonly sheet: Sheet; readonly bytes: number } | undefined
 
   function grow(bytes: number): void {
     const larger = Buffer.allocUnsafeSlow(Math.max(room_bytes, 2 * room.length, bytes))
@@ -59,27 +55,32 @@ export function newImage(seed: number): Image {
     bytes: () => at,
     changes: places.size,
     add(id, seq, writes) {
-      const bytes = frameBytes(writes)
+      const sheet = sheetOf(writes)
+      const change_bytes = sheet.bytes()
+      const bytes = frameBytes(change_bytes)
       if (at + bytes > room.length) grow(at + bytes)
-      writeFrame(room, at, { id, seq, bytes }, writes)
-      added_bytes = bytes
-      return room.subarray(at, at + bytes)
+      sheet.copyTo(room, changesAt(at))
+      added = { sheet, bytes }
+      return sealFrame(room, at, { id, seq, count: sheet.count(), change_bytes })
     },
-    keep(writes) {
-      let place = firstPlace(at)
-      for (const [key, value] of writes) {
-        if (places.set(room, key, place)) shelves.add(key.charCodeAt(0), place)
-        place += changeBytes(key, value)
-      }
-      at += added_bytes
+    keep() {
+      if (added === undefined) return
+      added.sheet.tell(places, room, changesAt(at))
+      at += added.bytes
+      added = undefined
     },
     get(key) {
-      const place = places.get(room, key)
+      if (places.size() === 0) return undefined
+      const place = places.get(room, key, hashOf(key))
       return place === 0 ? undefined : valueAt(room, place)
     },
     *range(from, to, reverse) {
+      for (const place of placesIn(room, shelved_to, at)) {
+        shelves.add(firstByteAt(room, place), place)
+      }
+      shelved_to = at
       for (const key of shelves.keys(from, to, reverse)) {
-        yield { key, value: valueAt(room, places.get(room, key)) }
+        yield { key, value: valueAt(room, places.get(room, key, hashOf(key))) }
       }
     },
     clear() {
@@ -87,6 +88,7 @@ export function newImage(seed: number): Image {
       places.clear()
       shelves = emptyShelves()
       at = 0
+      shelved_to = 0
     },
   }
 }

@@ -7,7 +7,7 @@
  * anywhere and done again: until then the frames hold all of it.
  */
 import type { Key } from '../../bytes/keys.ts'
-import type { Change, Tree, Writes } from '../store.ts'
+import type { Change, Tree } from '../store.ts'
 import { changesOf, type Frame } from './frame.ts'
 import { encodeHead, type Head, head_key } from './head.ts'
 
@@ -58,7 +58,10 @@ function groupOf(groups: Key[][], key: Key): Key[] {
 }
 
 /** In key order, so that neighbours in the tree are written together. */
-function* inOrder(groups: readonly (Key[] | undefined)[], last: Writes): Generator<Change> {
+function* inOrder(
+  groups: readonly (Key[] | undefined)[],
+  last: ReadonlyMap<Key, Buffer | null>,
+): Generator<Change> {
   for (const group of groups) {
     for (const key of group?.sort() ?? []) {
       yield { key, value: last.get(key) ?? null }

@@ -39,10 +39,9 @@ interface Side {
 
 /** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
 export async function createLog(path: string, { id, seq: merged_seq }: Head): Promise<LogWriter> {
-  const seed = id.readInt32BE(0)
   const [first, second] = await createSegments(path)
-  let young: Side = { segment: first, image: newImage(seed) }
-  let old: Side = { segment: second, image: newImage(seed) }
+  let young: Side = { segment: first, image: newImage() }
+  let old: Side = { segment: second, image: newImage() }
   let seq = merged_seq
   let first_seq = seq + 1
 
@@ -51,7 +50,7 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
     const frame = image.add(id, seq + 1, writes)
     await segment.write(frame, image.bytes(), is_alone)
     seq++
-    image.keep(writes)
+    image.keep()
   }
 
   // It changes nothing, and tells this log from an older one of the same file.

@@ -1,0 +1,75 @@
+/**
+ * One change as bytes, in memory and in the log: bytes of the key (2), of the value or ffffffff
+ * where it is deleted (4), key, value. Numbers are big-endian. Pure.
+ */
+import type { Key } from '../bytes/keys.ts'
+import type { KeyBytes } from './key-bytes.ts'
+
+/** Where in a room of changes one stands: the place of its first byte. */
+export type Place = number
+
+const head_bytes = 6
+const deleted = 0xffffffff
+
+export function changeBytes(key: Key, value: Buffer | null): number {
+  return head_bytes + key.length + (value === null ? 0 : value.length)
+}
+
+/** Into `room` at `place`, where it must fit. */
+export function putChange(room: Buffer, place: Place, key: Key, value: Buffer | null): void {
+  const told = value === null ? deleted : value.length
+  room[place] = key.length >>> 8
+  room[place + 1] = key.length
+  room[place + 2] = told >>> 24
+  room[place + 3] = told >>> 16
+  room[place + 4] = told >>> 8
+  room[place + 5] = told
+  ;(room as Buffer & KeyBytes).latin1Write(key, place + head_bytes)
+  if (value !== null && value.length > 0) room.set(value, place + head_bytes + key.length)
+}
+
+/** The place behind a change, where the next one may stand. */
+export function placeBehind(room: Buffer, place: Place): Place {
+  const told = room.readUInt32BE(place + 2)
+  return place + head_bytes + keyBytes(room, place) + (told === deleted ? 0 : told)
+}
+
+export function keyAt(room: Buffer, place: Place): Key {
+  const from = place + head_bytes
+  return (room as Buffer & KeyBytes).latin1Slice(from, from + keyBytes(room, place))
+}
+
+/** A part of `room`; `null` where the key is deleted. */
+export function valueAt(room: Buffer, place: Place): Buffer | null {
+  const told = room.readUInt32BE(place + 2)
+  if (told === deleted) return null
+  const from = place + head_bytes + keyBytes(room, place)
+  return room.subarray(from, from + told)
+}
+
+/** The first byte of the key; no key is empty. */
+export function firstByteAt(room: Buffer, place: Place): number {
+  return room[place + head_bytes] as number
+}
+
+export function hasKeyAt(room: Buffer, place: Place, key: Key): boolean {
+  if (keyBytes(room, place) !== key.length) return false
+  const from = place + head_bytes
+  for (let at = key.length - 1; at >= 0; at--) {
+    if (room[from + at] !== key.charCodeAt(at)) return false
+  }
+  return true
+}
+
+export function haveOneKey(room: Buffer, place: Place, other: Place): boolean {
+  const bytes = keyBytes(room, place)
+  if (keyBytes(room, other) !== bytes) return false
+  for (let at = head_bytes + bytes - 1; at >= head_bytes; at--) {
+    if (room[place + at] !== room[other + at]) return false
+  }
+  return true
+}
+
+function keyBytes(room: Buffer, place: Place): number {
+  return ((room[place] as number) << 8) | (room[place + 1] as number)
+}
