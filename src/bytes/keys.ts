@@ -233,9 +233,31 @@ export function idHex(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('hex')
 }
 
-/** An id as the value of a key, and read back. */
+/** The digits of each byte. */
+const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/** What the ids made last begin with, in both forms. */
+let last_head_hex = ''
+let last_head_bytes = ''
+
+/** A new id: 18 hex digits and a number of 3 bytes. */
+export function newId(head_hex: string, counter: number): string {
+  if (head_hex !== last_head_hex) {
+    last_head_bytes = bytesOfHex(head_hex)
+    last_head_hex = head_hex
+  }
+  const [first, second, third] = [counter >>> 16, (counter >>> 8) & 255, counter & 255]
+  last_bytes = last_head_bytes + String.fromCharCode(first, second, third)
+  last_hex = head_hex + digits[first] + digits[second] + digits[third]
+  return last_hex
+}
+
+const id_value = Buffer.alloc(id_bytes)
+
+/** An id as the value of a key, good until the next one is made. */
 export function idValue(obj_id: string): Buffer {
-  return Buffer.from(idBytes(obj_id), 'latin1')
+  id_value.write(idBytes(obj_id), 'latin1')
+  return id_value
 }
 
 export function idOfValue(value: Buffer): string {

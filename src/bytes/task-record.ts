@@ -74,8 +74,34 @@ const head_bytes = 72
 const digest_bytes = 32
 const id_bytes = 12
 
+/** Node's buffers have this method, and its types do not: answers the bytes it took. */
+interface TextBytes {
+  utf8Write(text: string, at: number): number
+}
+
+interface Room {
+  readonly bytes: Buffer & TextBytes
+  readonly view: DataView
+}
+
+/** Where records are made, one at a time. A longer one has a room of its own. */
+const usual_room = roomOf(16 * 1024)
+
+function roomOf(bytes_max: number): Room {
+  const bytes = Buffer.allocUnsafeSlow(bytes_max) as Buffer & TextBytes
+  return { bytes, view: new DataView(bytes.buffer) }
+}
+
+function roomFor(texts_at: number, texts: string, data: string): Room {
+  // A UTF-16 unit takes at most 3 bytes, so short texts need no counting.
+  if (texts_at + 3 * (texts.length + data.length) <= usual_room.bytes.length) return usual_room
+  return roomOf(texts_at + Buffer.byteLength(texts) + Buffer.byteLength(data))
+}
+
+/** The bytes are good until the next record is made; who needs them for longer copies them. */
 export function encodeTask(task: TaskRecord): Buffer {
   const { ref, user_id, details, digest, caller_id, called_id } = task
+  const data = task.doc.text
   const ref_text = ref === undefined ? '' : ref.text
   const user = user_id ?? ''
   const tag = details === undefined ? '' : details.tag
@@ -85,47 +111,41 @@ export function encodeTask(task: TaskRecord): Buffer {
   const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
   const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
   const texts_at = called_at + (called_id === undefined ? 0 : id_bytes)
-  const texts_bytes = Buffer.byteLength(texts)
-  const out = Buffer.allocUnsafe(texts_at + texts_bytes + Buffer.byteLength(task.doc.text))
-  out[0] = version
-  out[1] = statuses.indexOf(task.status)
-  out[2] = waits.indexOf(task.wait)
-  out[3] =
+  const { bytes, view } = roomFor(texts_at, texts, data)
+  bytes[0] = version
+  bytes[1] = statuses.indexOf(task.status)
+  bytes[2] = waits.indexOf(task.wait)
+  bytes[3] =
     (ref === undefined ? 0 : flag.ref | (ref.is_number ? flag.ref_number : 0)) |
     (user_id === undefined ? 0 : flag.user) |
     (digest === undefined ? 0 : flag.digest) |
     (details === undefined ? 0 : flag.details) |
     (caller_id === undefined ? 0 : flag.caller) |
     (called_id === undefined ? 0 : flag.called)
-  out.writeDoubleBE(task.create_ms, 8)
-  out.writeDoubleBE(task.change_ms, 16)
-  out.writeDoubleBE(task.due_ms, 24)
-  out.writeUInt32BE(task.visit >>> 0, 32)
-  out.writeUInt32BE(task.moves, 36)
-  putU16(out, 40, task.logic_at)
-  putU16(out, 42, task.semaphor_at)
-  putU16(out, 44, task.conv_id.length)
-  putU16(out, 46, ref_text.length)
-  putU16(out, 48, user.length)
-  putU16(out, 50, task.node_id.length)
-  putU16(out, 52, task.node_prev_id.length)
-  putU16(out, 54, tag.length)
-  putU16(out, 56, description.length)
-  out.writeUInt32BE(texts_bytes, 58)
-  out.writeDoubleBE(task.at_ms, 62)
-  putU16(out, 70, Math.min(task.attempts, 0xffff))
-  if (digest !== undefined) digest.copy(out, head_bytes)
-  if (caller_id !== undefined) out.write(caller_id, caller_at, 'hex')
-  if (called_id !== undefined) out.write(called_id, called_at, 'hex')
-  out.write(texts, texts_at)
-  out.write(task.doc.text, texts_at + texts_bytes)
-  out.writeUInt32BE(checksum(out), 4)
-  return out
-}
-
-function putU16(out: Buffer, at: number, value: number): void {
-  out[at] = value >>> 8
-  out[at + 1] = value
+  view.setFloat64(8, task.create_ms)
+  view.setFloat64(16, task.change_ms)
+  view.setFloat64(24, task.due_ms)
+  view.setUint32(32, task.visit)
+  view.setUint32(36, task.moves)
+  view.setUint16(40, task.logic_at)
+  view.setUint16(42, task.semaphor_at)
+  view.setUint16(44, task.conv_id.length)
+  view.setUint16(46, ref_text.length)
+  view.setUint16(48, user.length)
+  view.setUint16(50, task.node_id.length)
+  view.setUint16(52, task.node_prev_id.length)
+  view.setUint16(54, tag.length)
+  view.setUint16(56, description.length)
+  view.setFloat64(62, task.at_ms)
+  view.setUint16(70, Math.min(task.attempts, 0xffff))
+  if (digest !== undefined) bytes.set(digest, head_bytes)
+  if (caller_id !== undefined) bytes.write(caller_id, caller_at, 'hex')
+  if (called_id !== undefined) bytes.write(called_id, called_at, 'hex')
+  const data_at = texts_at + bytes.utf8Write(texts, texts_at)
+  view.setUint32(58, data_at - texts_at)
+  const record = bytes.subarray(0, data_at + bytes.utf8Write(data, data_at))
+  view.setUint32(4, checksum(record))
+  return record
 }
 
 /**

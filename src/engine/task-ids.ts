@@ -3,7 +3,7 @@
  * is above every one given before: the last one is in the store, read by the first new task of a
  * transaction and written once at its end.
  */
-import { idValue, metaKey } from '../bytes/keys.ts'
+import { idValue, metaKey, newId } from '../bytes/keys.ts'
 import type { Tx } from '../store/store.ts'
 
 export interface TaskIds {
@@ -56,7 +56,7 @@ export function newTaskIds(tx: Tx, middle: string): TaskIds {
       if (given === undefined) readLast()
       step(Math.min(Math.max(Math.floor(now_ms / 1000), 0), seconds_max))
       if (head.seconds !== seconds) head = { seconds, text: hex(seconds, 8) + middle }
-      given = head.text + hex(counter, 6)
+      given = newId(head.text, counter)
       return given
     },
     end() {

@@ -63,8 +63,8 @@ export interface Store {
 }
 
 /**
- * Changes of one commit: the last value of each key, `null` where it is deleted. They are good until
- * the commit has settled; whoever needs a value for longer copies it.
+ * Changes of one commit: the last value of each key, `null` where it is deleted. They are good
+ * until the commit has settled; whoever needs a value for longer copies it.
  */
 export interface Writes extends Iterable<readonly [Key, Buffer | null]> {
   readonly size: number

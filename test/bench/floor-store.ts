@@ -125,7 +125,7 @@ const records: Readonly<Record<WriteVerb, Buffer>> = {
 }
 
 function recordOf(data: object, digest: Buffer | undefined): Buffer {
-  return encodeTask({
+  const record = encodeTask({
     obj_id: '',
     conv_id,
     ref: { text: refOf(0, 'random'), is_number: false },
@@ -149,4 +149,5 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     called_id: undefined,
     doc: docOfText(JSON.stringify(data)),
   })
+  return Buffer.from(record)
 }
