@@ -17,8 +17,8 @@ const groups = 60
 
 const segment = 'store/log/segment.ts'
 const worker = 'store/log/thread-worker.ts'
-const in_place: Edit = { file: segment, from: '? 0 : 0.3', to: '? 0 : 1000' }
-const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '2048' }
+const in_place: Edit = { file: segment, from: '? 0.3', to: '? 1000' }
+const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
 const in_thread = 'const { head } = job'
 const dies: Edit = { file: worker, from: in_thread, to: `process.exit(7); ${in_thread}` }
 const throws: Edit = {
@@ -40,7 +40,7 @@ interface Row {
   readonly opened?: string
 }
 
-// Of the log's writes the first fills the file, and the second opens the log.
+// Of the log's writes the first tries the file, the second fills it, and the third opens the log.
 const rows: Row[] = [
   {
     ...{
@@ -51,7 +51,15 @@ const rows: Row[] = [
     ...{ acked: [0, 0], opened: 'ENOSPC' },
   },
   {
-    ...{ what: 'a log that cannot be opened', on: '-log-0', inject: 'pwrite64:error=EIO:when=2' },
+    ...{ what: 'a log that cannot be filled further', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=2', acked: [0, 0], opened: 'ENOSPC' },
+  },
+  {
+    ...{ what: 'a disk that wants the cache', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=EINVAL:when=1', acked: [groups, groups] },
+  },
+  {
+    ...{ what: 'a log that cannot be opened', on: '-log-0', inject: 'pwrite64:error=EIO:when=3' },
     ...{ acked: [0, 0], opened: 'EIO' },
   },
   {
@@ -59,31 +67,31 @@ const rows: Row[] = [
     ...{ inject: 'openat:error=EACCES:when=2', acked: [0, 0], opened: 'EACCES' },
   },
   {
-    ...{ what: 'a write of the log', on: '-log-0', inject: 'pwrite64:error=EIO:when=5' },
+    ...{ what: 'a write of the log', on: '-log-0', inject: 'pwrite64:error=EIO:when=6' },
     acked: [2, 2],
   },
   {
     ...{ what: 'all writes of the log: full', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=5+', acked: [2, 2] },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=6+', acked: [2, 2] },
   },
   {
-    ...{ what: 'a write that is cut short', on: '-log-0', inject: 'pwrite64:retval=0:when=6' },
+    ...{ what: 'a write that is cut short', on: '-log-0', inject: 'pwrite64:retval=0:when=7' },
     acked: [3, 3],
   },
   {
-    ...{ what: 'a write in place', on: '-log-0', inject: 'pwrite64:error=EIO:when=3' },
-    ...{ edits: [in_place], alone: true, acked: [2, 2] },
+    ...{ what: 'a write in place', on: '-log-0', inject: 'pwrite64:error=EIO:when=4' },
+    ...{ edits: [in_place], alone: true, acked: [3, 3] },
   },
   {
     ...{ what: 'a write in place that is cut short', on: '-log-0' },
-    ...{ inject: 'pwrite64:retval=0:when=3', edits: [in_place], alone: true, acked: [2, 2] },
+    ...{ inject: 'pwrite64:retval=0:when=4', edits: [in_place], alone: true, acked: [3, 3] },
   },
   {
     ...{ what: 'a write once the log could not be filled further', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=6+', edits: [fills_often], acked: [1, groups - 1] },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=7+', edits: [fills_often], acked: [1, groups - 1] },
   },
   {
-    ...{ what: 'a fill alone', on: '-log-0', inject: 'pwrite64:error=ENOSPC:when=4' },
+    ...{ what: 'a fill alone', on: '-log-0', inject: 'pwrite64:error=ENOSPC:when=3' },
     ...{ edits: [fills_often], acked: [1, groups] },
   },
   {

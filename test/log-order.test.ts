@@ -16,19 +16,21 @@ const commits = 60
 const isReply = (call: Call) => isWriteOf(call, '"durable ')
 
 const segment = 'store/log/segment.ts'
+const file = 'store/log/segment-file.ts'
 const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
   ['as it is', []],
-  ['with every write in place', [{ file: segment, from: '? 0 : 0.3', to: '? 0 : 1000' }]],
+  ['with every write in place', [{ file: segment, from: '? 0.3', to: '? 1000' }]],
   [
     'with a call to sync',
     [
-      { file: segment, from: 'constants.O_DSYNC : undefined', to: '0 + 0 : undefined' },
-      { file: segment, from: "=== 'linux'", to: "=== 'none'" },
+      { file, from: 'constants.O_DSYNC : undefined', to: '0 + 0 : undefined' },
+      { file, from: "=== 'linux'", to: "=== 'none'" },
     ],
   ],
+  ['past the cache nowhere', [{ file, from: 'constants.O_DIRECT', to: 'undefined' }]],
   [
     'without a sync',
-    [{ file: segment, from: 'constants.O_DSYNC :', to: '0 :' }],
+    [{ file, from: 'constants.O_DSYNC :', to: '0 :' }],
     /its frame was not synced/,
   ],
 ]
@@ -65,11 +67,12 @@ describe('reading the trace of a log', () => {
   const opened = '1 openat(AT_FDCWD, "/db-log-0", O_RDWR|O_CREAT|O_EXCL|O_DSYNC) = 7</db-log-0>'
   const other = '1 openat(AT_FDCWD, "/db-log-1", O_RDWR|O_CREAT|O_EXCL|O_DSYNC) = 8</db-log-1>'
   const head_handle = '1 openat(AT_FDCWD, "/db", O_WRONLY|O_DSYNC) = 5</db>'
-  const fill = '2 pwrite64(7</db-log-0>, "\\0\\0\\0"..., 1048576, 0) = 1048576'
+  const fill = '2 pwrite64(7</db-log-0>, "\\0\\0\\0\\0\\0\\0\\0\\0"..., 1048576, 0) = 1048576'
   const first = '2 pwrite64(7</db-log-0>, "CVLF"..., 64, 0) = 64'
   const frame = '2 pwrite64(7</db-log-0>, "CVLF"..., 128, 64) = 128'
   const in_other = '2 pwrite64(8</db-log-1>, "CVLF"..., 128, 0) = 128'
-  const over = '2 pwrite64(7</db-log-0>, "CVLF"..., 128, 0) = 128'
+  const again = '2 pwrite64(7</db-log-0>, "CVLF"..., 4096, 0) = 4096'
+  const over = '2 pwrite64(7</db-log-0>, "CVLF\\3"..., 128, 0) = 128'
   const sync = '2 fdatasync(7</db-log-0>) = 0'
   const pages = '3 writev(4</db>, [{iov_base="x", iov_len=4096}], 1) = 4096'
   const pages_sync = '3 fdatasync(4</db>) = 0'
@@ -84,6 +87,8 @@ describe('reading the trace of a log', () => {
     ['zeros ahead', [...opening, frame, fill, reply], []],
     ['a reply too early', [...opening, reply, frame], [/no frame/]],
     ['the second reply of one frame', [...opening, frame, reply, reply], [/reply 1: no frame/]],
+    ['a block written again', [...opening, again, reply], []],
+    ['a block that begins in a frame', [...opening, frame.replace('CVLF', 'text'), reply], []],
     ['two frames', [...opening, frame, frame, reply], [/2 frames/]],
     ['a handle that does not sync', [...unsynced, frame, reply], [/not synced/]],
     ['a sync by a call', [...unsynced, frame, sync, reply], []],

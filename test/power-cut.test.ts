@@ -38,10 +38,10 @@ const skip = !canTrace() && 'strace is missing or may not trace here'
 /** Small, so that merges, turns and fills come often. */
 const small: readonly Edit[] = [
   { file: 'store/log/segment.ts', from: 'ahead_bytes = 1024 * 1024', to: 'ahead_bytes = 8192' },
-  { file: 'store/log/segment.ts', from: '? 0 : 0.3', to: '? 0 : 1000' },
+  { file: 'store/log/segment.ts', from: '? 0.3', to: '? 1000' },
 ]
 const unsynced_log: Edit = {
-  file: 'store/log/segment.ts',
+  file: 'store/log/segment-file.ts',
   from: 'constants.O_DSYNC :',
   to: '0 :',
 }

@@ -2,8 +2,9 @@
  * What a process with a log asked of the kernel, and in which order: was a group safe before its
  * reply left, and did it cost no more than the one sync?
  *
- * A group is one frame, in one write to a segment of the log; the write is synced by its handle, or
- * by a call behind it. Zeros written ahead are no part of it. A segment is begun again only once
+ * A group is one frame, in one write to a segment of the log, of the blocks that hold it; the write
+ * is synced by its handle, or by a call behind it. Zeros written ahead, and a block of them that
+ * tries the file, are no part of it. A segment is begun again, with another frame, only once
  * the tree has had a whole commit behind its last frame. That this commit counts the segment as
  * merged is not to be seen here: that is for the power cuts to show.
  */
@@ -17,7 +18,9 @@ import {
   syncedHandles,
 } from './store-strace.ts'
 
-const frame_begins = '"CVLF'
+const zeros_begin = `"${'\\0'.repeat(8)}`
+/** The eight bytes a segment begins with: "CVLF" and a checksum, which tell its first frame. */
+const first_frame = /"((?:\\(?:[0-7]{1,3}|.)|[^"\\]){1,8})/
 
 /**
  * One sentence for each reply that was not preceded, since the reply before, by exactly one frame
@@ -53,7 +56,8 @@ export function logOrderMistakes(
 
 interface Frame {
   readonly call: Call
-  readonly place: number
+  /** Whether it is the first of a segment: of a round, for a block is written again and again. */
+  readonly is_first: boolean
   /** When it was safe; never where no sync covered it. */
   readonly safe: number
   readonly by_handle: boolean
@@ -62,13 +66,17 @@ interface Frame {
 function framesOf(calls: readonly Call[], path: string): Frame[] {
   const synced = syncedHandles(calls, path)
   const onFile = calls.filter((call) => call.args.includes(`<${path}>`))
+  let first: string | undefined
   return onFile
-    .filter((call) => isWrite(call) && call.args.includes(frame_begins))
+    .filter((call) => isWrite(call) && !call.args.includes(zeros_begin))
     .map((call) => {
       const by_handle = synced.has(handleOf(call))
       const sync = onFile.find((other) => isSync(other) && other.began > call.ended)
       const safe = by_handle ? call.ended : (sync?.ended ?? Infinity)
-      return { call, place: offsetOf(call), safe, by_handle }
+      const begins = offsetOf(call) === 0 ? first_frame.exec(call.args)?.[1] : first
+      const is_first = begins !== first
+      first = begins
+      return { call, is_first, safe, by_handle }
     })
 }
 
@@ -84,8 +92,8 @@ function mistakeOf(own: readonly Frame[], syncs: number, reply: Call): string | 
 function overwritten(calls: readonly Call[], path: string, frames: readonly Frame[]): string[] {
   const commits = commitsOf(calls, path)
   const mistakes: string[] = []
-  for (const { call, place } of frames) {
-    if (place !== 0) continue
+  for (const { call, is_first } of frames) {
+    if (!is_first) continue
     const file = fileOf(call)
     const before = frames.filter((one) => fileOf(one.call) === file && one.call.ended < call.began)
     if (before.length === 0) continue
@@ -111,5 +119,5 @@ function treeMistakes(calls: readonly Call[], path: string): string[] {
 /** How often a segment was begun again. */
 export function roundsOf(calls: readonly Call[], path: string): number {
   const frames = [0, 1].flatMap((n) => framesOf(calls, `${path}-log-${n}`))
-  return frames.filter(({ place }) => place === 0).length - 2
+  return frames.filter(({ is_first }) => is_first).length - 2
 }

@@ -24,7 +24,7 @@ const store = storeOf(await openAs())
 for (let n = 0; n < Number(commits); n++) {
   await store.update((tx) => {
     tx.put('last', Buffer.from(String(n)))
-    for (let key = 0; key < 30; key++) tx.put(`${n} ${key}`, Buffer.alloc(300))
+    for (let key = 0; key < 30; key++) tx.put(`${n} ${key}`, Buffer.alloc(300, 'x'))
   })
   writeSync(1, `durable ${n}\n`)
   // Time for a merge.

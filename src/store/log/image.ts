@@ -13,6 +13,7 @@ import { newPlaceTable } from '../place-table.ts'
 import { type Sheet, sheetOf } from '../sheet.ts'
 import { newShelves, type Shelves } from '../shelves.ts'
 import type { Change, Writes } from '../store.ts'
+import { blockRoom, endOfBlock } from './blocks.ts'
 import { changesAt, frameBytes, placesIn, sealFrame } from './frame.ts'
 
 export interface Image {
@@ -20,8 +21,10 @@ export interface Image {
   bytes(): number
   /** How many keys have a change. */
   changes(): number
-  /** Makes the frame behind the others; the bytes to write. Not seen by reads before `keep`. */
+  /** Makes the frame behind the others, and answers it. Not seen by reads before `keep`. */
   add(id: Buffer, seq: number, writes: Writes): Buffer
+  /** All frames at the places where the file has them, zeros up to the end of their last block. */
+  room(): Buffer
   /** The frame just added is on disk: reads see it. Its writes are still what they were. */
   keep(): void
   get(key: Key): Buffer | null | undefined
@@ -33,7 +36,7 @@ export interface Image {
 const room_bytes = 64 * 1024 * 1024
 
 export function newImage(): Image {
-  let room = Buffer.alloc(0)
+  let room: Buffer = Buffer.alloc(0)
   const places = newPlaceTable()
   let shelves = emptyShelves()
   let at = 0
@@ -42,7 +45,7 @@ export function newImage(): Image {
   let added: { readonly sheet: Sheet; readonly bytes: number } | undefined
 
   function grow(bytes: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(room_bytes, 2 * room.length, bytes))
+    const larger = blockRoom(Math.max(room_bytes, 2 * room.length, bytes))
     room.copy(larger, 0, 0, at)
     room = larger
   }
@@ -58,11 +61,14 @@ export function newImage(): Image {
       const sheet = sheetOf(writes)
       const change_bytes = sheet.bytes()
       const bytes = frameBytes(change_bytes)
-      if (at + bytes > room.length) grow(at + bytes)
+      const end = endOfBlock(at + bytes)
+      if (end > room.length) grow(end)
       sheet.copyTo(room, changesAt(at))
+      room.fill(0, at + bytes, end)
       added = { sheet, bytes }
       return sealFrame(room, at, { id, seq, count: sheet.count(), change_bytes })
     },
+    room: () => room,
     keep() {
       if (added === undefined) return
       added.sheet.tell(places, room, changesAt(at))

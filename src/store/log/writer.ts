@@ -47,8 +47,9 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
 
   async function write(writes: Writes, is_alone: boolean): Promise<void> {
     const { segment, image } = young
-    const frame = image.add(id, seq + 1, writes)
-    await segment.write(frame, image.bytes(), is_alone)
+    const { length } = image.add(id, seq + 1, writes)
+    const from = image.bytes()
+    await segment.write(image.room(), from, from + length, is_alone)
     seq++
     image.keep()
   }
