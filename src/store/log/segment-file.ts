@@ -11,6 +11,8 @@ export interface SegmentFile {
   write(blocks: Buffer, at: number): Promise<void>
   /** The same, here and now; only where `syncs_itself`. */
   writeNow(blocks: Buffer, at: number): void
+  /** Makes the file longer, also while it is written to: so not past the cache, which waits. */
+  fill(zeros: Buffer, at: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -18,7 +20,7 @@ export interface SegmentFile {
 const sync_flag: number | undefined = process.platform === 'linux' ? constants.O_DSYNC : undefined
 export const syncs_itself = sync_flag !== undefined
 const past_cache: number | undefined = constants.O_DIRECT
-const zeros = blockRoom(block_bytes).subarray(0, block_bytes)
+const empty_block = blockRoom(block_bytes).subarray(0, block_bytes)
 
 /** A new file (mode 0600) whose name is not taken. */
 export async function createFile(path: string): Promise<SegmentFile> {
@@ -26,10 +28,7 @@ export async function createFile(path: string): Promise<SegmentFile> {
   const flags = O_RDWR | (sync_flag ?? 0)
   const fd = await promisify(open)(path, flags | O_CREAT | O_EXCL, 0o600)
   try {
-    const direct = await openDirect(path, flags)
-    if (direct === undefined) return fileOf(fd)
-    await promisify(close)(fd)
-    return fileOf(direct)
+    return fileOf(fd, await openDirect(path, flags))
   } catch (error) {
     await promisify(close)(fd)
     throw error
@@ -45,7 +44,7 @@ async function openDirect(path: string, flags: number): Promise<number | undefin
   let fd: number | undefined
   try {
     fd = await promisify(open)(path, flags | past_cache)
-    await writeAll(fd, zeros, block_bytes)
+    await writeAll(fd, empty_block, block_bytes)
     return fd
   } catch (error) {
     if (fd !== undefined) await promisify(close)(fd)
@@ -54,14 +53,19 @@ async function openDirect(path: string, flags: number): Promise<number | undefin
   }
 }
 
-function fileOf(fd: number): SegmentFile {
+function fileOf(cached: number, direct: number | undefined): SegmentFile {
+  const fd = direct ?? cached
   return {
     write: (blocks, at) => writeAll(fd, blocks, at),
     writeNow(blocks, at) {
       const written = writeSync(fd, blocks, 0, blocks.length, at)
       if (written !== blocks.length) throw cutShort(written, blocks)
     },
-    close: () => promisify(close)(fd),
+    fill: (zeros, at) => writeAll(cached, zeros, at),
+    async close() {
+      if (direct !== undefined) await promisify(close)(direct)
+      await promisify(close)(cached)
+    },
   }
 }
 

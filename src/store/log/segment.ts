@@ -10,7 +10,7 @@
  * one is made in place: that saves a lone caller a quarter of its time. A disk that turns slow is
  * noticed by one such write, and gets no other until it is fast again.
  */
-import { blockRoom, endOfBlock, startOfBlock } from './blocks.ts'
+import { endOfBlock, startOfBlock } from './blocks.ts'
 import { createFile, syncs_itself } from './segment-file.ts'
 
 export interface Segment {
@@ -26,7 +26,7 @@ export interface Segment {
 
 /** So far ahead the file is filled, and so much at once: little enough to delay no write much. */
 const ahead_bytes = 1024 * 1024
-const zeros = blockRoom(ahead_bytes).subarray(0, ahead_bytes)
+const zeros = Buffer.alloc(ahead_bytes)
 
 /** What is written in place: no more bytes, and where a write lately took no longer. */
 const in_place = { bytes_max: 64 * 1024, took_ms_max: syncs_itself ? 0.3 : 0 }
@@ -40,7 +40,7 @@ export async function createSegment(path: string): Promise<Segment> {
   let took_ms = in_place.took_ms_max + 1
 
   async function fill(): Promise<void> {
-    await file.write(zeros, filled_bytes)
+    await file.fill(zeros, filled_bytes)
     filled_bytes += ahead_bytes
   }
 
