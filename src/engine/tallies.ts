@@ -39,7 +39,7 @@ const nothing: readonly Counted[] = []
 /** `processOf` looks in the transaction that was begun last. */
 export function newTallies(tx: Tx, processOf: (conv_id: string) => Process | undefined): Tallies {
   let present = tx
-  const by_place = new Map<string, Map<string, Tally>>()
+  let by_place = new Map<string, Map<string, Tally>>()
   const all: Tally[] = []
   const with_semaphors: Tally[] = []
 
@@ -57,7 +57,7 @@ export function newTallies(tx: Tx, processOf: (conv_id: string) => Process | und
   return {
     begin(tx) {
       present = tx
-      by_place.clear()
+      by_place = new Map()
       all.length = 0
       with_semaphors.length = 0
     },

@@ -107,7 +107,7 @@ export function newReader(view: View, shared: Shared, now_ms: number): Reader {
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 export function newWorkspace(shared: Shared): Workspace {
-  const processes = new Map<string, Process>()
+  let processes = new Map<string, Process>()
   const ids = newTaskIds(no_tx, shared.id_middle)
   const tallies = newTallies(no_tx, processOf)
   let grant: { user: string; conv_id: string; bits: number } | undefined
@@ -165,7 +165,8 @@ export function newWorkspace(shared: Shared): Workspace {
 
   return {
     begin(tx, now_ms) {
-      processes.clear()
+      // A new one: what a map held before it was cleared may live on with those it held later.
+      processes = new Map()
       ids.begin(tx)
       tallies.begin(tx)
       grant = undefined

@@ -1,6 +1,6 @@
 /**
  * Whole blocks of a disk, in memory and in a file. From memory that is aligned as they are they go
- * to the disk as they stand, past the system's cache, which saves a short write a seventh of its
+ * to the disk as they stand, past the system's cache, which saves a short write a tenth of its
  * time. With the cache in between a part of a block is written as all of it too, so what shares a
  * block with a write is at no more risk.
  */
