@@ -4,11 +4,19 @@
 import type { TaskRecord } from '../bytes/task-record.ts'
 import type { Task } from '../words/model.ts'
 
+/** One getter for all views: a member that differs from view to view makes each a table. */
+const data: PropertyDescriptor & ThisType<Task> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return JSON.parse(this.dataText)
+  },
+}
+
 /** `data` is parsed anew at each read and is the reader's own; numbers in it are doubles. */
 export function viewTask(task: TaskRecord): Task {
   const { ref, details } = task
-  const dataText = task.doc.text
-  const view: Task = {
+  const view: Omit<Task, 'data'> = {
     obj_id: task.obj_id,
     conv_id: task.conv_id,
     ref: ref === undefined ? null : ref.text,
@@ -18,12 +26,10 @@ export function viewTask(task: TaskRecord): Task {
     change_time_ms: task.change_ms,
     node_id: task.node_id,
     node_prev_id: task.node_prev_id,
-    dataText,
-    get data(): unknown {
-      return JSON.parse(dataText)
-    },
+    dataText: task.doc.text,
   }
+  Object.defineProperty(view, 'data', data)
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
   if (details !== undefined) Object.assign(view, { status_details: details })
-  return view
+  return view as Task
 }

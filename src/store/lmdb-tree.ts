@@ -120,7 +120,7 @@ export function treeOver(
     get(key) {
       if (key.length === 0 || key.length > key_bytes_max) return undefined
       try {
-        return db.getBinary(key)
+        return copyOf(db.getBinaryFast(key))
       } catch (error) {
         throw readFault(error)
       }
@@ -147,6 +147,17 @@ export function treeOver(
       return closing
     },
   }
+}
+
+/**
+ * LMDB puts each value into the same buffer, whose `length` alone says how much of it is meant.
+ * Copied into Node's pool, a value costs half of one with memory of its own.
+ */
+function copyOf(shared: Buffer | undefined): Buffer | undefined {
+  if (shared === undefined) return undefined
+  const copy = Buffer.allocUnsafe(shared.length)
+  copy.set(new Uint8Array(shared.buffer, shared.byteOffset, shared.length))
+  return copy
 }
 
 /**
