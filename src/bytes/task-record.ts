@@ -161,11 +161,11 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   const texts_at = called_at + (flags & flag.called ? id_bytes : 0)
   const data_at = texts_at + bytes.readUInt32BE(58)
   const texts = bytes.toString('utf8', texts_at, data_at)
-  const ref_from = bytes.readUInt16BE(44)
-  const user_from = ref_from + bytes.readUInt16BE(46)
-  const node_from = user_from + bytes.readUInt16BE(48)
-  const prev_from = node_from + bytes.readUInt16BE(50)
-  const tag_from = prev_from + bytes.readUInt16BE(52)
+  const ref_from = getU16(bytes, 44)
+  const user_from = ref_from + getU16(bytes, 46)
+  const node_from = user_from + getU16(bytes, 48)
+  const prev_from = node_from + getU16(bytes, 50)
+  const tag_from = prev_from + getU16(bytes, 52)
   const has_ref = (flags & flag.ref) !== 0
   return {
     obj_id,
@@ -181,13 +181,13 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     node_id: texts.slice(node_from, prev_from),
     node_prev_id: texts.slice(prev_from, tag_from),
     wait: waits[bytes[2] as number] as Wait,
-    logic_at: bytes.readUInt16BE(40),
+    logic_at: getU16(bytes, 40),
     due_ms: bytes.readDoubleBE(24),
-    semaphor_at: bytes.readUInt16BE(42),
+    semaphor_at: getU16(bytes, 42),
     visit: bytes.readUInt32BE(32),
     moves: bytes.readUInt32BE(36),
     at_ms: bytes.readDoubleBE(62),
-    attempts: bytes.readUInt16BE(70),
+    attempts: getU16(bytes, 70),
     caller_id: flags & flag.caller ? bytes.toString('hex', caller_at, called_at) : undefined,
     called_id: flags & flag.called ? bytes.toString('hex', called_at, texts_at) : undefined,
     digest: flags & flag.digest ? bytes.subarray(head_bytes, caller_at) : undefined,
@@ -196,11 +196,16 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
 }
 
 function detailsOf(bytes: Buffer, texts: string, tag_from: number): StatusDetails {
-  const from = tag_from + bytes.readUInt16BE(54)
+  const from = tag_from + getU16(bytes, 54)
   return {
     tag: texts.slice(tag_from, from),
-    description: texts.slice(from, from + bytes.readUInt16BE(56)),
+    description: texts.slice(from, from + getU16(bytes, 56)),
   }
+}
+
+/** Within a record that is long enough: a Buffer's own method would ask again. */
+function getU16(bytes: Buffer, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number)
 }
 
 /** Over all bytes but the checksum's own four. */

@@ -161,9 +161,9 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     throw new TypeError(`${op.key}: ${op.description}`)
   }
 
-  async function task(target: TargetInput): Promise<Task | undefined> {
-    const op = targetOp(target)
-    return store.view((view) => taskIn(view, op))
+  /** Inside the view also what throws at once is a rejection, with one promise in all. */
+  function task(target: TargetInput): Promise<Task | undefined> {
+    return store.view((view) => taskIn(view, targetOp(target)))
   }
 
   async function close(): Promise<void> {
