@@ -1,0 +1,93 @@
+/**
+ * A task as callers see it: each row is what differs in a record, and what differs in the view made
+ * of its bytes. `data` is a member of the view's own, made anew at each read, in copies a value.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { docOfText } from '../src/bytes/json.ts'
+import { decodeTask, encodeTask, type TaskRecord } from '../src/bytes/task-record.ts'
+import { viewTask } from '../src/engine/task-view.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Task } from '../src/words/model.ts'
+import { engineOn } from './support/model-bed.ts'
+
+const record: TaskRecord = {
+  obj_id: '6508f5a0c0ffee0102000001',
+  conv_id: '77',
+  ref: { text: 'order-1', is_number: false },
+  user_id: undefined,
+  create_ms: 1,
+  change_ms: 1.7e12,
+  status: 'processing',
+  details: undefined,
+  node_id: 'wait',
+  node_prev_id: 'start',
+  wait: 'callback',
+  logic_at: 0x1234,
+  due_ms: 5,
+  semaphor_at: 0xfedc,
+  visit: 7,
+  moves: 8,
+  at_ms: 9,
+  attempts: 0xffff,
+  caller_id: undefined,
+  called_id: undefined,
+  digest: undefined,
+  doc: docOfText('{"a":1}'),
+}
+const view = {
+  obj_id: record.obj_id,
+  conv_id: '77',
+  ref: 'order-1',
+  status: 'processing',
+  user_id: null,
+  create_time_ms: 1,
+  change_time_ms: 1.7e12,
+  node_id: 'wait',
+  node_prev_id: 'start',
+  dataText: '{"a":1}',
+  data: { a: 1 },
+}
+const details = { tag: 'api_limit', description: '€ and more' }
+const wide = { conv_id: 'ї€😀', node_id: 'n'.repeat(300), node_prev_id: '' }
+const ids = { caller_id: 'a'.repeat(24), called_id: 'b'.repeat(24) }
+const other_doc = docOfText('{"b":1}')
+
+// biome-ignore format: a table
+const rows: readonly (readonly [string, Partial<TaskRecord>, object])[] = [
+  ['a plain one',            {},                                       {}],
+  ['one without a ref',      { ref: undefined },                       { ref: null }],
+  ['one with a number',      { ref: { text: '7', is_number: true } },  { ref: '7', ref_is_number: true }],
+  ['one of a user',          { user_id: '13000' },                     { user_id: '13000' }],
+  ['one that failed',        { status: 'failed', details },            { status: 'failed', status_details: details }],
+  ['long and wide texts',    wide,                                     wide],
+  ['ids before its texts',   { digest: Buffer.alloc(32, 1), ...ids },  {}],
+  ['wide data',              { doc: docOfText('{"a":"€"}') },          { dataText: '{"a":"€"}', data: { a: '€' } }],
+  ['a number kept exactly',  { doc: docOfText('{"a":1.10}') },         { dataText: '{"a":1.10}', data: { a: 1.1 } }],
+]
+
+for (const [name, given, expected] of rows) {
+  test(`${name}: comes back from its bytes, and its view shows it`, () => {
+    const task = { ...record, ...given }
+    const decoded = decodeTask(task.obj_id, encodeTask(task))
+    assert.deepEqual(decoded, task)
+    const made = viewTask(decoded as TaskRecord)
+    assert.deepEqual({ ...made }, { ...view, ...expected })
+    assert.deepEqual(JSON.parse(JSON.stringify(made)), { ...view, ...expected })
+    assert.deepEqual(Object.keys(made).slice(0, 11), Object.keys(view))
+  })
+}
+
+test('what one reader does to the data, no other sees', () => {
+  const [one, other]: readonly Task[] = [viewTask(record), viewTask({ ...record, doc: other_doc })]
+  ;(one?.data as { a: number }).a = 2
+  assert.deepEqual([one?.data, other?.data], [{ a: 1 }, { b: 1 }])
+  assert.notEqual(one?.data, one?.data)
+})
+
+test('a target that is none is a rejection, not a throw', async () => {
+  const engine = await engineOn(memoryTree())
+  const asked = engine.task({ conv_id: 1 })
+  await assert.rejects(asked, new TypeError("ref: Key 'ref' is required"))
+  await engine.close()
+})
