@@ -7,8 +7,17 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { changesAt, changesOf, frameBytes, framesIn, sealFrame } from '../src/store/log/frame.ts'
+import { keyAt, valueAt } from '../src/store/change-bytes.ts'
+import {
+  changesAt,
+  changesOf,
+  frameBytes,
+  framesIn,
+  notePlaces,
+  sealFrame,
+} from '../src/store/log/frame.ts'
 import { newImage } from '../src/store/log/image.ts'
+import { lastByKey } from '../src/store/log/key-order.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
 import { newSheet, sheetOf } from '../src/store/sheet.ts'
 import type { Change } from '../src/store/store.ts'
@@ -26,8 +35,10 @@ const writes = fc
   .map((changes): Values => new Map(changes))
 const bounds = fc.tuple(key, key, fc.boolean())
 
-function frameOf(seq: number, changes: Values): Buffer {
-  const sheet = sheetOf(changes)
+/** One key may come twice. */
+function frameOf(seq: number, changes: Iterable<readonly [string, Buffer | null]>): Buffer {
+  const sheet = newSheet()
+  for (const [key, value] of changes) sheet.put(key, value)
   const change_bytes = sheet.bytes()
   const room = Buffer.alloc(frameBytes(change_bytes), 0xee)
   sheet.copyTo(room, changesAt(0))
@@ -103,6 +114,68 @@ describe('frames', () => {
 
   const changesIn = (changes: Values): Change[] =>
     [...changes].map(([name, bytes]) => ({ key: name, value: bytes }))
+})
+
+describe('the last changes of a segment by key', () => {
+  /** Puts the changes into frames, so many each, and answers the last of each key as sorted. */
+  function sorted(all: readonly (readonly [string, Buffer | null])[], each = 3): Change[] {
+    const frames: Buffer[] = []
+    for (let at = 0; at < all.length; at += each) {
+      frames.push(frameOf(frames.length + 1, all.slice(at, at + each)))
+    }
+    const segment = Buffer.concat(frames)
+    const notes = new Uint32Array(all.length)
+    let noted = 0
+    for (const frame of framesIn(segment)) {
+      notePlaces(frame, notes, noted)
+      noted += frame.count
+    }
+    const places = [...lastByKey(segment, notes.subarray(0, noted))]
+    return places.map((place) => ({ key: keyAt(segment, place), value: valueAt(segment, place) }))
+  }
+
+  function assertSorted(all: readonly (readonly [string, Buffer | null])[], each?: number): void {
+    const expected = between(new Map(all), '', '\xff'.repeat(70_000), false)
+    const found = sorted(all, each)
+    assert.deepEqual(
+      found.map((change) => change.key),
+      expected.map((change) => change.key),
+    )
+    for (const [at, { value: bytes }] of found.entries()) {
+      const theirs = expected[at]?.value as Buffer | null
+      assert.ok(bytes === theirs || (bytes && theirs?.equals(bytes)), `value ${at}`)
+    }
+  }
+
+  const few_bytes = fc.constantFrom('\x00', '\x01', 'a', '\x80', '\xff')
+  const longer = fc.array(few_bytes, { minLength: 1, maxLength: 14 }).map((all) => all.join(''))
+  const prefix = fc.constantFrom('', '\x00\x00\x00\x00', 'same beginning', '\xff'.repeat(9))
+  const name = fc.tuple(prefix, longer).map((parts) => parts.join(''))
+  it('are those of a map, for any bytes and lengths', () => {
+    const changes = fc.array(fc.tuple(fc.oneof(key, name), value), { maxLength: 300 })
+    fc.assert(
+      fc.property(changes, fc.nat({ max: 20 }), (all, each) => assertSorted(all, each + 1)),
+      { numRuns: process.env.CONVEYOR_SLOW === '1' ? 20_000 : 400 },
+    )
+  })
+
+  const numbers = Array.from({ length: 3_000 }, (_, n) => n)
+  const chosen: [what: string, keyOf: (n: number) => string][] = [
+    ['ascending', (n) => `id ${String(n).padStart(8, '0')}`],
+    ['descending', (n) => `id ${String(9_999 - n).padStart(8, '0')}`],
+    ['all the same', () => 'counter'],
+    ['two in turn', (n) => `counter ${n % 2}`],
+    ['each the beginning of the next', (n) => 'a'.repeat(1 + (n % 1_500))],
+    ['each the beginning of the one before', (n) => 'a'.repeat(1_500 - (n % 1_500))],
+    ['zeros alone', (n) => '\x00'.repeat(1 + ((n * 7919) % 61))],
+    ['one that leaves the others at each byte', (n) => `${'a'.repeat(n % 1_000)}b${n}`],
+    ['a long beginning in common', (n) => 'p'.repeat(1_900) + ((n * 7919) % 3_001)],
+  ]
+  for (const [what, keyOf] of chosen) {
+    it(`are those of a map: ${what}`, () => {
+      assertSorted(numbers.map((n) => [keyOf(n), Buffer.from(String(n))]))
+    })
+  }
 })
 
 describe('the image of a segment', () => {

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { recoverLog } from '../src/store/log/recover.ts'
-import type { Tree } from '../src/store/store.ts'
 import {
   assertOpens,
   assertRefused,
   assertState,
+  breaking,
   changed,
   commits,
   type DiedStep,
@@ -254,17 +254,4 @@ describe('a recovery that was broken off', () => {
     new Map(
       Array.from({ length: large_keys }, (_, n) => [`key ${n} ${group}`, Buffer.alloc(10, group)]),
     )
-  /** The n-th commit and all behind it fail, that one with nothing written or with all of it. */
-  function breaking(below: Tree, n: number, writes_all: boolean): Tree {
-    let asked = 0
-    return {
-      ...below,
-      commit: async (writes) => {
-        asked++
-        if (asked < n) return below.commit(writes)
-        if (asked === n && writes_all) await below.commit(writes)
-        throw new Error('the disk is broken')
-      },
-    }
-  }
 })

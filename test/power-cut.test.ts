@@ -59,11 +59,17 @@ const removed_first: Edit = {
   await syncFolder(path)
   ${closes_head}`,
 }
-const first_slice = 'let slice = new Map<Key, Buffer | null>()\n  let bytes = 0'
+const counted_last = 'await tree.commitBatch(putting(slice))'
 const counted_first: Edit = {
   file: 'store/log/merge.ts',
-  from: first_slice,
-  to: `${first_slice}\n  slice.set(head_key, encodeHead(head))`,
+  from: counted_last,
+  to: `{
+    const first = slice
+    await tree.commitBatch((batch) => {
+      putting(first)(batch)
+      batch.set(head_key, encodeHead(head))
+    })
+  }`,
 }
 
 let folder: string

@@ -169,21 +169,49 @@ describe('lmdb: the file', () => {
     await tree.close()
   })
 
-  it('is not touched by a commit that breaks off while it is made', async () => {
-    const path = newPath()
-    const tree = await openLmdbTree(path)
-    await tree.commit(new Map([['a', Buffer.from('1')]]))
-    const broken = new Map<string, Buffer | null>([['a', Buffer.from('2')]])
-    broken[Symbol.iterator] = function* () {
-      for (let n = 0; n < 3000; n++) yield [`b${n}`, Buffer.from('2')]
-      throw new Error('broken off')
-    } as Writes[typeof Symbol.iterator] as never
-    await assert.rejects(tree.commit(broken), /broken off/)
-    await assert.rejects(tree.commit(new Map([['c', Buffer.from('3')]])), /broken off/)
-    assert.equal(tree.get('a')?.toString(), '1')
-    await tree.close()
-    assert.equal(await peekLmdb(path, 'b0'), undefined)
-  })
+  for (const in_place of [false, true]) {
+    const how = in_place ? 'in place' : 'elsewhere'
+    it(`is not touched by a commit ${how} that breaks off while it is made`, async () => {
+      const path = newPath()
+      const tree = await openLmdbTree(path, { in_place })
+      await tree.commit(new Map([['a', Buffer.from('1')]]))
+      const broken = new Map<string, Buffer | null>([['a', Buffer.from('2')]])
+      broken[Symbol.iterator] = function* () {
+        for (let n = 0; n < 3000; n++) yield [`b${n}`, Buffer.from('2')]
+        throw new Error('broken off')
+      } as Writes[typeof Symbol.iterator] as never
+      await assert.rejects(tree.commit(broken), /broken off/)
+      await assert.rejects(tree.commit(new Map([['c', Buffer.from('3')]])), /broken off/)
+      assert.equal(tree.get('a')?.toString(), '1')
+      await tree.close()
+      assert.equal(await peekLmdb(path, 'b0'), undefined)
+    })
+
+    it(`takes parts of larger bytes ${how}, whatever they are`, async () => {
+      const tree = await openLmdbTree(newPath(), { in_place })
+      const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
+      const room = around.subarray(3)
+      await tree.commit(new Map([['gone', Buffer.from('1')]]))
+      await tree.commitBatch((batch) => {
+        batch.setPart(room, 5, 3, 5)
+        batch.setPart(room, 15, 4, -1)
+        batch.set('by name', Buffer.from('2'))
+        batch.setPart(room, 21, 2, 0)
+        batch.setPart(Buffer.from('other room'), 0, 5, 5)
+      })
+      const found = [...tree.range('', '\xff\xff', false)]
+      assert.deepEqual(
+        found.map(({ key, value }) => [key, value.toString('latin1')]),
+        [
+          ['by name', '2'],
+          ['k\x00\xff', 'value'],
+          ['k2', ''],
+          ['other', ' room'],
+        ],
+      )
+      await tree.close()
+    })
+  }
 
   it('refuses everything once it is closed', async () => {
     const tree = await openLmdbTree(newPath())

@@ -30,8 +30,9 @@ describe('sync order', { skip }, () => {
   })
   after(() => built.remove())
 
-  const rows: [what: string, worse: object | undefined, mistake: RegExp | undefined][] = [
+  const rows: [what: string, worse: object | string | undefined, mistake: RegExp | undefined][] = [
     ['as the engine opens it', undefined, undefined],
+    ['in place', 'in_place', undefined],
     ['without a sync', { noSync: true }, /the pages were not synced/],
     ['without a sync of the head', { noMetaSync: true }, /the head was not synced/],
     ['with syncs that overlap', { overlappingSync: true }, /pages were not synced before the head/],
@@ -39,7 +40,8 @@ describe('sync order', { skip }, () => {
   for (const [place, [what, worse, mistake]] of rows.entries()) {
     it(what, async () => {
       const path = join(built.folder, `${place}.conveyor`)
-      const options = worse === undefined ? [] : [JSON.stringify(worse)]
+      const told = typeof worse === 'string' ? worse : JSON.stringify(worse)
+      const options = told === undefined ? [] : [told]
       const run = await runTraced([built.script, path, String(commits), ...options], {
         log: `${path}.trace`,
       })
@@ -134,10 +136,16 @@ describe('a disk that fails', { skip }, () => {
       ['0', '1'],
     ],
   ]
-  for (const [place, [what, inject, view, afterwards]] of rows.entries()) {
+  // The thread that opens a new file makes its heads.
+  const later = (inject: string): string => inject.replace(/(pwrite64.*when=)2/, '$13')
+  const all = rows.flatMap(([what, inject, ...row]) => [
+    [what, [], inject, ...row] as const,
+    [`${what}, in place`, ['in_place'], later(inject), ...row] as const,
+  ])
+  for (const [place, [what, args, inject, view, afterwards]] of all.entries()) {
     it(what, async () => {
       const path = join(built.folder, `${place}.conveyor`)
-      const run = await runTraced([built.script, path], {
+      const run = await runTraced([built.script, path, ...args], {
         log: `${path}.trace`,
         inject,
         // The calls that fail are counted by thread.

@@ -30,31 +30,46 @@ export function putChange(room: Buffer, place: Place, key: Key, value: Buffer | 
 
 /** The place behind a change, where the next one may stand. */
 export function placeBehind(room: Buffer, place: Place): Place {
+  const value_bytes = Math.max(0, valueBytesAt(room, place))
+  return keyFrom(place) + keyBytesAt(room, place) + value_bytes
+}
+
+/** Where the key of a change begins; its value begins behind it. */
+export function keyFrom(place: Place): number {
+  return place + head_bytes
+}
+
+export function keyBytesAt(room: Buffer, place: Place): number {
+  return ((room[place] as number) << 8) | (room[place + 1] as number)
+}
+
+/** -1 where the key is deleted. */
+export function valueBytesAt(room: Buffer, place: Place): number {
   const told = room.readUInt32BE(place + 2)
-  return place + head_bytes + keyBytes(room, place) + (told === deleted ? 0 : told)
+  return told === deleted ? -1 : told
 }
 
 export function keyAt(room: Buffer, place: Place): Key {
-  const from = place + head_bytes
-  return (room as Buffer & KeyBytes).latin1Slice(from, from + keyBytes(room, place))
+  const from = keyFrom(place)
+  return (room as Buffer & KeyBytes).latin1Slice(from, from + keyBytesAt(room, place))
 }
 
 /** A part of `room`; `null` where the key is deleted. */
 export function valueAt(room: Buffer, place: Place): Buffer | null {
-  const told = room.readUInt32BE(place + 2)
-  if (told === deleted) return null
-  const from = place + head_bytes + keyBytes(room, place)
-  return room.subarray(from, from + told)
+  const value_bytes = valueBytesAt(room, place)
+  if (value_bytes === -1) return null
+  const from = keyFrom(place) + keyBytesAt(room, place)
+  return room.subarray(from, from + value_bytes)
 }
 
 /** The first byte of the key; no key is empty. */
 export function firstByteAt(room: Buffer, place: Place): number {
-  return room[place + head_bytes] as number
+  return room[keyFrom(place)] as number
 }
 
 export function hasKeyAt(room: Buffer, place: Place, key: Key): boolean {
-  if (keyBytes(room, place) !== key.length) return false
-  const from = place + head_bytes
+  if (keyBytesAt(room, place) !== key.length) return false
+  const from = keyFrom(place)
   for (let at = key.length - 1; at >= 0; at--) {
     if (room[from + at] !== key.charCodeAt(at)) return false
   }
@@ -62,14 +77,10 @@ export function hasKeyAt(room: Buffer, place: Place, key: Key): boolean {
 }
 
 export function haveOneKey(room: Buffer, place: Place, other: Place): boolean {
-  const bytes = keyBytes(room, place)
-  if (keyBytes(room, other) !== bytes) return false
+  const bytes = keyBytesAt(room, place)
+  if (keyBytesAt(room, other) !== bytes) return false
   for (let at = head_bytes + bytes - 1; at >= head_bytes; at--) {
     if (room[place + at] !== room[other + at]) return false
   }
   return true
-}
-
-function keyBytes(room: Buffer, place: Place): number {
-  return ((room[place] as number) << 8) | (room[place + 1] as number)
 }

@@ -12,6 +12,10 @@ export const key_bytes_max = 1978
 
 /** Throws `internal_error` for a key that no tree can hold. */
 export function checkKeySize(key: Key): void {
-  if (key.length > 0 && key.length <= key_bytes_max) return
-  throw fault('internal_error', `a key of ${key.length} bytes; it takes 1 to ${key_bytes_max}`)
+  checkKeyBytes(key.length)
+}
+
+export function checkKeyBytes(bytes: number): void {
+  if (bytes > 0 && bytes <= key_bytes_max) return
+  throw fault('internal_error', `a key of ${bytes} bytes; it takes 1 to ${key_bytes_max}`)
 }

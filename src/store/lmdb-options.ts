@@ -14,13 +14,28 @@ export interface LmdbOptions extends RootDatabaseOptions {
 
 export type LmdbDatabase = RootDatabase<Buffer, Key>
 
+/** A key or a value that is a part of larger bytes. LMDB knows the two names as we do. */
+export type BytesPart = Buffer & { start: number; end: number }
+
+/** For parts of all the memory that `room` is in. */
+export function partOf(room: Buffer): BytesPart {
+  return Object.assign(Buffer.from(room.buffer), { start: 0, end: 0 })
+}
+
+function writeKey(key: Key | BytesPart, target: Uint8Array & KeyBytes, at: number): number {
+  if (typeof key === 'string') return at + target.latin1Write(key, at)
+  const { start, end } = key
+  for (let from = start; from < end; from++) target[at + from - start] = key[from] as number
+  return at + end - start
+}
+
 export const lmdbOptions: LmdbOptions = {
   noSubdir: true,
   // Answers would otherwise come before their sync, and a power cut could take them back.
   overlappingSync: false,
   encoding: 'binary',
   keyEncoder: {
-    writeKey: (key: Key, target: KeyBytes, at: number) => at + target.latin1Write(key, at),
+    writeKey,
     readKey: (source: KeyBytes, from: number, to: number) => source.latin1Slice(from, to),
   },
   // A batch is its own commit. In a turn's batch around it there would be a second promise, which

@@ -17,12 +17,15 @@ import { type Fault, fault } from '../words/faults.ts'
 import { fileFault } from './file-faults.ts'
 import { checkKeySize, key_bytes_max } from './key-size.ts'
 import { copyLmdb } from './lmdb-backup.ts'
-import { reportingCommits } from './lmdb-commit.ts'
+import type { Fill } from './lmdb-batch.ts'
+import { commitInPlace, reportedCommit } from './lmdb-commit.ts'
 import { judgeFile } from './lmdb-file.ts'
 import { type LmdbDatabase, lmdbOptions } from './lmdb-options.ts'
 import type { Entry, Tree, Writes } from './store.ts'
 
 export interface LmdbTree extends Tree {
+  /** As `commit`, of what `fill` puts into the batch; its keys must be of a size that can be. */
+  commitBatch(fill: Fill): Promise<void>
   /** Lets reads see what another thread has committed. */
   refresh(): void
 }
@@ -32,6 +35,8 @@ export interface LmdbTreeOptions {
   readonly readers_max?: number
   /** What a copy must not have, for it belongs to this file alone. */
   readonly not_copied?: readonly Key[]
+  /** Whether commits block the calling thread: for one that has nothing else to do. */
+  readonly in_place?: boolean
 }
 
 /**
@@ -52,7 +57,7 @@ export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}):
     throw fileFault(path, error)
   }
   if (found === 'new') await syncNew(path)
-  return treeOver(db, path, options.not_copied)
+  return treeOver(db, path, options)
 }
 
 const lock_bytes_about = 1024 * 1024
@@ -72,9 +77,9 @@ async function demandRoom(path: string): Promise<void> {
 export function treeOver(
   db: LmdbDatabase,
   path: string,
-  not_copied: readonly Key[] = [],
+  { not_copied = [], in_place = false }: LmdbTreeOptions = {},
 ): LmdbTree {
-  const commitWrites = reportingCommits(db)
+  const commit = in_place ? commitInPlace(db) : reportedCommit(db)
   const pending = new Set<Promise<unknown>>()
   let broken: unknown
   let closing: Promise<void> | undefined
@@ -89,12 +94,11 @@ export function treeOver(
     return work
   }
 
-  async function commit(writes: Writes): Promise<void> {
+  async function commitBatch(fill: Fill): Promise<void> {
     checkOpen()
     if (broken !== undefined) throw broken
-    for (const key of writes.keys()) checkKeySize(key)
     try {
-      await commitWrites(writes)
+      await commit(fill)
     } catch (error) {
       broken = error
       throw error
@@ -113,7 +117,7 @@ export function treeOver(
 
   async function drain(): Promise<void> {
     while (pending.size > 0) await Promise.all(pending)
-    if (!commitWrites.isStuck()) await db.close()
+    if (!commit.isStuck()) await db.close()
   }
 
   return {
@@ -132,7 +136,12 @@ export function treeOver(
         throw readFault(error)
       }
     },
-    commit: (writes) => tracked(commit(writes)),
+    commit: async (writes) => {
+      checkOpen()
+      for (const key of writes.keys()) checkKeySize(key)
+      return tracked(commitBatch(putting(writes)))
+    },
+    commitBatch: (fill) => tracked(commitBatch(fill)),
     freeBytes: async () => {
       const { bavail, bsize } = await statfs(dirname(path))
       return bavail * bsize
@@ -146,6 +155,12 @@ export function treeOver(
       closing ??= drain()
       return closing
     },
+  }
+}
+
+function putting(writes: Writes): Fill {
+  return (batch) => {
+    for (const [key, value] of writes) batch.set(key, value)
   }
 }
 

@@ -16,7 +16,6 @@ import { recoverLog, segmentPaths } from '../../src/store/log/recover.ts'
 import { type LogBounds, openLogTree } from '../../src/store/log/tree.ts'
 import { createLog, type LogWriter, type Written } from '../../src/store/log/writer.ts'
 import type { Tree, Writes } from '../../src/store/store.ts'
-import { failingTree } from './store-trees.ts'
 
 export type State = ReadonlyMap<string, string>
 /** By end of the name (nothing for the data file itself), what the files of one store hold. */
@@ -80,6 +79,22 @@ export function assertState(state: State, from: number, to = from, what = ''): v
 
 export function openTree(path: string): Promise<LmdbTree> {
   return openLmdbTree(path, { not_copied: [head_key] })
+}
+
+/** The n-th commit and all behind it fail, that one with nothing written or with all of it. */
+export function breaking(below: LmdbTree, n: number, writes_all: boolean): LmdbTree {
+  let asked = 0
+  async function breakAt<T>(commit: (what: T) => Promise<void>, what: T): Promise<void> {
+    asked++
+    if (asked < n) return commit(what)
+    if (asked === n && writes_all) await commit(what)
+    throw new Error('the disk is broken')
+  }
+  return {
+    ...below,
+    commit: (writes) => breakAt(below.commit, writes),
+    commitBatch: (fill) => breakAt(below.commitBatch, fill),
+  }
 }
 
 /** With all that a log held folded in. */
@@ -241,7 +256,7 @@ function trimmed(image: Image): Image {
 }
 
 interface Making {
-  readonly tree: Tree
+  readonly tree: LmdbTree
   readonly log: LogWriter
   readonly id: Buffer
   readonly path: string
@@ -266,7 +281,7 @@ async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void>
       const head: Head = { id: bed.id, seq: old.last_seq, is_open: true }
       const job = { written: old, head, slice: no_slice }
       if (step === 'merge') await mergeSegment(tree, job)
-      else await mergeSegment(failingTree(tree, 3), job).catch(() => {})
+      else await mergeSegment(breaking(tree, 3, false), job).catch(() => {})
       if (step === 'merge') log.freeOld()
     }
   }

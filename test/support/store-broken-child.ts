@@ -1,6 +1,6 @@
 /**
  * Goes on although its disk fails, and tells as JSON what each call answered:
- * `store-broken-child PATH`. The failing is done from outside.
+ * `store-broken-child PATH [in_place]`. The failing is done from outside.
  */
 import { storeOf } from '../../src/store/group.ts'
 import { openLmdbTree } from '../../src/store/lmdb-tree.ts'
@@ -12,12 +12,12 @@ export interface Told {
   unhandled: string[]
 }
 
-const [path = ''] = process.argv.slice(2)
+const [path = '', how] = process.argv.slice(2)
 const told: Told = { updates: [], views: [], failures: [], unhandled: [] }
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? String(error)
 process.on('unhandledRejection', (error) => void told.unhandled.push(String(error)))
 
-const store = storeOf(await openLmdbTree(path), {
+const store = storeOf(await openLmdbTree(path, { in_place: how === 'in_place' }), {
   onFail: (failure) => void told.failures.push(failure.code),
 })
 for (let n = 0; n < 4; n++) {

@@ -1,5 +1,5 @@
 /**
- * Commits a few times and says so each time: `store-sync-child PATH COMMITS [log|OPTIONS]`. OPTIONS,
+ * Commits a few times and says so each time: `store-sync-child PATH COMMITS [log|in_place|OPTIONS]`. OPTIONS,
  * as JSON, are laid over ours, to show what a database opened in a worse way does. With a log it is
  * merged in between.
  */
@@ -16,6 +16,7 @@ const bounds = { merge_bytes: 1, bytes_max: 50_000, slice: { changes_max: 30, by
 
 async function openAs(): Promise<Tree> {
   if (worse === undefined) return openLmdbTree(path)
+  if (worse === 'in_place') return openLmdbTree(path, { in_place: true })
   if (worse === 'log') return openLogged(path, bounds)
   return treeOver(open(path, { ...lmdbOptions, ...JSON.parse(worse) }), path)
 }

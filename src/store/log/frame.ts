@@ -22,6 +22,9 @@ export interface Frame {
   readonly count: number
   /** All of it, checked. */
   readonly bytes: Buffer
+  /** Where it stands. */
+  readonly segment: Buffer
+  readonly at: number
 }
 
 export const log_id_bytes = 8
@@ -83,7 +86,7 @@ export function* framesIn(segment: Buffer): Generator<Frame & { readonly id: Buf
     else {
       const seq = Number(bytes.readBigUInt64BE(16))
       const count = bytes.readUInt32BE(12)
-      yield { seq, count, bytes, id: bytes.subarray(24, 24 + log_id_bytes) }
+      yield { seq, count, bytes, segment, at, id: bytes.subarray(24, 24 + log_id_bytes) }
       at += bytes.length
     }
   }
@@ -97,6 +100,15 @@ function wholeFrame(segment: Buffer, at: number): Buffer | undefined {
   }
   const frame = segment.subarray(at, at + bytes)
   return crc32(frame.subarray(8)) === frame.readUInt32BE(4) ? frame : undefined
+}
+
+/** Notes where the changes of a checked frame stand in its segment, from the `from`th note on. */
+export function notePlaces({ segment, at, count }: Frame, notes: Uint32Array, from: number): void {
+  let place = changesAt(at)
+  for (let n = 0; n < count; n++) {
+    notes[from + n] = place
+    place = placeBehind(segment, place)
+  }
 }
 
 /** The changes of a checked frame; values are parts of its bytes. */

@@ -2,14 +2,18 @@
  * Bringing frames into the tree: what a running log does now and then, what closing does, and what
  * opening does with a log that was left. One and the same, so that recovery is never a rare path.
  *
- * Of several values of a key only the last is written. The changes go in key order, in commits of
- * bounded size; the head that counts them as merged is the end of the last. So it may be broken off
- * anywhere and done again: until then the frames hold all of it.
+ * Of several values of a key in a segment only the last is written. The changes go in key order, so
+ * that neighbours in the tree are written together, in commits of bounded size; the head that
+ * counts them as merged is the end of the last. So it may be broken off anywhere and done again:
+ * until then the frames hold all of it.
  */
-import type { Key } from '../../bytes/keys.ts'
-import type { Change, Tree } from '../store.ts'
-import { changesOf, type Frame } from './frame.ts'
+import { keyBytesAt, keyFrom, type Place, valueBytesAt } from '../change-bytes.ts'
+import { checkKeyBytes } from '../key-size.ts'
+import type { Batch } from '../lmdb-batch.ts'
+import type { LmdbTree } from '../lmdb-tree.ts'
+import { type Frame, notePlaces } from './frame.ts'
 import { encodeHead, type Head, head_key } from './head.ts'
+import { lastByKey } from './key-order.ts'
 
 /** What one commit takes: so that its syncs are short, and share their pages all the same. */
 export interface SliceBounds {
@@ -19,52 +23,78 @@ export interface SliceBounds {
 
 export const slice_bounds: SliceBounds = { changes_max: 16_384, bytes_max: 4 * 1024 * 1024 }
 
+export type MergedTree = Pick<LmdbTree, 'commitBatch'>
+
+/** Changes by their places in `room`. */
+interface Changes {
+  readonly room: Buffer
+  readonly places: Uint32Array
+}
+
 /** `head` is what the tree says once all of `frames` are in it. */
 export async function mergeFrames(
-  tree: Pick<Tree, 'commit'>,
+  tree: MergedTree,
   frames: Iterable<Frame>,
   head: Head,
   bounds: SliceBounds = slice_bounds,
 ): Promise<void> {
-  const last = new Map<Key, Buffer | null>()
-  const groups: Key[][] = []
+  let slice: Changes | undefined
+  for (const next of slicesOf([...bySegment(frames)], bounds)) {
+    if (slice !== undefined) await tree.commitBatch(putting(slice))
+    slice = next
+  }
+  await tree.commitBatch((batch) => {
+    if (slice !== undefined) putting(slice)(batch)
+    batch.set(head_key, encodeHead(head))
+  })
+}
+
+/** The changes of the frames as they stand there, segment after segment. */
+function* bySegment(frames: Iterable<Frame>): Generator<Changes> {
+  let room: Buffer | undefined
+  let notes = new Uint32Array(1 << 12)
+  let noted = 0
   for (const frame of frames) {
-    for (const { key, value } of changesOf(frame)) {
-      const size = last.size
-      last.set(key, value)
-      if (last.size > size) groupOf(groups, key).push(key)
+    if (room !== undefined && room !== frame.segment) {
+      yield { room, places: notes.slice(0, noted) }
+      noted = 0
     }
+    room = frame.segment
+    if (noted + frame.count > notes.length) {
+      const more = new Uint32Array(Math.max(2 * notes.length, noted + frame.count))
+      more.set(notes)
+      notes = more
+    }
+    notePlaces(frame, notes, noted)
+    noted += frame.count
   }
-  let slice = new Map<Key, Buffer | null>()
-  let bytes = 0
-  for (const { key, value } of inOrder(groups, last)) {
-    slice.set(key, value)
-    bytes += key.length + (value?.length ?? 0)
-    if (slice.size < bounds.changes_max && bytes < bounds.bytes_max) continue
-    await tree.commit(slice)
-    slice = new Map()
-    bytes = 0
-  }
-  slice.set(head_key, encodeHead(head))
-  await tree.commit(slice)
+  if (room !== undefined) yield { room, places: notes.subarray(0, noted) }
 }
 
-/** The keys of one first byte: apart, those that only ever ascend are in order already. */
-function groupOf(groups: Key[][], key: Key): Key[] {
-  const byte = key.charCodeAt(0)
-  const group = groups[byte] ?? []
-  groups[byte] = group
-  return group
+function* slicesOf(all: readonly Changes[], bounds: SliceBounds): Generator<Changes> {
+  for (const { room, places } of all) {
+    const sorted = lastByKey(room, places)
+    let from = 0
+    let bytes = 0
+    for (let next = 1; next <= sorted.length; next++) {
+      const place = sorted[next - 1] as Place
+      const key_bytes = keyBytesAt(room, place)
+      checkKeyBytes(key_bytes)
+      bytes += key_bytes + Math.max(0, valueBytesAt(room, place))
+      if (next - from < bounds.changes_max && bytes < bounds.bytes_max) continue
+      yield { room, places: sorted.subarray(from, next) }
+      from = next
+      bytes = 0
+    }
+    if (from < sorted.length) yield { room, places: sorted.subarray(from) }
+  }
 }
 
-/** In key order, so that neighbours in the tree are written together. */
-function* inOrder(
-  groups: readonly (Key[] | undefined)[],
-  last: ReadonlyMap<Key, Buffer | null>,
-): Generator<Change> {
-  for (const group of groups) {
-    for (const key of group?.sort() ?? []) {
-      yield { key, value: last.get(key) ?? null }
+function putting({ room, places }: Changes): (batch: Batch) => void {
+  return (batch) => {
+    for (let at = 0; at < places.length; at++) {
+      const place = places[at] as Place
+      batch.setPart(room, keyFrom(place), keyBytesAt(room, place), valueBytesAt(room, place))
     }
   }
 }

@@ -3,10 +3,9 @@
  * wait for it, or, for what is left at the end, this one.
  */
 import { open } from 'node:fs/promises'
-import type { Tree } from '../store.ts'
 import { type Frame, framesIn } from './frame.ts'
 import type { Head } from './head.ts'
-import { mergeFrames, type SliceBounds } from './merge.ts'
+import { type MergedTree, mergeFrames, type SliceBounds } from './merge.ts'
 import type { Written } from './writer.ts'
 
 /** Nobody writes there meanwhile. */
@@ -24,7 +23,7 @@ export interface Merger {
 }
 
 /** Reads the frames back and merges them. Rejects where they are not what was written. */
-export async function mergeSegment(tree: Pick<Tree, 'commit'>, job: MergeJob): Promise<void> {
+export async function mergeSegment(tree: MergedTree, job: MergeJob): Promise<void> {
   const segment = await readFirst(job.written)
   await mergeFrames(tree, checked(segment, job), job.head, job.slice)
 }

@@ -12,7 +12,7 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../../words/faults.ts'
 import { fileFault } from '../file-faults.ts'
-import type { Tree } from '../store.ts'
+import type { LmdbTree } from '../lmdb-tree.ts'
 import { type Frame, framesIn } from './frame.ts'
 import { decodeHead, type Head, head_key } from './head.ts'
 import { mergeFrames } from './merge.ts'
@@ -26,7 +26,7 @@ export function segmentPaths(path: string): readonly [string, string] {
  * Folds in what the log holds and removes it; without a log it does nothing. Throws `not_possible`
  * or `not_a_database` with a sentence that says what to do. Nobody else may have the file.
  */
-export async function recoverLog(tree: Tree, path: string): Promise<void> {
+export async function recoverLog(tree: LmdbTree, path: string): Promise<void> {
   const found = await Promise.all(segmentPaths(path).map(readSegment))
   const bytes = tree.get(head_key)
   const head = bytes === undefined ? undefined : decodeHead(bytes)
@@ -79,7 +79,7 @@ function isLater(found: readonly (Buffer | undefined)[], seq: number): boolean {
 }
 
 /** First the tree's word that there is no log any more, then the files. */
-export async function removeLog(tree: Tree, path: string): Promise<void> {
+export async function removeLog(tree: LmdbTree, path: string): Promise<void> {
   const bytes = tree.get(head_key)
   const head = bytes === undefined ? undefined : decodeHead(bytes)
   if (head?.is_open === true) await mergeFrames(tree, [], { ...head, is_open: false })

@@ -1,6 +1,7 @@
 /**
  * What runs in the thread of a log: its own handle of the tree, and one merge after the other. A
- * merge that fails is told and is the last, for nobody knows then what the tree holds.
+ * merge that fails is told and is the last, for nobody knows then what the tree holds. It does all
+ * of the work itself, so that no other thread of the process is kept busy.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { openLmdbTree } from '../lmdb-tree.ts'
@@ -18,7 +19,7 @@ export interface MergeAnswer {
 const port = parentPort
 if (port !== null) {
   const { path } = workerData as MergeWorkerData
-  const opening = openLmdbTree(path)
+  const opening = openLmdbTree(path, { in_place: true })
   const merge = async (job: MergeJob): Promise<void> => {
     const { head } = job
     await mergeSegment(await opening, { ...job, head: { ...head, id: Buffer.from(head.id) } })

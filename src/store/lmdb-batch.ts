@@ -1,0 +1,59 @@
+/**
+ * What goes into one commit of LMDB: changes by name, or as parts of larger bytes, for which
+ * nothing is made that a garbage collector would have to look at.
+ *
+ * LMDB copies a key as it is put. Of a value it notes the address alone and reads it as it writes:
+ * so the bytes it is a part of must stay as they are until the commit has ended, and are held here
+ * that long.
+ */
+import type { RootDatabase } from 'lmdb'
+import type { Key } from '../bytes/keys.ts'
+import { type BytesPart, type LmdbDatabase, partOf } from './lmdb-options.ts'
+
+export interface Batch {
+  set(key: Key, value: Buffer | null): void
+  /** The value stands right behind its key in `room`; -1 bytes of it delete the key. */
+  setPart(room: Buffer, key_from: number, key_bytes: number, value_bytes: number): void
+}
+
+/** Synchronous, and no more than a row of calls. */
+export type Fill = (batch: Batch) => void
+
+export interface HoldingBatch extends Batch {
+  /** The commit has ended. */
+  letGo(): void
+}
+
+const nothing: Buffer = Buffer.alloc(0)
+
+export function newBatch(db: LmdbDatabase): HoldingBatch {
+  const by_part = db as unknown as RootDatabase<Buffer, BytesPart>
+  let held: Buffer = nothing
+  let key = partOf(nothing)
+  let value = partOf(nothing)
+
+  function hold(room: Buffer): void {
+    held = room
+    key = partOf(room)
+    value = partOf(room)
+  }
+
+  return {
+    set(name, bytes) {
+      if (bytes === null) void db.remove(name)
+      else void db.put(name, bytes)
+    },
+    setPart(room, key_from, key_bytes, value_bytes) {
+      if (held !== room) hold(room)
+      key.start = room.byteOffset + key_from
+      key.end = key.start + key_bytes
+      if (value_bytes < 0) return void by_part.remove(key)
+      value.start = key.end
+      value.end = value.start + value_bytes
+      void by_part.put(key, value)
+    },
+    letGo() {
+      if (held !== nothing) hold(nothing)
+    },
+  }
+}
