@@ -22,9 +22,24 @@ export interface Merger {
   close(): Promise<void>
 }
 
+/** Where segments are read to: kept for the next, so that memory is not asked for and freed. */
+export interface Reading {
+  room: Buffer
+}
+
+/** No more is kept, where one commit was so large. */
+const kept_bytes_max = 64 * 1024 * 1024
+
+export const newReading = (): Reading => ({ room: Buffer.alloc(0) })
+
 /** Reads the frames back and merges them. Rejects where they are not what was written. */
-export async function mergeSegment(tree: MergedTree, job: MergeJob): Promise<void> {
-  const segment = await readFirst(job.written)
+export async function mergeSegment(
+  tree: MergedTree,
+  job: MergeJob,
+  reading = newReading(),
+): Promise<void> {
+  const segment = roomFor(reading, job.written.bytes)
+  await readFirst(job.written, segment)
   await mergeFrames(tree, checked(segment, job), job.head, job.slice)
 }
 
@@ -40,17 +55,23 @@ function* checked(segment: Buffer, { written, head }: MergeJob): Generator<Frame
   }
 }
 
-async function readFirst({ segment_path, bytes }: Written): Promise<Buffer> {
+function roomFor(reading: Reading, bytes: number): Buffer {
+  if (reading.room.length >= bytes) return reading.room.subarray(0, bytes)
+  // Segments are merged when they are about as long as the last one was.
+  const room = Buffer.allocUnsafeSlow(Math.ceil(bytes * 1.25))
+  if (room.length <= kept_bytes_max) reading.room = room
+  return room.subarray(0, bytes)
+}
+
+async function readFirst({ segment_path, bytes }: Written, segment: Buffer): Promise<void> {
   const file = await open(segment_path, 'r')
   try {
-    const segment = Buffer.allocUnsafe(bytes)
     let at = 0
     while (at < bytes) {
       const { bytesRead } = await file.read(segment, at, bytes - at, at)
       if (bytesRead === 0) throw new Error('the log is shorter than what was written')
       at += bytesRead
     }
-    return segment
   } finally {
     await file.close()
   }

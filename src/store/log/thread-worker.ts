@@ -5,7 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { openLmdbTree } from '../lmdb-tree.ts'
-import { type MergeJob, mergeSegment } from './merger.ts'
+import { type MergeJob, mergeSegment, newReading } from './merger.ts'
 
 /** Handed over as the thread starts. */
 export interface MergeWorkerData {
@@ -20,9 +20,11 @@ const port = parentPort
 if (port !== null) {
   const { path } = workerData as MergeWorkerData
   const opening = openLmdbTree(path, { in_place: true })
+  const reading = newReading()
   const merge = async (job: MergeJob): Promise<void> => {
     const { head } = job
-    await mergeSegment(await opening, { ...job, head: { ...head, id: Buffer.from(head.id) } })
+    const whole = { ...job, head: { ...head, id: Buffer.from(head.id) } }
+    await mergeSegment(await opening, whole, reading)
   }
   port.on('message', async (message: MergeJob | 'close') => {
     let answer: MergeAnswer = {}
