@@ -17,7 +17,7 @@ import { lastByKey } from './key-order.ts'
 
 /**
  * What one commit takes: so that it is soon done, and neighbours share their pages all the same.
- * A quarter costs as much in all, four times as much costs more.
+ * Four times as much costs no less in all.
  */
 export interface SliceBounds {
   readonly changes_max: number
