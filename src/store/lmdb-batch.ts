@@ -2,9 +2,8 @@
  * What goes into one commit of LMDB: changes by name, or as parts of larger bytes, for which
  * nothing is made that a garbage collector would have to look at.
  *
- * LMDB copies a key as it is put. Of a value it notes the address alone and reads it as it writes:
- * so the bytes it is a part of must stay as they are until the commit has ended, and are held here
- * that long.
+ * LMDB copies a key as it is put. Of a value it notes the address and reads it as it writes; until
+ * then it holds the bytes that the value is a part of, which must stay as they are.
  */
 import type { RootDatabase } from 'lmdb'
 import type { Key } from '../bytes/keys.ts'
@@ -19,21 +18,21 @@ export interface Batch {
 /** Synchronous, and no more than a row of calls. */
 export type Fill = (batch: Batch) => void
 
-export interface HoldingBatch extends Batch {
-  /** The commit has ended. */
+export interface OwnBatch extends Batch {
+  /** The commit has ended: so that a room is not kept for nothing. */
   letGo(): void
 }
 
 const nothing: Buffer = Buffer.alloc(0)
 
-export function newBatch(db: LmdbDatabase): HoldingBatch {
+export function newBatch(db: LmdbDatabase): OwnBatch {
   const by_part = db as unknown as RootDatabase<Buffer, BytesPart>
-  let held: Buffer = nothing
+  let last_room: Buffer = nothing
   let key = partOf(nothing)
   let value = partOf(nothing)
 
-  function hold(room: Buffer): void {
-    held = room
+  function use(room: Buffer): void {
+    last_room = room
     key = partOf(room)
     value = partOf(room)
   }
@@ -44,7 +43,7 @@ export function newBatch(db: LmdbDatabase): HoldingBatch {
       else void db.put(name, bytes)
     },
     setPart(room, key_from, key_bytes, value_bytes) {
-      if (held !== room) hold(room)
+      if (last_room !== room) use(room)
       key.start = room.byteOffset + key_from
       key.end = key.start + key_bytes
       if (value_bytes < 0) return void by_part.remove(key)
@@ -53,7 +52,7 @@ export function newBatch(db: LmdbDatabase): HoldingBatch {
       void by_part.put(key, value)
     },
     letGo() {
-      if (held !== nothing) hold(nothing)
+      if (last_room !== nothing) use(nothing)
     },
   }
 }
