@@ -19,7 +19,7 @@ import {
 import { newImage } from '../src/store/log/image.ts'
 import { lastByKey } from '../src/store/log/key-order.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
-import { newSheet, sheetOf } from '../src/store/sheet.ts'
+import { newSheet } from '../src/store/sheet.ts'
 import type { Change } from '../src/store/store.ts'
 import { openLogged, tiny_bounds } from './support/log-bed.ts'
 import { quickFolder } from './support/store-folder.ts'
