@@ -19,7 +19,12 @@ const segment = 'store/log/segment.ts'
 const worker = 'store/log/thread-worker.ts'
 const in_place: Edit = { file: segment, from: '? 0.3', to: '? 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
-const in_thread = 'const { head } = job'
+const in_thread = 'await mergeSegment(await opening, restored(job), desk)'
+const garbled: Edit = {
+  file: 'store/log/merger.ts',
+  from: 'own.set(frames)',
+  to: 'own.set(frames); own[own.length - 1] ^= 1',
+}
 const dies: Edit = { file: worker, from: in_thread, to: `process.exit(7); ${in_thread}` }
 const throws: Edit = {
   file: worker,
@@ -114,10 +119,7 @@ const rows: Row[] = [
     ...{ what: 'all heads of merges', on: '', inject: 'pwrite64:error=EIO:when=7+' },
     edits: merges,
   },
-  {
-    ...{ what: 'the old segment as a merge reads it', on: '-log-1' },
-    ...{ inject: 'read,pread64:error=EIO', edits: merges },
-  },
+  { what: 'frames that are not what was written', on: '', edits: [...merges, garbled] },
   { what: 'a thread that ends', on: '', edits: [...merges, dies] },
   { what: 'a thread that throws', on: '', edits: [...merges, throws] },
 ]

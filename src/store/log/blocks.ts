@@ -10,19 +10,25 @@ const page_bytes = 65_536
 
 /** The part of WebAssembly that is used here; Node's types do not have it. */
 interface Pages {
-  readonly Memory: new (size: { readonly initial: number }) => { readonly buffer: ArrayBuffer }
+  readonly Memory: new (size: {
+    readonly initial: number
+    readonly maximum: number
+    readonly shared: true
+  }) => { readonly buffer: SharedArrayBuffer }
 }
 const { Memory } = (globalThis as unknown as { readonly WebAssembly: Pages }).WebAssembly
 
 /**
- * Memory that begins where a block may; it costs none before it is written. Only WebAssembly says
- * where its memory begins. Where it gets none any memory will do, and the cache is used.
+ * Memory that begins where a block may and that threads can share; it costs none before it is
+ * written. Only WebAssembly says where its memory begins. Where it gets none any memory will do,
+ * and the cache is used.
  */
 export function blockRoom(bytes: number): Buffer {
+  const pages = Math.ceil(bytes / page_bytes)
   try {
-    return Buffer.from(new Memory({ initial: Math.ceil(bytes / page_bytes) }).buffer)
+    return Buffer.from(new Memory({ initial: pages, maximum: pages, shared: true }).buffer)
   } catch {
-    return Buffer.allocUnsafeSlow(endOfBlock(bytes))
+    return Buffer.from(new SharedArrayBuffer(endOfBlock(bytes)))
   }
 }
 

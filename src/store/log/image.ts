@@ -33,10 +33,11 @@ export interface Image {
 }
 
 /** Costs no memory before it is written. */
-const room_bytes = 64 * 1024 * 1024
+export const room_bytes = 64 * 1024 * 1024
 
-export function newImage(): Image {
-  let room: Buffer = Buffer.alloc(0)
+/** With a room for so many bytes; it grows where more is needed, which a garbage collector notes. */
+export function newImage(first_bytes = 0): Image {
+  let room: Buffer = first_bytes === 0 ? Buffer.alloc(0) : blockRoom(first_bytes)
   const places = newPlaceTable()
   let shelves = emptyShelves()
   let at = 0

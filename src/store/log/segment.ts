@@ -14,7 +14,6 @@ import { endOfBlock, startOfBlock } from './blocks.ts'
 import { createFile, syncs_itself } from './segment-file.ts'
 
 export interface Segment {
-  readonly path: string
   /**
    * Writes what stands in `room`, a blockRoom, from `from` up to `to`, and the blocks around it, at
    * the same place; one at a time, and never before the end of the last one of this round.
@@ -68,7 +67,6 @@ export async function createSegment(path: string): Promise<Segment> {
     throw error
   }
   return {
-    path,
     async write(room, from, to, is_alone) {
       const at = startOfBlock(from)
       const end = endOfBlock(to)

@@ -3,9 +3,12 @@
  * merge that fails is told and is the last, for nobody knows then what the tree holds. It does all
  * of the work itself, so that no other thread of the process is kept busy.
  */
+import { readlinkSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openLmdbTree } from '../lmdb-tree.ts'
-import { type MergeJob, mergeSegment, newReading } from './merger.ts'
+import { type MergeJob, mergeSegment, newDesk } from './merger.ts'
 
 /** Handed over as the thread starts. */
 export interface MergeWorkerData {
@@ -18,13 +21,12 @@ export interface MergeAnswer {
 
 const port = parentPort
 if (port !== null) {
+  stepBack()
   const { path } = workerData as MergeWorkerData
   const opening = openLmdbTree(path, { in_place: true })
-  const reading = newReading()
+  const desk = newDesk()
   const merge = async (job: MergeJob): Promise<void> => {
-    const { head } = job
-    const whole = { ...job, head: { ...head, id: Buffer.from(head.id) } }
-    await mergeSegment(await opening, whole, reading)
+    await mergeSegment(await opening, restored(job), desk)
   }
   port.on('message', async (message: MergeJob | 'close') => {
     let answer: MergeAnswer = {}
@@ -36,4 +38,21 @@ if (port !== null) {
     }
     port.postMessage(answer)
   })
+}
+
+/** Buffers come over as bytes; those of the frames are the log's own, not a copy. */
+function restored({ written, head, slice }: MergeJob): MergeJob {
+  const { buffer, byteOffset, byteLength } = written.frames
+  const frames = Buffer.from(buffer, byteOffset, byteLength)
+  return { written: { ...written, frames }, head: { ...head, id: Buffer.from(head.id) }, slice }
+}
+
+/** Callers come first, where the system knows priorities of threads: a merge can wait. */
+function stepBack(): void {
+  try {
+    const thread = Number(basename(readlinkSync('/proc/thread-self')))
+    setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // Then it is a thread like the others.
+  }
 }

@@ -4,14 +4,14 @@
  */
 import type { Writes } from '../store.ts'
 import type { Head } from './head.ts'
-import { type Image, newImage } from './image.ts'
+import { type Image, newImage, room_bytes } from './image.ts'
 import { segmentPaths, syncFolder } from './recover.ts'
 import { createSegment, type Segment } from './segment.ts'
 
-/** Whole frames at the beginning of a segment. */
+/** Frames that are on disk, as they stand there from the beginning of a segment. */
 export interface Written {
-  readonly segment_path: string
-  readonly bytes: number
+  /** A part of the image's room, which threads share; good until the image is cleared. */
+  readonly frames: Buffer
   readonly first_seq: number
   readonly last_seq: number
 }
@@ -40,8 +40,8 @@ interface Side {
 /** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
 export async function createLog(path: string, { id, seq: merged_seq }: Head): Promise<LogWriter> {
   const [first, second] = await createSegments(path)
-  let young: Side = { segment: first, image: newImage() }
-  let old: Side = { segment: second, image: newImage() }
+  let young: Side = { segment: first, image: newImage(room_bytes) }
+  let old: Side = { segment: second, image: newImage(room_bytes) }
   let seq = merged_seq
   let first_seq = seq + 1
 
@@ -62,13 +62,9 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
     old: () => old.image,
     write,
     turnOver() {
-      const { segment, image } = young
-      const written = {
-        segment_path: segment.path,
-        bytes: image.bytes(),
-        first_seq,
-        last_seq: seq,
-      }
+      const { image } = young
+      const frames = image.room().subarray(0, image.bytes())
+      const written = { frames, first_seq, last_seq: seq }
       ;[young, old] = [old, young]
       first_seq = seq + 1
       return written
