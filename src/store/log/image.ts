@@ -35,7 +35,7 @@ export interface Image {
 /** Costs no memory before it is written. */
 export const room_bytes = 64 * 1024 * 1024
 
-/** With a room for so many bytes; it grows where more is needed, which a garbage collector notes. */
+/** With a room for so many bytes; where it has to grow a garbage collector takes notice. */
 export function newImage(first_bytes = 0): Image {
   let room: Buffer = first_bytes === 0 ? Buffer.alloc(0) : blockRoom(first_bytes)
   const places = newPlaceTable()
