@@ -1,58 +1,75 @@
 /**
- * What a call meets before its message: who is it, and how long it may take to say what it wants.
- * So a caller without rights fills no memory, and a message that never ends holds nothing for long.
- * The same question is asked again with the message itself, for its answer may have changed.
+ * What a call meets before its message: who is it. So a caller without rights fills no memory. The
+ * same question is asked again with the message itself, for its answer may have changed.
  *
- * A call of ours goes no further: grpc-js would make a node stream of each, and hand its messages
- * on one by one. Its messages come to a `Talk` instead, which answers the call itself.
+ * Calls of ours are taken here as HTTP/2 streams, before grpc-js makes anything of them, and what
+ * is no call of ours goes on to it: health, reflection, rpcs that are not there, and what is no
+ * gRPC at all. It has no way for this, so its own handler of streams is replaced, which stands as
+ * it does for as long as its version is pinned.
  */
-import {
-  ServerInterceptingCall,
-  type ServerInterceptingCallInterface,
-  type ServerInterceptor,
-} from '@grpc/grpc-js'
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { Server } from '@grpc/grpc-js'
+import { beginCall, type Call, type Talk } from './call.ts'
 import { admit, type Door } from './door.ts'
 import type { Who } from './identity.ts'
 import { failedCall, refusalOf } from './status.ts'
 
-/** A call under our hands: messages and the status go out by it, and each message is asked for. */
-export type Call = ServerInterceptingCallInterface
-
-/** What is told of a call once its caller is let in. */
-export interface Talk {
-  onMessage(message: unknown): void
-  /** The caller has said all; comes when it is asked for, as a message does. */
-  onEnd(): void
-  /** Nothing more can be sent, be it that all was. */
-  onOver(): void
+/** How the calls of an rpc are taken. */
+export interface Rpc<Message> {
+  /** Throws where the bytes are no such message. */
+  read(bytes: Buffer): Message
+  /** Begins a call whose caller is let in, and asks for its first message. */
+  open(call: Call, who: Who): Talk<Message>
 }
 
-/** Begins a call, and asks for its first message. */
-export type Opening = (call: Call, who: Who) => Talk
+/** What this file needs of a server of grpc-js. */
+interface Streams {
+  _streamHandler(interceptors: object, stream: ServerHttp2Stream, headers: Headers): void
+  /** Counts what keeps a connection from being idle. */
+  onStreamOpened(stream: ServerHttp2Stream): void
+}
 
-/** `openings`: by the path of the rpc. Health and reflection are open to each certificate. */
-export function gate(door: Door, openings: ReadonlyMap<string, Opening>): ServerInterceptor {
-  return ({ path }, call) => {
-    const open = openings.get(path)
-    if (open === undefined) return new ServerInterceptingCall(call)
-    let talk: Talk | undefined
-    return new ServerInterceptingCall(call, {
-      start(next) {
-        next({
-          onReceiveMetadata() {
-            try {
-              const who = door.identity.whoIs(call)
-              admit(door, who)
-              talk = open(call, who)
-            } catch (thrown) {
-              call.sendStatus(failedCall(refusalOf(thrown, door.onBug)))
-            }
-          },
-          onReceiveMessage: (message) => talk?.onMessage(message),
-          onReceiveHalfClose: () => talk?.onEnd(),
-          onCancel: () => talk?.onOver(),
-        })
+type Headers = IncomingHttpHeaders
+
+/** Before the server has a connection. `rpcs`: by the path of each. */
+export function takeCalls(
+  server: Server,
+  door: Door,
+  rpcs: ReadonlyMap<string | undefined, Rpc<unknown>>,
+): void {
+  const streams = server as unknown as Streams
+  const handOn = streams._streamHandler.bind(streams)
+  streams._streamHandler = (interceptors, stream, headers) => {
+    const rpc = rpcs.get(headers[':path'])
+    const { session } = stream
+    if (rpc === undefined || session === undefined || !isGrpc(headers)) {
+      return handOn(interceptors, stream, headers)
+    }
+    streams.onStreamOpened(stream)
+    beginCall(stream, {
+      timeout: textOf(headers['grpc-timeout']),
+      encoding: textOf(headers['grpc-encoding']) ?? 'identity',
+      bytes_max: door.limits.body_bytes_max,
+      read: rpc.read,
+      open(call) {
+        try {
+          const who = door.identity.whoIs(session)
+          admit(door, who)
+          return rpc.open(call, who)
+        } catch (thrown) {
+          call.fail(failedCall(refusalOf(thrown, door.onBug)))
+          return undefined
+        }
       },
     })
   }
+}
+
+function isGrpc({ 'content-type': type }: Headers): boolean {
+  return type?.startsWith('application/grpc') === true
+}
+
+/** The first where a header comes more than once. */
+function textOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
 }

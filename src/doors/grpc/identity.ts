@@ -3,7 +3,8 @@
  * (wire 2). Bindings are asked anew for each message, and so is the end of the certificate, for a
  * call may outlive both; what a certificate says is read once and remembered.
  */
-import type { ServerInterceptingCallInterface } from '@grpc/grpc-js'
+import type { Http2Session } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
 import { loadX509 } from '../../certs/x509.ts'
 import type { Engine } from '../../engine/api.ts'
 import { systemClock } from '../../words/clock.ts'
@@ -15,7 +16,7 @@ export interface Identity {
   /** What the certificate says, by its DER and node's fingerprint of it. */
   read(certificate: Certificate): Names
   /** Throws `access_denied` where there is no certificate. */
-  whoIs(call: Connected): Who
+  whoIs(connection: Http2Session): Who
   /**
    * Throws `bad_signature` for a certificate that has ended, `access_denied` where its names are
    * refused, are bound to different users or, under `strict`, are not bound at all.
@@ -25,8 +26,6 @@ export interface Identity {
 
 /** The other side of a call, for as long as it lasts. */
 export type Who = Pick<Names, 'names' | 'ends_ms'>
-
-export type Connected = Pick<ServerInterceptingCallInterface, 'getAuthContext'>
 
 export interface Certificate {
   readonly raw: Buffer
@@ -42,6 +41,8 @@ export async function newIdentity(
 ): Promise<Identity> {
   const x509 = await loadX509()
   const remembered = new Map<string, Names>()
+  /** HTTP/2 switches renegotiation off: a connection has one certificate as long as it lasts. */
+  const by_connection = new WeakMap<Http2Session, Who>()
 
   const read = (certificate: Certificate): Names => {
     const known = remembered.get(certificate.fingerprint256)
@@ -57,11 +58,16 @@ export async function newIdentity(
 
   return {
     read,
-    whoIs(call) {
-      const certificate = call.getAuthContext().sslPeerCertificate
-      if (certificate !== undefined) return read(certificate)
-      if (!plain) throw fault('access_denied', 'no certificate')
-      return nameless
+    whoIs(connection) {
+      if (plain) return nameless
+      const known = by_connection.get(connection)
+      if (known !== undefined) return known
+      const certificate = (connection.socket as TLSSocket).getPeerCertificate()
+      // A socket that is gone has none.
+      if (certificate?.raw === undefined) throw fault('access_denied', 'no certificate')
+      const who = read(certificate)
+      by_connection.set(connection, who)
+      return who
     },
     callerOf({ names, ends_ms }) {
       if (systemClock.now_ms() >= ends_ms) {

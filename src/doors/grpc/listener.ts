@@ -13,12 +13,7 @@ import {
   type Server,
   type Socket,
 } from 'node:net'
-import {
-  createServer as createTlsServer,
-  type PeerCertificate,
-  type TLSSocket,
-  type Server as TlsServer,
-} from 'node:tls'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import type { Limits } from '../../words/limits.ts'
 import type { Certificate, Identity } from './identity.ts'
 import type { TlsSet } from './tls-files.ts'
@@ -92,27 +87,14 @@ function tlsServer({ limits, identity, onConnection }: Listening, tls: TlsSet): 
     socket.on('error', ignore)
     const certificate = socket.getPeerCertificate() as Partial<Certificate>
     if (socket.authorized && socket.alpnProtocol === 'h2' && mayCall(identity, certificate)) {
-      keepCertificate(socket, certificate)
       onConnection(socket)
     } else socket.destroy()
   })
   return server
 }
 
-/**
- * Every call asks its connection for the certificate, of which node would make a new object each
- * time. It stays the same one: HTTP/2 switches renegotiation off.
- */
-function keepCertificate(socket: TLSSocket, { raw, fingerprint256 }: Certificate): void {
-  const kept = { raw, fingerprint256 } as PeerCertificate
-  socket.getPeerCertificate = (() => kept) as TLSSocket['getPeerCertificate']
-}
-
 /** OpenSSL refuses another usage, and takes a certificate that names none. */
-function mayCall(
-  identity: Identity,
-  certificate: Partial<Certificate>,
-): certificate is Certificate {
+function mayCall(identity: Identity, certificate: Partial<Certificate>): boolean {
   if (certificate.raw === undefined) return false
   try {
     return identity.read(certificate as Certificate).is_client

@@ -1,5 +1,5 @@
 /**
- * Messages to raw ops and results to messages (wire 2). Nothing of an op is checked here but that
+ * Messages to raw ops (wire 2). Nothing of an op is checked here but that
  * `data_json` is a JSON object: bytes/op knows what is malformed, at every door alike.
  *
  * proto3 cannot tell an empty text from none, so an empty conv_id or node_id counts as absent; a
@@ -9,10 +9,8 @@ import { docOfBytes } from '../../bytes/doc-bytes.ts'
 import { empty_doc, isObject, objectOf } from '../../bytes/json.ts'
 import { fault, isFault } from '../../words/faults.ts'
 import type { Limits } from '../../words/limits.ts'
-import type { Doc, JsonValue, OpResult, Task } from '../../words/model.ts'
-import type { Op__Output as OpMessage } from './generated/conveyor/v1/Op.ts'
-import type { OpResult as ResultMessage } from './generated/conveyor/v1/OpResult.ts'
-import type { Task as TaskMessage } from './generated/conveyor/v1/Task.ts'
+import type { Doc, JsonValue, OpResult } from '../../words/model.ts'
+import type { Batch, OpMessage } from './requests.ts'
 
 /** Ops as `engine.apply` takes them. */
 export interface RawOps {
@@ -25,12 +23,9 @@ export interface RawOps {
  * Throws `format_error` where the batch carries a request key: its sender counts on a repeat being
  * answered and not applied, which is not served yet.
  */
-export function readBatch(
-  batch: { readonly ops: readonly OpMessage[]; readonly request_key: string },
-  limits: Limits,
-): RawOps {
-  if (batch.request_key !== '') throw fault('format_error', 'request_key is not served yet')
-  return readOps(batch.ops, limits)
+export function readBatch({ ops, request_key }: Batch, limits: Limits): RawOps {
+  if (request_key !== '') throw fault('format_error', 'request_key is not served yet')
+  return readOps(ops, limits)
 }
 
 export function readOps(messages: readonly OpMessage[], limits: Limits): RawOps {
@@ -55,29 +50,22 @@ export function readOps(messages: readonly OpMessage[], limits: Limits): RawOps 
       return 'broken'
     }
   }
-  const ops = messages.map((message, at) => rawOp(message, at, readData))
+  const ops = messages.map(({ kind }, at) => rawOp(kind, at, readData))
   return { ops, broken }
 }
 
 type ReadData = (at: number, bytes: Buffer) => Doc | 'broken'
 
-function rawOp({ kind, create, modify, show }: OpMessage, at: number, readData: ReadData): object {
-  if (kind === 'create' && create) {
-    const { conv_id, ref, data_json } = create
-    const data = readData(at, data_json)
-    return { type: kind, obj: 'task', conv_id: given(conv_id), ref, data }
-  }
-  if (kind === 'modify' && modify) {
-    const { conv_id, ref, obj_id, data_json, is_sync, node_id } = modify
-    const data = readData(at, data_json)
-    const where = { conv_id: given(conv_id), ref, obj_id }
-    return { type: kind, obj: 'task', ...where, data, is_sync, node_id: given(node_id) }
-  }
-  if (kind === 'show' && show) {
-    const { conv_id, ref, obj_id } = show
-    return { type: kind, obj: 'task', conv_id: given(conv_id), ref, obj_id }
-  }
-  return {}
+function rawOp(kind: OpMessage['kind'], at: number, readData: ReadData): object {
+  if (kind === undefined) return {}
+  const { type, ref } = kind
+  const conv_id = given(kind.conv_id)
+  if (type === 'show') return { type, obj: 'task', conv_id, ref, obj_id: kind.obj_id }
+  const data = readData(at, kind.data_json)
+  if (type === 'create') return { type, obj: 'task', conv_id, ref, data }
+  const { obj_id, is_sync } = kind
+  const node_id = given(kind.node_id)
+  return { type, obj: 'task', conv_id, ref, obj_id, data, is_sync, node_id }
 }
 
 /** Undefined for a text that counts as absent. */
@@ -88,7 +76,9 @@ function given(text: string): string | undefined {
 /** Bytes of data in all of them. */
 export function dataBytesOf(messages: readonly OpMessage[]): number {
   let bytes = 0
-  for (const { create, modify } of messages) bytes += (create ?? modify)?.data_json.length ?? 0
+  for (const { kind } of messages) {
+    if (kind !== undefined && kind.type !== 'show') bytes += kind.data_json.length
+  }
   return bytes
 }
 
@@ -99,37 +89,6 @@ export function explained({ broken }: RawOps, results: readonly OpResult[]): rea
     const description = result.key === 'data' ? broken.get(at) : undefined
     return description === undefined ? result : { ...result, description }
   })
-}
-
-/** The results of a batch, each with the id of its op. */
-export function resultMessages(
-  ops: readonly OpMessage[],
-  results: readonly OpResult[],
-): ResultMessage[] {
-  return results.map((result, at) => resultMessage(ops[at]?.id ?? '', result))
-}
-
-function resultMessage(id: string, result: OpResult): ResultMessage {
-  const { ref, obj_id = '', proc, description = '', task } = result
-  const message: ResultMessage = { id, obj_id, proc, description }
-  if (ref !== null) message.ref = ref
-  if (task !== undefined) message.task = taskMessage(task)
-  return message
-}
-
-export function taskMessage(task: Task): TaskMessage {
-  return {
-    obj_id: task.obj_id,
-    conv_id: task.conv_id,
-    ...(task.ref === null ? {} : { ref: task.ref }),
-    status: task.status,
-    user_id: task.user_id ?? '',
-    create_time_ms: task.create_time_ms,
-    change_time_ms: task.change_time_ms,
-    node_id: task.node_id,
-    node_prev_id: task.node_prev_id,
-    data_json: Buffer.from(task.dataText),
-  }
 }
 
 /** The values in a value, itself included, counted no further than `max`. */

@@ -11,7 +11,7 @@ import { systemClock } from '../../words/clock.ts'
 import { type LimitName, type Limits, limitsWith } from '../../words/limits.ts'
 import { unaryCalls } from './calls.ts'
 import type { Door } from './door.ts'
-import { gate } from './gate.ts'
+import { type Rpc, takeCalls } from './gate.ts'
 import { addHealth } from './health.ts'
 import { newIdentity } from './identity.ts'
 import { type Listener, listen } from './listener.ts'
@@ -66,7 +66,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
 
   const schema = loadSchema()
   const server = newServer(door)
-  // Without handlers: the gate takes these calls.
+  // Without handlers: these calls are taken before it looks for them.
   server.addService(schema.service, {})
   if (options.reflection) {
     const { ReflectionService } = await import('@grpc/reflection')
@@ -119,10 +119,7 @@ const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
 
 function newServer(door: Door): Server {
   const { limits } = door
-  const openings = [...unaryCalls(door), ['StreamOps', streamOps(door)] as const]
-  const by_path = new Map(openings.map(([name, open]) => [`/${service_name}/${name}`, open]))
   const server = new Server({
-    interceptors: [gate(door, by_path)],
     'grpc.max_receive_message_length': limits.body_bytes_max,
     // An answer is as long as what was asked for; its caller bounds what it takes.
     'grpc.max_send_message_length': -1,
@@ -137,6 +134,8 @@ function newServer(door: Door): Server {
     'grpc.enable_channelz': 0,
   })
   boundHttp2(server, limits)
+  const rpcs = [...unaryCalls(door), ['StreamOps', streamOps(door)] as [string, Rpc<unknown>]]
+  takeCalls(server, door, new Map(rpcs.map(([name, rpc]) => [`/${service_name}/${name}`, rpc])))
   return server
 }
 

@@ -7,7 +7,7 @@
  * The details are a google.rpc.Status, written here byte by byte: four fields of two messages that
  * will never change are less than a second proto to ship.
  */
-import { Metadata, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import {
   isFault,
   isWholeFaultCode,
@@ -23,15 +23,27 @@ export interface Refusal {
   readonly description: string
 }
 
-/** What grpc-js takes as the end of a failed call. */
+/** The end of a call that failed. */
 export interface FailedCall {
   readonly code: status
   readonly details: string
-  readonly metadata: Metadata
+  /** A google.rpc.Status. */
+  readonly status_details?: Buffer
 }
 
-/** The end of a call that went well. */
-export const okCall = { code: status.OK, details: 'OK' }
+export const okTrailers: Trailers = { 'grpc-status': '0' }
+
+type Trailers = Readonly<Record<string, string>>
+
+export function failedHeaders({ code, details, status_details }: FailedCall): Trailers {
+  const told = {
+    'grpc-status': String(code),
+    // What is not well formed cannot be encoded.
+    'grpc-message': encodeURI(details.toWellFormed()),
+  }
+  if (status_details === undefined) return told
+  return { ...told, 'grpc-status-details-bin': status_details.toString('base64') }
+}
 
 /** The refusal for anything thrown; `onBug` is told of what should not have been. */
 export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refusal {
@@ -47,11 +59,9 @@ export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refus
 export function failedCall({ code, description }: Refusal): FailedCall {
   const row = isWholeFaultCode(code) ? wholeFaults[code] : opFaults[code]
   const number = status[row.grpc]
-  // grpc-js throws over what is not well formed.
   const details = `${code}: ${description}`.toWellFormed()
-  const metadata = new Metadata()
-  metadata.set('grpc-status-details-bin', statusDetails(number, details, code.toUpperCase()))
-  return { code: number, details, metadata }
+  const status_details = statusDetails(number, details, code.toUpperCase())
+  return { code: number, details, status_details }
 }
 
 export const error_domain = 'conveyor'

@@ -14,31 +14,33 @@
 import { systemClock } from '../../words/clock.ts'
 import { fault, isFault } from '../../words/faults.ts'
 import type { Caller, OpResult } from '../../words/model.ts'
+import { streamAnswer } from './answers.ts'
+import type { Call, Talk } from './call.ts'
 import { admit, type Door } from './door.ts'
-import type { Call, Opening } from './gate.ts'
-import type { StreamOpsRequest__Output as Batch } from './generated/conveyor/v1/StreamOpsRequest.ts'
-import type { StreamOpsResponse as Answer } from './generated/conveyor/v1/StreamOpsResponse.ts'
+import type { Rpc } from './gate.ts'
 import type { Who } from './identity.ts'
-import { dataBytesOf, explained, readBatch, resultMessages } from './ops.ts'
-import { failedCall, okCall, refusalOf } from './status.ts'
+import { dataBytesOf, explained, readBatch } from './ops.ts'
+import { readStreamOps, type StreamBatch } from './requests.ts'
+import { failedCall, refusalOf } from './status.ts'
 
-export function streamOps(door: Door): Opening {
-  return (call, who) => talkOf(door, call, who)
+export function streamOps(door: Door): Rpc<StreamBatch> {
+  return { read: readStreamOps, open: (call, who) => talkOf(door, call, who) }
 }
 
 interface UnderWay {
-  readonly batch: Batch
+  readonly batch: StreamBatch
   bytes: number
   /** Whether it found the engine's queue full the last time. */
   is_full: boolean
   /** The engine has given it a place or refused it. */
   is_taken: boolean
-  answer: Answer | undefined
+  /** As it goes out. */
+  answer: Buffer | undefined
 }
 
 const queue_full_ms = 20
 
-function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
+function talkOf(door: Door, call: Call, who: Who): Talk<StreamBatch> {
   const { limits } = door
   /** Not yet handed to the engine. */
   const waiting: UnderWay[] = []
@@ -65,7 +67,7 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
     is_asking = true
     while (!is_asked && state === 'open' && !isFull()) {
       is_asked = true
-      call.startRead()
+      call.ask()
     }
     is_asking = false
   }
@@ -92,7 +94,8 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
   const finish = (): void => {
     if (state !== 'ending' || batches > 0) return
     leave()
-    call.sendStatus(reason === undefined ? okCall : failedCall(refusalOf(reason, door.onBug)))
+    if (reason === undefined) call.end()
+    else call.fail(failedCall(refusalOf(reason, door.onBug)))
   }
   const leave = (): void => {
     state = 'over'
@@ -166,20 +169,17 @@ function talkOf(door: Door, call: Call, who: Who): ReturnType<Opening> {
       write(one, one.answer)
     }
   }
-  const write = (one: UnderWay, answer: Answer): void => {
-    hold(one, answerBytesOf(answer))
-    // From here on its bytes are what is held.
-    one.answer = undefined
-    if (state !== 'over') call.sendMessage(answer, () => letGo(one))
+  const write = (one: UnderWay, answer: Buffer): void => {
+    hold(one, answer.length)
+    if (state !== 'over') call.send(answer, () => letGo(one))
   }
 
   door.endings.add(drain)
   ask()
   return {
-    onMessage(message) {
+    onMessage(batch) {
       is_asked = false
       if (state !== 'open') return
-      const batch = message as Batch
       const one = { batch, bytes: 0, is_full: false, is_taken: false, answer: undefined }
       batches++
       ops += batch.ops.length
@@ -205,24 +205,18 @@ function fail(thrown: unknown): never {
 }
 
 /** Never throws: what a batch is refused for is its answer. */
-function answerTo(door: Door, { seq, ops }: Batch, results: () => readonly OpResult[]): Answer {
+function answerTo(door: Door, batch: StreamBatch, results: () => readonly OpResult[]): Buffer {
   try {
-    return { seq, results: resultMessages(ops, results()), proc: 'ok', description: '' }
+    return streamAnswer(batch, { proc: 'ok', description: '', results: results() })
   } catch (thrown) {
     const { code, description } = refusalOf(thrown, door.onBug)
-    return { seq, results: [], proc: code, description }
+    return streamAnswer(batch, { proc: code, description, results: [] })
   }
 }
 
 /** About what an op takes beside its data. */
 const op_bytes = 256
 
-function requestBytesOf({ ops }: Batch): number {
+function requestBytesOf({ ops }: StreamBatch): number {
   return ops.length * op_bytes + dataBytesOf(ops)
-}
-
-function answerBytesOf({ results = [] }: Answer): number {
-  let bytes = 0
-  for (const { task } of results) if (task) bytes += (task.data_json as Buffer).length
-  return bytes
 }

@@ -1,0 +1,259 @@
+/** The messages as bytes: what the schema writes is read, what is written the schema reads. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import {
+  addressAnswer,
+  resultsAnswer,
+  streamAnswer,
+  taskAnswer,
+} from '../src/doors/grpc/answers.ts'
+import type { Op } from '../src/doors/grpc/generated/conveyor/v1/Op.ts'
+import {
+  type OpMessage,
+  readApplyOps,
+  readCreate,
+  readModify,
+  readShow,
+  readStreamOps,
+} from '../src/doors/grpc/requests.ts'
+import { loadSchema } from '../src/doors/grpc/schema.ts'
+import { timeoutOf } from '../src/doors/grpc/timeout.ts'
+import { newUnframe } from '../src/doors/grpc/unframe.ts'
+import type { OpResult, Task } from '../src/words/model.ts'
+import { framed, unframed } from './support/grpc-raw.ts'
+
+const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps } = loadSchema().service
+
+const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 120 }))
+const bytes = fc.uint8Array({ maxLength: 300 }).map((given) => Buffer.from(given))
+const maybe = fc.option(text, { nil: undefined })
+const uint64 = fc.oneof(fc.bigInt(0n, 2n ** 64n - 1n), fc.bigInt(0n, 300n))
+
+const create = fc.record({
+  type: fc.constant('create'),
+  conv_id: text,
+  ref: maybe,
+  data_json: bytes,
+})
+const target = fc.oneof(
+  fc.record({ ref: text, obj_id: fc.constant(undefined) }),
+  fc.record({ ref: fc.constant(undefined), obj_id: text }),
+  fc.constant({ ref: undefined, obj_id: undefined }),
+)
+const modify = fc
+  .record({ conv_id: text, target, data_json: bytes, is_sync: fc.boolean(), node_id: text })
+  .map(({ target: { ref, obj_id }, ...rest }) => ({ type: 'modify', ref, obj_id, ...rest }))
+const show = fc
+  .record({ conv_id: text, target })
+  .map(({ conv_id, target }) => ({ type: 'show', conv_id, ...target }))
+const kind = fc.oneof(create, modify, show, fc.constant(undefined))
+const ops = fc.array(fc.record({ id: text, kind }), { maxLength: 5 })
+
+type Kind = { readonly type: string } | undefined
+
+/** As the schema takes it: without what is not there. */
+function sentKind(given: Kind): object {
+  const { type: _, ...rest } = given ?? { type: '' }
+  return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+}
+
+function sentOps(given: readonly { readonly id: string; readonly kind: Kind }[]): Op[] {
+  return given.map(({ id, kind }) => (kind ? { id, [kind.type]: sentKind(kind) } : { id }))
+}
+
+const result: fc.Arbitrary<OpResult> = fc
+  .record({
+    ref: fc.option(text),
+    obj_id: text,
+    proc: fc.constantFrom('ok', 'error', 'not_found_task'),
+    description: text,
+    task: fc.option(
+      fc.record({
+        obj_id: text,
+        conv_id: text,
+        ref: fc.option(text),
+        status: fc.constantFrom('delayed', 'failed'),
+        user_id: fc.option(text),
+        create_time_ms: fc.maxSafeNat(),
+        change_time_ms: fc.maxSafeNat(),
+        node_id: text,
+        node_prev_id: text,
+        dataText: text,
+      }),
+      { nil: undefined },
+    ),
+  })
+  .map(({ task, ...rest }) => {
+    const said = { ...rest, obj: 'task' } as OpResult
+    return task === undefined ? said : { ...said, task: task as Task }
+  })
+const results = fc.array(fc.record({ id: text, result }), { maxLength: 5 })
+
+function readResult({ ref, obj_id = '', proc, description = '', task }: OpResult): object {
+  const address = ref === null ? { obj_id } : { ref, obj_id, _ref: 'ref' }
+  return { ...address, proc, description, task: task === undefined ? null : readTask(task) }
+}
+
+function readTask({ ref, user_id, dataText, ...task }: Task): object {
+  return {
+    ...task,
+    ...(ref === null ? {} : { ref, _ref: 'ref' }),
+    user_id: user_id ?? '',
+    create_time_ms: String(task.create_time_ms),
+    change_time_ms: String(task.change_time_ms),
+    data_json: Buffer.from(dataText),
+  }
+}
+
+/** The one message in what is framed. */
+function only(given: Buffer): Buffer {
+  const [message, ...more] = unframed(given)
+  assert.deepEqual(more, [])
+  return message as Buffer
+}
+
+describe('what the schema writes is read', () => {
+  const rows = [
+    ['CreateTask', create, CreateTask.requestSerialize, readCreate],
+    ['ModifyTask', modify, ModifyTask.requestSerialize, readModify],
+    ['GetTask', show, GetTask.requestSerialize, readShow],
+  ] as const
+  for (const [name, arbitrary, write, read] of rows) {
+    test(name, () => {
+      fc.assert(
+        fc.property(arbitrary as fc.Arbitrary<{ type: string }>, (given) => {
+          assert.deepEqual(read(write(sentKind(given))), plain(given))
+        }),
+      )
+    })
+  }
+
+  test('batches, to the highest number', () => {
+    fc.assert(
+      fc.property(ops, uint64, text, (given, seq, request_key) => {
+        const sent = { ops: sentOps(given), request_key }
+        const ops = plain(given)
+        assert.deepEqual(readApplyOps(ApplyOps.requestSerialize(sent)), { ops, request_key })
+        const read = readStreamOps(StreamOps.requestSerialize({ ...sent, seq: String(seq) }))
+        assert.deepEqual({ ...read, seq: BigInt(read.seq) }, { seq, ops, request_key })
+      }),
+    )
+  })
+
+  /** [what, the bytes of a ModifyTaskRequest, what of it differs from an empty one] */
+  const odd_rows: [string, number[], object][] = [
+    ['nothing', [], {}],
+    ['fields that are not known', [0x78, 0x96, 1, 0x7a, 1, 7, 0x79, ...Array(8).fill(1)], {}],
+    ['one of four bytes', [0x7d, 1, 2, 3, 4, 0x28, 1], { is_sync: true }],
+    ['a field that comes twice', [0x0a, 1, 0x61, 0x0a, 1, 0x62], { conv_id: 'b' }],
+    ['a target that changes', [0x12, 1, 0x61, 0x1a, 1, 0x62], { obj_id: 'b' }],
+    ['a length that takes more bytes than it needs', [0x0a, 0x81, 0, 0x61], { conv_id: 'a' }],
+    ['a flag of many bits', [0x28, ...Array(9).fill(0x80), 1], { is_sync: true }],
+  ]
+  for (const [name, given, more] of odd_rows) {
+    test(name, () => {
+      const { type: _, ...read } = readModify(Buffer.from(given))
+      const none = { conv_id: '', ref: undefined, obj_id: undefined, is_sync: false, node_id: '' }
+      assert.deepEqual(read, { ...none, data_json: Buffer.alloc(0), ...more })
+    })
+  }
+
+  const broken_rows: [string, number[]][] = [
+    ['a text longer than the message', [0x0a, 2, 0x61]],
+    ['a nested text longer than its message', [0x12, 3, 0x12, 2, 0x61, 0x61]],
+    ['a length without an end', [0x0a, 0xff]],
+    ['a length of 4 GiB', [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+    ['a number of eleven bytes', [0x08, ...Array(10).fill(0xff), 1]],
+    ['a group', [0x0b]],
+    ['a field of eight bytes cut short', [0x79, 1]],
+  ]
+  for (const [name, given] of broken_rows) {
+    test(`not ${name}`, () => assert.throws(() => readApplyOps(Buffer.from(given)), RangeError))
+  }
+})
+
+describe('what is written the schema reads', () => {
+  test('answers of one op', () => {
+    fc.assert(
+      fc.property(result, (given) => {
+        const { ref, obj_id } = given
+        const address = ref === null ? { obj_id } : { ref, obj_id, _ref: 'ref' }
+        assert.deepEqual({ ...CreateTask.responseDeserialize(only(addressAnswer(given))) }, address)
+        const task = given.task === undefined ? null : readTask(given.task)
+        assert.deepEqual(plain(GetTask.responseDeserialize(only(taskAnswer(given)))), { task })
+      }),
+    )
+  })
+
+  test('answers of batches, to the highest number', () => {
+    fc.assert(
+      fc.property(results, uint64, text, text, (given, seq, proc, description) => {
+        const ops: OpMessage[] = given.map(({ id }) => ({ id, kind: undefined }))
+        const all = given.map((one) => one.result)
+        const read = given.map((one) => ({ id: one.id, ...readResult(one.result) }))
+        const applied = ApplyOps.responseDeserialize(only(resultsAnswer(ops, all)))
+        assert.deepEqual(plain(applied), { results: read })
+        const number = seq <= Number.MAX_SAFE_INTEGER ? Number(seq) : seq
+        for (const given_seq of [seq, number]) {
+          const batch = { seq: given_seq, ops, request_key: '' }
+          const bytes = only(streamAnswer(batch, { proc, description, results: all }))
+          const wanted = { seq: String(seq), results: read, proc, description }
+          assert.deepEqual(plain(StreamOps.responseDeserialize(bytes)), wanted)
+        }
+      }),
+    )
+  })
+})
+
+/** With the usual prototypes. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (value === null || typeof value !== 'object' || Buffer.isBuffer(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
+}
+
+describe('messages in the bytes of a call', () => {
+  test('come out whole, however the bytes are cut', () => {
+    const messages = fc.array(bytes, { maxLength: 6 })
+    const cuts = fc.array(fc.nat(400), { minLength: 1, maxLength: 20 })
+    fc.assert(
+      fc.property(messages, cuts, (given, lengths) => {
+        const all = Buffer.concat(given.map(framed))
+        const unframe = newUnframe(300)
+        const out: Buffer[] = []
+        for (let at = 0, cut = 0; at < all.length; cut++) {
+          const end = at + 1 + (lengths[cut % lengths.length] as number)
+          for (const { message } of unframe(all.subarray(at, end))) out.push(message)
+          at = end
+        }
+        assert.deepEqual(out, given)
+      }),
+    )
+  })
+
+  test('are refused by the length they tell', () => {
+    const unframe = newUnframe(10)
+    assert.equal(unframe(framed(Buffer.alloc(10))).length, 1)
+    assert.throws(() => unframe(framed(Buffer.alloc(11)).subarray(0, 5)), RangeError)
+  })
+})
+
+/** [header, milliseconds] */
+const timeout_rows: [string, number | undefined][] = [
+  ['2H', 7_200_000],
+  ['1M', 60_000],
+  ['30S', 30_000],
+  ['99999999m', 99_999_999],
+  ['1500u', 1],
+  ['999n', 0],
+  ['100000000S', undefined],
+  ['1', undefined],
+  ['S', undefined],
+  ['1 S', undefined],
+  ['-1S', undefined],
+  ['', undefined],
+]
+for (const [header, expected] of timeout_rows) {
+  test(`grpc-timeout ${JSON.stringify(header)}`, () => assert.equal(timeoutOf(header), expected))
+}
