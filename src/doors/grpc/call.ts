@@ -9,6 +9,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'
 import { systemClock } from '../../words/clock.ts'
 import { openInbox, type Receiving } from './inbox.ts'
+import type { Pace } from './pace.ts'
 import { type FailedCall, failedHeaders, okTrailers } from './status.ts'
 import { timeoutOf } from './timeout.ts'
 
@@ -34,6 +35,8 @@ export interface Talk<Message> {
 export interface Calling<Message> extends Receiving<Message> {
   /** The header `grpc-timeout`. */
   readonly timeout: string | undefined
+  /** Of its connection. */
+  readonly pace: Pace
   /** Undefined where it has ended the call. */
   open(call: Call): Talk<Message> | undefined
 }
@@ -118,7 +121,7 @@ export function beginCall<Message>(stream: ServerHttp2Stream, calling: Calling<M
       sending.push({ framed, onSent })
     },
     end(framed) {
-      if (framed !== undefined) return answer(framed)
+      if (framed !== undefined) return calling.pace(() => answer(framed))
       if (isGone()) return
       flush()
       sendHead()

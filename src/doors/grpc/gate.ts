@@ -7,11 +7,12 @@
  * gRPC at all. It has no way for this, so its own handler of streams is replaced, which stands as
  * it does for as long as its version is pinned.
  */
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Server } from '@grpc/grpc-js'
 import { beginCall, type Call, type Talk } from './call.ts'
 import { admit, type Door } from './door.ts'
 import type { Who } from './identity.ts'
+import { newPace, type Pace } from './pace.ts'
 import { failedCall, refusalOf } from './status.ts'
 
 /** How the calls of an rpc are taken. */
@@ -38,6 +39,14 @@ export function takeCalls(
   rpcs: ReadonlyMap<string | undefined, Rpc<unknown>>,
 ): void {
   const streams = server as unknown as Streams
+  const paces = new WeakMap<Http2Session, Pace>()
+  const paceOf = (connection: Http2Session): Pace => {
+    const known = paces.get(connection)
+    if (known !== undefined) return known
+    const pace = newPace()
+    paces.set(connection, pace)
+    return pace
+  }
   const handOn = streams._streamHandler.bind(streams)
   streams._streamHandler = (interceptors, stream, headers) => {
     const rpc = rpcs.get(headers[':path'])
@@ -47,6 +56,7 @@ export function takeCalls(
     }
     streams.onStreamOpened(stream)
     beginCall(stream, {
+      pace: paceOf(session),
       timeout: textOf(headers['grpc-timeout']),
       encoding: textOf(headers['grpc-encoding']) ?? 'identity',
       bytes_max: door.limits.body_bytes_max,

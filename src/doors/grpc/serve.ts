@@ -1,7 +1,8 @@
 /**
  * The gRPC door: a grpc-js server behind a listener of our own, its bounds, and its end.
  *
- * grpc-js parses and frames; this file sets every bound that it and node's HTTP/2 have from the
+ * grpc-js keeps the connections and serves health and reflection; calls of our own service are
+ * taken before it (gate). This file sets every bound that it and node's HTTP/2 have from the
  * limits, and leaves none at a default of "without end". No process-wide handler is installed and
  * nothing exits.
  */
