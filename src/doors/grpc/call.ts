@@ -3,7 +3,7 @@
  * gRPC has them. Nothing goes out behind a status.
  *
  * grpc-js does the same with two node streams, a chain of interceptors and a metadata object for
- * each call, which is half of what a call of one message costs. What it refuses is refused alike.
+ * each call, a third of what a bare call of one message costs. What it refuses is refused alike.
  */
 import type { ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'

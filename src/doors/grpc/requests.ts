@@ -3,8 +3,8 @@
  * not known is passed over, of a field that comes again the last one counts, and so does the last
  * one of a oneof.
  *
- * They are read here and not by the schema because a library that can read any message takes three
- * times as long for these; a test reads what the schema writes.
+ * They are read here and not by the schema because a library that can read any message takes two to
+ * four times as long for these; a test reads what the schema writes.
  */
 import {
   number_field,
