@@ -13,7 +13,8 @@ export type HttpFloorCalls = typeof calls
 
 const calls = {
   listen: ({ secret }: { secret: string }): Promise<{ port: number }> => {
-    const server = createServer((request, response) => answer(secret, request, response))
+    const no_bounds = { headersTimeout: 0, requestTimeout: 0 }
+    const server = createServer(no_bounds, (request, response) => answer(secret, request, response))
     return new Promise((resolve) => {
       server.listen(0, '127.0.0.1', () => {
         resolve({ port: (server.address() as AddressInfo).port })
