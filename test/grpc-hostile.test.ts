@@ -80,7 +80,7 @@ describe('bad manners', () => {
     const door = await openGrpc()
     const session = await rawSession(door)
     const message = framed(service.CreateTask.requestSerialize({ conv_id, ref: 'half' }))
-    for (const length of [0, 3, 5, message.length - 1]) {
+    for (const length of [0, 3, 5, message.length - 1, message.length]) {
       const stream = session.request(rawHead(service.CreateTask.path))
       stream.on('error', () => {})
       stream.write(message.subarray(0, length))

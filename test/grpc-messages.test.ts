@@ -113,6 +113,8 @@ function only(given: Buffer): Buffer {
   return message as Buffer
 }
 
+const ops_max = 5
+
 describe('what the schema writes is read', () => {
   const rows = [
     ['CreateTask', create, CreateTask.requestSerialize, readCreate],
@@ -133,18 +135,31 @@ describe('what the schema writes is read', () => {
     fc.assert(
       fc.property(ops, uint64, text, (given, seq, request_key) => {
         const sent = { ops: sentOps(given), request_key }
-        const ops = plain(given)
-        assert.deepEqual(readApplyOps(ApplyOps.requestSerialize(sent)), { ops, request_key })
-        const read = readStreamOps(StreamOps.requestSerialize({ ...sent, seq: String(seq) }))
-        assert.deepEqual({ ...read, seq: BigInt(read.seq) }, { seq, ops, request_key })
+        const ops = plain(given) as unknown[]
+        const batch = { ops, op_count: ops.length, request_key }
+        assert.deepEqual(readApplyOps(ApplyOps.requestSerialize(sent), ops_max), batch)
+        const bytes = StreamOps.requestSerialize({ ...sent, seq: String(seq) })
+        const read = readStreamOps(bytes, ops_max)
+        assert.deepEqual({ ...read, seq: BigInt(read.seq) }, { ...batch, seq, bytes: bytes.length })
       }),
     )
+  })
+
+  test('of ops behind those that may be nothing is made, and they are counted', () => {
+    const given = Buffer.from([0x0a, 3, 0x0a, 1, 0x61].concat(Array(7).fill([0x0a, 0]).flat()))
+    const { ops, op_count } = readApplyOps(given, 2)
+    assert.deepEqual(ops, [
+      { id: 'a', kind: undefined },
+      { id: '', kind: undefined },
+    ])
+    assert.equal(op_count, 8)
   })
 
   /** [what, the bytes of a ModifyTaskRequest, what of it differs from an empty one] */
   const odd_rows: [string, number[], object][] = [
     ['nothing', [], {}],
     ['fields that are not known', [0x78, 0x96, 1, 0x7a, 1, 7, 0x79, ...Array(8).fill(1)], {}],
+    ['a flag of nine bytes that is none', [0x28, ...Array(7).fill(0x80), 0], {}],
     ['one of four bytes', [0x7d, 1, 2, 3, 4, 0x28, 1], { is_sync: true }],
     ['a field that comes twice', [0x0a, 1, 0x61, 0x0a, 1, 0x62], { conv_id: 'b' }],
     ['a target that changes', [0x12, 1, 0x61, 0x1a, 1, 0x62], { obj_id: 'b' }],
@@ -167,9 +182,15 @@ describe('what the schema writes is read', () => {
     ['a number of eleven bytes', [0x08, ...Array(10).fill(0xff), 1]],
     ['a group', [0x0b]],
     ['a field of eight bytes cut short', [0x79, 1]],
+    ['a text that is not UTF-8', [0x12, 1, 0xff]],
+    [
+      'more ops than may be, the last cut short',
+      [0x0a, 0, 0x0a, 0, 0x0a, 0, 0x0a, 0, 0x0a, 0, 0x0a, 9],
+    ],
   ]
   for (const [name, given] of broken_rows) {
-    test(`not ${name}`, () => assert.throws(() => readApplyOps(Buffer.from(given)), RangeError))
+    test(`not ${name}`, () =>
+      assert.throws(() => readApplyOps(Buffer.from(given), ops_max), RangeError))
   }
 })
 
@@ -197,7 +218,12 @@ describe('what is written the schema reads', () => {
         const number = seq <= Number.MAX_SAFE_INTEGER ? Number(seq) : seq
         for (const given_seq of [seq, number]) {
           const batch = { seq: given_seq, ops, request_key: '' }
-          const bytes = only(streamAnswer(batch, { proc, description, results: all }))
+          const bytes = only(
+            streamAnswer(
+              { ...batch, op_count: batch.ops.length, bytes: 0 },
+              { proc, description, results: all },
+            ),
+          )
           const wanted = { seq: String(seq), results: read, proc, description }
           assert.deepEqual(plain(StreamOps.responseDeserialize(bytes)), wanted)
         }

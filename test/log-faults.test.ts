@@ -84,6 +84,15 @@ const rows: Row[] = [
     acked: [3, 3],
   },
   {
+    ...{ what: 'a write past the cache that is refused later', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=EINVAL:when=6', acked: [groups, groups] },
+  },
+  {
+    ...{ what: 'one in place that is refused later', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=EINVAL:when=4', edits: [in_place], alone: true },
+    acked: [groups, groups],
+  },
+  {
     ...{ what: 'a write in place', on: '-log-0', inject: 'pwrite64:error=EIO:when=4' },
     ...{ edits: [in_place], alone: true, acked: [3, 3] },
   },

@@ -10,10 +10,11 @@ import fc from 'fast-check'
 import { keyAt, valueAt } from '../src/store/change-bytes.ts'
 import {
   changesAt,
-  changesOf,
+  type Frame,
   frameBytes,
   framesIn,
   notePlaces,
+  placesIn,
   sealFrame,
 } from '../src/store/log/frame.ts'
 import { newImage } from '../src/store/log/image.ts'
@@ -52,6 +53,12 @@ function between(values: Values, from: string, to: string, reverse: boolean): Ch
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, bytes]) => ({ key: name, value: bytes }))
   return reverse ? found.reverse() : found
+}
+
+function* changesOf({ bytes }: Frame): Generator<Change> {
+  for (const place of placesIn(bytes, 0, bytes.length)) {
+    yield { key: keyAt(bytes, place), value: valueAt(bytes, place) }
+  }
 }
 
 const copied = (changes: Iterable<Change>): Change[] =>

@@ -3,10 +3,11 @@
  * away, and neither a closed file nor a copy has any.
  */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { framesIn } from '../src/store/log/frame.ts'
 import { head_key } from '../src/store/log/head.ts'
 import { segmentPaths } from '../src/store/log/recover.ts'
 import {
@@ -192,6 +193,23 @@ describe('closing', () => {
 })
 
 describe('a copy made meanwhile', () => {
+  for (const copies of [1, 2, 3]) {
+    it(`lets the last frame stand until there is another, made ${copies} times`, async () => {
+      const path = newPath()
+      const tree = await openLogged(path, tiny_bounds)
+      await tree.commit(groupOf(1))
+      const segments = () => segmentPaths(path).map((segment) => readFileSync(segment))
+      const lastOf = (segment: Buffer) => Math.max(...[...framesIn(segment)].map(({ seq }) => seq))
+      const last = Math.max(...segments().map(lastOf))
+      for (let made = 0; made < copies; made++) await tree.backup(newPath())
+      const before = segments()
+      await tree.commit(groupOf(2))
+      const stands = segments().filter((segment, at) => segment.equals(before[at] as Buffer))
+      assert.deepEqual(stands.map(lastOf), [last])
+      await tree.close()
+    })
+  }
+
   it('holds all that was acknowledged before, whole groups alone, and knows of no log', async () => {
     const path = newPath()
     const tree = await openLogged(path, tiny_bounds)

@@ -2,9 +2,10 @@
  * The tree on disk: one LMDB file and its `-lock` beside it. With its neighbours lmdb-*.ts the only
  * code that knows LMDB.
  *
- * A commit is one batch: LMDB's own thread works it in, writes its pages, syncs them, and then
- * writes the head that makes them count through a handle that syncs each write. Only then does the
- * promise resolve, and reads see it at once. A write that fails makes LMDB drop the whole batch.
+ * A commit is one batch: LMDB's own thread, or this one where it is opened `in_place`, works it in,
+ * writes its pages, syncs them, and then writes the head that makes them count through a handle
+ * that syncs each write. Only then does the promise resolve, and reads see it at once. A write that
+ * fails makes LMDB drop the whole batch.
  * Whatever ends a commit badly, no other follows on this tree: the state on disk is no longer known
  * for sure.
  *

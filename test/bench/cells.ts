@@ -141,7 +141,7 @@ export const cells: readonly Cell[] = rows.flatMap(
 /** The sides of a cell; of the rivals with servers those that are to be had on this machine. */
 export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readonly SideName[] {
   if (cell.kind === 'servers') return ['log', 'client', 'embedded', ...servers]
-  if (cell.kind === 'half') return ['plain', 'log', 'floor']
+  if (cell.kind === 'half') return ['plain', 'log']
   if (cell.file === 'huge') return ['log', 'tenth', 'sqlite']
   if (cell.verb === 'read') return ['plain', 'log', 'sqlite']
   if (cell.door === 'in-process') {

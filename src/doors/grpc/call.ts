@@ -98,6 +98,11 @@ export function beginCall<Message>(stream: ServerHttp2Stream, calling: Calling<M
 
   stream.on('error', ignore)
   stream.on('close', leave)
+  // A caller's reset without an error closes nothing here where an answer of ours is stuck.
+  stream.on('aborted', () => {
+    leave()
+    stream.destroy()
+  })
   const inbox = openInbox(stream, calling, {
     onMessage: (message) => talk?.onMessage(message),
     onEnd: () => talk?.onEnd(),

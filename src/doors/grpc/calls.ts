@@ -25,7 +25,7 @@ import { failedCall, refusalOf } from './status.ts'
 
 /** How the message of an rpc becomes ops, and results its answer. Both throw what refuses it. */
 interface Unary<Message> {
-  read(bytes: Buffer): Message
+  read(bytes: Buffer, ops_max: number): Message
   ops(message: Message, limits: Limits): RawOps
   answer(results: readonly OpResult[], message: Message): Buffer
 }
@@ -58,7 +58,7 @@ export function unaryCalls(door: Door): [string, Rpc<unknown>][] {
 
 function rpcOf<Message>(door: Door, unary: Unary<Message>): Rpc<unknown> {
   const rpc: Rpc<Message> = {
-    read: unary.read,
+    read: (bytes) => unary.read(bytes, door.limits.ops_max),
     open: (call, who) => talkOf(door, unary, call, who),
   }
   return rpc as Rpc<unknown>

@@ -49,6 +49,7 @@ export function takeCalls(
   }
   const handOn = streams._streamHandler.bind(streams)
   streams._streamHandler = (interceptors, stream, headers) => {
+    if (stream.destroyed || stream.closed) return
     const rpc = rpcs.get(headers[':path'])
     const { session } = stream
     if (rpc === undefined || session === undefined || !isGrpc(headers)) {

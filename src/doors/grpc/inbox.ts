@@ -38,7 +38,7 @@ export function openInbox<Message>(
   { encoding, bytes_max, read }: Receiving<Message>,
   told: Told<Message>,
 ): Inbox {
-  const unframe = newUnframe(bytes_max)
+  let unframe = newUnframe(bytes_max)
   let whole: Frame[] = []
   let is_asked = false
   let is_handing = false
@@ -61,7 +61,7 @@ export function openInbox<Message>(
       }
     }
     is_handing = false
-    if (is_asked || is_dropped) letRun()
+    if ((is_asked && !is_inflating) || is_dropped) letRun()
     else stream.pause()
   }
   const handOnOne = ({ message }: Frame): void => {
@@ -78,6 +78,7 @@ export function openInbox<Message>(
     is_inflating = true
     inflate(message, encoding, bytes_max, (failed, plain) => {
       is_inflating = false
+      if (is_dropped) return
       if (failed !== undefined) told.onFail(failed)
       else whole.unshift({ message: plain, is_compressed: false })
       handOn()
@@ -109,6 +110,8 @@ export function openInbox<Message>(
     drop() {
       is_dropped = true
       whole = []
+      // The stream may stand for long: it must not keep what there is of a message.
+      unframe = () => []
       letRun()
     },
   }

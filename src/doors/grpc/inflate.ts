@@ -2,6 +2,7 @@
  * A message that its caller compressed. It is bounded as any other, and as it grows: what a few
  * bytes become is not known before.
  */
+import { constants } from 'node:buffer'
 import { gunzip, inflate as unzip } from 'node:zlib'
 import { status } from '@grpc/grpc-js'
 import type { FailedCall } from './status.ts'
@@ -21,7 +22,8 @@ export function inflate(
     process.nextTick(onInflated, { code: status.UNIMPLEMENTED, details }, message)
     return
   }
-  run(message, { maxOutputLength: bytes_max }, (error, plain) => {
+  const maxOutputLength = Math.max(1, Math.min(bytes_max, constants.MAX_LENGTH))
+  run(message, { maxOutputLength }, (error, plain) => {
     onInflated(error === null ? undefined : failureOf(error, bytes_max), plain)
   })
 }

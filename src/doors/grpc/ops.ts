@@ -23,15 +23,15 @@ export interface RawOps {
  * Throws `format_error` where the batch carries a request key: its sender counts on a repeat being
  * answered and not applied, which is not served yet.
  */
-export function readBatch({ ops, request_key }: Batch, limits: Limits): RawOps {
+export function readBatch({ ops, op_count, request_key }: Batch, limits: Limits): RawOps {
   if (request_key !== '') throw fault('format_error', 'request_key is not served yet')
+  if (op_count > limits.ops_max) {
+    throw fault('too_many_ops', `${op_count} ops, at most ${limits.ops_max} in one request`)
+  }
   return readOps(ops, limits)
 }
 
 export function readOps(messages: readonly OpMessage[], limits: Limits): RawOps {
-  if (messages.length > limits.ops_max) {
-    throw fault('too_many_ops', `${messages.length} ops, at most ${limits.ops_max} in one request`)
-  }
   const { nesting_max, body_values_max } = limits
   // A value takes a byte at least: where the bytes are within the bound, the values are.
   const counts = dataBytesOf(messages) > body_values_max

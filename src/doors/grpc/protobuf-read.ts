@@ -2,6 +2,7 @@
  * The bytes of protobuf, read: numbers, texts and nested messages from a place that moves on.
  * Nothing is read past the end of its message; what is not well formed throws.
  */
+import { isUtf8 } from 'node:buffer'
 
 /** A place in a message, and where that ends. */
 export interface Reading {
@@ -55,6 +56,9 @@ function readLongInteger(from: Reading): bigint {
 export function readText(from: Reading): string {
   const end = endOfSized(from)
   const text = from.bytes.toString('utf8', from.at, end)
+  if (text.includes('\ufffd') && !isUtf8(from.bytes.subarray(from.at, end))) {
+    throw new RangeError('a text that is not UTF-8')
+  }
   from.at = end
   return text
 }

@@ -51,12 +51,16 @@ export interface OpMessage {
 }
 
 export interface Batch {
+  /** No more than may be: of those behind nothing is made. */
   readonly ops: readonly OpMessage[]
+  readonly op_count: number
   readonly request_key: string
 }
 
 export interface StreamBatch extends Batch {
   readonly seq: number | bigint
+  /** Of the message, which its data is a part of. */
+  readonly bytes: number
 }
 
 /** Each throws where the bytes are no such message. */
@@ -64,32 +68,39 @@ export const readCreate = (bytes: Buffer): CreateMessage => createFrom(whole(byt
 export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(whole(bytes))
 export const readShow = (bytes: Buffer): ShowMessage => showFrom(whole(bytes))
 
-export function readApplyOps(bytes: Buffer): Batch {
+export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
   const from = whole(bytes)
   const ops: OpMessage[] = []
+  let op_count = 0
   let request_key = ''
   while (from.at < from.end) {
     const tag = readNumber(from)
-    if (tag === sized_1) ops.push(readNested(from, opFrom))
+    if (tag === sized_1) addOp(ops, ++op_count, ops_max, from)
     else if (tag === sized_2) request_key = readText(from)
     else skipField(from, tag)
   }
-  return { ops, request_key }
+  return { ops, op_count, request_key }
 }
 
-export function readStreamOps(bytes: Buffer): StreamBatch {
+export function readStreamOps(bytes: Buffer, ops_max: number): StreamBatch {
   const from = whole(bytes)
   const ops: OpMessage[] = []
+  let op_count = 0
   let seq: number | bigint = 0
   let request_key = ''
   while (from.at < from.end) {
     const tag = readNumber(from)
     if (tag === number_1) seq = readInteger(from)
-    else if (tag === sized_2) ops.push(readNested(from, opFrom))
+    else if (tag === sized_2) addOp(ops, ++op_count, ops_max, from)
     else if (tag === sized_3) request_key = readText(from)
     else skipField(from, tag)
   }
-  return { seq, ops, request_key }
+  return { seq, ops, op_count, request_key, bytes: bytes.length }
+}
+
+function addOp(ops: OpMessage[], op_count: number, ops_max: number, from: Reading): void {
+  if (op_count <= ops_max) ops.push(readNested(from, opFrom))
+  else skipField(from, sized_1)
 }
 
 const number_1 = number_field(1)
@@ -147,7 +158,7 @@ function modifyFrom(from: Reading): ModifyMessage {
     else if (tag === sized_2) [ref, obj_id] = [readText(from), undefined]
     else if (tag === sized_3) [ref, obj_id] = [undefined, readText(from)]
     else if (tag === sized_4) data_json = readBytes(from)
-    else if (tag === number_5) is_sync = readInteger(from) !== 0
+    else if (tag === number_5) is_sync = Number(readInteger(from)) !== 0
     else if (tag === sized_6) node_id = readText(from)
     else skipField(from, tag)
   }

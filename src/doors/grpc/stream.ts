@@ -19,12 +19,15 @@ import type { Call, Talk } from './call.ts'
 import { admit, type Door } from './door.ts'
 import type { Rpc } from './gate.ts'
 import type { Who } from './identity.ts'
-import { dataBytesOf, explained, readBatch } from './ops.ts'
+import { explained, readBatch } from './ops.ts'
 import { readStreamOps, type StreamBatch } from './requests.ts'
 import { failedCall, refusalOf } from './status.ts'
 
 export function streamOps(door: Door): Rpc<StreamBatch> {
-  return { read: readStreamOps, open: (call, who) => talkOf(door, call, who) }
+  return {
+    read: (bytes) => readStreamOps(bytes, door.limits.ops_max),
+    open: (call, who) => talkOf(door, call, who),
+  }
 }
 
 interface UnderWay {
@@ -214,9 +217,9 @@ function answerTo(door: Door, batch: StreamBatch, results: () => readonly OpResu
   }
 }
 
-/** About what an op takes beside its data. */
+/** About what an op takes beside its bytes. */
 const op_bytes = 256
 
-function requestBytesOf({ ops }: StreamBatch): number {
-  return ops.length * op_bytes + dataBytesOf(ops)
+function requestBytesOf({ ops, bytes }: StreamBatch): number {
+  return ops.length * op_bytes + bytes
 }

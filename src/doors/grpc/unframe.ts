@@ -20,11 +20,11 @@ export function newUnframe(bytes_max: number): (chunk: Buffer) => Frame[] {
   let needed = head_bytes
 
   return (chunk) => {
-    parts.push(chunk)
+    addPart(parts, chunk)
     held += chunk.length
     const frames: Frame[] = []
     if (held < needed) return frames
-    const bytes = parts.length === 1 ? chunk : Buffer.concat(parts, held)
+    const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, held)
     let at = 0
     needed = head_bytes
     while (bytes.length - at >= head_bytes) {
@@ -48,3 +48,17 @@ export function newUnframe(bytes_max: number): (chunk: Buffer) => Frame[] {
 }
 
 const head_bytes = 5
+
+/** Smaller parts are put together, or a message sent byte by byte would be as many buffers. */
+const small_bytes = 4096
+
+function addPart(parts: Buffer[], chunk: Buffer): void {
+  let last = chunk
+  // Only where it at least doubles what it is put behind, so each byte is copied a few times.
+  for (let before = parts.at(-1); before !== undefined; before = parts.at(-1)) {
+    if (last.length >= small_bytes || last.length < before.length) break
+    parts.pop()
+    last = Buffer.concat([before, last])
+  }
+  parts.push(last)
+}

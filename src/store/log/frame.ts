@@ -14,8 +14,7 @@
  * look like one. Readers of later versions must go on reading this one.
  */
 import { crc32 } from 'node:zlib'
-import { keyAt, type Place, placeBehind, valueAt } from '../change-bytes.ts'
-import type { Change } from '../store.ts'
+import { type Place, placeBehind } from '../change-bytes.ts'
 
 export interface Frame {
   readonly seq: number
@@ -108,12 +107,5 @@ export function notePlaces({ segment, at, count }: Frame, notes: Uint32Array, fr
   for (let n = 0; n < count; n++) {
     notes[from + n] = place
     place = placeBehind(segment, place)
-  }
-}
-
-/** The changes of a checked frame; values are parts of its bytes. */
-export function* changesOf({ bytes }: Frame): Generator<Change> {
-  for (const place of placesIn(bytes, 0, bytes.length)) {
-    yield { key: keyAt(bytes, place), value: valueAt(bytes, place) }
   }
 }

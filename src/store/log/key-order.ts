@@ -14,7 +14,7 @@ const word_bytes = 4
 /** So few are put in order one by one. */
 const few = 8
 
-/** What a sort works with: `packed` and `words` are the same memory. */
+/** What a sort works with: `packed` and `words` are the same memory, low words first. */
 interface Sort {
   readonly room: Buffer
   readonly places: Uint32Array

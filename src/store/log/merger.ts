@@ -4,6 +4,7 @@
  */
 import { type Frame, framesIn } from './frame.ts'
 import type { Head } from './head.ts'
+import { room_bytes } from './image.ts'
 import { type MergedTree, mergeFrames, type SliceBounds } from './merge.ts'
 import type { Written } from './writer.ts'
 
@@ -26,8 +27,10 @@ export interface Desk {
   room: Buffer
 }
 
+/** Segments are merged when they are about as long as the last one was. */
+const room_for_more = 1.25
 /** No more is kept, where one commit was so large. */
-const kept_bytes_max = 64 * 1024 * 1024
+const kept_bytes_max = room_for_more * room_bytes
 
 export const newDesk = (): Desk => ({ room: Buffer.alloc(0) })
 
@@ -46,8 +49,7 @@ export async function mergeSegment(
 
 function roomFor(desk: Desk, bytes: number): Buffer {
   if (desk.room.length >= bytes) return desk.room.subarray(0, bytes)
-  // Segments are merged when they are about as long as the last one was.
-  const room = Buffer.allocUnsafeSlow(Math.ceil(bytes * 1.25))
+  const room = Buffer.allocUnsafeSlow(Math.ceil(bytes * room_for_more))
   if (room.length <= kept_bytes_max) desk.room = room
   return room.subarray(0, bytes)
 }

@@ -48,18 +48,36 @@ async function openDirect(path: string, flags: number): Promise<number | undefin
     return fd
   } catch (error) {
     if (fd !== undefined) await promisify(close)(fd)
-    if ((error as { code?: unknown }).code === 'EINVAL') return undefined
+    if (isRefusal(error)) return undefined
     throw error
   }
 }
 
 function fileOf(cached: number, direct: number | undefined): SegmentFile {
-  const fd = direct ?? cached
+  let fd = direct ?? cached
+
+  /** What a disk takes may change under us, and a room that grew need not be aligned. */
+  function giveUpDirect(error: unknown): void {
+    if (fd === cached || !isRefusal(error)) throw error
+    fd = cached
+  }
+
   return {
-    write: (blocks, at) => writeAll(fd, blocks, at),
+    async write(blocks, at) {
+      try {
+        await writeAll(fd, blocks, at)
+      } catch (error) {
+        giveUpDirect(error)
+        await writeAll(fd, blocks, at)
+      }
+    },
     writeNow(blocks, at) {
-      const written = writeSync(fd, blocks, 0, blocks.length, at)
-      if (written !== blocks.length) throw cutShort(written, blocks)
+      try {
+        writeAllNow(fd, blocks, at)
+      } catch (error) {
+        giveUpDirect(error)
+        writeAllNow(fd, blocks, at)
+      }
     },
     fill: (zeros, at) => writeAll(cached, zeros, at),
     async close() {
@@ -78,6 +96,18 @@ function writeAll(fd: number, blocks: Buffer, at: number): Promise<void> {
       else fdatasync(fd, (failed) => (failed === null ? resolve() : reject(failed)))
     })
   })
+}
+
+function writeAllNow(fd: number, blocks: Buffer, at: number): void {
+  const written = writeSync(fd, blocks, 0, blocks.length, at)
+  if (written !== blocks.length) throw cutShort(written, blocks)
+}
+
+const refusals: readonly unknown[] = ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS']
+
+/** Of a way to write, not of the bytes. */
+function isRefusal(error: unknown): boolean {
+  return refusals.includes((error as { code?: unknown }).code)
 }
 
 function cutShort(written: number, blocks: Buffer): Error {

@@ -47,7 +47,10 @@ function restored({ written, head, slice }: MergeJob): MergeJob {
   return { written: { ...written, frames }, head: { ...head, id: Buffer.from(head.id) }, slice }
 }
 
-/** Callers come first, where the system knows priorities of threads: a merge can wait. */
+/**
+ * Callers come first, where the system knows priorities of threads. Those that outrun the merge
+ * wait for it, and leave it the cores meanwhile.
+ */
 function stepBack(): void {
   try {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))

@@ -46,7 +46,8 @@ export function newThread(path: string): Merger {
     merge: ask,
     async close() {
       if (worker === undefined) return
-      await ask('close')
+      // What it cannot close any more goes with it.
+      await ask('close').catch(() => {})
       worker?.ref()
       await worker?.terminate()
     },

@@ -166,7 +166,8 @@ function logTree(
   function beginCopy(target: string): { readonly copy?: Promise<number> } {
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
-    turnOver(suited())
+    // Where nothing is young, the last frame must stand: it tells what this log belongs to.
+    if (log.young().bytes() > 0) turnOver(suited())
     const copy = Promise.resolve(merging).then(() => {
       if (broken !== undefined) throw broken
       return tree.backup(target)

@@ -54,9 +54,19 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
     image.keep()
   }
 
-  // It changes nothing, and tells this log from an older one of the same file.
-  await write(new Map(), false)
-  await syncFolder(path)
+  async function close(): Promise<void> {
+    await first.close()
+    await second.close()
+  }
+
+  try {
+    // It changes nothing, and tells this log from an older one of the same file.
+    await write(new Map(), false)
+    await syncFolder(path)
+  } catch (error) {
+    await close()
+    throw error
+  }
   return {
     young: () => young.image,
     old: () => old.image,
@@ -70,10 +80,7 @@ export async function createLog(path: string, { id, seq: merged_seq }: Head): Pr
       return written
     },
     freeOld: () => old.image.clear(),
-    async close() {
-      await young.segment.close()
-      await old.segment.close()
-    },
+    close,
   }
 }
 
