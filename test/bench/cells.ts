@@ -176,7 +176,10 @@ export function nameOf({ file, refs, door, verb, ops, callers, kind }: Cell): st
   return [file, door, verb, point, ...unusual].filter((word) => word !== '').join('/')
 }
 
-/** Requests a second, before anything has been measured: how many to sign for the first slot. */
+/**
+ * Requests a second, before anything has been measured: how many to sign for the first slot. With
+ * too few it is over within its lead.
+ */
 export function guessedRate({ ops, callers }: Cell): number {
-  return ops > 1 ? 500 : callers > 1 ? 10_000 : 2_000
+  return ops > 1 ? 500 : callers > 1 ? 40_000 : 2_000
 }

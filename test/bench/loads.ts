@@ -73,6 +73,7 @@ export function startLoads(place: Place): Loads {
       // Where the closed loop is not among the chosen cells, it is run once for its rate.
       if (!rates.has(key)) await send(side, closed, tasks, span, to)
       const per_s = (rates.get(key)?.highest ?? 0) / 2
+      if (!(per_s > 0)) throw new Error(`${key}: half of what rate`)
       const half = { ...span, slot_s: span.slot_s * half_slots }
       return viaHttp(cell, tasks, Math.ceil(per_s * wholeOf(half)), half, to, per_s)
     },
