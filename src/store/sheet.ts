@@ -1,16 +1,15 @@
 /**
  * Changes that lie over a tree until they are committed: written down one after the other, as the
- * bytes that a log takes, with a table of where each key's last one stands.
+ * bytes that a log takes, with an index of where each key's last one stands.
  *
  * So a change is put down once, and no object of it lives on. A key that is put again stands there
  * twice, and only the last counts. Values that come out are parts of the room, good until the
  * reading function returns; those of a walk over all changes, until the sheet is changed.
  */
 import type { Key } from '../bytes/keys.ts'
-import { changeBytes, firstByteAt, keyAt, type Place, putChange, valueAt } from './change-bytes.ts'
+import { changeBytes, keyAt, type Place, putChange, valueAt } from './change-bytes.ts'
+import { type ChangeIndex, newChangeIndex } from './change-index.ts'
 import { hashOf } from './key-hash.ts'
-import { newPlaceTable, type PlaceTable } from './place-table.ts'
-import { newShelves } from './shelves.ts'
 import type { Change, Writes } from './store.ts'
 
 export interface Sheet extends Writes {
@@ -29,8 +28,8 @@ export interface Sheet extends Writes {
   bytes(): number
   /** Copies them into another room, from `at` on. */
   copyTo(room: Buffer, at: Place): void
-  /** Tells a table of that room that they stand there from `at` on. */
-  tell(places: PlaceTable, room: Buffer, at: Place): void
+  /** Tells the index of that room that they stand there from `at` on. */
+  tell(index: ChangeIndex, at: Place): void
 }
 
 const first_room_bytes = 64 * 1024
@@ -46,14 +45,9 @@ export function newSheet(): Sheet {
   let count = 0
   let end = first_place
   let marked = { count, end }
-  const places = newPlaceTable()
-  let shelves = emptyShelves()
-  /** How many changes are on the shelves. */
-  let shelved = 0
-
-  function emptyShelves() {
-    return newShelves((place: Place) => keyAt(room, place))
-  }
+  const index = newChangeIndex(() => room)
+  /** A range was told of so many changes. */
+  let seen = 0
 
   function demand(bytes: number): void {
     if (end + bytes > room.length) {
@@ -70,7 +64,11 @@ export function newSheet(): Sheet {
 
   const hashAt = (n: number): number => notes[2 * n] as number
   const placeAt = (n: number): Place => notes[2 * n + 1] as Place
-  const isLast = (n: number): boolean => places.lastOf(room, placeAt(n), hashAt(n)) === placeAt(n)
+  const isLast = (n: number): boolean => index.isLast(placeAt(n), hashAt(n))
+
+  function* unseen(): Generator<Place> {
+    for (; seen < count; seen++) yield placeAt(seen)
+  }
 
   function* keys(): Generator<Key> {
     for (let n = 0; n < count; n++) if (isLast(n)) yield keyAt(room, placeAt(n))
@@ -84,21 +82,17 @@ export function newSheet(): Sheet {
 
   return {
     get size() {
-      return places.size()
+      return index.size()
     },
     keys,
     [Symbol.iterator]: changes,
-    get(key) {
-      if (count === 0) return undefined
-      const place = places.get(room, key, hashOf(key))
-      return place === 0 ? undefined : valueAt(room, place)
-    },
+    get: index.get,
     put(key, value) {
       const bytes = changeBytes(key, value)
       demand(bytes)
       putChange(room, end, key, value)
       const hash = hashOf(key)
-      places.set(room, end, hash)
+      index.set(end, hash)
       notes[2 * count] = hash
       notes[2 * count + 1] = end
       count++
@@ -110,32 +104,23 @@ export function newSheet(): Sheet {
     undo() {
       count = marked.count
       end = marked.end
-      places.clear()
-      for (let n = 0; n < count; n++) places.set(room, placeAt(n), hashAt(n))
-      shelves = emptyShelves()
-      shelved = 0
+      index.clear()
+      for (let n = 0; n < count; n++) index.set(placeAt(n), hashAt(n))
+      seen = 0
     },
-    *range(from, to, reverse) {
-      for (; shelved < count; shelved++) {
-        shelves.add(firstByteAt(room, placeAt(shelved)), placeAt(shelved))
-      }
-      for (const key of shelves.keys(from, to, reverse)) {
-        yield { key, value: valueAt(room, places.get(room, key, hashOf(key))) }
-      }
-    },
+    range: (from, to, reverse) => index.range(unseen(), from, to, reverse),
     clear() {
       if (room.length > kept_room_bytes) room = newRoom(first_room_bytes)
       count = 0
       end = first_place
-      places.clear()
-      if (shelved > 0) shelves = emptyShelves()
-      shelved = 0
+      index.clear()
+      seen = 0
     },
     count: () => count,
     bytes: () => end - first_place,
     copyTo: (other, at) => void room.copy(other, at, first_place, end),
-    tell(table, other, at) {
-      for (let n = 0; n < count; n++) table.set(other, at + placeAt(n) - first_place, hashAt(n))
+    tell(other, at) {
+      for (let n = 0; n < count; n++) other.set(at + placeAt(n) - first_place, hashAt(n))
     },
   }
 }

@@ -7,11 +7,9 @@
  * part of that room, and good until the reading function returns, as the port says.
  */
 import type { Key } from '../../bytes/keys.ts'
-import { firstByteAt, keyAt, type Place, valueAt } from '../change-bytes.ts'
-import { hashOf } from '../key-hash.ts'
-import { newPlaceTable } from '../place-table.ts'
+import type { Place } from '../change-bytes.ts'
+import { newChangeIndex } from '../change-index.ts'
 import { type Sheet, sheetOf } from '../sheet.ts'
-import { newShelves, type Shelves } from '../shelves.ts'
 import type { Change, Writes } from '../store.ts'
 import { blockRoom, endOfBlock } from './blocks.ts'
 import { changesAt, frameBytes, placesIn, sealFrame } from './frame.ts'
@@ -38,11 +36,10 @@ export const room_bytes = 64 * 1024 * 1024
 /** With a room for so many bytes; where it has to grow a garbage collector takes notice. */
 export function newImage(first_bytes = 0): Image {
   let room: Buffer = first_bytes === 0 ? Buffer.alloc(0) : blockRoom(first_bytes)
-  const places = newPlaceTable()
-  let shelves = emptyShelves()
+  const index = newChangeIndex(() => room)
   let at = 0
-  /** The changes of the frames before this place are on the shelves. */
-  let shelved_to = 0
+  /** A range was told of the changes in the frames before this place. */
+  let seen_to = 0
   let added: { readonly sheet: Sheet; readonly bytes: number } | undefined
 
   function grow(bytes: number): void {
@@ -51,13 +48,14 @@ export function newImage(first_bytes = 0): Image {
     room = larger
   }
 
-  function emptyShelves(): Shelves<Place> {
-    return newShelves((place) => keyAt(room, place))
+  function* unseen(): Generator<Place> {
+    yield* placesIn(room, seen_to, at)
+    seen_to = at
   }
 
   return {
     bytes: () => at,
-    changes: places.size,
+    changes: index.size,
     add(id, seq, writes) {
       const sheet = sheetOf(writes)
       const change_bytes = sheet.bytes()
@@ -72,30 +70,17 @@ export function newImage(first_bytes = 0): Image {
     room: () => room,
     keep() {
       if (added === undefined) return
-      added.sheet.tell(places, room, changesAt(at))
+      added.sheet.tell(index, changesAt(at))
       at += added.bytes
       added = undefined
     },
-    get(key) {
-      if (places.size() === 0) return undefined
-      const place = places.get(room, key, hashOf(key))
-      return place === 0 ? undefined : valueAt(room, place)
-    },
-    *range(from, to, reverse) {
-      for (const place of placesIn(room, shelved_to, at)) {
-        shelves.add(firstByteAt(room, place), place)
-      }
-      shelved_to = at
-      for (const key of shelves.keys(from, to, reverse)) {
-        yield { key, value: valueAt(room, places.get(room, key, hashOf(key))) }
-      }
-    },
+    get: index.get,
+    range: (from, to, reverse) => index.range(unseen(), from, to, reverse),
     clear() {
       if (room.length > room_bytes) room = Buffer.alloc(0)
-      places.clear()
-      shelves = emptyShelves()
+      index.clear()
       at = 0
-      shelved_to = 0
+      seen_to = 0
     },
   }
 }
