@@ -6,12 +6,19 @@
  * Of the details, a google.rpc.Status, four fields are read and the others passed over.
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
+import {
+  readBytes,
+  readingOf,
+  readNumber,
+  sized_field,
+  skipField,
+} from '../doors/grpc/protobuf-read.ts'
 import { isWholeFaultCode, opFaults } from '../words/faults.ts'
 import { type ClientFault, type ClientFaultCode, clientFault } from './faults.ts'
 
 export function faultOfStatus(error: ServiceError): ClientFault {
   const [packed] = error.metadata?.get('grpc-status-details-bin') ?? []
-  const reason = packed instanceof Uint8Array ? reasonIn(packed)?.toLowerCase() : undefined
+  const reason = Buffer.isBuffer(packed) ? reasonIn(packed)?.toLowerCase() : undefined
   if (reason !== undefined && isToldCode(reason)) {
     const opening = `${reason}: `
     const { details } = error
@@ -51,43 +58,29 @@ function codeOfStatus({ code, details }: ServiceError): ClientFaultCode {
 }
 
 /** Status.details (3) → Any.value (2) → ErrorInfo.reason (1). */
-function reasonIn(bytes: Uint8Array): string | undefined {
+function reasonIn(bytes: Buffer): string | undefined {
   for (const any of fieldsOf(bytes, 3)) {
     const [type] = fieldsOf(any, 1)
-    if (type === undefined || !textOf(type).endsWith('/google.rpc.ErrorInfo')) continue
+    if (!type?.toString().endsWith('/google.rpc.ErrorInfo')) continue
     const [info] = fieldsOf(any, 2)
     const [reason] = info === undefined ? [] : fieldsOf(info, 1)
-    return reason === undefined ? undefined : textOf(reason)
+    return reason?.toString()
   }
   return undefined
 }
 
-/** The length-delimited fields with this number; nothing more where the bytes make no sense. */
-function fieldsOf(bytes: Uint8Array, wanted: number): Uint8Array[] {
-  const found: Uint8Array[] = []
-  let at = 0
-  const varint = (): number => {
-    let value = 0
-    for (let shift = 0; shift < 35; shift += 7) {
-      const byte = bytes[at++] ?? 0
-      value += (byte & 0x7f) * 2 ** shift
-      if (byte < 0x80) break
+/** The length-delimited fields with this number; none where the bytes make no sense. */
+function fieldsOf(bytes: Buffer, wanted: number): Buffer[] {
+  const from = readingOf(bytes)
+  const found: Buffer[] = []
+  try {
+    while (from.at < from.end) {
+      const tag = readNumber(from)
+      if (tag === sized_field(wanted)) found.push(readBytes(from))
+      else skipField(from, tag)
     }
-    return value
-  }
-  while (at < bytes.length) {
-    const tag = varint()
-    const kind = tag & 7
-    if (kind === 0) varint()
-    else if (kind === 2) {
-      const length = varint()
-      if (Math.floor(tag / 8) === wanted) found.push(bytes.subarray(at, at + length))
-      at += length
-    } else return found
+  } catch {
+    return []
   }
   return found
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('utf8')
 }

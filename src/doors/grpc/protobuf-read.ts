@@ -21,6 +21,11 @@ const fixed_32 = 5
 export const number_field = (number: number): number => (number << 3) | varint
 export const sized_field = (number: number): number => (number << 3) | sized
 
+/** From the beginning to the end of a whole message. */
+export function readingOf(bytes: Buffer): Reading {
+  return { bytes, at: 0, end: bytes.length }
+}
+
 /** A number of at most 32 bits: a tag, a length, a flag. What a longer one has above is dropped. */
 export function readNumber(from: Reading): number {
   const first = from.at < from.end ? (from.bytes[from.at] as number) : 0x80

@@ -11,6 +11,7 @@ import {
   type Reading,
   readBytes,
   readInteger,
+  readingOf,
   readNested,
   readNumber,
   readText,
@@ -64,12 +65,12 @@ export interface StreamBatch extends Batch {
 }
 
 /** Each throws where the bytes are no such message. */
-export const readCreate = (bytes: Buffer): CreateMessage => createFrom(whole(bytes))
-export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(whole(bytes))
-export const readShow = (bytes: Buffer): ShowMessage => showFrom(whole(bytes))
+export const readCreate = (bytes: Buffer): CreateMessage => createFrom(readingOf(bytes))
+export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(readingOf(bytes))
+export const readShow = (bytes: Buffer): ShowMessage => showFrom(readingOf(bytes))
 
 export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
-  const from = whole(bytes)
+  const from = readingOf(bytes)
   const ops: OpMessage[] = []
   let op_count = 0
   let request_key = ''
@@ -83,7 +84,7 @@ export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
 }
 
 export function readStreamOps(bytes: Buffer, ops_max: number): StreamBatch {
-  const from = whole(bytes)
+  const from = readingOf(bytes)
   const ops: OpMessage[] = []
   let op_count = 0
   let seq: number | bigint = 0
@@ -112,10 +113,6 @@ const sized_4 = sized_field(4)
 const sized_6 = sized_field(6)
 
 const no_bytes: Buffer = Buffer.alloc(0)
-
-function whole(bytes: Buffer): Reading {
-  return { bytes, at: 0, end: bytes.length }
-}
 
 function opFrom(from: Reading): OpMessage {
   let id = ''

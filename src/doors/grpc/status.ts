@@ -4,7 +4,7 @@
  * thrown into a status; what is no Fault is a bug, told to the embedder and answered without its
  * text.
  *
- * The details are a google.rpc.Status, written here byte by byte: four fields of two messages that
+ * The details are a google.rpc.Status, written here field by field: four fields of two messages that
  * will never change are less than a second proto to ship.
  */
 import { status } from '@grpc/grpc-js'
@@ -16,6 +16,8 @@ import {
   type WholeFaultCode,
   wholeFaults,
 } from '../../words/faults.ts'
+import { number_field, sized_field } from './protobuf-read.ts'
+import { sizedBytes, type Writing, writeHead } from './protobuf-write.ts'
 
 /** A fault that may be told to a caller. */
 export interface Refusal {
@@ -74,17 +76,16 @@ function isOpFaultCode(code: string): code is OpFaultCode {
 function statusDetails(code: number, message: string, reason: string): Buffer {
   const info = Buffer.concat([text(1, reason), text(2, error_domain)])
   const any = Buffer.concat([text(1, 'type.googleapis.com/google.rpc.ErrorInfo'), field(2, info)])
-  return Buffer.concat([Buffer.from([(1 << 3) | 0, code]), text(2, message), field(3, any)])
+  return Buffer.concat([Buffer.from([number_field(1), code]), text(2, message), field(3, any)])
 }
 
 function text(number: number, value: string): Buffer {
   return field(number, Buffer.from(value))
 }
 
-/** A length-delimited field. */
 function field(number: number, bytes: Buffer): Buffer {
-  const head = [(number << 3) | 2]
-  let length = bytes.length
-  for (; length > 0x7f; length >>>= 7) head.push((length & 0x7f) | 0x80)
-  return Buffer.concat([Buffer.from([...head, length]), bytes])
+  const to: Writing = { room: Buffer.allocUnsafe(sizedBytes(bytes.length)), at: 0 }
+  writeHead(to, sized_field(number), bytes.length)
+  to.room.set(bytes, to.at)
+  return to.room
 }
