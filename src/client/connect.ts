@@ -4,13 +4,12 @@
  */
 import { systemChance, systemClock } from '../words/clock.ts'
 import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
-import { deadlineIn, joined } from './deadline.ts'
-import { clientFault } from './faults.ts'
+import { deadlineIn, type Ending, endingOf, endingWith, type Joined } from './ending.ts'
+import { type ClientFault, clientFault } from './faults.ts'
 import { newGather } from './gather.ts'
 import { httpTransport, sockets_max_default } from './http.ts'
 import { withRetries } from './retry.ts'
 import { isHarmless, sentOpOf } from './sent-op.ts'
-import type { TryLimit } from './transport.ts'
 
 const timeout_ms_default = 30_000
 const retries_max_default = 4
@@ -28,22 +27,37 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       ? await httpTransport(options, clock)
       : await (await import('./grpc.ts')).grpcTransport(options, clock)
   const gather = newGather(transport, requests_max)
-  const closed = new AbortController()
+  /** What is under way ends with the client. */
+  const open = new Set<Joined>()
+  let closed: ClientFault | undefined
   const timeoutOf = (call: CallOptions): number =>
     call.timeout_ms ?? options.timeout_ms ?? timeout_ms_default
 
+  const endOf = ({ signal }: CallOptions): Ending | undefined =>
+    signal === undefined ? undefined : endingOf(signal)
+
+  function begin(call: Joined): void {
+    open.add(call)
+    if (closed !== undefined) call.end(closed)
+  }
+
+  function over(call: Joined): void {
+    open.delete(call)
+    call.clear()
+  }
+
   async function inTime<T>(
-    send: (limit: TryLimit) => Promise<T>,
+    send: (ending: Ending) => Promise<T>,
     is_harmless: boolean,
     call: CallOptions,
   ): Promise<T> {
-    const deadline = deadlineIn(timeoutOf(call), clock, [call.signal, closed.signal])
-    const limit = { signal: deadline.signal, deadline_ms: deadline.at_ms }
+    const deadline = deadlineIn(timeoutOf(call), clock, endOf(call))
     const options = { clock, chance, retries_max, is_harmless }
+    begin(deadline)
     try {
-      return await withRetries(() => send(limit), deadline, options)
+      return await withRetries(() => send(deadline), deadline, options)
     } finally {
-      deadline.clear()
+      over(deadline)
     }
   }
 
@@ -58,11 +72,12 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 
   async function one(given: ClientOp, call: CallOptions = {}): Promise<ClientResult> {
     const op = sentOpOf(given)
-    return inTime((limit) => gather.send(op, limit), isHarmless(op), call)
+    return inTime((ending) => gather.send(op, ending), isHarmless(op), call)
   }
 
   const close = (): Promise<void> => {
-    closed.abort(clientFault('unreachable', 'the client has been closed'))
+    closed ??= clientFault('unreachable', 'the client has been closed')
+    for (const call of open) call.end(closed)
     return transport.close()
   }
   return {
@@ -70,11 +85,12 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     create: (op, call) => one({ ...op, type: 'create' }, call),
     modify: (op, call) => one({ ...op, type: 'modify' }, call),
     async *stream(batches, call = {}) {
-      const { signal, clear } = joined([call.signal, closed.signal])
+      const ending = endingWith(endOf(call))
+      begin(ending)
       try {
-        yield* transport.stream(sentBatches(batches), { signal, timeout_ms: timeoutOf(call) })
+        yield* transport.stream(sentBatches(batches), { ending, timeout_ms: timeoutOf(call) })
       } finally {
-        clear()
+        over(ending)
       }
     },
     async task(target, call) {

@@ -10,12 +10,13 @@ import { loadSchema, type Schema } from '../doors/grpc/schema.ts'
 import type { Clock } from '../words/clock.ts'
 import { isWholeFaultCode } from '../words/faults.ts'
 import type { BatchResult, ClientResult, GrpcTarget } from './api.ts'
+import { type Ending, newEnder } from './ending.ts'
 import { type ClientFault, clientFault, isOfBatch } from './faults.ts'
 import { faultOfStatus } from './grpc-fault.ts'
 import { messageOf, resultOf } from './grpc-message.ts'
 import { clientTls } from './grpc-tls.ts'
 import type { SentOp } from './sent-op.ts'
-import { type Transport, type TryLimit, window_batches } from './transport.ts'
+import { type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 type Service = Schema['service']
@@ -45,9 +46,8 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
   const client = new Client(target.address, tls.credentials, { ...channel_options, ...tls.options })
   const { ApplyOps, StreamOps } = loadSchema().service
 
-  function call(ops: readonly SentOp[], limit: TryLimit): Promise<Applied> {
+  function call(ops: readonly SentOp[], ending: Ending): Promise<Applied> {
     return new Promise((resolve, reject) => {
-      const cancel = (): void => calling.cancel()
       const calling = client.makeUnaryRequest(
         ApplyOps.path,
         ApplyOps.requestSerialize,
@@ -55,19 +55,20 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
         { ops: ops.map(messageOf) },
         new Metadata(),
         (error, answer) => {
-          limit.signal.removeEventListener('abort', cancel)
-          if (limit.signal.aborted) reject(limit.signal.reason)
+          forget()
+          const ended = ending.reason()
+          if (ended !== undefined) reject(ended)
           else if (error !== null) reject(faultOfStatus(error))
           else resolve(answer as Applied)
         },
       )
-      limit.signal.addEventListener('abort', cancel, { once: true })
+      const forget = ending.hear(() => calling.cancel())
     })
   }
 
   return {
-    ready: (ops) => ({ send: async (limit) => resultsOf((await call(ops, limit)).results, ops) }),
-    async *stream(source, { signal, timeout_ms }) {
+    ready: (ops) => ({ send: async (ending) => resultsOf((await call(ops, ending)).results, ops) }),
+    async *stream(source, { ending, timeout_ms }) {
       const stream = client.makeBidiStreamRequest(
         StreamOps.path,
         StreamOps.requestSerialize,
@@ -77,7 +78,7 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
       yield* windowed({
         source,
         size: window_batches,
-        ...streamOver(stream, clock, timeout_ms, signal),
+        ...streamOver(stream, clock, timeout_ms, ending),
       })
     },
     close: async () => client.close(),
@@ -102,25 +103,24 @@ interface Sent {
 }
 
 /** One stream: batches out, their answers matched to them by order, and one way to fail. */
-function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, signal: AbortSignal) {
+function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, ending: Ending) {
   const sent: Sent[] = []
-  const broken = new AbortController()
+  const broken = newEnder()
   let seq = 0
 
   const fail = (error: unknown): void => {
-    if (broken.signal.aborted) return
-    broken.abort(error)
-    signal.removeEventListener('abort', onAbort)
+    if (broken.reason() !== undefined) return
+    broken.end(error)
+    forget()
     call.cancel()
     for (const { forget, reject } of sent.splice(0)) {
       forget()
       reject(error)
     }
   }
-  const onAbort = (): void => fail(signal.reason)
   const breakOff = (text: string): void => fail(clientFault('unreachable', text))
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
+  let forget = (): void => {}
+  forget = ending.hear(() => fail(ending.reason()))
 
   call.on('data', (answer: Answer) => {
     const batch = sent.shift()
@@ -136,14 +136,15 @@ function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, signal: 
   call.on('error', (error) => fail(faultOfStatus(error as ServiceError)))
   call.on('end', () => {
     if (sent.length > 0) breakOff('the stream ended before its answers')
-    signal.removeEventListener('abort', onAbort)
+    forget()
   })
 
   return {
-    signal: broken.signal,
+    ending: broken,
     send: (ops: readonly SentOp[]) =>
       new Promise<BatchResult>((resolve, reject) => {
-        if (broken.signal.aborted) return reject(broken.signal.reason)
+        const ended = broken.reason()
+        if (ended !== undefined) return reject(ended)
         const late = (): void => fail(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
         const forget = clock.wake_at(clock.now_ms() + timeout_ms, late)
         sent.push({ ops, resolve, reject, forget })

@@ -11,12 +11,12 @@ import https from 'node:https'
 import { signatureOf } from '../bytes/signature.ts'
 import type { Clock } from '../words/clock.ts'
 import type { BatchResult, HttpTarget } from './api.ts'
-import { deadlineIn, joined } from './deadline.ts'
+import { deadlineIn, type Ending, endingWith, throwIfEnded } from './ending.ts'
 import { type ClientFault, clientFault, isClientFault, isOfBatch } from './faults.ts'
 import { type HttpAnswer, resultsOf } from './http-answer.ts'
 import { readPem } from './pem.ts'
 import type { SentOp } from './sent-op.ts'
-import { type Transport, type TryLimit, window_batches } from './transport.ts'
+import { type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 export const sockets_max_default = 16
@@ -39,26 +39,22 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
     const signature = signatureOf(timestamp, secret, body)
     const url = `${base}/api/2/json/${user}/${timestamp}/${signature}`
     return {
-      send: async (limit) => resultsOf(await post(url, { agent, is_tls, body }, limit), ops),
+      send: async (ending) => resultsOf(await post(url, { agent, is_tls, body }, ending), ops),
     }
   }
 
   return {
     ready,
-    async *stream(source, { signal, timeout_ms }) {
+    async *stream(source, { ending, timeout_ms }) {
       // One request after the other: only so is the order of the batches the order of arrival.
       let before: Promise<unknown> = Promise.resolve()
-      const all = joined([signal])
+      const all = endingWith(ending)
       const sendNext = async (ops: readonly SentOp[]): Promise<BatchResult> => {
-        const deadline = deadlineIn(timeout_ms, clock, [all.signal])
+        const deadline = deadlineIn(timeout_ms, clock, all)
         try {
-          const results = await ready(ops).send({
-            signal: deadline.signal,
-            deadline_ms: deadline.at_ms,
-          })
-          return { proc: 'ok', results }
+          return { proc: 'ok', results: await ready(ops).send(deadline) }
         } catch (error) {
-          deadline.signal.throwIfAborted()
+          throwIfEnded(deadline)
           return refusedBatch(error)
         } finally {
           deadline.clear()
@@ -67,13 +63,13 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
       const answers = windowed({
         source,
         size: window_batches,
-        signal,
+        ending,
         send(ops) {
           const answer = before.then(() => sendNext(ops))
           before = answer
           return answer
         },
-        abandon: () => all.abort(clientFault('unreachable', 'the stream was left')),
+        abandon: () => all.end(clientFault('unreachable', 'the stream was left')),
       })
       try {
         yield* answers
@@ -104,12 +100,17 @@ function baseOf(given: string): string {
 }
 
 function opText(op: SentOp): string {
-  const { type, id, conv_id, ref, obj_id, data_text, is_sync, node_id } = op
-  const head = JSON.stringify({ type, obj: 'task', id, conv_id, ref, obj_id, node_id })
-  const sync = is_sync ? ',"is_sync":true' : ''
-  const data = type === 'show' ? '' : `,"data":${data_text}`
-  return `${head.slice(0, -1)}${sync}${data}}`
+  const { type, data_text, is_sync } = op
+  let text = `{"type":"${type}","obj":"task","conv_id":${JSON.stringify(op.conv_id)}`
+  for (const name of given) {
+    const value = op[name]
+    if (value !== undefined) text += `,"${name}":${JSON.stringify(value)}`
+  }
+  if (is_sync) text += ',"is_sync":true'
+  return type === 'show' ? `${text}}` : `${text},"data":${data_text}}`
 }
+
+const given = ['id', 'ref', 'obj_id', 'node_id'] as const
 
 interface Post {
   readonly agent: http.Agent
@@ -117,30 +118,22 @@ interface Post {
   readonly body: Buffer
 }
 
-function post(url: string, { agent, is_tls, body }: Post, limit: TryLimit): Promise<HttpAnswer> {
+function post(url: string, { agent, is_tls, body }: Post, ending: Ending): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     let may_have_left = false
     const lost = (error: NodeJS.ErrnoException): void => {
-      if (limit.signal.aborted) reject(limit.signal.reason)
-      else reject(unreachable(url, error, may_have_left))
+      forget()
+      reject(ending.reason() ?? unreachable(url, error, may_have_left))
     }
     const request = is_tls ? https.request : http.request
     const headers = { 'content-type': 'application/json', 'content-length': body.length }
-    const call = request(
-      url,
-      { agent, method: 'POST', headers, signal: limit.signal },
-      (response) => {
-        readBounded(response).then(
-          (text) =>
-            resolve({
-              status: response.statusCode ?? 0,
-              retry_after: response.headers['retry-after'],
-              body: text,
-            }),
-          lost,
-        )
-      },
-    )
+    const call = request(url, { agent, method: 'POST', headers }, (response) => {
+      readBounded(response).then((body) => {
+        forget()
+        const { statusCode: status = 0, headers } = response
+        resolve({ status, retry_after: headers['retry-after'], body })
+      }, lost)
+    })
     call.on('socket', (socket) => {
       if (!socket.connecting) may_have_left = true
       else {
@@ -150,6 +143,7 @@ function post(url: string, { agent, is_tls, body }: Post, limit: TryLimit): Prom
       }
     })
     call.on('error', lost)
+    const forget = ending.hear(() => call.destroy())
     call.end(body)
   })
 }

@@ -12,7 +12,7 @@
  */
 import { setTimeout as pause_ms } from 'node:timers/promises'
 import type { Chance, Clock } from '../words/clock.ts'
-import type { Deadline } from './deadline.ts'
+import { type Deadline, type Ending, throwIfEnded } from './ending.ts'
 import { type ClientFault, isClientFault } from './faults.ts'
 
 export interface RetryOptions {
@@ -22,7 +22,7 @@ export interface RetryOptions {
   /** Each op of the call may be applied twice. */
   readonly is_harmless: boolean
   /** How a pause is made, where a test wants none. */
-  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly pause?: (ms: number, ending: Ending) => Promise<void>
 }
 
 /** The first try that comes through; else rejects as the last one did. */
@@ -33,15 +33,15 @@ export async function withRetries<T>(
 ): Promise<T> {
   const { clock, chance, retries_max, is_harmless, pause = realPause } = options
   for (let tries = 0; ; tries++) {
-    deadline.signal.throwIfAborted()
+    throwIfEnded(deadline)
     try {
       return await send()
     } catch (error) {
-      deadline.signal.throwIfAborted()
+      throwIfEnded(deadline)
       if (tries === retries_max || !mayRepeat(error, is_harmless)) throw error
       const wait_ms = waitBefore(tries, error, chance)
       if (clock.now_ms() + wait_ms >= deadline.at_ms) throw error
-      await pause(wait_ms, deadline.signal)
+      await pause(wait_ms, deadline)
     }
   }
 }
@@ -68,7 +68,10 @@ function waitBefore(tries: number, error: ClientFault, chance: Chance): number {
   return (error.retry_after_ms ?? 0) + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
 }
 
-async function realPause(ms: number, signal: AbortSignal): Promise<void> {
-  // The signal's reason is thrown by the loop; the pause itself only ends early.
-  await pause_ms(ms, undefined, { signal }).catch(() => {})
+async function realPause(ms: number, ending: Ending): Promise<void> {
+  const early = new AbortController()
+  const forget = ending.hear(() => early.abort())
+  // Why it has ended is thrown by the loop; the pause itself only ends early.
+  await pause_ms(ms, undefined, early).catch(() => {})
+  forget()
 }

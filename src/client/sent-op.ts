@@ -11,30 +11,28 @@ import type { ClientOp } from './api.ts'
 
 export interface SentOp {
   readonly type: ClientOp['type']
-  readonly id?: string
+  readonly id: string | undefined
   readonly conv_id: string
-  readonly ref?: string
-  readonly obj_id?: string
+  readonly ref: string | undefined
+  readonly obj_id: string | undefined
   /** Not for a show. */
   readonly data_text: string
   readonly is_sync: boolean
-  readonly node_id?: string
+  readonly node_id: string | undefined
 }
 
 /** Throws a TypeError that names the member. */
 export function sentOpOf(op: ClientOp): SentOp {
-  const { type, id, conv_id, ref } = op
-  const obj_id = type === 'create' ? undefined : op.obj_id
-  const node_id = type === 'modify' ? op.node_id : undefined
+  const { type } = op
   return {
     type,
-    conv_id: textOf('conv_id', conv_id),
+    id: givenText('id', op.id),
+    conv_id: textOf('conv_id', op.conv_id),
+    ref: givenText('ref', op.ref ?? undefined),
+    obj_id: type === 'create' ? undefined : givenText('obj_id', op.obj_id),
     data_text: type === 'show' ? '{}' : dataTextOf(op.data),
     is_sync: type === 'modify' && op.is_sync === true,
-    ...(id === undefined ? {} : { id: textOf('id', id) }),
-    ...(ref === undefined || ref === null ? {} : { ref: textOf('ref', ref) }),
-    ...(obj_id === undefined ? {} : { obj_id: textOf('obj_id', obj_id) }),
-    ...(node_id === undefined ? {} : { node_id: textOf('node_id', node_id) }),
+    node_id: type === 'modify' ? givenText('node_id', op.node_id) : undefined,
   }
 }
 
@@ -61,6 +59,10 @@ function dataTextOf(data: unknown): string {
 
 /** Far above what a server takes; only against values that contain themselves. */
 const nesting_max = 1_000
+
+function givenText(key: string, value: unknown): string | undefined {
+  return value === undefined ? undefined : textOf(key, value)
+}
 
 function textOf(key: string, value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value)

@@ -3,21 +3,16 @@
  * a try is a try, and its failure a ClientFault.
  */
 import type { BatchResult, ClientResult } from './api.ts'
+import type { Ending } from './ending.ts'
 import type { SentOp } from './sent-op.ts'
-
-/** Until when a try may run. The signal ends it early and at the deadline. */
-export interface TryLimit {
-  readonly signal: AbortSignal
-  readonly deadline_ms: number
-}
 
 /** A call made ready: each `send` is one try of it, with the same bytes each time. */
 export interface ReadyCall {
-  send(limit: TryLimit): Promise<ClientResult[]>
+  send(ending: Ending): Promise<ClientResult[]>
 }
 
 export interface StreamLimit {
-  readonly signal: AbortSignal
+  readonly ending: Ending
   /** For each batch. */
   readonly timeout_ms: number
 }

@@ -6,6 +6,7 @@
  * Taking from the source and handing out answers go on side by side, so a source that waits for an
  * answer before it gives its next batch gets it.
  */
+import { type Ending, throwIfEnded } from './ending.ts'
 
 export interface WindowParts<In, Out> {
   readonly source: AsyncIterable<In>
@@ -17,13 +18,13 @@ export interface WindowParts<In, Out> {
   /** The reader has gone, or something failed: nothing more is sent or read. */
   abandon?(): void
   /** Ends the stream with its reason, also while the source is silent. */
-  readonly signal: AbortSignal
+  readonly ending: Ending
 }
 
 export async function* windowed<In, Out>(
   parts: WindowParts<In, Out>,
 ): AsyncGenerator<Out, void, undefined> {
-  const { source, size, send, signal } = parts
+  const { source, size, send, ending } = parts
   const iterator = source[Symbol.asyncIterator]()
   const waiting: Promise<Out>[] = []
   const bell = newBell()
@@ -56,13 +57,12 @@ export async function* windowed<In, Out>(
     bell.ring()
   }
 
-  const stop = (): void => bell.ring()
-  signal.addEventListener('abort', stop, { once: true })
+  const forget = ending.hear(bell.ring)
   void pump()
   let is_whole = false
   try {
     for (;;) {
-      signal.throwIfAborted()
+      throwIfEnded(ending)
       const [first] = waiting
       if (first !== undefined) {
         const answer = await first
@@ -76,7 +76,7 @@ export async function* windowed<In, Out>(
     is_whole = true
   } finally {
     state = 'left'
-    signal.removeEventListener('abort', stop)
+    forget()
     bell.ring()
     if (!is_whole) {
       parts.abandon?.()
