@@ -5,6 +5,7 @@
  * A cell is one point of the axes. All its sides are measured in turn, `reps` times, so that a
  * noisy minute of the machine falls on all of them; a ratio is always made within one turn.
  */
+import type { Span } from './stopwatch.ts'
 
 export type WriteVerb = 'create' | 'modify'
 /** `read`: a task by its ref, with its data as a value. */
@@ -156,6 +157,20 @@ export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readon
   }
   const is_main = cell.door === 'http' && (cell.callers === 1) !== (cell.ops === 1)
   return is_main ? ['plain', 'log', 'floor'] : ['log', 'floor']
+}
+
+/** How much longer than usual a lead and a slot are. */
+const longer: Readonly<Record<Kind, readonly [lead: number, slot: number]>> = {
+  usual: [1, 1],
+  // What comes now and then falls into the slot, and not for the first time, when it takes longer.
+  half: [15, 15],
+  // Clients are written in JavaScript on all sides, and servers live long.
+  servers: [5, 1],
+}
+
+export function spanOf({ kind }: Cell, { lead_s, slot_s }: Scale): Span {
+  const [lead, slot] = longer[kind]
+  return { lead_s: lead * lead_s, slot_s: slot * slot_s }
 }
 
 export function serverOf({ door }: Cell): ServerName {

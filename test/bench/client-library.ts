@@ -21,11 +21,21 @@ interface Load extends Span {
   readonly refs: Refs
 }
 
+let kept: { readonly port: number; readonly client: Client } | undefined
+
+/** An application has one client for as long as it lives. */
+async function clientOf({ port, secret }: Pick<Load, 'port' | 'secret'>): Promise<Client> {
+  if (kept?.port === port) return kept.client
+  await kept?.client.close()
+  const client = await connect({ url: `http://127.0.0.1:${port}`, user, secret })
+  kept = { port, client }
+  return client
+}
+
 const calls = {
   async run({ port, secret, verb, callers, tasks, refs, ...span }: Load): Promise<Slot> {
     if (verb === 'read') throw new Error('the client library is not measured with reads')
-    const url = `http://127.0.0.1:${port}`
-    await using client: Client = await connect({ url, user, secret, sockets_max: callers })
+    const client = await clientOf({ port, secret })
     const source = opSource(tasks, refs)
     return await loop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number

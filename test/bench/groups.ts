@@ -10,6 +10,7 @@ import {
   type SideName,
   serverOf,
   sidesOf,
+  spanOf,
 } from './cells.ts'
 import type { SideSlot } from './samples.ts'
 import type { Group, Run, Side } from './side.ts'
@@ -55,7 +56,7 @@ function groupsOf(chosen: readonly Cell[]): Group[] {
 }
 
 async function measureGroup(run: Run, group: Group, available: Available): Promise<Measured[]> {
-  const { reps, warms, lead_s, slot_s } = run.scale
+  const { reps, warms } = run.scale
   const sides = new Map<SideName, Side>()
   const measured = group.cells.map((cell) => {
     const names = sidesOf(cell, available.servers).filter(
@@ -86,12 +87,13 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
       if (side !== undefined) sides.set(name, side)
     }
     for (const { cell, slots } of warms ? measured : []) {
+      const { lead_s, slot_s } = spanOf(cell, run.scale)
       for (const name of slots.keys()) await measure(name, cell, { lead_s, slot_s: slot_s / 4 })
     }
     for (let rep = 0; rep < reps; rep++) {
       for (const { cell, slots } of measured) {
         for (const [name, of_side] of turned([...slots], rep)) {
-          const slot = await measure(name, cell, { lead_s, slot_s })
+          const slot = await measure(name, cell, spanOf(cell, run.scale))
           if (slot !== undefined) of_side.push(slot)
         }
       }

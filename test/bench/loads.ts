@@ -22,9 +22,6 @@ export interface Loads {
   stop(): Promise<void>
 }
 
-/** A slot at half rate is so many slots long, so that what comes now and then falls into it. */
-const half_slots = 15
-
 export function startLoads(place: Place): Loads {
   let http_child: Child<ClientCalls> | undefined
   let grpc_child: Child<GrpcClientCalls> | undefined
@@ -70,12 +67,9 @@ export function startLoads(place: Place): Loads {
       if (cell.kind !== 'half') return send(side, cell, tasks, span, to)
       const closed: Cell = { ...cell, kind: 'usual' }
       const key = `${side} ${nameOf(closed)}`
-      // Where the closed loop is not among the chosen cells, it is run once for its rate.
-      if (!rates.has(key)) await send(side, closed, tasks, span, to)
       const per_s = (rates.get(key)?.highest ?? 0) / 2
-      if (!(per_s > 0)) throw new Error(`${key}: half of what rate`)
-      const half = { ...span, slot_s: span.slot_s * half_slots }
-      return viaHttp(cell, tasks, Math.ceil(per_s * wholeOf(half)), half, to, per_s)
+      if (!(per_s > 0)) throw new Error(`half of what rate: measure ${key} with it`)
+      return viaHttp(cell, tasks, Math.ceil(per_s * wholeOf(span)), span, to, per_s)
     },
     async stop() {
       await Promise.all([http_child?.stop(), grpc_child?.stop()])

@@ -1,7 +1,7 @@
 /**
  * Our sides: an engine in a child of its own, with the door of the group or none, on a file of one
- * form. A large file is a copy that stays open through all cells of the group; a small one is made
- * for each slot and goes after it.
+ * form. A large file is a copy that stays open through all cells of the group, and beside rivals
+ * whose servers stay so does a small one; otherwise that is made for each slot and goes after it.
  */
 import { type Cell, nameOf, type OurName, type ServerName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
@@ -34,7 +34,10 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   const opening = { refs, log, server, tls_folder: place.tls_folder }
 
   let kept: Server | undefined
-  if (file !== 'empty') {
+  if (group.cells[0]?.kind === 'servers') {
+    const { few_tasks: tasks } = scale
+    kept = await engine.ask('open', { ...opening, path: place.newPath(), tasks, fresh: true })
+  } else if (file !== 'empty') {
     const tasks = tasksIn(group.cells[0] as Cell)
     const path = await place.copy(await run.templates.engine(tasks, refs))
     kept = await engine.ask('open', { ...opening, path, tasks, fresh: false })
