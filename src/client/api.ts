@@ -84,7 +84,7 @@ export interface CallOptions {
   readonly timeout_ms?: number
 }
 
-/** `create`, `modify` and `task` that are called at the same time may travel in one request. */
+/** `create`, `modify` and `task` that are called at the same time may travel together. */
 export interface Client {
   create(op: CreateInput & Named, options?: CallOptions): Promise<ClientResult>
   modify(op: ModifyInput & Named, options?: CallOptions): Promise<ClientResult>
