@@ -7,12 +7,13 @@
  * holds it, start a log if wanted, start the engine. Closing goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
-import { metaKey } from './bytes/keys.ts'
+import { familySpan, metaKey } from './bytes/keys.ts'
 import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
 import { newDoers } from './doers/doers.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
+import { newAbsence } from './store/absence.ts'
 import { storeOf } from './store/group.ts'
 import type { LmdbTree } from './store/lmdb-tree.ts'
 import { log_id_bytes } from './store/log/frame.ts'
@@ -52,7 +53,10 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     await place.foldLog()
     const socket = options.admin === true ? await adminSocket(place.path, options) : null
     const file_id = await signIn(tree, is_new, chance, socket)
+    // The tree alone: what stands in a log was put from here on, and noted.
+    const absence = newAbsence(tree, familySpan('ref'))
     const store = storeOf(options.log === true ? await place.startLog(chance) : tree, {
+      absence,
       onFail: (told) => {
         failure = told
         // The embedder's code runs in a turn of its own, so that its throw is its own.

@@ -48,7 +48,8 @@ export function newGather({ ready }: Pick<Transport, 'ready'>, requests_max: num
 
   function sendOn(): void {
     is_due = false
-    const share = shareOf(waiting, under_way)
+    const left = Math.min(requests_wanted, requests_max) - under_way
+    const share = shareOf(waiting, Math.max(1, left))
     while (waiting.length > 0 && under_way < requests_max) {
       under_way++
       void sendTogether(takeFirst(waiting, share)).finally(() => {
@@ -94,10 +95,9 @@ export function newGather({ ready }: Pick<Transport, 'ready'>, requests_max: num
   }
 }
 
-/** How many of them one request takes where another may be under way. */
-function shareOf(waiting: readonly Call[], under_way: number): number {
-  const others = Math.max(1, requests_wanted - under_way)
-  const share = Math.max(ops_wanted, Math.ceil(waiting.length / others))
+/** How many of them one request takes, where so many share them. */
+function shareOf(waiting: readonly Call[], requests: number): number {
+  const share = Math.max(ops_wanted, Math.ceil(waiting.length / requests))
   if (share >= waiting.length) return ops_max
   const tasks = new Set(waiting.map(({ op }) => op.ref ?? op.obj_id ?? op))
   return tasks.size < waiting.length ? ops_max : Math.min(share, ops_max)

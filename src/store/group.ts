@@ -15,6 +15,7 @@
  */
 import type { Key } from '../bytes/keys.ts'
 import { type Fault, fault } from '../words/faults.ts'
+import type { Absence } from './absence.ts'
 import { checkKeySize } from './key-size.ts'
 import { mergedRange } from './merged-range.ts'
 import { newSheet, type Sheet } from './sheet.ts'
@@ -32,9 +33,11 @@ interface Group {
 export interface GroupOptions {
   /** Told once, when a commit has failed. */
   readonly onFail?: (failure: Fault) => void
+  /** Of this tree. */
+  readonly absence?: Absence
 }
 
-export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
+export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Store {
   let open: Group = newGroup(newSheet())
   let flying: Group | undefined
   /** The sheet of the group that flew last, for the one that opens next. */
@@ -45,6 +48,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
 
   const write = (key: Key, value: Buffer | null): void => {
     checkKeySize(key)
+    if (value !== null) absence?.note(key)
     open.sheet.put(key, value)
   }
   const durable = viewOf(tree)
@@ -54,7 +58,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
       if (mine !== undefined) return mine ?? undefined
       const theirs = flying?.sheet.get(key)
       if (theirs !== undefined) return theirs ?? undefined
-      return tree.get(key)
+      return absence?.lacks(key) === true ? undefined : tree.get(key)
     },
     scan: (range) =>
       scanOver(tree, flying === undefined ? [open.sheet] : [open.sheet, flying.sheet], range),
@@ -97,6 +101,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
         spare.clear()
         group.resolve()
         if (open.sheet.size > 0) fly()
+        absence?.learn()
       },
       (cause: unknown) => {
         failure = fault('store_failed', undefined, { cause })
@@ -104,7 +109,7 @@ export function storeOf(tree: Tree, options: GroupOptions = {}): Store {
         group.reject(failure)
         open.reject(failure)
         open = newGroup(newSheet())
-        options.onFail?.(failure)
+        onFail?.(failure)
       },
     )
   }

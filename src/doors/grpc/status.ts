@@ -4,8 +4,8 @@
  * thrown into a status; what is no Fault is a bug, told to the embedder and answered without its
  * text.
  *
- * The details are a google.rpc.Status, written here field by field: four fields of two messages that
- * will never change are less than a second proto to ship.
+ * The details are a google.rpc.Status, written here field by field: four fields of two messages
+ * that will never change are less than a second proto to ship.
  */
 import { status } from '@grpc/grpc-js'
 import {

@@ -1,0 +1,104 @@
+/**
+ * Which keys a tree is said to lack: never one that it holds or may come to hold, and nearly all
+ * others. Random histories of a store with such a memory are in the store's own suite.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type AbsenceBounds, newAbsence } from '../src/store/absence.ts'
+import { storeOf } from '../src/store/group.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Tree } from '../src/store/store.ts'
+
+const span = { from: 'r', to: 's' }
+const keysOf = (letter: string, count: number): string[] =>
+  Array.from({ length: count }, (_, n) => `r${letter}${n}`)
+
+async function treeWith(keys: readonly string[]): Promise<Tree> {
+  const tree = memoryTree()
+  await tree.commit(new Map(keys.map((key) => [key, Buffer.from('v')])))
+  return tree
+}
+
+/** [what, stored before, commits behind which it reads on, noted, bounds, key, whether it lacks] */
+// biome-ignore format: a table
+const rows: readonly (readonly [string, string[], number, string[], Partial<AbsenceBounds>, string, boolean])[] = [
+  ['an empty tree',                    [],               0, [],     {},                                    'rx', true],
+  ['a key of another family',          [],               0, [],     {},                                    'qx', false],
+  ['a stored key',                     ['rx'],           0, [],     {},                                    'rx', false],
+  ['beside a stored key',              ['rx'],           0, [],     {},                                    'ry', true],
+  ['a noted key',                      [],               0, ['rx'], {},                                    'rx', false],
+  ['what is not read yet',             ['ra', 'rx'],     0, [],     { keys_at_first: 1 },                  'rx', false],
+  ['nothing is lacking before the end', ['ra', 'rx'],    0, [],     { keys_at_first: 1 },                  'ry', false],
+  ['nor as long as more may come',     ['ra', 'rx'],     1, [],     { keys_at_first: 1, keys_a_commit: 1 }, 'ry', false],
+  ['but then it is',                   ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_a_commit: 1 }, 'ry', true],
+  ['and what was read is not',         ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_a_commit: 1 }, 'rx', false],
+  ['keys outside are not read',        ['q', 's', 't'],  0, [],     { keys_at_first: 1 },                  'rx', true],
+]
+
+describe('lacks', () => {
+  for (const [what, stored, commits, noted, bounds, key, expected] of rows) {
+    test(`${what}: ${expected}`, async () => {
+      const absence = newAbsence(await treeWith(stored), span, bounds)
+      for (const one of noted) absence.note(one)
+      for (let n = 0; n < commits; n++) absence.learn()
+      assert.equal(absence.lacks(key), expected)
+    })
+  }
+})
+
+/** [keys stored, keys noted, words at most, how many of the others may be taken for there] */
+// biome-ignore format: a table
+const crowds: readonly (readonly [number, number, number, number])[] = [
+  [0,      1_000,   1_024,  0.05],
+  [20_000, 20_000,  65_536, 0.15],
+  [20_000, 80_000,  65_536, 0.3],
+  [0,      100_000, 16,     1],
+]
+
+describe('many keys', () => {
+  for (const [stored, noted, words_max, share] of crowds) {
+    test(`${stored} stored and ${noted} noted in ${words_max} words`, async () => {
+      const there = [...keysOf('s', stored), ...keysOf('n', noted)]
+      const tree = await treeWith(there.slice(0, stored))
+      const bounds = { words_min: Math.min(1_024, words_max), words_max, keys_a_commit: 1_000 }
+      const absence = newAbsence(tree, span, bounds)
+      for (const key of there.slice(stored)) absence.note(key)
+      for (let read = 0; read <= stored; read += 1_000) absence.learn()
+      assert.deepEqual(there.filter(absence.lacks), [])
+      const others = keysOf('o', 10_000)
+      const taken = others.filter((key) => !absence.lacks(key)).length
+      assert.ok(taken <= share * others.length, `${taken} of ${others.length}`)
+    })
+  }
+})
+
+test('a tree that cannot be read lacks nothing', async () => {
+  let reads = 0
+  const tree: Pick<Tree, 'range'> = {
+    *range(from) {
+      if (++reads > 1) throw new Error('gone')
+      yield { key: `${from}a`, value: Buffer.alloc(0) }
+    },
+  }
+  const absence = newAbsence(tree, span, { keys_at_first: 1 })
+  absence.learn()
+  assert.equal(absence.lacks('rx'), false)
+})
+
+test('a store notes what is put, and lets it read on behind each commit', async () => {
+  const tree = await treeWith(['ra', 'rb', 'rc'])
+  const absence = newAbsence(tree, span, { keys_at_first: 1, keys_a_commit: 1 })
+  const store = storeOf(tree, { absence })
+  const found = (): Promise<string> =>
+    store.update((tx) =>
+      ['ra', 'rb', 'rc', 'rd', 'rx'].filter((key) => tx.get(key) !== undefined).join(' '),
+    )
+  const put = (key: string): Promise<void> => store.update((tx) => tx.put(key, Buffer.from('v')))
+  for (const key of ['rd', 'q1', 'q2', 'q3', 'q4']) await put(key)
+  assert.deepEqual([absence.lacks('rx'), await found()], [true, 'ra rb rc rd'])
+  await store.update((tx) => tx.del('rd'))
+  assert.equal(await found(), 'ra rb rc')
+  await put('rd')
+  assert.equal(await found(), 'ra rb rc rd')
+  await store.close()
+})
