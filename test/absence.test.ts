@@ -38,9 +38,12 @@ const rows: readonly (readonly [string, string[], number, string[], Partial<Abse
 describe('lacks', () => {
   for (const [what, stored, commits, noted, bounds, key, expected] of rows) {
     test(`${what}: ${expected}`, async () => {
-      const absence = newAbsence(await treeWith(stored), span, bounds)
+      const absence = newAbsence(await treeWith(stored), span, { ...bounds, rests: 0 })
       for (const one of noted) absence.note(one)
-      for (let n = 0; n < commits; n++) absence.learn()
+      for (let n = 0; n < commits; n++) {
+        absence.lacks(key)
+        absence.learn()
+      }
       assert.equal(absence.lacks(key), expected)
     })
   }
@@ -60,10 +63,18 @@ describe('many keys', () => {
     test(`${stored} stored and ${noted} noted in ${words_max} words`, async () => {
       const there = [...keysOf('s', stored), ...keysOf('n', noted)]
       const tree = await treeWith(there.slice(0, stored))
-      const bounds = { words_min: Math.min(1_024, words_max), words_max, keys_a_commit: 1_000 }
+      const bounds = {
+        words_min: Math.min(1_024, words_max),
+        words_max,
+        keys_a_commit: 1_000,
+        rests: 0,
+      }
       const absence = newAbsence(tree, span, bounds)
       for (const key of there.slice(stored)) absence.note(key)
-      for (let read = 0; read <= stored; read += 1_000) absence.learn()
+      for (let read = 0; read <= stored; read += 1_000) {
+        absence.lacks('rx')
+        absence.learn()
+      }
       assert.deepEqual(there.filter(absence.lacks), [])
       const others = keysOf('o', 10_000)
       const taken = others.filter((key) => !absence.lacks(key)).length
@@ -81,24 +92,47 @@ test('a tree that cannot be read lacks nothing', async () => {
     },
   }
   const absence = newAbsence(tree, span, { keys_at_first: 1 })
+  absence.lacks('rx')
   absence.learn()
   assert.equal(absence.lacks('rx'), false)
 })
 
 test('a store notes what is put, and lets it read on behind each commit', async () => {
   const tree = await treeWith(['ra', 'rb', 'rc'])
-  const absence = newAbsence(tree, span, { keys_at_first: 1, keys_a_commit: 1 })
+  const absence = newAbsence(tree, span, { keys_at_first: 1, keys_a_commit: 1, rests: 0 })
   const store = storeOf(tree, { absence })
   const found = (): Promise<string> =>
     store.update((tx) =>
       ['ra', 'rb', 'rc', 'rd', 'rx'].filter((key) => tx.get(key) !== undefined).join(' '),
     )
   const put = (key: string): Promise<void> => store.update((tx) => tx.put(key, Buffer.from('v')))
-  for (const key of ['rd', 'q1', 'q2', 'q3', 'q4']) await put(key)
+  for (const key of ['rd', 'q1', 'q2', 'q3', 'q4']) {
+    await found()
+    await put(key)
+  }
   assert.deepEqual([absence.lacks('rx'), await found()], [true, 'ra rb rc rd'])
   await store.update((tx) => tx.del('rd'))
   assert.equal(await found(), 'ra rb rc')
   await put('rd')
   assert.equal(await found(), 'ra rb rc rd')
   await store.close()
+})
+
+test('is not read on in where nobody asks, nor without a rest', async () => {
+  let reads = 0
+  const stored = await treeWith(keysOf('s', 1_000))
+  const tree: Pick<Tree, 'range'> = {
+    range(...span) {
+      reads++
+      return stored.range(...span)
+    },
+  }
+  const absence = newAbsence(tree, span, { keys_at_first: 1, rests: 1e9 })
+  absence.learn()
+  assert.equal(reads, 1)
+  for (let n = 0; n < 3; n++) {
+    absence.lacks('rx')
+    absence.learn()
+  }
+  assert.equal(reads, 2)
 })

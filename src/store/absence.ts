@@ -3,10 +3,11 @@
  * of new tasks are new, and to find nothing costs as much as to find something.
  *
  * Each key that the tree may hold has set three bits of one word, which its hash chooses; a key
- * whose bits are not all set is not there. Keys that are put set theirs before they are committed,
- * those the tree held at first are read little by little, a few behind each commit, and until all
- * are nothing is lacking. So what is said to lack is never there. Bits are never taken back: after
- * very many keys everything may be there, and it costs a look-up as it did before.
+ * whose bits are not all set is not there. Keys that are put set theirs before they are committed;
+ * those the tree held at first are read little by little behind commits, as long as somebody asks
+ * and for a small part of the time, and until all are nothing is lacking. So what is said to lack
+ * is never there. Bits are never taken back: after very many keys everything may be there, and it
+ * costs a look-up as it did before.
  */
 import type { Key, Span } from '../bytes/keys.ts'
 import { hashOf } from './key-hash.ts'
@@ -16,7 +17,7 @@ export interface Absence {
   lacks(key: Key): boolean
   /** The key is put, and may be in the tree from its next commit on. */
   note(key: Key): void
-  /** Reads on in what the tree held at first. */
+  /** Reads on in what the tree held at first, where there was a question since and it is time. */
   learn(): void
 }
 
@@ -27,13 +28,16 @@ export interface AbsenceBounds {
   /** How many keys are read behind a commit, and at once to begin with. */
   readonly keys_a_commit: number
   readonly keys_at_first: number
+  /** Reading rests so many times as long as it took. */
+  readonly rests: number
 }
 
 const usual: AbsenceBounds = {
   words_min: 16 * 1024,
   words_max: 4 * 1024 * 1024,
-  keys_a_commit: 32,
+  keys_a_commit: 64,
   keys_at_first: 256,
+  rests: 49,
 }
 
 /**
@@ -45,12 +49,14 @@ export function newAbsence(
   { from, to }: Span,
   bounds: Partial<AbsenceBounds> = {},
 ): Absence {
-  const { words_min, words_max, keys_a_commit, keys_at_first } = { ...usual, ...bounds }
+  const { words_min, words_max, keys_a_commit, keys_at_first, rests } = { ...usual, ...bounds }
   const family = from.charCodeAt(0)
   let words = new Int32Array(words_min)
   let keys = 0
   /** The rest of the span, not yet read; undefined where nothing is left. */
   let rest: Key | undefined = from
+  let is_asked = false
+  let resumes_ms = 0
 
   function add(hash: number): void {
     if (++keys > words.length && words.length < words_max) double()
@@ -67,9 +73,8 @@ export function newAbsence(
   }
 
   function read(count: number): void {
-    if (rest === undefined) return
     let left = count
-    for (const { key } of tree.range(rest, to, false)) {
+    for (const { key } of tree.range(rest ?? to, to, false)) {
       add(hashOf(key))
       rest = `${key}\0`
       if (--left === 0) return
@@ -80,7 +85,11 @@ export function newAbsence(
   read(keys_at_first)
   return {
     lacks(key) {
-      if (rest !== undefined || key.charCodeAt(0) !== family) return false
+      if (key.charCodeAt(0) !== family) return false
+      if (rest !== undefined) {
+        is_asked = true
+        return false
+      }
       const hash = hashOf(key)
       const bits = bitsOf(hash)
       return ((words[hash & (words.length - 1)] as number) & bits) !== bits
@@ -89,11 +98,17 @@ export function newAbsence(
       if (key.charCodeAt(0) === family) add(hashOf(key))
     },
     learn() {
+      if (!is_asked || rest === undefined) return
+      const began_ms = performance.now()
+      if (began_ms < resumes_ms) return
+      is_asked = false
       try {
         read(keys_a_commit)
       } catch {
         // What is wrong with the tree is told to who needs it.
       }
+      const ended_ms = performance.now()
+      resumes_ms = ended_ms + rests * (ended_ms - began_ms)
     },
   }
 }

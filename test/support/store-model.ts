@@ -78,7 +78,7 @@ export async function checkAgainstModel(makeBed: () => Promise<TreeBed>, runs: n
 }
 
 /** So few words that they double, and so few keys at a time that most are read later. */
-const tiny = { words_min: 4, words_max: 64, keys_a_commit: 1, keys_at_first: 1 }
+const tiny = { words_min: 4, words_max: 64, keys_a_commit: 1, keys_at_first: 1, rests: 0 }
 
 async function openStore(bed: TreeBed): Promise<Store> {
   const tree = await bed.open()
