@@ -164,8 +164,8 @@ const longer: Readonly<Record<Kind, readonly [lead: number, slot: number]>> = {
   usual: [1, 1],
   // What comes now and then falls into the slot, and not for the first time, when it takes longer.
   half: [15, 15],
-  // Clients are in JavaScript on all sides, servers live long, and the slowest take most of a second.
-  servers: [5, 5],
+  // Clients are written in JavaScript on all sides, and servers live long.
+  servers: [5, 1],
 }
 
 export function spanOf({ kind }: Cell, { lead_s, slot_s }: Scale): Span {

@@ -60,6 +60,8 @@ function targetTable(targets: readonly TargetLine[]): string {
 function reached({ measured, unit, is_met }: TargetLine): string {
   const { median } = measured
   if (unit === 'MB') return `${median.toFixed(0)} MB`
+  // Against a rival that answered nothing in its slots, which JSON cannot tell.
+  if (median === null) return '**∞**'
   const value = unit === 'ms' ? `${median.toFixed(1)} ms` : median.toFixed(2)
   return is_met ? `**${value}**` : value
 }

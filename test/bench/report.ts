@@ -35,7 +35,7 @@ const notes = [
   'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB,' +
     ' one index, by ref; sqlite-nodes: also one by node, as ours has; sqlite-tuned: 256 MiB, mmap, a checkpoint each 10,000 pages.',
   'servers: the same 64 callers in one Node process each; client is our own client library over' +
-    ' HTTP, embedded ours in the process of its callers; leads and slots are five times as long. half:' +
+    ' HTTP, embedded ours in the process of its callers; leads are five times as long. half:' +
     ' requests come at half of the highest rate; leads and slots are fifteen times as long.',
 ]
 
