@@ -4,13 +4,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before } from 'node:test'
+import { after, before, it } from 'node:test'
 import { openLmdbTree } from '../src/store/lmdb-tree.ts'
-import { head_key } from '../src/store/log/head.ts'
+import { decodeHead, head_key } from '../src/store/log/head.ts'
 import { recoverLog, segmentPaths } from '../src/store/log/recover.ts'
 import { type LogBounds, openLogTree } from '../src/store/log/tree.ts'
 import type { Tree } from '../src/store/store.ts'
+import { assertState, groupOf, stateOf } from './support/log-bed.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
+import { turns } from './support/store-trees.ts'
 
 let folder: string
 let count = 0
@@ -46,3 +48,18 @@ function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
 const tiny = { merge_bytes: 1, bytes_max: 20_000, slice: { changes_max: 3, bytes_max: 1_000 } }
 storeSuite('log', bedWith({}), 40)
 storeSuite('log that always merges', bedWith(tiny), 15)
+
+it('what was committed during a merge is merged behind it, though nothing more comes', async () => {
+  const path = join(folder, 'behind.conveyor')
+  const below = await openLmdbTree(path, { not_copied: [head_key] })
+  const tree = await openLogTree(below, path, { id, bounds: tiny })
+  for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
+  // One for each group, behind the frame that opened the log.
+  const last_seq = 6
+  while (decodeHead(below.get(head_key) as Buffer).seq < last_seq) {
+    await turns()
+    below.refresh()
+  }
+  assertState(stateOf(below), 5)
+  await tree.close()
+})

@@ -98,8 +98,7 @@ function logTree(
     if (merging !== undefined && weight() >= bounds.bytes_max) await merging
     // Before all else: what is old now is nowhere but in its segment, which nobody may write over.
     if (broken !== undefined) throw broken
-    const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.merge_bytes
-    if (merging === undefined && weight() >= merges_at) turnOver(inThread())
+    mergeWhereFull()
     try {
       await log.write(writes, is_alone)
     } catch (error) {
@@ -110,8 +109,23 @@ function logTree(
     for (const [key, value] of writes) if (value !== null) skips.notePut(key)
   }
 
+  function mergeWhereFull(): void {
+    const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.merge_bytes
+    if (merging !== undefined || weight() < merges_at) return
+    // What came meanwhile is merged behind it, not when the next commit has come.
+    void turnOver(inThread()).then(() => inTurn(goOn))
+  }
+
+  async function goOn(): Promise<void> {
+    try {
+      if (broken === undefined && closing === undefined) mergeWhereFull()
+    } catch (error) {
+      broken = error
+    }
+  }
+
   /** Begins to merge what is young; nothing else may be merging. */
-  function turnOver(merger: Pick<Merger, 'merge'>): void {
+  function turnOver(merger: Pick<Merger, 'merge'>): Promise<void> {
     const written = log.turnOver()
     const head = { id, seq: written.last_seq, is_open: true }
     const isDone = (): void => {
@@ -123,15 +137,16 @@ function logTree(
     const isBroken = (error: unknown): void => {
       broken = error
     }
-    wait(merger.merge({ written, head, slice: bounds.slice }).then(isDone, isBroken))
+    return wait(merger.merge({ written, head, slice: bounds.slice }).then(isDone, isBroken))
   }
 
   /** Nothing is merged until this has settled. */
-  function wait(until: Promise<void>): void {
+  function wait(until: Promise<void>): Promise<void> {
     const mine = until.then(() => {
       if (merging === mine) merging = undefined
     })
     merging = mine
+    return mine
   }
 
   function inThread(): Merger {
@@ -167,20 +182,19 @@ function logTree(
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
     // Where nothing is young, the last frame must stand: it tells what this log belongs to.
-    if (log.young().bytes() > 0) turnOver(suited())
+    if (log.young().bytes() > 0) void turnOver(suited())
     const copy = Promise.resolve(merging).then(() => {
       if (broken !== undefined) throw broken
       return tree.backup(target)
     })
     const ended = (): void => {}
-    wait(copy.then(ended, ended))
+    void wait(copy.then(ended, ended))
     return { copy }
   }
 
   async function drain(): Promise<void> {
     await merging
-    if (broken === undefined) turnOver(suited())
-    await merging
+    if (broken === undefined) await turnOver(suited())
     await thread?.close()
     await log.close()
     if (broken === undefined) await removeLog(tree, path)
