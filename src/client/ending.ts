@@ -58,7 +58,10 @@ export function endingOf(signal: AbortSignal): Ending {
   return {
     reason: () => (signal.aborted ? signal.reason : undefined),
     hear(onEnd) {
-      if (signal.aborted) onEnd()
+      if (signal.aborted) {
+        onEnd()
+        return nothing
+      }
       // One signal may stand over any number of calls; node would warn of a leak at the eleventh.
       setMaxListeners(0, signal)
       signal.addEventListener('abort', onEnd, { once: true })
@@ -83,7 +86,10 @@ export function deadlineIn(timeout_ms: number, clock: Clock, other?: Ending): De
   const late = (): void => end(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
   const forget = clock.wake_at(at_ms, late)
   return {
-    ...{ reason, hear, end, at_ms },
+    reason,
+    hear,
+    end,
+    at_ms,
     clear() {
       forget()
       clear()

@@ -7,7 +7,7 @@
  * Each op stays a call of its own all the same: what ends it ends it alone, its fault is its own to
  * repeat or not, and where a request is refused for what one op may be to blame for, each of its
  * ops is sent anew, alone. Those of one turn are applied in the order in which they were called
- * where two of them are of one task, as long as one request takes them all.
+ * where two of them name one task alike, as long as one request takes them all.
  */
 import type { ClientResult } from './api.ts'
 import { type Ender, type Ending, newEnder } from './ending.ts'

@@ -53,8 +53,6 @@ export function newAbsence(
   const family = from.charCodeAt(0)
   let words = new Int32Array(words_min)
   let keys = 0
-  /** The rest of the span, not yet read; undefined where nothing is left. */
-  let rest: Key | undefined = from
   let is_asked = false
   let resumes_ms = 0
 
@@ -72,17 +70,17 @@ export function newAbsence(
     words = twice
   }
 
-  function read(count: number): void {
+  /** Answers where the rest of the span begins; undefined where nothing is left. */
+  function read(begin: Key, count: number): Key | undefined {
     let left = count
-    for (const { key } of tree.range(rest ?? to, to, false)) {
+    for (const { key } of tree.range(begin, to, false)) {
       add(hashOf(key))
-      rest = `${key}\0`
-      if (--left === 0) return
+      if (--left === 0) return `${key}\0`
     }
-    rest = undefined
+    return undefined
   }
 
-  read(keys_at_first)
+  let rest = read(from, keys_at_first)
   return {
     lacks(key) {
       if (key.charCodeAt(0) !== family) return false
@@ -103,7 +101,7 @@ export function newAbsence(
       if (began_ms < resumes_ms) return
       is_asked = false
       try {
-        read(keys_a_commit)
+        rest = read(rest, keys_a_commit)
       } catch {
         // What is wrong with the tree is told to who needs it.
       }
