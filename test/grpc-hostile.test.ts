@@ -24,10 +24,9 @@ async function endWell(door: TestGrpc): Promise<void> {
 
 describe('bad manners', () => {
   test('the bounds of the connection are told to the peer', async () => {
-    const door = await openGrpc({ limits: { grpc_streams_max: 7, header_bytes_max: 5_000 } })
+    const door = await openGrpc({ limits: { grpc_streams_max: 7 } })
     const session = await rawSession(door)
     assert.equal(session.remoteSettings.maxConcurrentStreams, 7)
-    assert.equal(session.remoteSettings.maxHeaderListSize, 5_000)
     session.destroy()
     await endWell(door)
   })
@@ -68,8 +67,8 @@ describe('bad manners', () => {
         .call('CreateTask', { conv_id }, metadata)
         .then(() => undefined)
         .catch((thrown: ServiceError) => thrown)
-      assert.ok(error !== undefined)
-      assert.notEqual(error.code, status.DEADLINE_EXCEEDED)
+      assert.equal(error?.code, status.RESOURCE_EXHAUSTED)
+      assert.match(error.details, /^bad_request: /)
       assert.deepEqual(await door.engine.tasks.list(conv_id), [])
       assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
       await endWell(door)
@@ -151,10 +150,11 @@ describe('bad manners', () => {
       for (let n = 0; n < 50 && !session.destroyed && !session.closed; n++) {
         const stream = session.request(rawHead(service.CreateTask.path))
         stream.on('error', () => {})
-        stream.close(constants.NGHTTP2_CANCEL)
+        // Behind its head, which is else never sent.
+        setImmediate(() => stream.close(constants.NGHTTP2_CANCEL))
         resets++
       }
-      await sleep_ms(1)
+      await sleep_ms(5)
     }
     assert.ok(session.destroyed || session.closed, `${resets} resets and still there`)
     assert.deepEqual(await door.engine.tasks.list(conv_id), [])

@@ -18,10 +18,7 @@ import {
   readStreamOps,
 } from '../src/doors/grpc/requests.ts'
 import { loadSchema } from '../src/doors/grpc/schema.ts'
-import { timeoutOf } from '../src/doors/grpc/timeout.ts'
-import { newUnframe } from '../src/doors/grpc/unframe.ts'
 import type { OpResult, Task } from '../src/words/model.ts'
-import { framed, unframed } from './support/grpc-raw.ts'
 
 const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps } = loadSchema().service
 
@@ -104,13 +101,6 @@ function readTask({ ref, user_id, dataText, ...task }: Task): object {
     change_time_ms: String(task.change_time_ms),
     data_json: Buffer.from(dataText),
   }
-}
-
-/** The one message in what is framed. */
-function only(given: Buffer): Buffer {
-  const [message, ...more] = unframed(given)
-  assert.deepEqual(more, [])
-  return message as Buffer
 }
 
 const ops_max = 5
@@ -200,9 +190,9 @@ describe('what is written the schema reads', () => {
       fc.property(result, (given) => {
         const { ref, obj_id } = given
         const address = ref === null ? { obj_id } : { ref, obj_id, _ref: 'ref' }
-        assert.deepEqual({ ...CreateTask.responseDeserialize(only(addressAnswer(given))) }, address)
+        assert.deepEqual({ ...CreateTask.responseDeserialize(addressAnswer(given)) }, address)
         const task = given.task === undefined ? null : readTask(given.task)
-        assert.deepEqual(plain(GetTask.responseDeserialize(only(taskAnswer(given)))), { task })
+        assert.deepEqual(plain(GetTask.responseDeserialize(taskAnswer(given))), { task })
       }),
     )
   })
@@ -213,16 +203,14 @@ describe('what is written the schema reads', () => {
         const ops: OpMessage[] = given.map(({ id }) => ({ id, kind: undefined }))
         const all = given.map((one) => one.result)
         const read = given.map((one) => ({ id: one.id, ...readResult(one.result) }))
-        const applied = ApplyOps.responseDeserialize(only(resultsAnswer(ops, all)))
+        const applied = ApplyOps.responseDeserialize(resultsAnswer(ops, all))
         assert.deepEqual(plain(applied), { results: read })
         const number = seq <= Number.MAX_SAFE_INTEGER ? Number(seq) : seq
         for (const given_seq of [seq, number]) {
           const batch = { seq: given_seq, ops, request_key: '' }
-          const bytes = only(
-            streamAnswer(
-              { ...batch, op_count: batch.ops.length, bytes: 0 },
-              { proc, description, results: all },
-            ),
+          const bytes = streamAnswer(
+            { ...batch, op_count: batch.ops.length, bytes: 0 },
+            { proc, description, results: all },
           )
           const wanted = { seq: String(seq), results: read, proc, description }
           assert.deepEqual(plain(StreamOps.responseDeserialize(bytes)), wanted)
@@ -237,49 +225,4 @@ function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (value === null || typeof value !== 'object' || Buffer.isBuffer(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
-}
-
-describe('messages in the bytes of a call', () => {
-  test('come out whole, however the bytes are cut', () => {
-    const messages = fc.array(bytes, { maxLength: 6 })
-    const cuts = fc.array(fc.nat(400), { minLength: 1, maxLength: 20 })
-    fc.assert(
-      fc.property(messages, cuts, (given, lengths) => {
-        const all = Buffer.concat(given.map(framed))
-        const unframe = newUnframe(300)
-        const out: Buffer[] = []
-        for (let at = 0, cut = 0; at < all.length; cut++) {
-          const end = at + 1 + (lengths[cut % lengths.length] as number)
-          for (const { message } of unframe(all.subarray(at, end))) out.push(message)
-          at = end
-        }
-        assert.deepEqual(out, given)
-      }),
-    )
-  })
-
-  test('are refused by the length they tell', () => {
-    const unframe = newUnframe(10)
-    assert.equal(unframe(framed(Buffer.alloc(10))).length, 1)
-    assert.throws(() => unframe(framed(Buffer.alloc(11)).subarray(0, 5)), RangeError)
-  })
-})
-
-/** [header, milliseconds] */
-const timeout_rows: [string, number | undefined][] = [
-  ['2H', 7_200_000],
-  ['1M', 60_000],
-  ['30S', 30_000],
-  ['99999999m', 99_999_999],
-  ['1500u', 1],
-  ['999n', 0],
-  ['100000000S', undefined],
-  ['1', undefined],
-  ['S', undefined],
-  ['1 S', undefined],
-  ['-1S', undefined],
-  ['', undefined],
-]
-for (const [header, expected] of timeout_rows) {
-  test(`grpc-timeout ${JSON.stringify(header)}`, () => assert.equal(timeoutOf(header), expected))
 }

@@ -138,7 +138,7 @@ describe('unverified bodies over sockets', () => {
 
   test('over the bound in all: refused before and while it arrives, served again after', async () => {
     const post = (length: number): string =>
-      `POST ${door.path('')} HTTP/1.1\r\nContent-Length: ${length}\r\n\r\n`
+      `POST ${door.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`
     const holder = await connectRaw(door.port)
     const grower = await connectRaw(door.port)
     grower.send(`${post(60_000)}${'x'.repeat(20_000)}`)
@@ -161,7 +161,7 @@ describe('unverified bodies over sockets', () => {
     const large = Buffer.alloc(90_000, 'x')
     const wrong = door.post(large, { secret: 'wrong' })
     const too_large = Buffer.from(
-      `POST ${door.path('')} HTTP/1.1\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(90_000)}`,
+      `POST ${door.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(90_000)}`,
     )
     const flood = async (count: number): Promise<void> => {
       for (let at = 0; at < count; at++) {

@@ -34,7 +34,7 @@ describe('drain', () => {
   test('answers what is under way, refuses what is new, frees the port', async () => {
     const { door, letGo, called } = await heldDoor(60_000)
     const idle = await connectRaw(door.port)
-    idle.send('GET /healthz HTTP/1.1\r\n\r\n')
+    idle.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
     assert.equal((await idle.answer()).status, 200)
     const client = await connectRaw(door.port)
     client.send(door.post(body))
@@ -51,7 +51,7 @@ describe('drain', () => {
     assert.equal(refused.headers.connection, 'close')
     await late.ended()
     const probe = await connectRaw(door.port)
-    probe.send('GET /healthz HTTP/1.1\r\n\r\n')
+    probe.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
     assert.equal((await probe.answer()).body, '{"request_proc":"shutting_down"}')
     await probe.ended()
 

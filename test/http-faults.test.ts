@@ -32,7 +32,7 @@ const old = '1370442000'
 const gzip = ['Content-Encoding: gzip']
 /** A head that announces more than is ever sent: only an early answer can come. */
 const headOnly = (door: TestDoor, length: number, ...lines: string[]): string =>
-  `POST ${door.path('x')} HTTP/1.1\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
+  `POST ${door.path('x')} HTTP/1.1\r\nHost: x\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
 const health = (code: WholeFaultCode): Partial<Engine> => ({ health: () => code })
 const apply = (thrown: unknown): Partial<Engine> => ({ apply: () => Promise.reject(thrown) })
 const retry = { 'retry-after': '1' }
@@ -58,27 +58,27 @@ const rows: Row[] = [
     says: 'another path, before its body',
     code: 'not_found',
     closes: true,
-    send: () => 'POST /api/1/json HTTP/1.1\r\nContent-Length: 99999\r\n\r\n',
+    send: () => 'POST /api/1/json HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n',
   },
-  { says: 'the root', code: 'not_found', send: () => 'GET / HTTP/1.1\r\n\r\n' },
+  { says: 'the root', code: 'not_found', send: () => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
   {
     says: 'GET',
     code: 'method_not_allowed',
     headers: { allow: 'POST' },
-    send: (door) => `GET ${door.path('')} HTTP/1.1\r\n\r\n`,
+    send: (door) => `GET ${door.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
   },
   {
     says: 'HEAD',
     code: 'method_not_allowed',
     headers: { allow: 'POST' },
     bodiless: true,
-    send: (door) => `HEAD ${door.path('')} HTTP/1.1\r\n\r\n`,
+    send: (door) => `HEAD ${door.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
   },
   {
     says: 'POST to health',
     code: 'method_not_allowed',
     headers: { allow: 'GET, HEAD' },
-    send: () => 'POST /healthz HTTP/1.1\r\nContent-Length: 0\r\n\r\n',
+    send: () => 'POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n',
   },
   {
     says: 'the engine closes',
@@ -168,7 +168,7 @@ const rows: Row[] = [
     code: 'body_too_large',
     closes: true,
     send: (door) =>
-      `POST ${door.path('x')} HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n`,
+      `POST ${door.path('x')} HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n`,
   },
   {
     says: 'chunks over the limit',
@@ -176,7 +176,7 @@ const rows: Row[] = [
     closes: true,
     options: { limits: { body_bytes_max: 1000 } },
     send: (door) =>
-      `POST ${door.path('x')} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n` +
+      `POST ${door.path('x')} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n` +
       `3e8\r\n${'x'.repeat(1000)}\r\n1\r\nx`,
   },
   {
@@ -316,9 +316,7 @@ describe('window', async () => {
 
 describe('rate', () => {
   test('is counted in ops, and told with the time to wait', async () => {
-    const now_ms = Date.now()
-    const clock = { now_ms: () => now_ms, wake_at: () => () => {} }
-    const door = await openDoor({ limits: { rate_ops_per_s: 2 } }, { clock })
+    const door = await openDoor({ limits: { rate_ops_per_s: 2 } })
     const op = JSON.stringify(JSON.parse(body).ops[0])
     const eight = `{"ops":[${Array(8).fill(op).join()}]}`
     assert.equal(codeOf(await door.send(eight)), 'ok')
@@ -341,10 +339,10 @@ describe('health', () => {
   for (const [code, status] of states) {
     test(code, async () => {
       const door = await openDoor({}, { health: () => code })
-      const answer = await exchange(door.port, 'GET /healthz?probe HTTP/1.1\r\n\r\n')
+      const answer = await exchange(door.port, 'GET /healthz?probe HTTP/1.1\r\nHost: x\r\n\r\n')
       assert.equal(answer.status, status)
       assert.equal(answer.body, `{"request_proc":"${code}"}`)
-      const head = await exchange(door.port, 'HEAD /healthz HTTP/1.1\r\n\r\n', true)
+      const head = await exchange(door.port, 'HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n', true)
       assert.equal(head.status, status)
       await door.close()
     })

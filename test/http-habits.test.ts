@@ -32,7 +32,6 @@ const headers: [string, readonly string[]][] = [
   ['urlencoded', ['Host: x', 'Content-Type: application/x-www-form-urlencoded']],
   ['a broken type', ['Host: x', 'Content-Type: ;;;']],
   ['no type', ['Host: x']],
-  ['no Host', ['Accept: */*']],
   ['identity', ['Host: x', 'Content-Encoding: Identity']],
   ['an offer to upgrade', ['Host: x', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk']],
   ['another expectation', ['Host: x', 'Expect: 200-ok']],
@@ -74,12 +73,12 @@ describe('client habits', () => {
 
   test('an upper-case signature', async () => {
     const path = door.path(body).replace(/[0-9a-f]{40}$/, (hex) => hex.toUpperCase())
-    const head = `POST ${path} HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n`
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`
     assert.equal(codeOf(await exchange(door.port, head + body)), 'ok')
   })
 
   test('a query is ignored', async () => {
-    const head = `POST ${door.path(body)}?a=1 HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n`
+    const head = `POST ${door.path(body)}?a=1 HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`
     assert.equal(codeOf(await exchange(door.port, head + body)), 'ok')
   })
 
@@ -106,7 +105,7 @@ describe('client habits', () => {
 
   test('chunks, one byte each, with extensions and trailers', async () => {
     const chunks = [...Buffer.from(body)].map((byte) => `1;a=b\r\n${String.fromCharCode(byte)}\r\n`)
-    const head = `POST ${door.path(body)} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const head = `POST ${door.path(body)} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
     const answer = await exchange(door.port, `${head}${chunks.join('')}0\r\nX-Sum: 1\r\n\r\n`)
     assert.equal(codeOf(answer), 'ok')
   })
@@ -114,7 +113,7 @@ describe('client habits', () => {
   test('Expect: 100-continue is told to go on', async () => {
     const client = await connectRaw(door.port)
     const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}`
-    client.send(`POST ${door.path(body)} HTTP/1.1\r\n${lines}\r\n\r\n`)
+    client.send(`POST ${door.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`)
     assert.equal((await client.answer()).status, 100)
     client.send(body)
     assert.equal(codeOf(await client.answer()), 'ok')
@@ -123,7 +122,7 @@ describe('client habits', () => {
 
   test('Expect: 100-continue is refused before the body', async () => {
     const client = await connectRaw(door.port)
-    client.send('POST /api/3 HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
+    client.send('POST /api/3 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
     const answer = await client.answer()
     assert.equal(codeOf(answer), 'not_found')
     assert.equal(answer.headers.connection, 'close')

@@ -34,7 +34,7 @@ describe('hostile HTTP', () => {
   })
 
   const post = (lines: string, rest = ''): string =>
-    `POST ${door.path(body)} HTTP/1.1\r\n${lines}\r\n\r\n${rest}`
+    `POST ${door.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
   const length = `Content-Length: ${body.length}`
   const chunked = 'Transfer-Encoding: chunked'
 
@@ -44,14 +44,16 @@ describe('hostile HTTP', () => {
     ['a TLS hello', () => Buffer.from('16030100c8010000c40303', 'hex'), 'bad_request'],
     ['an HTTP/2 preface', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'bad_request'],
     ['HTTP/2.0 on the line', () => 'GET / HTTP/2.0\r\n\r\n', 'bad_request'],
-    ['an unknown method', () => 'BREW / HTTP/1.1\r\n\r\n', 'bad_request'],
-    ['a space in the path', () => 'POST /a b HTTP/1.1\r\n\r\n', 'bad_request'],
-    ['a header without a colon', () => post('Host'), 'bad_request'],
-    ['a folded header', () => post('Host: x\r\n y: z\r\n: '), 'bad_request'],
-    ['a NUL in a header', () => post('Host: a\0b'), 'bad_request'],
-    ['a bare carriage return', () => post('Host: a\rX: b'), 'bad_request'],
+    ['an unknown method', () => 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', 'bad_request'],
+    ['a space in the path', () => 'POST /a b HTTP/1.1\r\nHost: x\r\n\r\n', 'bad_request'],
+    ['a header without a colon', () => post('X'), 'bad_request'],
+    ['a folded header', () => post('X: x\r\n y: z\r\n: '), 'bad_request'],
+    ['a NUL in a header', () => post('X: a\0b'), 'bad_request'],
+    ['a bare carriage return', () => post('X: a\rY: b'), 'bad_request'],
     ['a megabyte of header', () => post(`X: ${'x'.repeat(1 << 20)}`), 'bad_request'],
     ['a megabyte of path', () => `POST /${'x'.repeat(1 << 20)}`, 'bad_request'],
+    ['no Host', () => post(length, body).replace('Host: x\r\n', ''), 'bad_request'],
+    ['two Hosts', () => post(`Host: y\r\n${length}`, body), 'bad_request'],
     ['a length twice', () => post(`${length}\r\n${length}`, body), 'bad_request'],
     ['two lengths', () => post(`${length}\r\nContent-Length: 1`, body), 'bad_request'],
     ['lengths in a list', () => post('Content-Length: 5, 5', body), 'bad_request'],
@@ -165,7 +167,7 @@ describe('hostile HTTP', () => {
   test('a refused short body leaves the connection in order', async () => {
     const client = await connectRaw(door.port)
     client.send(
-      `POST /x HTTP/1.1\r\nContent-Length: 8\r\n\r\nGET / HT${door.post(body).toString()}`,
+      `POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nGET / HT${door.post(body).toString()}`,
     )
     assert.equal(codeOf(await client.answer()), 'not_found')
     assert.equal(codeOf(await client.answer()), 'ok')
@@ -202,7 +204,7 @@ describe('hostile HTTP', () => {
   const silent: [string, (client: RawClient) => void][] = [
     ['nothing sent', () => {}],
     ['a side shut with nothing sent', (client) => client.socket.end()],
-    ['a connection left idle', (client) => client.send('GET /healthz HTTP/1.1\r\n\r\n')],
+    ['a connection left idle', (client) => client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')],
   ]
   for (const [says, act] of silent) {
     test(`${says}: closed without a word`, async () => {
@@ -265,7 +267,7 @@ describe('hostile HTTP', () => {
   test('one who asks without end and never reads is cut off', async () => {
     const { socket } = await connectRaw(door.port)
     socket.pause()
-    const many = Buffer.from('GET /healthz HTTP/1.1\r\n\r\n'.repeat(100_000))
+    const many = Buffer.from('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100_000))
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
     socket.write(many)
     // A paused client learns of a reset only when it writes.

@@ -56,7 +56,7 @@ export async function openDoor(
   options: HttpOptions = {},
   over: Partial<Engine> = {},
 ): Promise<TestDoor> {
-  const engine = await openEngine(':memory:')
+  const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
   await engine.putProcess(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)

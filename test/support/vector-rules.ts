@@ -65,6 +65,7 @@ export const rules: Readonly<Record<string, string>> = {
   'wire 1.4 task_size_overflow_limit': 'data over the limit, after a merge too',
   'wire 1.4 wrong_validate_params': 'input parameters of the process',
   'wire 1.4 not_unical_ref': 'the ref is held',
+  'wire 1.4 answer_too_large': 'shows beyond what one answer may hold',
   'wire 1.4 task_damaged': 'the record fails its checksum',
   'wire 1.4 precedence':  'of faults that apply the first of the table is answered',
 
@@ -91,6 +92,7 @@ export const rules: Readonly<Record<string, string>> = {
   'wire 1.8 ops':         '1,000 ops',
   'wire 1.8 nesting':     '64 levels from the body’s own object',
   'wire 1.8 values':      '100,000 values in a body',
+  'wire 1.8 answer':      '16 MiB of tasks that one request shows',
   'wire 1.8 ended':       'ended tasks are kept seven days',
 
   'wire 1.9 share':       'a grant opens a process, all three rights by default',

@@ -1,6 +1,5 @@
 /**
- * The messages that callers get, written as gRPC frames them: five bytes and the message. Each is
- * measured and then written once, into bytes of its own.
+ * The messages that callers get. Each is measured and then written once, into bytes of its own.
  *
  * A text that is empty is left out, as proto3 has it; a ref says whether it is there.
  */
@@ -26,7 +25,7 @@ export interface StreamAnswer {
 
 /** CreateTaskResponse, and ModifyTaskResponse, which is the same. */
 export function addressAnswer({ ref, obj_id = '' }: OpResult): Buffer {
-  const to = framed(refBytes(ref) + fieldBytes(obj_id))
+  const to = messageOf(refBytes(ref) + fieldBytes(obj_id))
   writeRef(to, sized_1, ref)
   writeField(to, sized_2, obj_id)
   return to.room
@@ -34,16 +33,16 @@ export function addressAnswer({ ref, obj_id = '' }: OpResult): Buffer {
 
 /** GetTaskResponse. */
 export function taskAnswer({ task }: OpResult): Buffer {
-  if (task === undefined) return framed(0).room
+  if (task === undefined) return messageOf(0).room
   const bytes = taskBytes(task)
-  const to = framed(sizedBytes(bytes))
+  const to = messageOf(sizedBytes(bytes))
   writeTask(to, sized_1, task, bytes)
   return to.room
 }
 
 /** ApplyOpsResponse. Each result has the id of its op. */
 export function resultsAnswer(ops: readonly OpMessage[], results: readonly OpResult[]): Buffer {
-  const to = framed(resultsBytes(ops, results))
+  const to = messageOf(resultsBytes(ops, results))
   writeResults(to, sized_1, ops, results)
   return to.room
 }
@@ -53,7 +52,7 @@ export function streamAnswer({ seq, ops }: StreamBatch, answer: StreamAnswer): B
   const { proc, description, results } = answer
   const seq_bytes = seq === 0 ? 0 : 1 + numberBytes(seq)
   const rest_bytes = resultsBytes(ops, results) + fieldBytes(proc) + fieldBytes(description)
-  const to = framed(seq_bytes + rest_bytes)
+  const to = messageOf(seq_bytes + rest_bytes)
   if (seq !== 0) {
     to.room[to.at++] = number_1
     writeNumber(to, seq)
@@ -77,12 +76,8 @@ const sized_8 = sized_field(8)
 const sized_9 = sized_field(9)
 const sized_10 = sized_field(10)
 
-/** Not compressed, and so many bytes. */
-function framed(bytes: number): Writing {
-  const room = Buffer.allocUnsafe(5 + bytes)
-  room[0] = 0
-  room.writeUInt32BE(bytes, 1)
-  return { room, at: 5 }
+function messageOf(bytes: number): Writing {
+  return { room: Buffer.allocUnsafe(bytes), at: 0 }
 }
 
 function resultsBytes(ops: readonly OpMessage[], results: readonly OpResult[]): number {

@@ -1,86 +1,121 @@
 /**
- * What a call meets before its message: who is it. So a caller without rights fills no memory. The
- * same question is asked again with the message itself, for its answer may have changed.
+ * What every call of our service meets before its message (a server interceptor of grpc-js): who
+ * is it, and how long may it take to say what it wants. So a caller without rights fills no memory.
+ * The first question is asked again with the message itself, for its answer may have changed.
  *
- * Calls of ours are taken here as HTTP/2 streams, before grpc-js makes anything of them, and what
- * is no call of ours goes on to it: health, reflection, rpcs that are not there, and what is no
- * gRPC at all. It has no way for this, so its own handler of streams is replaced, which stands as
- * it does for as long as its version is pinned.
+ * The messages of a stream are read one by one, as its handler asks for them: node would read
+ * sixteen ahead. Answers are handed over without waiting for the one before, so that all that are
+ * there in one turn go out together; `onSent` tells when one is on its way.
  */
-import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import type { Server } from '@grpc/grpc-js'
-import { beginCall, type Call, type Talk } from './call.ts'
+import {
+  type Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+} from '@grpc/grpc-js'
+import { systemClock } from '../../words/clock.ts'
+import { fault } from '../../words/faults.ts'
+import type { Limits } from '../../words/limits.ts'
 import { admit, type Door } from './door.ts'
 import type { Who } from './identity.ts'
-import { newPace, type Pace } from './pace.ts'
-import { failedCall, refusalOf } from './status.ts'
+import { failedStatus } from './status.ts'
 
-/** How the calls of an rpc are taken. */
-export interface Rpc<Message> {
-  /** Throws where the bytes are no such message. */
-  read(bytes: Buffer): Message
-  /** Begins a call whose caller is let in, and asks for its first message. */
-  open(call: Call, who: Who): Talk<Message>
+/** What a handler knows of its call beside its messages. */
+export interface Gate {
+  readonly who: Who
+  /** Lets one more message of a stream be read. */
+  next(): void
 }
 
-/** What this file needs of a server of grpc-js. */
-interface Streams {
-  _streamHandler(interceptors: object, stream: ServerHttp2Stream, headers: Headers): void
-  /** Counts what keeps a connection from being idle. */
-  onStreamOpened(stream: ServerHttp2Stream): void
+/** A message as a handler gives it. */
+export interface Answer {
+  readonly bytes: Buffer
+  /** Never, where it cannot be sent. */
+  onSent(): void
 }
 
-type Headers = IncomingHttpHeaders
+export interface Gates {
+  readonly interceptor: ServerInterceptor
+  /** The gate of the call that has this metadata. */
+  of(metadata: Metadata): Gate
+}
 
-/** Before the server has a connection. `rpcs`: by the path of each. */
-export function takeCalls(
-  server: Server,
-  door: Door,
-  rpcs: ReadonlyMap<string | undefined, Rpc<unknown>>,
-): void {
-  const streams = server as unknown as Streams
-  const paces = new WeakMap<Http2Session, Pace>()
-  const paceOf = (connection: Http2Session): Pace => {
-    const known = paces.get(connection)
-    if (known !== undefined) return known
-    const pace = newPace()
-    paces.set(connection, pace)
-    return pace
+/** `path` is what the paths of our rpcs begin with. */
+export function newGates(door: Door, path: string): Gates {
+  /** A handler is given the very metadata that its interceptor hands on. */
+  const gates = new WeakMap<Metadata, Gate>()
+
+  const interceptor: ServerInterceptor = ({ path: of, requestStream }, call) => {
+    const gated = new ServerInterceptingCall(call)
+    return of.startsWith(path) ? Object.assign(gated, gateOf(call, requestStream)) : gated
   }
-  const handOn = streams._streamHandler.bind(streams)
-  streams._streamHandler = (interceptors, stream, headers) => {
-    if (stream.destroyed || stream.closed) return
-    const rpc = rpcs.get(headers[':path'])
-    const { session } = stream
-    if (rpc === undefined || session === undefined || !isGrpc(headers)) {
-      return handOn(interceptors, stream, headers)
+  const gateOf = (call: ServerInterceptingCallInterface, is_stream: boolean): Gated => {
+    const refuse = (thrown: unknown): void => call.sendStatus(failedStatus(thrown, door.onBug))
+    let stopWaiting = (): void => {}
+    let is_wanted = false
+    let is_asked = true
+    const read = (): void => {
+      if (!is_wanted || !is_asked) return
+      is_wanted = false
+      is_asked = !is_stream
+      call.startRead()
     }
-    streams.onStreamOpened(stream)
-    beginCall(stream, {
-      pace: paceOf(session),
-      timeout: textOf(headers['grpc-timeout']),
-      encoding: textOf(headers['grpc-encoding']) ?? 'identity',
-      bytes_max: door.limits.body_bytes_max,
-      read: rpc.read,
-      open(call) {
-        try {
-          const who = door.identity.whoIs(session)
-          admit(door, who)
-          return rpc.open(call, who)
-        } catch (thrown) {
-          call.fail(failedCall(refusalOf(thrown, door.onBug)))
-          return undefined
-        }
+    const next = (): void => {
+      is_asked = true
+      read()
+    }
+    return {
+      start: (listener) =>
+        call.start({
+          onReceiveMetadata(metadata) {
+            try {
+              checkSize(metadata, door.limits)
+              const who = door.identity.whoIs(call.getPeer())
+              admit(door, who)
+              gates.set(metadata, { who, next })
+            } catch (thrown) {
+              return refuse(thrown)
+            }
+            if (!is_stream) {
+              const until_ms = systemClock.now_ms() + door.limits.request_ms_max
+              stopWaiting = systemClock.wake_at(until_ms, () => refuse(fault('request_timeout')))
+            }
+            listener.onReceiveMetadata(metadata)
+          },
+          onReceiveMessage: (message) => listener.onReceiveMessage(message),
+          onReceiveHalfClose() {
+            stopWaiting()
+            listener.onReceiveHalfClose()
+          },
+          onCancel() {
+            stopWaiting()
+            listener.onCancel()
+          },
+        }),
+      startRead() {
+        is_wanted = true
+        read()
       },
-    })
+      sendMessage(answer: Answer, onTaken) {
+        call.sendMessage(answer, answer.onSent)
+        onTaken()
+      },
+    }
   }
+  return { interceptor, of: (metadata) => gates.get(metadata) as Gate }
 }
 
-function isGrpc({ 'content-type': type }: Headers): boolean {
-  return type?.startsWith('application/grpc') === true
-}
+/** What a call of ours does otherwise than any. */
+type Gated = Pick<ServerInterceptingCallInterface, 'start' | 'startRead' | 'sendMessage'>
 
-/** The first where a header comes more than once. */
-function textOf(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header
+/** Throws `bad_request`. The names of HTTP/2 itself are not counted. */
+function checkSize(metadata: Metadata, { header_bytes_max, header_count_max }: Limits): void {
+  let bytes = 0
+  let count = 0
+  for (const [name, values] of Object.entries(metadata.toJSON())) {
+    for (const value of values) bytes += name.length + value.length
+    count += values.length
+  }
+  if (bytes > header_bytes_max) throw fault('bad_request', 'the metadata is over the limit')
+  if (count > header_count_max) throw fault('bad_request', 'too many values of metadata')
 }

@@ -3,9 +3,9 @@
  * (wire 2). Bindings are asked anew for each message, and so is the end of the certificate, for a
  * call may outlive both; what a certificate says is read once and remembered.
  */
-import type { Http2Session } from 'node:http2'
-import type { TLSSocket } from 'node:tls'
+import type { Socket } from 'node:net'
 import { loadX509 } from '../../certs/x509.ts'
+import type { AnswerAccount } from '../../engine/answers.ts'
 import type { Engine } from '../../engine/api.ts'
 import { systemClock } from '../../words/clock.ts'
 import { fault } from '../../words/faults.ts'
@@ -15,8 +15,10 @@ import { type Names, namesOf } from './names.ts'
 export interface Identity {
   /** What the certificate says, by its DER and node's fingerprint of it. */
   read(certificate: Certificate): Names
-  /** Throws `access_denied` where there is no certificate. */
-  whoIs(connection: Http2Session): Who
+  /** A connection was taken, whose certificate says this; until it is closed it is known. */
+  connected(socket: Socket, names: Pick<Names, 'names' | 'ends_ms'>): void
+  /** By the address of the peer. Throws `access_denied` where its connection is gone. */
+  whoIs(peer: string): Who
   /**
    * Throws `bad_signature` for a certificate that has ended, `access_denied` where its names are
    * refused, are bound to different users or, under `strict`, are not bound at all.
@@ -24,8 +26,10 @@ export interface Identity {
   callerOf(who: Who): Caller
 }
 
-/** The other side of a call, for as long as it lasts. */
-export type Who = Pick<Names, 'names' | 'ends_ms'>
+/** The other side of a connection. */
+export interface Who extends Pick<Names, 'names' | 'ends_ms'> {
+  readonly answers: AnswerAccount
+}
 
 export interface Certificate {
   readonly raw: Buffer
@@ -34,15 +38,11 @@ export interface Certificate {
 
 const remembered_max = 1_024
 
-/** `plain` lets a caller without a certificate through, as one without a name. */
-export async function newIdentity(
-  engine: Engine,
-  { strict, plain }: { readonly strict: boolean; readonly plain: boolean },
-): Promise<Identity> {
+export async function newIdentity(engine: Engine, strict: boolean): Promise<Identity> {
   const x509 = await loadX509()
   const remembered = new Map<string, Names>()
   /** HTTP/2 switches renegotiation off: a connection has one certificate as long as it lasts. */
-  const by_connection = new WeakMap<Http2Session, Who>()
+  const by_peer = new Map<string, Who>()
 
   const read = (certificate: Certificate): Names => {
     const known = remembered.get(certificate.fingerprint256)
@@ -58,15 +58,18 @@ export async function newIdentity(
 
   return {
     read,
-    whoIs(connection) {
-      if (plain) return nameless
-      const known = by_connection.get(connection)
-      if (known !== undefined) return known
-      const certificate = (connection.socket as TLSSocket).getPeerCertificate()
-      // A socket that is gone has none.
-      if (certificate?.raw === undefined) throw fault('access_denied', 'no certificate')
-      const who = read(certificate)
-      by_connection.set(connection, who)
+    connected(socket, { names, ends_ms }) {
+      // As grpc-js names it.
+      const peer = `${socket.remoteAddress}:${socket.remotePort}`
+      const who = { names, ends_ms, answers: engine.answerAccount() }
+      by_peer.set(peer, who)
+      socket.once('close', () => {
+        if (by_peer.get(peer) === who) by_peer.delete(peer)
+      })
+    },
+    whoIs(peer) {
+      const who = by_peer.get(peer)
+      if (who === undefined) throw fault('access_denied', 'no certificate')
       return who
     },
     callerOf({ names, ends_ms }) {
@@ -82,4 +85,5 @@ export async function newIdentity(
   }
 }
 
-const nameless: Who = { names: [], ends_ms: Number.POSITIVE_INFINITY }
+/** Of a caller without a certificate, where none is asked for. */
+export const nameless = { names: [], ends_ms: Number.POSITIVE_INFINITY }

@@ -15,7 +15,8 @@ import {
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import type { Limits } from '../../words/limits.ts'
-import type { Certificate, Identity } from './identity.ts'
+import { type Certificate, type Identity, nameless } from './identity.ts'
+import type { Names } from './names.ts'
 import type { TlsSet } from './tls-files.ts'
 
 export interface Listener {
@@ -68,8 +69,11 @@ export async function listen(how: Listening): Promise<Listener> {
   }
 }
 
-function plainServer({ onConnection }: Listening): Server {
-  return createPlainServer({ noDelay: true }, onConnection)
+function plainServer({ identity, onConnection }: Listening): Server {
+  return createPlainServer({ noDelay: true }, (socket) => {
+    identity.connected(socket, nameless)
+    onConnection(socket)
+  })
 }
 
 function tlsServer({ limits, identity, onConnection }: Listening, tls: TlsSet): TlsServer {
@@ -85,21 +89,24 @@ function tlsServer({ limits, identity, onConnection }: Listening, tls: TlsSet): 
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.on('secureConnection', (socket) => {
     socket.on('error', ignore)
-    const certificate = socket.getPeerCertificate() as Partial<Certificate>
-    if (socket.authorized && socket.alpnProtocol === 'h2' && mayCall(identity, certificate)) {
-      onConnection(socket)
-    } else socket.destroy()
+    const names = clientNames(identity, socket.getPeerCertificate() as Partial<Certificate>)
+    if (!socket.authorized || socket.alpnProtocol !== 'h2' || names === undefined) {
+      return void socket.destroy()
+    }
+    identity.connected(socket, names)
+    onConnection(socket)
   })
   return server
 }
 
 /** OpenSSL refuses another usage, and takes a certificate that names none. */
-function mayCall(identity: Identity, certificate: Partial<Certificate>): boolean {
-  if (certificate.raw === undefined) return false
+function clientNames(identity: Identity, certificate: Partial<Certificate>): Names | undefined {
+  if (certificate.raw === undefined) return undefined
   try {
-    return identity.read(certificate as Certificate).is_client
+    const names = identity.read(certificate as Certificate)
+    return names.is_client ? names : undefined
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -1,23 +1,28 @@
 /**
  * The gRPC door: a grpc-js server behind a listener of our own, its bounds, and its end.
  *
- * grpc-js keeps the connections and serves health and reflection; calls of our own service are
- * taken before it (gate). This file sets every bound that it and node's HTTP/2 have from the
- * limits, and leaves none at a default of "without end". No process-wide handler is installed and
- * nothing exits.
+ * Requests are read and answers written by codecs of our own (requests, answers), which grpc-js
+ * takes with the service; the rest is as it serves any. Bounds that it has are set from the limits.
+ * No process-wide handler is installed and nothing exits.
  */
-import { Server, ServerCredentials } from '@grpc/grpc-js'
+import {
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js'
 import type { Engine } from '../../engine/api.ts'
 import { systemClock } from '../../words/clock.ts'
-import { type LimitName, type Limits, limitsWith } from '../../words/limits.ts'
-import { unaryCalls } from './calls.ts'
+import { type LimitName, limitsWith } from '../../words/limits.ts'
+import { unary_rpcs } from './calls.ts'
 import type { Door } from './door.ts'
-import { type Rpc, takeCalls } from './gate.ts'
+import { type Answer, newGates } from './gate.ts'
 import { addHealth } from './health.ts'
 import { newIdentity } from './identity.ts'
 import { type Listener, listen } from './listener.ts'
-import { loadSchema, service_name } from './schema.ts'
-import { streamOps } from './stream.ts'
+import { readStreamOps } from './requests.ts'
+import { loadSchema, type Schema, service_name } from './schema.ts'
+import { streamHandler } from './stream.ts'
 import { followTls, readTls, type TlsOptions } from './tls-files.ts'
 
 export interface GrpcOptions {
@@ -62,13 +67,11 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback alone')
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
-  const identity = await newIdentity(engine, { strict, plain })
+  const identity = await newIdentity(engine, strict)
   const door: Door = { engine, limits, identity, onBug, endings: new Set(), draining: false }
 
   const schema = loadSchema()
-  const server = newServer(door)
-  // Without handlers: these calls are taken before it looks for them.
-  server.addService(schema.service, {})
+  const server = newServer(door, schema)
   if (options.reflection) {
     const { ReflectionService } = await import('@grpc/reflection')
     new ReflectionService(schema.package).addToServer(server)
@@ -101,7 +104,10 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     endHealth()
     const closed = listener.close()
     for (const end of [...door.endings]) end()
-    await shutDown(server, limits.drain_ms_max)
+    // It tells of its end before calls on connections that are not its own have ended.
+    server.tryShutdown(() => {})
+    await within(limits.drain_ms_max, closed)
+    server.forceShutdown()
     listener.destroyAll()
     await closed
   }
@@ -118,11 +124,13 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
 
-function newServer(door: Door): Server {
+function newServer(door: Door, { service }: Schema): Server {
   const { limits } = door
+  const gates = newGates(door, `/${service_name}/`)
   const server = new Server({
+    interceptors: [gates.interceptor],
     'grpc.max_receive_message_length': limits.body_bytes_max,
-    // An answer is as long as what was asked for; its caller bounds what it takes.
+    // Answers are bounded before they are made.
     'grpc.max_send_message_length': -1,
     'grpc.max_concurrent_streams': limits.grpc_streams_max,
     'grpc-node.max_session_memory': Math.max(1, Math.ceil(limits.grpc_session_bytes_max / 1e6)),
@@ -134,36 +142,30 @@ function newServer(door: Door): Server {
     'grpc.keepalive_timeout_ms': limits.header_ms_max,
     'grpc.enable_channelz': 0,
   })
-  boundHttp2(server, limits)
-  const rpcs = [...unaryCalls(door), ['StreamOps', streamOps(door)] as [string, Rpc<unknown>]]
-  takeCalls(server, door, new Map(rpcs.map(([name, rpc]) => [`/${service_name}/${name}`, rpc])))
+  const { ops_max } = limits
+  const definition: Record<string, object> = {
+    StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
+  }
+  const handlers: UntypedServiceImplementation = { StreamOps: streamHandler(door, gates) }
+  for (const [name, { read, handler }] of Object.entries(unary_rpcs)) {
+    definition[name] = withCodec(service[name] as object, (bytes) => read(bytes, ops_max))
+    handlers[name] = handler(door, gates)
+  }
+  server.addService(definition as ServiceDefinition, handlers)
   return server
 }
 
-/** grpc-js has no options of its own for these, and hands what stands here on to node. */
-function boundHttp2(server: Server, limits: Limits): void {
-  const { commonServerOptions: given } = server as unknown as {
-    readonly commonServerOptions: { settings: object }
-  }
-  Object.assign(given, {
-    settings: { ...given.settings, maxHeaderListSize: limits.header_bytes_max, enablePush: false },
-    maxHeaderListPairs: limits.header_count_max,
-    maxSessionInvalidFrames: 100,
-    maxSessionRejectedStreams: 100,
-    unknownProtocolTimeout: limits.header_ms_max,
-  })
+/** Requests are read by `read`; answers come as the bytes they are. */
+function withCodec(method: object, read: (bytes: Buffer) => unknown): object {
+  return { ...method, requestDeserialize: read, responseSerialize: ({ bytes }: Answer) => bytes }
 }
 
-/** Lets calls under way end, and ends them after so long. */
-async function shutDown(server: Server, ms_max: number): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const cancel = systemClock.wake_at(systemClock.now_ms() + ms_max, () => {
-      server.forceShutdown()
-      resolve()
-    })
-    server.tryShutdown(() => {
-      cancel()
-      resolve()
-    })
+/** Resolves with `done`, or after `ms_max`. */
+async function within(ms_max: number, done: Promise<void>): Promise<void> {
+  let cancel = (): void => {}
+  const late = new Promise<void>((resolve) => {
+    cancel = systemClock.wake_at(systemClock.now_ms() + ms_max, resolve)
   })
+  await Promise.race([done, late])
+  cancel()
 }

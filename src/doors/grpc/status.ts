@@ -7,7 +7,7 @@
  * The details are a google.rpc.Status, written here field by field: four fields of two messages
  * that will never change are less than a second proto to ship.
  */
-import { status } from '@grpc/grpc-js'
+import { Metadata, type StatusObject, status } from '@grpc/grpc-js'
 import {
   isFault,
   isWholeFaultCode,
@@ -25,28 +25,6 @@ export interface Refusal {
   readonly description: string
 }
 
-/** The end of a call that failed. */
-export interface FailedCall {
-  readonly code: status
-  readonly details: string
-  /** A google.rpc.Status. */
-  readonly status_details?: Buffer
-}
-
-export const okTrailers: Trailers = { 'grpc-status': '0' }
-
-type Trailers = Readonly<Record<string, string>>
-
-export function failedHeaders({ code, details, status_details }: FailedCall): Trailers {
-  const told = {
-    'grpc-status': String(code),
-    // What is not well formed cannot be encoded.
-    'grpc-message': encodeURI(details.toWellFormed()),
-  }
-  if (status_details === undefined) return told
-  return { ...told, 'grpc-status-details-bin': status_details.toString('base64') }
-}
-
 /** The refusal for anything thrown; `onBug` is told of what should not have been. */
 export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refusal {
   if (isFault(thrown)) {
@@ -58,12 +36,16 @@ export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refus
   return { code: 'internal_error', description: wholeFaults.internal_error.text }
 }
 
-export function failedCall({ code, description }: Refusal): FailedCall {
+/** The end of a call that failed, as grpc-js takes it. */
+export function failedStatus(thrown: unknown, onBug: (bug: unknown) => void): StatusObject {
+  const { code, description } = refusalOf(thrown, onBug)
   const row = isWholeFaultCode(code) ? wholeFaults[code] : opFaults[code]
   const number = status[row.grpc]
+  // What is not well formed cannot be encoded.
   const details = `${code}: ${description}`.toWellFormed()
-  const status_details = statusDetails(number, details, code.toUpperCase())
-  return { code: number, details, status_details }
+  const metadata = new Metadata()
+  metadata.set('grpc-status-details-bin', statusDetails(number, details, code.toUpperCase()))
+  return { code: number, details, metadata }
 }
 
 export const error_domain = 'conveyor'

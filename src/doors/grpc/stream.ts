@@ -11,22 +11,27 @@
  * A stream ends when the caller is done, when the door drains, when it is too old, or when its
  * caller is no longer let in. What was begun is answered first; what was not is not applied.
  */
+import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
+import type { AnswerRoom } from '../../engine/answers.ts'
 import { systemClock } from '../../words/clock.ts'
 import { fault, isFault } from '../../words/faults.ts'
 import type { Caller, OpResult } from '../../words/model.ts'
 import { streamAnswer } from './answers.ts'
-import type { Call, Talk } from './call.ts'
 import { admit, type Door } from './door.ts'
-import type { Rpc } from './gate.ts'
-import type { Who } from './identity.ts'
+import type { Answer, Gate, Gates } from './gate.ts'
 import { explained, readBatch } from './ops.ts'
-import { readStreamOps, type StreamBatch } from './requests.ts'
-import { failedCall, refusalOf } from './status.ts'
+import type { StreamBatch } from './requests.ts'
+import { failedStatus, refusalOf } from './status.ts'
 
-export function streamOps(door: Door): Rpc<StreamBatch> {
-  return {
-    read: (bytes) => readStreamOps(bytes, door.limits.ops_max),
-    open: (call, who) => talkOf(door, call, who),
+export function streamHandler(
+  door: Door,
+  gates: Gates,
+): handleBidiStreamingCall<StreamBatch, Answer> {
+  return (call) => {
+    const { onMessage, onEnd, onOver } = openStream(door, call, gates.of(call.metadata))
+    call.on('data', onMessage)
+    call.on('end', onEnd)
+    call.on('cancelled', onOver)
   }
 }
 
@@ -39,50 +44,45 @@ interface UnderWay {
   is_taken: boolean
   /** As it goes out. */
   answer: Buffer | undefined
+  /** For the answer, until it is written. */
+  room: AnswerRoom | undefined
 }
 
 const queue_full_ms = 20
 
-function talkOf(door: Door, call: Call, who: Who): Talk<StreamBatch> {
+function openStream(
+  door: Door,
+  call: ServerDuplexStream<StreamBatch, Answer>,
+  { who, next }: Gate,
+) {
   const { limits } = door
+  /** Read and not yet answered. */
+  const all = new Set<UnderWay>()
   /** Not yet handed to the engine. */
   const waiting: UnderWay[] = []
   /** Taken by the engine and not yet answered; the first to answer first. */
   const begun: UnderWay[] = []
-  let batches = 0
   let ops = 0
   let bytes = 0
   let is_pumping = false
-  let is_asking = false
-  /** A message has been asked for and not come yet. */
-  let is_asked = false
   let state: 'open' | 'ending' | 'over' = 'open'
   /** Why nothing more is taken; undefined where the caller is done. */
   let reason: unknown
 
   const isFull = (): boolean =>
-    batches >= limits.grpc_batches_max ||
+    all.size >= limits.grpc_batches_max ||
     bytes >= limits.body_bytes_max ||
     2 * ops >= limits.queue_ops_max
-  /** A message that is there already comes within the call that asks for it: a loop, no nest. */
-  const ask = (): void => {
-    if (is_asking) return
-    is_asking = true
-    while (!is_asked && state === 'open' && !isFull()) {
-      is_asked = true
-      call.ask()
-    }
-    is_asking = false
-  }
   const hold = (one: UnderWay, more_bytes: number): void => {
     one.bytes += more_bytes
     bytes += more_bytes
   }
   const letGo = (one: UnderWay): void => {
-    batches--
+    if (!all.delete(one)) return
+    one.room?.release()
     ops -= one.batch.ops.length
     bytes -= one.bytes
-    ask()
+    if (!isFull()) next()
     finish()
   }
 
@@ -95,14 +95,15 @@ function talkOf(door: Door, call: Call, who: Who): Talk<StreamBatch> {
   }
   const isGivenUp = (): boolean => state === 'over' || reason !== undefined
   const finish = (): void => {
-    if (state !== 'ending' || batches > 0) return
+    if (state !== 'ending' || all.size > 0) return
     leave()
     if (reason === undefined) call.end()
-    else call.fail(failedCall(refusalOf(reason, door.onBug)))
+    else call.emit('error', failedStatus(reason, door.onBug))
   }
   const leave = (): void => {
     state = 'over'
     waiting.length = 0
+    for (const { room } of all) room?.release()
     door.endings.delete(drain)
     cancelAge()
   }
@@ -157,6 +158,7 @@ function talkOf(door: Door, call: Call, who: Who): Talk<StreamBatch> {
     }
     try {
       const raw = readBatch(batch, limits)
+      one.room ??= who.answers.reserve(raw.ops)
       door.engine
         .apply(raw.ops, caller)
         .then((results) => answer(() => explained(raw, results)), refuse)
@@ -173,25 +175,26 @@ function talkOf(door: Door, call: Call, who: Who): Talk<StreamBatch> {
     }
   }
   const write = (one: UnderWay, answer: Buffer): void => {
+    one.room?.set(answer.length)
     hold(one, answer.length)
-    if (state !== 'over') call.send(answer, () => letGo(one))
+    if (state !== 'over') call.write({ bytes: answer, onSent: () => letGo(one) })
   }
 
   door.endings.add(drain)
-  ask()
   return {
-    onMessage(batch) {
-      is_asked = false
+    onMessage(batch: StreamBatch): void {
       if (state !== 'open') return
-      const one = { batch, bytes: 0, is_full: false, is_taken: false, answer: undefined }
-      batches++
+      const one: UnderWay = {
+        ...{ batch, bytes: 0, is_full: false, is_taken: false, answer: undefined, room: undefined },
+      }
+      all.add(one)
       ops += batch.ops.length
       hold(one, requestBytesOf(batch))
       waiting.push(one)
       void pump()
-      ask()
+      if (!isFull()) next()
     },
-    onEnd() {
+    onEnd(): void {
       if (state === 'open') state = 'ending'
       finish()
     },

@@ -9,7 +9,6 @@ import type { Limits } from '../../words/limits.ts'
 import { hasRoom, tooLarge, type Unverified } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Route, Target } from './path.ts'
-import type { RateLimit } from './rate-limit.ts'
 import { refuse } from './refusal.ts'
 
 /** A running door: what every request needs. */
@@ -18,7 +17,6 @@ export interface Door {
   readonly limits: Limits
   readonly route: Route
   readonly held: Unverified
-  readonly rate: RateLimit
   readonly onBug: (bug: unknown) => void
   draining: boolean
 }
@@ -70,6 +68,11 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
     throw refuse('bad_request', text, { status: 431 })
   }
   if (request.httpVersionMajor !== 1) throw refuse('bad_request', 'only HTTP/1.0 and HTTP/1.1')
+  // As HTTP has it; a proxy in between may have taken another of two for the true one.
+  const hosts = hostsOf(request)
+  if (hosts > 1 || (hosts === 0 && request.httpVersionMinor === 1)) {
+    throw refuse('bad_request', 'a request of HTTP/1.1 has one Host')
+  }
   // HTTP/1.0 knows no transfer codings: a proxy in between may have seen another end of the body.
   const coding = request.headers['transfer-encoding']
   if (request.httpVersionMinor === 0 && coding !== undefined) {
@@ -78,6 +81,15 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
     throw refuse('bad_request', 'Transfer-Encoding other than chunked')
   }
+}
+
+function hostsOf({ rawHeaders }: IncomingMessage): number {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts
 }
 
 function checkMethod(target: Target | 'health', method: string): void {

@@ -9,12 +9,15 @@
  * Times here are of sockets and the real clock, not of the engine's, which a test may move by days.
  */
 import type { Socket } from 'node:net'
+import type { AnswerAccount } from '../../engine/answers.ts'
 import { systemClock } from '../../words/clock.ts'
 import type { Reading } from './body.ts'
 import { type Refusal, rawMessage } from './refusal.ts'
 
 export interface Connection {
   readonly socket: Socket
+  /** What it has not read yet. */
+  readonly answers: AnswerAccount
   /** Over the bound of connections: gets one answer and ends. */
   readonly surplus: boolean
   /** Requests whose answer is not written yet. */
@@ -29,8 +32,9 @@ export interface Connection {
 
 export const linger_ms = 2_000
 
-export function connectionOf(socket: Socket, surplus: boolean): Connection {
-  return { socket, surplus, open: 0, reading: undefined, closing: false, last_words: undefined }
+export function connectionOf(socket: Socket, answers: AnswerAccount, surplus: boolean): Connection {
+  const state = { open: 0, reading: undefined, closing: false, last_words: undefined }
+  return { socket, answers, surplus, ...state }
 }
 
 /** The answer that is written last ends the connection; node calls `destroySoon` after it. */

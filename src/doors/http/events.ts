@@ -34,7 +34,7 @@ export function attach(server: Server, door: Door): () => Promise<void> {
       socket.destroy()
       return
     }
-    const connection = connectionOf(socket, over >= 0)
+    const connection = connectionOf(socket, door.engine.answerAccount(), over >= 0)
     connections.set(socket, connection)
     socket.on('error', ignore)
     socket.on('close', () => {

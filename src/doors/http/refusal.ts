@@ -47,8 +47,16 @@ export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refus
     onBug(thrown)
     return refusal('internal_error', wholeFaults.internal_error.text, {})
   }
-  const { code, message, http = {} } = thrown as HttpFault & { code: WholeFaultCode }
-  return refusal(code, code === 'internal_error' ? wholeFaults[code].text : message, http)
+  const {
+    code,
+    message,
+    retry_after_s,
+    http = {},
+  } = thrown as HttpFault & {
+    code: WholeFaultCode
+  }
+  const text = code === 'internal_error' ? wholeFaults[code].text : message
+  return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
 }
 
 /** A whole HTTP/1.1 message, for a socket on which no request is open. Always closes. */

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseRequest, renderResults } from '../../bytes/wire.ts'
+import type { AnswerRoom } from '../../engine/answers.ts'
 import { admit, announcedBytes, type Door, healthOf } from './admit.ts'
 import { readBody } from './body.ts'
 import { type Connection, closeAfterAnswer } from './connection.ts'
@@ -50,15 +51,23 @@ async function serve(exchange: Exchange, target: Target, body: Buffer): Promise<
     verify(door.engine, door.limits.window_s, target, body)
     // Between these two lines a request has its name, (user, timestamp, signature), and is
     // unparsed: the place where a repeat of it can be told from a new one.
-    door.rate.check(target.user)
+    door.engine.checkRate(target.user)
     const ops = parseRequest(body, door.limits)
-    door.rate.take(target.user, ops.length)
-    const results = await door.engine.apply(ops, { user: target.user })
-    reply(exchange, 200, renderResults(target.version, results))
+    const room = exchange.connection.answers.reserve(ops)
+    try {
+      const results = await door.engine.apply(ops, { user: target.user })
+      reply(exchange, 200, renderResults(target.version, results), room)
+    } catch (thrown) {
+      room.release()
+      throw thrown
+    }
   } catch (thrown) {
     refuseWith(exchange, thrown)
   }
 }
+
+/** From here on an answer counts until it is read; node stops reading behind shorter ones. */
+const counted_bytes_min = 16 * 1024
 
 /** 200, or 503 with the code and nothing more. */
 function replyHealth(exchange: Exchange): void {
@@ -66,8 +75,18 @@ function replyHealth(exchange: Exchange): void {
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
 }
 
-function reply({ door, connection, response }: Exchange, status: number, body: string): void {
+function reply(
+  { door, connection, response }: Exchange,
+  status: number,
+  body: string,
+  room?: AnswerRoom,
+): void {
   const bytes = Buffer.byteLength(body)
+  if (bytes < counted_bytes_min || response.destroyed) room?.release()
+  else if (room !== undefined) {
+    room.set(bytes)
+    response.once('close', room.release)
+  }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // While draining the connection's last open answer ends it; those behind it are still due.
   if (connection.surplus || (door.draining && connection.open === 1)) {

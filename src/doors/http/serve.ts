@@ -12,7 +12,6 @@ import type { Door } from './admit.ts'
 import { noUnverified } from './body.ts'
 import { attach } from './events.ts'
 import { routeUnder } from './path.ts'
-import { rateLimit } from './rate-limit.ts'
 
 export interface HttpOptions {
   /** Default `127.0.0.1`. */
@@ -53,7 +52,6 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
     limits,
     route: routeUnder(base),
     held: noUnverified(limits),
-    rate: rateLimit(limits.rate_ops_per_s, () => engine.clock.now_ms()),
     onBug,
     draining: false,
   }
@@ -84,7 +82,7 @@ function serverWith(limits: Limits): Server {
     keepAliveTimeout: limits.idle_ms_max,
     noDelay: true,
     insecureHTTPParser: false,
-    // Old clients speak HTTP/1.1 without it, and nothing here depends on the name they called.
+    // It is looked for where the answer can say so.
     requireHostHeader: false,
   })
   // One more than allowed, so that the one too many is seen rather than dropped.

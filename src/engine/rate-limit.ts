@@ -7,10 +7,10 @@
  * ever, and the answer is known before the body is parsed. Only verified users get a bucket, and a
  * full bucket is forgotten, since a new one would be full as well.
  */
-import { refuse } from './refusal.ts'
+import { fault } from '../words/faults.ts'
 
 export interface RateLimit {
-  /** Throws `rate_limited`, with Retry-After, while the user is over the rate. */
+  /** Throws `rate_limited`, and says for how long, while the user is over the rate. */
   check(user: string): void
   /** Counts ops of a request that was let in. */
   take(user: string, ops: number): void
@@ -46,7 +46,7 @@ export function rateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
       fill(bucket, now_ms())
       if (bucket.ops > 0) return
       const retry_after_s = Math.max(1, Math.ceil(-bucket.ops / ops_per_s))
-      throw refuse('rate_limited', undefined, { retry_after_s })
+      throw fault('rate_limited', undefined, { retry_after_s })
     },
     take(user, ops) {
       const now = now_ms()
