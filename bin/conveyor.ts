@@ -15,7 +15,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const { stdin, stdout, stderr, pid } = process
 
-process.exitCode = await main(process.argv.slice(2), process.env, {
+const exit_code = await main(process.argv.slice(2), process.env, {
   stdin,
   stdout,
   stderr,
@@ -37,4 +37,9 @@ process.exitCode = await main(process.argv.slice(2), process.env, {
       process.off('SIGTERM', stop).off('SIGINT', stop)
     }
   },
+  // An exit would wait for a thread that hangs in a write.
+  kill: () => void process.kill(pid, 'SIGKILL'),
 })
+process.exitCode = exit_code
+// What was left open by something that failed must not keep it.
+setTimeout(() => process.exit(), 5_000).unref()

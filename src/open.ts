@@ -2,12 +2,12 @@
  * Opening a file: the lock, the store, the format, the engine, and the admin socket if wanted. The
  * only place that says which store a path means.
  *
- * In this order, so that a refused opening leaves nothing behind: lock the data file, open the tree
- * and fold in a log that was left, check the format (or write it into a new file) and tell who
- * holds it, start a log if wanted, start the engine. Closing goes the same way back.
+ * In this order, so that a refused opening leaves nothing behind: lock the data file, open the
+ * tree, check the format, open the log or take over one that was left, with the word of who holds
+ * the file (and the format of a new one), start the engine. Closing goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
-import { familySpan, metaKey } from './bytes/keys.ts'
+import { familySpan, type Key, metaKey } from './bytes/keys.ts'
 import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
 import { newDoers } from './doers/doers.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
@@ -15,15 +15,13 @@ import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
 import { newAbsence } from './store/absence.ts'
 import { storeOf } from './store/group.ts'
-import type { LmdbTree } from './store/lmdb-tree.ts'
 import { log_id_bytes } from './store/log/frame.ts'
 import { head_key } from './store/log/head.ts'
-import { recoverLog } from './store/log/recover.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import type { Tree } from './store/store.ts'
 import { type Chance, systemChance, systemClock } from './words/clock.ts'
 import { type Fault, fault } from './words/faults.ts'
-import { limitsWith } from './words/limits.ts'
+import { type Limits, limitsWith } from './words/limits.ts'
 import { version } from './words/version.ts'
 
 export type { OwnerRecord } from './bytes/records.ts'
@@ -45,18 +43,17 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
   let failure: Fault | undefined
-  const place = path === ':memory:' ? memoryPlace() : await lockPlace(path)
+  const place = path === ':memory:' ? memoryPlace() : await lockPlace(path, chance, limits, options)
   try {
-    const tree = await place.openTree()
-    place.onLeave(() => tree.close())
-    const is_new = checkFormat(tree, path)
-    await place.foldLog()
     const socket = options.admin === true ? await adminSocket(place.path, options) : null
-    const file_id = await signIn(tree, is_new, chance, socket)
-    // The tree alone: what stands in a log was put from here on, and noted.
-    const absence = newAbsence(tree, familySpan('ref'))
-    const store = storeOf(options.log === true ? await place.startLog(chance) : tree, {
-      absence,
+    let file_id = ''
+    const tree = await place.openTree((found) => {
+      const claim = claimOf(found, path, chance, socket)
+      file_id = claim.file_id
+      return claim.writes
+    })
+    const store = storeOf(tree, {
+      absence: newAbsence(tree, familySpan('ref')),
       onFail: (told) => {
         failure = told
         // The embedder's code runs in a turn of its own, so that its throw is its own.
@@ -106,28 +103,33 @@ export async function readOwner(path: string): Promise<OwnerRecord | undefined> 
 interface Place {
   readonly path: string
   readonly key_path: string | undefined
-  openTree(): Promise<Tree>
-  /** Brings what a log beside the tree holds into it. */
-  foldLog(): Promise<void>
-  /** The tree behind a log of its own. */
-  startLog(chance: Chance): Promise<Tree>
+  /** `claim` answers what to write first into the tree it is given. Leaving closes the tree. */
+  openTree(claim: (found: Reads) => Claim['writes']): Promise<Tree>
   onLeave(step: () => Promise<void>): void
   leave(): Promise<void>
 }
 
+type Reads = Pick<Tree, 'get' | 'range'>
+
 function memoryPlace(): Place {
-  const tree = memoryTree()
   return {
     path: ':memory:',
     key_path: undefined,
-    openTree: async () => tree,
-    foldLog: async () => {},
-    startLog: async () => tree,
+    async openTree(claim) {
+      const tree = memoryTree()
+      await tree.commit(claim(tree))
+      return tree
+    },
     ...leaving(),
   }
 }
 
-async function lockPlace(path: string): Promise<Place> {
+async function lockPlace(
+  path: string,
+  chance: Chance,
+  limits: Limits,
+  options: EngineOptions,
+): Promise<Place> {
   const { lockFile } = await import('./store/lock.ts')
   const lock = await lockFile(path)
   if (lock === undefined) {
@@ -138,19 +140,26 @@ async function lockPlace(path: string): Promise<Place> {
   const steps = leaving()
   steps.onLeave(() => lock.release())
   const real_path = await realpath(path)
-  let tree: LmdbTree
   return {
     path: real_path,
     key_path: `${real_path}.key`,
-    openTree: async () => {
+    async openTree(claim) {
       const { openLmdbTree } = await import('./store/lmdb-tree.ts')
-      tree = await openLmdbTree(real_path, { not_copied: [head_key] })
+      const { openLogTree } = await import('./store/log/open-log.ts')
+      const below = await openLmdbTree(real_path, {
+        not_copied: [head_key],
+        probe: options.probe === true,
+      })
+      steps.onLeave(() => below.close())
+      const tree = await openLogTree(below, real_path, {
+        id: chance.bytes(log_id_bytes),
+        claim: claim(below),
+        blocking: options.blocking_commits ?? true,
+        reserve_bytes: limits.disk_free_bytes_min,
+        ...(options.onNotice === undefined ? {} : { onNotice: options.onNotice }),
+      })
+      steps.onLeave(() => tree.close())
       return tree
-    },
-    foldLog: () => recoverLog(tree, real_path),
-    startLog: async (chance) => {
-      const { openLogTree } = await import('./store/log/tree.ts')
-      return openLogTree(tree, real_path, { id: chance.bytes(log_id_bytes) })
     },
     ...steps,
   }
@@ -177,8 +186,30 @@ async function adminSocket(real_path: string, options: EngineOptions): Promise<s
   return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
 }
 
-/** Whether the file is a new one; a file that is not ours, or not yet, is refused. */
-function checkFormat(tree: Tree, path: string): boolean {
+interface Claim {
+  readonly writes: Map<Key, Buffer>
+  readonly file_id: string
+}
+
+/**
+ * What makes a new file ours, and who holds it: in the tree itself, where a look from outside finds
+ * it. Throws for a file that is not ours, or not yet.
+ */
+function claimOf(found: Reads, path: string, chance: Chance, socket: string | null): Claim {
+  const is_new = isNew(found, path)
+  const id = is_new ? chance.bytes(file_id_bytes) : (found.get(file_id_key) as Buffer)
+  const file_id = id.toString('hex')
+  const owner = encodeRecord({ pid: process.pid, socket, file_id, version })
+  const writes = new Map([[owner_key, owner]])
+  if (is_new) {
+    writes.set(format_key, Buffer.from(String(format)))
+    writes.set(file_id_key, id)
+    writes.set(metaKey('id_middle'), chance.bytes(id_middle_bytes))
+  }
+  return { writes, file_id }
+}
+
+function isNew(tree: Reads, path: string): boolean {
   const found = tree.get(format_key)
   if (found !== undefined) {
     if (Number(found.toString('utf8')) <= format) return false
@@ -188,27 +219,4 @@ function checkFormat(tree: Tree, path: string): boolean {
     throw fault('not_a_database', `${path} holds something else; name another file with --db`)
   }
   return true
-}
-
-/**
- * Makes a new file ours, and writes down who holds it: into the tree itself, where a look from
- * outside finds it. Answers the file id.
- */
-async function signIn(
-  tree: Tree,
-  is_new: boolean,
-  chance: Chance,
-  socket: string | null,
-): Promise<string> {
-  const id = is_new ? chance.bytes(file_id_bytes) : (tree.get(file_id_key) as Buffer)
-  const file_id = id.toString('hex')
-  const owner = encodeRecord({ pid: process.pid, socket, file_id, version })
-  const writes = new Map([[owner_key, owner]])
-  if (is_new) {
-    writes.set(format_key, Buffer.from(String(format)))
-    writes.set(file_id_key, id)
-    writes.set(metaKey('id_middle'), chance.bytes(id_middle_bytes))
-  }
-  await tree.commit(writes)
-  return file_id
 }

@@ -74,7 +74,6 @@ const refused: [argv: string[], says: RegExp][] = [
   [['serve', '--http', 'off', '--demo'],   /--demo needs --http/],
   [['serve', '--ops-max', 'many'],         /--ops-max takes a whole number/],
   [['serve', '--window', '-1'],            /ambiguous/],
-  [['serve', '--log', 'yes'],              /--log takes on or off/],
   [['check', '--db'],                      /argument missing/],
   [['check', '--db='],                     /--db needs a value/],
   [['check', '--json=yes'],                /does not take an argument/],

@@ -204,7 +204,7 @@ test('the program prints help and exits by the code', () => {
 test('a failed write ends serve with 3, and the file opens again', { skip }, async () => {
   const small = join(folder.path, 'small.lmdb')
   const serve = [...node_args, 'serve', '--demo', '--json', '--http', '127.0.0.1:0', '--db', small]
-  const command = `ulimit -f 1000; exec ${[process.execPath, ...serve].join(' ')}`
+  const command = `ulimit -f 1500; exec ${[process.execPath, ...serve].join(' ')}`
   const failing = await startServe(['bash', '-c', command])
   const data = { text: 'x'.repeat(50_000) }
   const op = { type: 'create', obj: 'task', conv_id: 1234, data }
@@ -250,11 +250,11 @@ function bash(text: string): Promise<{ stdout: string; stderr: string }> {
   })
 }
 
-test('with --log on commits go into a log, which the end folds in and a kill leaves to be', async () => {
+test('commits go into a log, which the end folds in and a kill leaves to be', async () => {
   const file = join(folder.path, 'logged.lmdb')
   const log = [0, 1].map((n) => `${file}-log-${n}`)
   const start = () => {
-    const flags = ['--json', '--http', 'off', '--log', 'on', '--db', file]
+    const flags = ['--json', '--http', 'off', '--db', file]
     return startServe([process.execPath, ...node_args, 'serve', ...flags])
   }
   const definition = join(folder.path, 'logged.conv.json')

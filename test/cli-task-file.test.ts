@@ -200,5 +200,6 @@ function ioOf(chunks: AsyncIterable<Uint8Array> | Uint8Array[]) {
     pid: 1,
     sleep_ms: async () => {},
     onStop: () => () => {},
+    kill() {},
   }
 }

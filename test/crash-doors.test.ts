@@ -48,7 +48,7 @@ for (const form of crash_forms) {
         const left = await logLeft(file.path)
         tally.unmerged += left.unmerged
         if (left.in_merge) tally.in_merge++
-        const engine = await openEngine(file.path, { timers: false, log: round % 2 === 1 })
+        const engine = await openEngine(file.path, { timers: false })
         const { verdict, there } = await judgeLanes(engine, lanes)
         await engine.close()
         assert.deepEqual(verdict, is_whole, `round ${round}`)

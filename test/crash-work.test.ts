@@ -22,7 +22,7 @@ const rounds = process.env.CONVEYOR_SLOW === '1' ? 100 : 2
 const all = 1_000_000
 const done = { changes: 3, answer: 1, code: 2, __conveyor_copy_task_result__: 'ok' }
 
-for (const { form, log, edits } of crash_forms) {
+for (const { form, edits } of crash_forms) {
   it(`${form}: ${rounds} kills with work under way: nothing lost, nothing twice`, {
     timeout: 1_200_000,
   }, async (t) => {
@@ -43,20 +43,20 @@ for (const { form, log, edits } of crash_forms) {
     let [unmerged, in_merge] = [0, 0]
     try {
       for (let round = 0; round < rounds; round++) {
-        for (const told of await runAndKill([child.script, path, server.url, `${log}`])) {
+        for (const told of await runAndKill([child.script, path, server.url])) {
           for (const obj_id of told.made ?? []) made.add(obj_id)
           if (told.handled !== undefined) handled_tasks.add(told.handled)
         }
         const left = await logLeft(path)
         unmerged += left.unmerged
         if (left.in_merge) in_merge++
-        const engine = await openEngine(path, { timers: false, log: round % 2 === 1 })
+        const engine = await openEngine(path, { timers: false })
         const { breaches, counts } = await engine.check()
         assert.deepEqual(breaches, [], `round ${round}`)
         cut_off += counts.outbox ?? 0
         await engine.close()
       }
-      const engine = await openEngine(path, { allow_hosts: [server.host], log })
+      const engine = await openEngine(path, { allow_hosts: [server.host] })
       engine.handle(
         handled,
         handlerThat((obj_id) => handled_tasks.add(obj_id)),

@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import type { Engine } from '../src/engine/api.ts'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/store.ts'
 import type { OpResult } from '../src/words/model.ts'
 import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { openLogged } from './support/log-bed.ts'
 import { engineOn } from './support/model-bed.ts'
 import { turns } from './support/store-trees.ts'
 
@@ -52,7 +52,7 @@ const trees: readonly TreeRow[] = [
       return async () => tree
     },
   },
-  { on: 'a file', make: async (folder) => () => openLmdbTree(join(folder, 'tasks.lmdb')) },
+  { on: 'a file', make: async (folder) => () => openLogged(join(folder, 'tasks.lmdb')) },
 ]
 
 for (const { on, make } of trees) {

@@ -34,7 +34,9 @@ it('a second engine is refused and told who holds the file; the first goes on', 
 /** Writes keys as another program might. */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
   const tree = await openLmdbTree(path)
-  await tree.commit(new Map(Object.entries(keys).map(([key, text]) => [key, Buffer.from(text)])))
+  tree.commit((batch) => {
+    for (const [key, text] of Object.entries(keys)) batch.set(key, Buffer.from(text))
+  })
   await tree.close()
 }
 

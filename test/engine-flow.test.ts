@@ -8,6 +8,7 @@ import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { rawJson } from '../src/index.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/store.ts'
+import { fault } from '../src/words/faults.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-bed.ts'
 import { type HeldTree, heldTree, turns } from './support/store-trees.ts'
@@ -92,44 +93,91 @@ describe('the queue', () => {
 
 describe('a disk that is nearly full', () => {
   it('is told as no_space until there is room again; reads go on', async () => {
-    const clock = fakeClock()
-    let free = 1_000
-    const tree: Tree = { ...memoryTree(), freeBytes: async () => free }
-    const engine = await engineOn(tree, { clock, limits: { disk_free_bytes_min: 1_000 } })
+    let room: number | undefined = 1_000
+    const tree: Tree = { ...memoryTree(), room: () => room }
+    const engine = await engineOn(tree, { limits: { disk_free_bytes_min: 900 } })
     await engine.putProcess(waiting('p'))
-    /** The answer counts from the next question on, which is asked once a second at most. */
-    const nextHealth = async (): Promise<string> => {
-      clock.advance(1_000)
-      engine.health()
-      await turns()
-      return engine.health()
-    }
-    assert.equal(await nextHealth(), 'ok')
+    assert.equal(engine.health(), 'ok')
     const [created] = await engine.apply([{ ...op, ref: 'r' }])
-    free = 999
-    assert.equal(await nextHealth(), 'no_space')
+    // What waits for the disk counts too.
+    await assert.rejects(engine.apply([{ ...op, data: { a: 'x'.repeat(40) } }]), {
+      code: 'no_space',
+    })
+    room = 899
+    assert.equal(engine.health(), 'no_space')
     await assert.rejects(engine.apply([op]), { code: 'no_space' })
     assert.equal((await engine.task({ conv_id: 'p', ref: 'r' }))?.obj_id, created?.obj_id)
-    free = 1_000
-    assert.equal(await nextHealth(), 'ok')
-    assert.equal((await engine.apply([op]))[0]?.proc, 'ok')
-    await engine.close()
-  })
-
-  it('whose room cannot be read is no reason to refuse', async () => {
-    const clock = fakeClock()
-    const freeBytes = async (): Promise<number> => {
-      throw new Error('no such disk')
-    }
-    const engine = await engineOn({ ...memoryTree(), freeBytes }, { clock })
-    await engine.putProcess(waiting('p'))
-    for (let n = 0; n < 3; n++) {
-      clock.advance(1_000)
+    assert.equal((await engine.tasks.cancel({ conv_id: 'p', ref: 'r' })).proc, 'ok')
+    for (room of [1_000, undefined]) {
+      assert.equal(engine.health(), 'ok')
       assert.equal((await engine.apply([op]))[0]?.proc, 'ok')
     }
     await engine.close()
   })
+
+  it('lets timers and work wait until there is room, and ended tasks go', async () => {
+    const clock = fakeClock()
+    let room = 2_000
+    let refuses = false
+    const below = memoryTree()
+    const tree: Tree = {
+      ...below,
+      room: () => room,
+      commit: async (writes) => {
+        if (refuses) throw fault('no_space')
+        await below.commit(writes)
+      },
+    }
+    const limits = { disk_free_bytes_min: 1_000, ended_kept_ms: 30_000 }
+    const engine = await engineOn(tree, { clock, limits })
+    const handled: string[] = []
+    engine.handle('work', ({ ref }) => void handled.push(ref ?? ''))
+    await engine.putProcess(timed)
+    await engine.create({ conv_id: 'timed', ref: 'a', data: {} })
+    await engine.create({ conv_id: 'timed', ref: 'b', data: {} })
+    await engine.tasks.cancel({ conv_id: 'timed', ref: 'b' })
+    room = 499
+    clock.advance(60_000)
+    await turns(20)
+    assert.equal((await engine.task({ conv_id: 'timed', ref: 'a' }))?.node_id, 'wait')
+    assert.deepEqual(await engine.tasks.list('timed', { status: 'canceled' }), [], 'not swept')
+    room = 500
+    refuses = true
+    clock.advance(1_000)
+    await turns(20)
+    assert.equal((await engine.task({ conv_id: 'timed', ref: 'a' }))?.node_id, 'wait')
+    refuses = false
+    for (let second = 0; second < 3; second++) {
+      clock.advance(1_000)
+      await turns(20)
+    }
+    assert.deepEqual(handled, ['a'])
+    assert.equal(await engine.task({ conv_id: 'timed', ref: 'a' }), undefined)
+    await engine.close()
+  })
 })
+
+/** Waits ten seconds, then for a handler, and ends. */
+const timed = {
+  obj_id: 'timed',
+  scheme: {
+    nodes: [
+      { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
+      {
+        id: 'wait',
+        obj_type: 0,
+        condition: { logics: [], semaphors: [{ type: 'time', value: 10, to_node_id: 'work' }] },
+      },
+      {
+        id: 'work',
+        title: 'work',
+        obj_type: 0,
+        condition: { logics: [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }] },
+      },
+      { id: 'end', obj_type: 2 },
+    ],
+  },
+}
 
 describe('closing', () => {
   it('finishes what is under way, refuses what comes later, and closes once', async () => {

@@ -96,6 +96,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/'fs-native-extensions'/, /^store\/lock\.ts$/],
   [/\bfamilies\b/, /^bytes\/keys\.ts$/],
   [/String\.fromCharCode\(/, /^bytes\/(keys|json-exact)\.ts$/],
+  [/\bJSON\.parse\(/, /^bytes\/(json|envelope)\.ts$/],
   [/: any\b|<any>|as any\b/, /^nowhere$/],
   [/^(export )?(const )?enum /m, /^nowhere$/],
   [/^export default/m, /^nowhere$/],

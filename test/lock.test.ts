@@ -117,7 +117,7 @@ describe('lock', () => {
       return said
     }
     const tree = await openLmdbTree(path)
-    await tree.commit(new Map([['a', Buffer.from('1')]]))
+    tree.commit((batch) => batch.set('a', Buffer.from('1')))
     assert.deepEqual(await others(), [undefined, 'refused'])
     await tree.close()
     assert.deepEqual(await others(), [undefined, 'refused'], 'closing the database lets nothing go')

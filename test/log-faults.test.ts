@@ -17,9 +17,9 @@ const groups = 60
 
 const segment = 'store/log/segment.ts'
 const worker = 'store/log/thread-worker.ts'
-const in_place: Edit = { file: segment, from: '? 0.3', to: '? 1000' }
+const in_place: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
-const in_thread = 'await mergeSegment(await opening, restored(job), desk)'
+const in_thread = 'mergeSegment(await opening, restored(job), desk)'
 const garbled: Edit = {
   file: 'store/log/merger.ts',
   from: 'own.set(frames)',
@@ -39,25 +39,26 @@ interface Row {
   readonly on: string
   readonly inject?: string
   readonly edits?: readonly Edit[]
-  readonly alone?: boolean
   /** How many groups were acknowledged at least and at most, where that is known. */
   readonly acked?: readonly [number, number]
   readonly opened?: string
+  /** What LMDB prints of a page that it could not write runs over its buffer (lmdb 3.5.6). */
+  readonly may_die?: boolean
 }
 
 // Of the log's writes the first tries the file, the second fills it, and the third opens the log.
 const rows: Row[] = [
   {
     ...{
-      what: 'a log that cannot be filled',
+      what: 'a log that cannot be made at once',
       on: '-log-0',
       inject: 'pwrite64:error=ENOSPC:when=1',
     },
-    ...{ acked: [0, 0], opened: 'ENOSPC' },
+    acked: [groups, groups],
   },
   {
-    ...{ what: 'a log that cannot be filled further', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=2', acked: [0, 0], opened: 'ENOSPC' },
+    ...{ what: 'a log that can never be made', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=2+', acked: [groups, groups] },
   },
   {
     ...{ what: 'a disk that wants the cache', on: '-log-0' },
@@ -65,11 +66,11 @@ const rows: Row[] = [
   },
   {
     ...{ what: 'a log that cannot be opened', on: '-log-0', inject: 'pwrite64:error=EIO:when=3' },
-    ...{ acked: [0, 0], opened: 'EIO' },
+    ...{ acked: [0, 0], opened: 'not_possible' },
   },
   {
     ...{ what: 'a second segment that cannot be made', on: '-log-1' },
-    ...{ inject: 'openat:error=EACCES:when=2', acked: [0, 0], opened: 'EACCES' },
+    ...{ inject: 'openat:error=EACCES:when=2', acked: [0, 0], opened: 'not_possible' },
   },
   {
     ...{ what: 'a write of the log', on: '-log-0', inject: 'pwrite64:error=EIO:when=6' },
@@ -89,16 +90,16 @@ const rows: Row[] = [
   },
   {
     ...{ what: 'one in place that is refused later', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=EINVAL:when=4', edits: [in_place], alone: true },
+    ...{ inject: 'pwrite64:error=EINVAL:when=4', edits: [in_place] },
     acked: [groups, groups],
   },
   {
     ...{ what: 'a write in place', on: '-log-0', inject: 'pwrite64:error=EIO:when=4' },
-    ...{ edits: [in_place], alone: true, acked: [3, 3] },
+    ...{ edits: [in_place], acked: [3, 3] },
   },
   {
     ...{ what: 'a write in place that is cut short', on: '-log-0' },
-    ...{ inject: 'pwrite64:retval=0:when=4', edits: [in_place], alone: true, acked: [3, 3] },
+    ...{ inject: 'pwrite64:retval=0:when=4', edits: [in_place], acked: [3, 3] },
   },
   {
     ...{ what: 'a write once the log could not be filled further', on: '-log-0' },
@@ -118,15 +119,15 @@ const rows: Row[] = [
   },
   {
     ...{ what: 'the pages of a merge: full', on: '', inject: 'writev:error=ENOSPC:when=3+' },
-    edits: merges,
+    ...{ edits: merges, acked: [groups, groups] },
   },
   {
-    ...{ what: 'the head of a merge', on: '', inject: 'pwrite64:error=EIO:when=4' },
-    edits: merges,
+    ...{ what: 'the head or a page of a merge', on: '', inject: 'pwrite64:error=EIO:when=4' },
+    ...{ edits: merges, may_die: true },
   },
   {
     ...{ what: 'all heads of merges', on: '', inject: 'pwrite64:error=EIO:when=7+' },
-    edits: merges,
+    ...{ edits: merges, may_die: true },
   },
   { what: 'frames that are not what was written', on: '', edits: [...merges, garbled] },
   { what: 'a thread that ends', on: '', edits: [...merges, dies] },
@@ -148,10 +149,10 @@ describe('a disk that fails under a log', { skip, timeout: 120_000 }, () => {
 
   for (const [place, row] of rows.entries()) {
     it(row.what, async () => {
-      const { on, inject, edits = [], alone = false, opened = 'ok' } = row
+      const { on, inject, edits = [], opened = 'ok' } = row
       const child = await childWith(edits)
       const path = join(child.folder, `${place}.lmdb`)
-      const args = [child.script, path, String(groups), alone ? 'ALONE' : 'TOGETHER']
+      const args = [child.script, path, String(groups)]
       const run = await runTraced(args, {
         log: `${path}.trace`,
         only: path + on,
@@ -159,26 +160,28 @@ describe('a disk that fails under a log', { skip, timeout: 120_000 }, () => {
         // The calls that fail are counted by thread.
         env: { UV_THREADPOOL_SIZE: '1' },
       })
-      assert.equal(run.code, 0, run.stderr)
-      const told = JSON.parse(run.stdout) as LogTold
-      const acked = told.updates.filter((update) => update === 'ok').length
-      const failed = told.updates.slice(acked)
-      assert.equal(told.opened, opened)
-      assert.deepEqual(told.unhandled, [])
-      const says = failed.length === 0 ? [] : ['store_failed']
-      assert.deepEqual(told.failures, says)
-      assert.deepEqual([...new Set(failed)], says, told.updates.join())
+      const lines = run.stdout.trimEnd().split('\n')
+      const acked = lines.filter((line) => line === 'ok').length
       const [from, to] = row.acked ?? [1, groups - 1]
-      assert.ok(acked >= from && acked <= to, `${acked} groups were acknowledged`)
-      if (opened === 'ok') {
-        assert.equal(told.closed, 'ok')
-        for (const [n, view] of told.views.entries()) {
-          const last = String(Math.min(n + 1, acked))
-          assert.ok(view === last || view === 'store_failed', `${view} after ${last}`)
+      if (row.may_die !== true || run.code === 0) {
+        assert.equal(run.code, 0, run.stderr)
+        const told = JSON.parse(lines.at(-1) ?? '') as LogTold
+        const failed = told.updates.slice(acked)
+        assert.equal(told.opened, opened)
+        assert.deepEqual(told.unhandled, [])
+        const says = failed.length === 0 ? [] : ['store_failed']
+        assert.deepEqual(told.failures, says)
+        assert.deepEqual([...new Set(failed)], says, told.updates.join())
+        if (opened === 'ok') {
+          assert.equal(told.closed, 'ok')
+          for (const [n, view] of told.views.entries()) {
+            const last = String(Math.min(n + 1, acked))
+            assert.ok(view === last || view === 'store_failed', `${view} after ${last}`)
+          }
         }
       }
+      assert.ok(acked >= from && acked <= to, `${acked} groups were acknowledged`)
       const state = new Map(await foldedState(path))
-      state.delete('other')
       assertState(state, acked, acked + 1)
     })
   }

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { recoverLog } from '../src/store/log/recover.ts'
 import {
   assertOpens,
   assertRefused,
@@ -20,7 +19,6 @@ import {
   imageOf,
   lastOf,
   layDown,
-  openFolded,
   openLogged,
   openTree,
   type Place,
@@ -200,27 +198,38 @@ describe('a broken middle', () => {
   }
 })
 
-describe('a recovery that was broken off', () => {
+describe('folding in what was left, broken off', () => {
   const steps: DiedStep[] = [...commits(9), 'turn', ...commits(4), 'slices']
+  /** All here and not in a thread, in small commits. */
+  const here = { slice: { changes_max: 3, bytes_max: Number.MAX_SAFE_INTEGER } }
+  const large = { slice: { ...here.slice, changes_max: 4_096 } }
+  /** The n-th commit of opening and closing fails, if there are so many. */
+  const breakOff = async (path: string, n: number, writes_all: boolean, bounds = here) => {
+    let is_broken = false
+    const tree = await openLogged(path, bounds, (below) => breaking(below, n, writes_all)).catch(
+      () => undefined,
+    )
+    tree?.onBroken?.(() => {
+      is_broken = true
+    })
+    await tree?.close().catch(() => {
+      is_broken = true
+    })
+    return tree !== undefined && !is_broken
+  }
+
   it('at each commit, and done again, ends the same', async (t) => {
     const { image, groups } = await died(newPath(), steps)
     let n = 1
-    for (; ; n++) {
-      let is_done = false
+    for (let is_done = false; !is_done; n++) {
       for (const writes_all of [false, true]) {
         const path = newPath()
         layDown(image, path)
-        const below = await openTree(path)
-        is_done = await recoverLog(breaking(below, n, writes_all), path).then(
-          () => true,
-          () => false,
-        )
-        await below.close()
+        is_done = await breakOff(path, n, writes_all)
         assertState(await foldedState(path), groups, groups, `broken off at ${n}`)
       }
-      if (is_done) break
     }
-    assert.ok(n > 2, 'no recovery was broken off')
+    assert.ok(n > 6, 'nothing was broken off')
     t.diagnostic(`${n - 1} commits, each cut before and behind`)
   })
 
@@ -233,19 +242,14 @@ describe('a recovery that was broken off', () => {
     let cuts = 0
     for (let n = 1; ; n++) {
       layDown(image, path)
-      const below = await openTree(path)
-      const is_done = await recoverLog(breaking(below, n, false), path).then(
-        () => true,
-        () => false,
-      )
-      await below.close()
-      const again = await openFolded(path)
+      const is_done = await breakOff(path, n, false, large)
+      const again = await openLogged(path)
       assert.equal([...again.range('key', 'kez', false)].length, 4 * large_keys)
       await again.close()
       if (is_done) break
       cuts++
     }
-    assert.ok(cuts > 3, `the merge had ${cuts} commits alone`)
+    assert.ok(cuts > 3, `it had ${cuts} commits alone`)
     t.diagnostic(`${cuts} commits`)
   })
 

@@ -25,9 +25,9 @@ import {
   imageOf,
   lastOf,
   layDown,
-  openFolded,
   openLogged,
   openTree,
+  putInto,
   stateOf,
   tiny_bounds,
 } from './support/log-bed.ts'
@@ -47,8 +47,9 @@ describe('a log that is not the one of its file', () => {
   const plainFile = async (groups: number, head_seq?: number): Promise<Image> => {
     const path = newPath()
     if (head_seq !== undefined) await died(path, [], { folded: head_seq })
-    const tree = await openFolded(path)
-    for (let n = 1; n <= groups; n++) await tree.commit(groupOf(n))
+    if (head_seq !== undefined) await foldedState(path)
+    const tree = await openTree(path)
+    for (let n = 1; n <= groups; n++) putInto(tree, groupOf(n))
     await tree.close()
     return imageOf(path)
   }

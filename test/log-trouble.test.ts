@@ -8,13 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { storeOf } from '../src/store/group.ts'
-import { openLogTree } from '../src/store/log/tree.ts'
 import {
   assertState,
   foldedState,
   groupOf,
-  log_id,
-  openFolded,
+  openLogged,
   stateOf,
   tiny_bounds,
 } from './support/log-bed.ts'
@@ -40,8 +38,7 @@ async function bringBack(path: string): Promise<void> {
 describe('a merge that fails', () => {
   it('is the last, and costs nothing that was acknowledged', async () => {
     const path = join(folder, 'gone.lmdb')
-    const below = await openFolded(path)
-    const tree = await openLogTree(below, path, { id: log_id, bounds: tiny_bounds })
+    const tree = await openLogged(path, tiny_bounds)
     await hide(path)
     let acked = 0
     let refused = 0
@@ -60,9 +57,8 @@ describe('a merge that fails', () => {
 
   it('is told by every update behind it, and by a copy', async () => {
     const path = join(folder, 'told.lmdb')
-    const below = await openFolded(path)
     const failures: string[] = []
-    const store = storeOf(await openLogTree(below, path, { id: log_id, bounds: tiny_bounds }), {
+    const store = storeOf(await openLogged(path, tiny_bounds), {
       onFail: ({ code }) => void failures.push(code),
     })
     const put = (n: number): Promise<void> =>

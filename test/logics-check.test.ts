@@ -46,7 +46,9 @@ async function breachesAfter(
     assert.deepEqual((await engine.check()).breaches, [])
     await engine.close()
     const tree = await openLmdbTree(path)
-    await tree.commit(new Map(change(obj_id)))
+    tree.commit((batch) => {
+      for (const [key, value] of change(obj_id)) batch.set(key, value)
+    })
     await tree.close()
     engine = await open()
     const { breaches } = await engine.check()

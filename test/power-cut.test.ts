@@ -12,7 +12,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { assertState, foldedState, groupOf, openFolded, openLogged } from './support/log-bed.ts'
+import { assertState, foldedState, groupOf, openLogged, openTree } from './support/log-bed.ts'
 import {
   type Cut,
   cutsOf,
@@ -38,12 +38,12 @@ const skip = !canTrace() && 'strace is missing or may not trace here'
 /** Small, so that merges, turns and fills come often. */
 const small: readonly Edit[] = [
   { file: 'store/log/segment.ts', from: 'ahead_bytes = 1024 * 1024', to: 'ahead_bytes = 8192' },
-  { file: 'store/log/segment.ts', from: '? 0.3', to: '? 1000' },
+  { file: 'store/log/segment.ts', from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' },
 ]
 const unsynced_log: Edit = {
   file: 'store/log/segment-file.ts',
   from: 'constants.O_DSYNC :',
-  to: '0 :',
+  to: 'constants.O_NOATIME :',
 }
 
 const unnamed: Edit = {
@@ -51,25 +51,16 @@ const unnamed: Edit = {
   from: 'await syncFolder(path)',
   to: 'void path',
 }
-const closes_head = 'if (head?.is_open === true) await mergeFrames'
 const removed_first: Edit = {
-  file: 'store/log/recover.ts',
-  from: closes_head,
-  to: `for (const segment of segmentPaths(path)) await rm(segment, { force: true })
-  await syncFolder(path)
-  ${closes_head}`,
+  file: 'store/log/tree.ts',
+  from: 'const is_finished = can_finish',
+  to: `await removeSegments(path)
+    const is_finished = can_finish`,
 }
-const counted_last = 'await tree.commitBatch(putting(slice))'
 const counted_first: Edit = {
   file: 'store/log/merge.ts',
-  from: counted_last,
-  to: `{
-    const first = slice
-    await tree.commitBatch((batch) => {
-      putting(first)(batch)
-      batch.set(head_key, encodeHead(head))
-    })
-  }`,
+  from: 'if (slice.length > 0) commitSlice(tree, room, slice)',
+  to: 'if (slice.length > 0) commitSlice(tree, room, slice, head)',
 }
 
 let folder: string
@@ -78,12 +69,12 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-async function run(form: string, edits: readonly Edit[], options: string[]): Promise<DiskEvent[]> {
+async function run(edits: readonly Edit[]): Promise<DiskEvent[]> {
   const child = await buildChild('power-child.ts', edits)
   try {
     const place = join(child.folder, 'disk')
     mkdirSync(place)
-    return await traceDisk([child.script, join(place, 'db'), form, ...options], join(place, 'db'))
+    return await traceDisk([child.script, join(place, 'db')], join(place, 'db'))
   } finally {
     await child.remove()
   }
@@ -154,28 +145,22 @@ async function judge(
 }
 
 describe('a power cut', { skip, timeout: 1_200_000 }, () => {
-  const forms: [form: string, edits: readonly Edit[]][] = [
-    ['log', small],
-    ['plain', []],
-  ]
-  for (const [form, edits] of forms) {
-    it(form, async (t) => {
-      const events = await run(form, edits, [])
-      const seed = Date.now() | 0
-      const chance = newChance(seed)
-      const { cuts, images, with_loose, mistakes } = await judge(
-        events,
-        (cut) => fatesOf(cut, by_chance, chance),
-        chance,
-      )
-      assert.deepEqual(mistakes, [], `seed ${seed}`)
-      assert.ok(with_loose > images / 4, 'nothing was at risk')
-      t.diagnostic(`${events.length} events, ${cuts} cuts, ${images} images, ${with_loose} at risk`)
-    })
-  }
+  it('leaves all that was acknowledged', async (t) => {
+    const events = await run(small)
+    const seed = Date.now() | 0
+    const chance = newChance(seed)
+    const { cuts, images, with_loose, mistakes } = await judge(
+      events,
+      (cut) => fatesOf(cut, by_chance, chance),
+      chance,
+    )
+    assert.deepEqual(mistakes, [], `seed ${seed}`)
+    assert.ok(with_loose > images / 4, 'nothing was at risk')
+    t.diagnostic(`${events.length} events, ${cuts} cuts, ${images} images, ${with_loose} at risk`)
+  })
 
   it('a file whose first write was torn anywhere is new', async () => {
-    await (await openFolded(layOut(new Map()))).close()
+    await (await openTree(layOut(new Map()))).close()
     const whole = readFileSync(join(folder, 'db'))
     const sectors = whole.length / sector_bytes
     for (let torn = 0; torn < 2 * sectors; torn++) {
@@ -187,17 +172,22 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
     }
   })
 
-  const worse: [what: string, form: string, edits: readonly Edit[], options: string[]][] = [
-    ['a log without its sync', 'log', [...small, unsynced_log], []],
-    ['a database without its sync', 'plain', [], ['{"noSync":true}']],
-    ['a log whose files have no name yet', 'log', [...small, unnamed], []],
-    ['a log that is removed before the tree says so', 'log', [...small, removed_first], []],
-    ['a log that counts as merged before it is', 'log', [...small, counted_first], []],
+  const unsynced_tree: Edit = {
+    file: 'store/lmdb-options.ts',
+    from: 'noSubdir: true,',
+    to: 'noSubdir: true, noSync: true,',
+  }
+  const worse: [what: string, edits: readonly Edit[]][] = [
+    ['a log without its sync', [...small, unsynced_log]],
+    ['a database without its sync', [...small, unsynced_tree]],
+    ['a log whose files have no name yet', [...small, unnamed]],
+    ['a log that is removed before the tree says so', [...small, removed_first]],
+    ['a log that counts as merged before it is', [...small, counted_first]],
   ]
-  for (const [what, form, edits, options] of worse) {
+  for (const [what, edits] of worse) {
     it(`${what} is seen to lose`, async (t) => {
       // Nothing alone is left of what was not synced: LMDB ends the process for a part of that.
-      const events = await run(form, edits, options)
+      const events = await run(edits)
       const { images, mistakes } = await judge(events, ({ loose }) => [loose.map(() => 'gone')])
       assert.ok(mistakes.length > 0)
       t.diagnostic(

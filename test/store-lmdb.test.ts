@@ -1,16 +1,16 @@
 /**
- * The tree on disk passes what every tree must; and what only a file can do wrong.
+ * The data file by itself: which files are refused, what a commit is, how it looks from outside,
+ * copies.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { storeOf } from '../src/store/group.ts'
+import type { Batch } from '../src/store/lmdb-batch.ts'
 import { peekLmdb } from '../src/store/lmdb-file.ts'
 import { openLmdbTree } from '../src/store/lmdb-tree.ts'
-import type { Tree, Writes } from '../src/store/store.ts'
-import { storeSuite } from './support/store-suite.ts'
+import { turns } from './support/store-trees.ts'
 
 let folder: string
 let count = 0
@@ -21,37 +21,14 @@ after(() => rm(folder, { recursive: true, force: true }))
 
 const newPath = () => join(folder, `${count++}.conveyor`)
 
-storeSuite(
-  'lmdb',
-  async () => {
-    const path = newPath()
-    const opened: Tree[] = []
-    return {
-      lasts: true,
-      open: async () => {
-        const tree = await openLmdbTree(path)
-        opened.push(tree)
-        return tree
-      },
-      remove: async () => {
-        for (const tree of opened) await tree.close()
-        for (const end of ['', '-lock']) await rm(path + end, { force: true })
-      },
-    }
-  },
-  40,
-)
-
 /** A database of three keys, one of them large, closed again. */
 async function filled(path = newPath()): Promise<string> {
   const tree = await openLmdbTree(path)
-  await tree.commit(
-    new Map([
-      ['a', Buffer.from('1')],
-      ['large', Buffer.alloc(100_000, 'x')],
-      ['z', Buffer.from('26')],
-    ]),
-  )
+  tree.commit((batch) => {
+    batch.set('a', Buffer.from('1'))
+    batch.set('large', Buffer.alloc(100_000, 'x'))
+    batch.set('z', Buffer.from('26'))
+  })
   await tree.close()
   return path
 }
@@ -109,7 +86,7 @@ describe('lmdb: files that are refused', () => {
     it(`${bytes} zero bytes, as a power cut leaves a new file, are a new database`, async () => {
       const path = await write('\0'.repeat(bytes))(newPath())
       const tree = await openLmdbTree(path)
-      await tree.commit(new Map([['a', Buffer.from('1')]]))
+      tree.commit((batch) => batch.set('a', Buffer.from('1')))
       await tree.close()
       assert.equal((await peekLmdb(path, 'a'))?.toString(), '1')
     })
@@ -163,55 +140,58 @@ describe('lmdb: the file', () => {
     }
   })
 
-  it('knows how much room its disk has', async () => {
-    const tree = await openLmdbTree(newPath())
-    assert.ok(((await tree.freeBytes()) ?? 0) > 0)
+  it('knows how much room its disk has, and it itself', async () => {
+    const path = await filled()
+    const tree = await openLmdbTree(path)
+    assert.ok(tree.freeBytes() > 0)
+    const before = tree.usage()
+    tree.commit((batch) => batch.set('large', null))
+    const { used_bytes, reusable_bytes } = tree.usage()
+    assert.ok(used_bytes < before.used_bytes - 90_000)
+    assert.ok(reusable_bytes > before.reusable_bytes + 90_000)
     await tree.close()
   })
 
-  for (const in_place of [false, true]) {
-    const how = in_place ? 'in place' : 'elsewhere'
-    it(`is not touched by a commit ${how} that breaks off while it is made`, async () => {
-      const path = newPath()
-      const tree = await openLmdbTree(path, { in_place })
-      await tree.commit(new Map([['a', Buffer.from('1')]]))
-      const broken = new Map<string, Buffer | null>([['a', Buffer.from('2')]])
-      broken[Symbol.iterator] = function* () {
-        for (let n = 0; n < 3000; n++) yield [`b${n}`, Buffer.from('2')]
-        throw new Error('broken off')
-      } as Writes[typeof Symbol.iterator] as never
-      await assert.rejects(tree.commit(broken), /broken off/)
-      await assert.rejects(tree.commit(new Map([['c', Buffer.from('3')]])), /broken off/)
-      assert.equal(tree.get('a')?.toString(), '1')
-      await tree.close()
-      assert.equal(await peekLmdb(path, 'b0'), undefined)
-    })
+  it('is not touched by a commit that breaks off while it is made, which is the last', async () => {
+    const path = newPath()
+    const tree = await openLmdbTree(path)
+    tree.commit((batch) => batch.set('a', Buffer.from('1')))
+    const broken = (batch: Batch): void => {
+      batch.set('a', Buffer.from('2'))
+      for (let n = 0; n < 3000; n++) batch.set(`b${n}`, Buffer.from('2'))
+      throw new Error('broken off')
+    }
+    assert.throws(() => tree.commit(broken), /broken off/)
+    assert.throws(() => tree.commit((batch) => batch.set('c', null)), /broken off/)
+    assert.equal(tree.get('a')?.toString(), '1')
+    await tree.close()
+    assert.equal(await peekLmdb(path, 'b0'), undefined)
+  })
 
-    it(`takes parts of larger bytes ${how}, whatever they are`, async () => {
-      const tree = await openLmdbTree(newPath(), { in_place })
-      const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
-      const room = around.subarray(3)
-      await tree.commit(new Map([['gone', Buffer.from('1')]]))
-      await tree.commitBatch((batch) => {
-        batch.setPart(room, 5, 3, 5)
-        batch.setPart(room, 15, 4, -1)
-        batch.set('by name', Buffer.from('2'))
-        batch.setPart(room, 21, 2, 0)
-        batch.setPart(Buffer.from('other room'), 0, 5, 5)
-      })
-      const found = [...tree.range('', '\xff\xff', false)]
-      assert.deepEqual(
-        found.map(({ key, value }) => [key, value.toString('latin1')]),
-        [
-          ['by name', '2'],
-          ['k\x00\xff', 'value'],
-          ['k2', ''],
-          ['other', ' room'],
-        ],
-      )
-      await tree.close()
+  it('takes parts of larger bytes, whatever they are', async () => {
+    const tree = await openLmdbTree(newPath())
+    const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
+    const room = around.subarray(3)
+    tree.commit((batch) => batch.set('gone', Buffer.from('1')))
+    tree.commit((batch) => {
+      batch.setPart(room, 5, 3, 5)
+      batch.setPart(room, 15, 4, -1)
+      batch.set('by name', Buffer.from('2'))
+      batch.setPart(room, 21, 2, 0)
+      batch.setPart(Buffer.from('other room'), 0, 5, 5)
     })
-  }
+    const found = [...tree.range('', '\xff\xff', false)]
+    assert.deepEqual(
+      found.map(({ key, value }) => [key, value.toString('latin1')]),
+      [
+        ['by name', '2'],
+        ['k\x00\xff', 'value'],
+        ['k2', ''],
+        ['other', ' room'],
+      ],
+    )
+    await tree.close()
+  })
 
   it('refuses everything once it is closed', async () => {
     const tree = await openLmdbTree(newPath())
@@ -220,7 +200,7 @@ describe('lmdb: the file', () => {
     const shut = { code: 'shutting_down' }
     assert.throws(() => tree.get('a'), shut)
     assert.throws(() => [...tree.range('a', 'b', false)], shut)
-    await assert.rejects(tree.commit(new Map()), shut)
+    assert.throws(() => tree.commit(() => {}), shut)
     await assert.rejects(tree.backup(newPath()), shut)
   })
 })
@@ -233,7 +213,9 @@ describe('lmdb: a look from outside', () => {
       `${(n * 7919) % 3_000}`.padStart(30, '\xf0'),
     )
     const sized = (n: number) => Buffer.alloc(n % 100 === 0 ? 9_000 : n % 50, n)
-    await tree.commit(new Map(keys.map((key, n) => [key, sized(n)])))
+    tree.commit((batch) => {
+      for (const [n, key] of keys.entries()) batch.set(key, sized(n))
+    })
     for (const [n, key] of keys.entries()) {
       if (n % 37 === 0) assert.ok((await peekLmdb(path, key))?.equals(sized(n)), `key ${n}`)
     }
@@ -245,10 +227,13 @@ describe('lmdb: a look from outside', () => {
     const path = newPath()
     const tree = await openLmdbTree(path)
     const write = (n: number) => {
-      const writes = new Map([['n', Buffer.alloc(6_000, String(n % 10))]])
-      for (let key = 0; key < 20; key++)
-        writes.set(`${(n * 31 + key * 17) % 997}`, Buffer.alloc(400))
-      return tree.commit(writes)
+      tree.commit((batch) => {
+        batch.set('n', Buffer.alloc(6_000, String(n % 10)))
+        for (let key = 0; key < 20; key++) {
+          batch.set(`${(n * 31 + key * 17) % 997}`, Buffer.alloc(400))
+        }
+      })
+      return turns(1)
     }
     await write(0)
     let done = false
@@ -298,17 +283,19 @@ describe('lmdb: a look from outside', () => {
 describe('lmdb: backup', () => {
   it('holds the durable state, while writing goes on', async () => {
     const tree = await openLmdbTree(await filled())
-    const store = storeOf(tree)
-    await store.update((tx) => tx.put('\xff'.repeat(1978), Buffer.from('last')))
+    tree.commit((batch) => batch.set('\xff'.repeat(1978), Buffer.from('last')))
     const path = newPath()
     let writing = true
     const writer = (async () => {
-      for (let n = 0; writing; n++) await store.update((tx) => tx.put('n', Buffer.from([n & 255])))
+      for (let n = 0; writing; n++) {
+        tree.commit((batch) => batch.set('n', Buffer.from([n & 255])))
+        await turns(1)
+      }
     })()
-    await store.backup(path)
+    await tree.backup(path)
     writing = false
     await writer
-    await store.close()
+    await tree.close()
     assert.equal((await stat(path)).mode & 0o777, 0o600)
     const copy = await openLmdbTree(path)
     const keys = [...copy.range('', '\xff', false)].map((entry) => entry.key)

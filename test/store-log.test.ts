@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { openLmdbTree } from '../src/store/lmdb-tree.ts'
 import { decodeHead, head_key } from '../src/store/log/head.ts'
-import { recoverLog, segmentPaths } from '../src/store/log/recover.ts'
-import { type LogBounds, openLogTree } from '../src/store/log/tree.ts'
+import { openLogTree } from '../src/store/log/open-log.ts'
+import { segmentPaths } from '../src/store/log/recover.ts'
+import type { LogBounds } from '../src/store/log/tree.ts'
 import type { Tree } from '../src/store/store.ts'
 import { assertState, groupOf, stateOf } from './support/log-bed.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
@@ -31,7 +32,6 @@ function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
       lasts: true,
       open: async () => {
         const below = await openLmdbTree(path, { not_copied: [head_key] })
-        await recoverLog(below, path)
         const tree = await openLogTree(below, path, { id, bounds })
         opened.push(tree)
         return tree

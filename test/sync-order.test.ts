@@ -1,15 +1,14 @@
 /**
- * A commit is on disk before anybody hears of it: read from what the process asked of the kernel.
+ * Where there is no room for a log a commit goes into the data file, and is on disk before anybody
+ * hears of it: read from what the process asked of the kernel.
  *
- * The same check is shown to fail for databases opened in worse ways, so that it is known to see;
- * and calls are made to fail, to see what becomes of commits then.
+ * The same check is shown to fail for databases opened in worse ways, and on traces made to order,
+ * so that it is known to see.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
-import type { Told } from './support/store-broken-child.ts'
-import { type BuiltChild, buildChild } from './support/store-child.ts'
+import { describe, it } from 'node:test'
+import { buildChild, type Edit } from './support/store-child.ts'
 import {
   type Call,
   canTrace,
@@ -24,34 +23,39 @@ const commits = 6
 const isReply = (call: Call) => isWriteOf(call, '"durable ')
 
 describe('sync order', { skip }, () => {
-  let built: BuiltChild
-  before(async () => {
-    built = await buildChild('./store-sync-child.ts')
+  const no_room: Edit = {
+    file: 'store/log/start.ts',
+    from: 'const new_log_bytes = 3',
+    to: 'const new_log_bytes = Number.MAX_SAFE_INTEGER * 3',
+  }
+  const worse = (option: string): Edit => ({
+    file: 'store/lmdb-options.ts',
+    from: 'noSubdir: true,',
+    to: `noSubdir: true, ${option}: true,`,
   })
-  after(() => built.remove())
-
-  const rows: [what: string, worse: object | string | undefined, mistake: RegExp | undefined][] = [
-    ['as the engine opens it', undefined, undefined],
-    ['in place', 'in_place', undefined],
-    ['without a sync', { noSync: true }, /the pages were not synced/],
-    ['without a sync of the head', { noMetaSync: true }, /the head was not synced/],
-    ['with syncs that overlap', { overlappingSync: true }, /pages were not synced before the head/],
+  const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
+    ['as the engine opens it', []],
+    ['without a sync', [worse('noSync')], /the pages were not synced/],
+    ['without a sync of the head', [worse('noMetaSync')], /the head was not synced/],
   ]
-  for (const [place, [what, worse, mistake]] of rows.entries()) {
+  for (const [what, edits, mistake] of rows) {
     it(what, async () => {
-      const path = join(built.folder, `${place}.conveyor`)
-      const told = typeof worse === 'string' ? worse : JSON.stringify(worse)
-      const options = told === undefined ? [] : [told]
-      const run = await runTraced([built.script, path, String(commits), ...options], {
-        log: `${path}.trace`,
-      })
-      assert.equal(run.code, 0, run.stderr)
-      assert.equal(run.calls.filter(isReply).length, commits)
-      const mistakes = syncOrderMistakes(run.calls, path, isReply)
-      if (mistake === undefined) assert.deepEqual(mistakes, [])
-      else {
-        assert.equal(mistakes.length, commits)
-        for (const one of mistakes) assert.match(one, mistake)
+      const built = await buildChild('store-sync-child.ts', [no_room, ...edits])
+      try {
+        const path = join(built.folder, 'tasks.lmdb')
+        const run = await runTraced([built.script, path, String(commits)], {
+          log: `${path}.trace`,
+        })
+        assert.equal(run.code, 0, run.stderr)
+        assert.equal(run.calls.filter(isReply).length, commits)
+        const mistakes = syncOrderMistakes(run.calls, path, isReply)
+        if (mistake === undefined) assert.deepEqual(mistakes, [])
+        else {
+          assert.equal(mistakes.length, commits)
+          for (const one of mistakes) assert.match(one, mistake)
+        }
+      } finally {
+        await built.remove()
       }
     })
   }
@@ -112,58 +116,6 @@ describe('reading a trace', () => {
       const mistakes = syncOrderMistakes(readTrace(lines.join('\n')), '/db', isReply)
       assert.equal(mistakes.length, expected.length, mistakes.join())
       for (const [index, mistake] of expected.entries()) assert.match(`${mistakes[index]}`, mistake)
-    })
-  }
-})
-
-describe('a disk that fails', { skip }, () => {
-  let built: BuiltChild
-  before(async () => {
-    built = await buildChild('./store-broken-child.ts')
-  })
-  after(() => built.remove())
-
-  // Where writing the head fails, LMDB itself refuses to read on.
-  const rows: [what: string, inject: string, view: string, afterwards: string[]][] = [
-    ['while syncing', 'fdatasync:error=EIO:when=2', '0', ['0']],
-    ['while writing pages: full', 'writev:error=ENOSPC:when=2+', '0', ['0']],
-    ['while writing the head', 'pwrite64:error=EIO:when=2', 'store_failed', ['0', '1']],
-    ['while writing the head, for ever', 'pwrite64:error=EIO:when=2+', 'store_failed', ['0', '1']],
-    [
-      'with a number LMDB has other uses for',
-      'pwrite64:error=ENOENT:when=2',
-      'store_failed',
-      ['0', '1'],
-    ],
-  ]
-  // The thread that opens a new file makes its heads.
-  const later = (inject: string): string => inject.replace(/(pwrite64.*when=)2/, '$13')
-  const all = rows.flatMap(([what, inject, ...row]) => [
-    [what, [], inject, ...row] as const,
-    [`${what}, in place`, ['in_place'], later(inject), ...row] as const,
-  ])
-  for (const [place, [what, args, inject, view, afterwards]] of all.entries()) {
-    it(what, async () => {
-      const path = join(built.folder, `${place}.conveyor`)
-      const run = await runTraced([built.script, path, ...args], {
-        log: `${path}.trace`,
-        inject,
-        // The calls that fail are counted by thread.
-        env: { UV_THREADPOOL_SIZE: '1' },
-      })
-      assert.equal(run.code, 0, run.stderr)
-      const told = JSON.parse(run.stdout) as Told
-      assert.deepEqual(told, {
-        updates: ['ok', 'store_failed', 'store_failed', 'store_failed'],
-        views: ['0', view, view, view],
-        failures: ['store_failed'],
-        unhandled: [],
-      })
-      const tree = await openLmdbTree(path)
-      assert.ok(afterwards.includes(`${tree.get('last')}`), 'what was answered is there')
-      await tree.commit(new Map([['last', Buffer.from('after')]]))
-      assert.equal(tree.get('last')?.toString(), 'after')
-      await tree.close()
     })
   }
 })

@@ -2,6 +2,7 @@
  * The small records: process heads, users, secrets, the owner. Each is JSON text, written with the
  * members stated here; a reader takes what it knows and keeps nothing it does not.
  */
+import { parsePlain } from './json.ts'
 
 export interface ProcessHead {
   readonly title: string
@@ -50,7 +51,7 @@ export function encodeRecord(record: SmallRecord): Buffer {
 
 /** Trusted: the bytes come from `encodeRecord`, under a key of the record's own family. */
 export function decodeRecord<T extends SmallRecord>(bytes: Buffer): T {
-  return JSON.parse(bytes.toString('utf8')) as T
+  return parsePlain(bytes.toString('utf8')) as T
 }
 
 export function encodeCount(count: number): Buffer {

@@ -3,13 +3,17 @@
  * (wire 1.4), in their order, and the bound on what waits for the disk.
  */
 import type { Store } from '../store/store.ts'
-import type { Clock } from '../words/clock.ts'
 import { type Fault, fault, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 
 export interface Admission {
   /** Why nothing may come in now; undefined where it may. */
   refusal(): (Fault & { readonly code: WholeFaultCode }) | undefined
+  /**
+   * Whether the disk has room for what the engine does by itself. It goes on for a while where
+   * callers are refused, so that tasks that were taken come to their end.
+   */
+  hasRoom(): boolean
   /** Takes a place for these, which `leave` gives back. Throws the refusal. */
   enter(ops: number, bytes: number): void
   leave(ops: number, bytes: number): void
@@ -19,35 +23,24 @@ export interface Admission {
 
 export interface AdmissionPort {
   readonly limits: Limits
-  readonly clock: Clock
   readonly store: Store
   readonly failure: () => Fault | undefined
 }
 
-const space_asked_every_ms = 1_000
+/** What is under way waits for the disk several times: in the log, in the tree, half empty. */
+const room_a_byte = 3
 
-export function newAdmission({ limits, clock, store, failure }: AdmissionPort): Admission {
+export function newAdmission({ limits, store, failure }: AdmissionPort): Admission {
   let ops_waiting = 0
   let bytes_waiting = 0
   let closed = false
-  let has_space = true
-  let asked_ms = Number.NEGATIVE_INFINITY
 
-  /** Asks the disk now and then; the answer counts for the requests behind this one. */
-  function watchSpace(): void {
-    const now_ms = clock.now_ms()
-    if (Math.abs(now_ms - asked_ms) < space_asked_every_ms) return
-    asked_ms = now_ms
-    store.freeBytes().then(
-      (free) => {
-        has_space = free === undefined || free >= limits.disk_free_bytes_min
-      },
-      () => {},
-    )
+  function isFree(bytes_min: number, bytes = 0): boolean {
+    const room = store.room()
+    return room === undefined || room - room_a_byte * (bytes_waiting + bytes) >= bytes_min
   }
 
   function refusal(ops = 0, bytes = 0): ReturnType<Admission['refusal']> {
-    watchSpace()
     const failed = failure()
     const is_full =
       ops_waiting + ops > limits.queue_ops_max ||
@@ -58,7 +51,7 @@ export function newAdmission({ limits, clock, store, failure }: AdmissionPort): 
         ? 'store_failed'
         : is_full
           ? 'overloaded'
-          : has_space
+          : isFree(limits.disk_free_bytes_min, bytes)
             ? undefined
             : 'no_space'
     return code === undefined ? undefined : (fault(code) as ReturnType<Admission['refusal']>)
@@ -66,6 +59,7 @@ export function newAdmission({ limits, clock, store, failure }: AdmissionPort): 
 
   return {
     refusal: () => refusal(),
+    hasRoom: () => isFree(limits.disk_free_bytes_min / 2),
     enter(ops, bytes) {
       const refused = refusal(ops, bytes)
       if (refused !== undefined) throw refused

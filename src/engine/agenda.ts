@@ -21,6 +21,7 @@ const ops_worth_max = 10
 /** To be called before each request, which has its moves for itself. */
 export function beginRequest(work: Work): void {
   work.moves_made = 0
+  work.shown_bytes = 0
 }
 
 /** To be called before each op, so that one cannot use up the moves of the next. */

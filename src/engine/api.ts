@@ -9,14 +9,21 @@ import type { Chance, Clock } from '../words/clock.ts'
 import type { Fault, WholeFaultCode } from '../words/faults.ts'
 import type { LimitName, Limits } from '../words/limits.ts'
 import type { Caller, Change, OpResult, Status, Task } from '../words/model.ts'
+import type { AnswerAccount } from './answers.ts'
 
 export interface EngineOptions {
   readonly limits?: Partial<Record<LimitName, number>>
   /**
-   * Commits into a log beside the file, which is folded into it in the background and on closing:
-   * faster, and as durable. Default false. Without effect in memory.
+   * Whether a short commit may hold up the event loop where the disk lately took less than 0.3 ms
+   * for one: a lone caller gets half as much again. Default true. A server, which has others to
+   * answer meanwhile, sets it to false.
    */
-  readonly log?: boolean
+  readonly blocking_commits?: boolean
+  /**
+   * Lets a process of its own open the file first, in about 60 ms: LMDB ends its process, without a
+   * word, where a file cannot be mapped. Default false.
+   */
+  readonly probe?: boolean
   /** Opens the admin socket through which the command line reaches this process. */
   readonly admin?: boolean
   /** The folder of the admin socket, instead of `/tmp/conveyor-<uid>`; must be ours and 0700. */
@@ -25,6 +32,8 @@ export interface EngineOptions {
   readonly timers?: boolean
   /** Told once, when a commit has failed and the engine has stopped writing. */
   readonly onFailure?: (failure: Fault) => void
+  /** Told, in a sentence each, what the disk does not take or has no room for. */
+  readonly onNotice?: (sentence: string) => void
   /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
   readonly onBug?: (error: unknown) => void
   /** 32 bytes in hex or base64 that seal the secrets, instead of the key file. */
@@ -124,6 +133,15 @@ export interface Engine {
 
   /** `ok`, or why the engine cannot write now. */
   health(): 'ok' | WholeFaultCode
+  /**
+   * For a server that refuses before it reads: throws `rate_limited` while the user is over the
+   * rate, as `apply` does.
+   */
+  checkRate(user: string): void
+  /** For a server: the account of a new connection for answers that it has not read yet. */
+  answerAccount(): AnswerAccount
+  /** Resolves once all that was asked for before is on disk, or has failed. */
+  flush(): Promise<void>
   /** Walks every invariant of the key table; a sentence for each breach. */
   check(): Promise<CheckReport>
   /** Writes a synced and checked copy to a path that does not exist yet. */

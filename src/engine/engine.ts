@@ -7,7 +7,7 @@
  * only breakage rejects.
  */
 
-import { objectOf } from '../bytes/json.ts'
+import { bytesOf, objectOf } from '../bytes/json.ts'
 import { metaKey } from '../bytes/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../bytes/op.ts'
 import { docOfPlain } from '../bytes/plain.ts'
@@ -15,21 +15,23 @@ import type { Store, View } from '../store/store.ts'
 import type { Chance, Clock } from '../words/clock.ts'
 import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
-import type { Caller, JsonValue, OpResult, OpType, ShowOp, Task } from '../words/model.ts'
+import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
+import { newAnswers } from './answers.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
 import { type Doers, newJobs } from './jobs.ts'
-import { taskIn } from './ops.ts'
+import { applyOp, taskIn } from './ops.ts'
 import { newProcesses } from './processes.ts'
-import { newRequests } from './requests.ts'
+import { rateLimit } from './rate-limit.ts'
 import { cancelTask, listAll, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
+import { newTransactions } from './transactions.ts'
 import { openUsers } from './users.ts'
 import { newWatchers } from './watch.ts'
-import { type News, newReader, newWorkspace, type Reader, type Shared, type Work } from './work.ts'
+import { type News, newReader, newWorkspace, type Reader, type Shared } from './work.ts'
 
 export interface EngineParts {
   readonly path: string
@@ -60,22 +62,12 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     isHandled: (name) => handlers.has(name),
     isWatched: watchers.isWatched,
   }
-  const admission = newAdmission({ limits, clock, store, failure: parts.failure })
-  const requests = newRequests({
-    admission,
-    transact: (fn) => transact(fn, true),
-    onBug: (error) => options.onBug?.(error),
-  })
-  /** What an administrator changes comes behind the requests that came before it. */
-  const behindRequests: Store = {
-    ...store,
-    update(fn) {
-      requests.flush()
-      return store.update(fn)
-    },
-  }
+  const admission = newAdmission({ limits, store, failure: parts.failure })
+  const transactions = newTransactions({ store, clock, workspace: newWorkspace(shared), tell })
+  /** What an administrator changes comes behind what was asked for before it. */
+  const inTurn: Store = { ...store, update: transactions.change }
   const users = await openUsers({
-    store: behindRequests,
+    store: inTurn,
     clock,
     chance,
     key_path: parts.key_path,
@@ -86,24 +78,25 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     clock,
     slice_tasks_max: limits.slice_tasks_max,
     ended_kept_ms: limits.ended_kept_ms,
-    transact,
+    transact: transactions.run,
     view: (fn) => store.view(fn),
+    hasRoom: admission.hasRoom,
     onError: (error) => options.onBug?.(error),
   })
   const jobs = newJobs({
     clock,
     limits,
     fraction: shared.fraction,
-    transact,
+    transact: transactions.run,
+    hasRoom: admission.hasRoom,
     read: readDurable,
     doers: parts.doers,
     onError: (error) => {
       if (!isStoreGone(error)) options.onBug?.(error)
     },
   })
-  const workspace = newWorkspace(shared)
   const processes = newProcesses({
-    store: behindRequests,
+    store: inTurn,
     catalog,
     limits,
     isHandled: shared.isHandled,
@@ -112,23 +105,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       jobs.noteProcess()
     },
   })
+  const rate = rateLimit(limits.rate_ops_per_s, () => clock.now_ms())
   let closing: Promise<void> | undefined
 
   function readDurable<T>(fn: (reader: Reader) => T): Promise<T> {
     return store.view((view) => fn(newReader(view, shared, clock.now_ms())))
-  }
-
-  /** One transaction with its workspace; what it armed and changed is told once it is on disk. */
-  async function transact<T>(fn: (work: Work) => T, is_gathered = false): Promise<T> {
-    const now_ms = clock.now_ms()
-    let news: News | undefined
-    const result = await store.update((tx) => {
-      const made = fn(workspace.begin(tx, now_ms))
-      news = workspace.end()
-      return made
-    }, is_gathered)
-    if (news !== undefined) tell(news)
-    return result
   }
 
   function tell({ armed, has_ended, work_ms, changes }: News): void {
@@ -143,15 +124,38 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     if (ops.length > limits.ops_max) {
       throw fault('too_many_ops', `${ops.length} ops, at most ${limits.ops_max} in one request`)
     }
-    return requests.apply(
+    return request(
       ops.map((raw) => parseOp(raw, limits)),
       caller,
     )
   }
 
   async function one(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
-    const [result] = await requests.apply([parseTaskOp(type, raw, limits)], caller)
+    const [result] = await request([parseTaskOp(type, raw, limits)], caller)
     return result as OpResult
+  }
+
+  /** The results, one for each op, once they are on disk. Throws where nothing may come in now. */
+  function request(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
+    let bytes = 0
+    for (const op of ops) bytes += weightOf(op)
+    if (caller.user !== undefined) rate.check(caller.user)
+    admission.enter(ops.length, bytes)
+    if (caller.user !== undefined) rate.take(caller.user, ops.length)
+    return transactions
+      .run((work) => ops.map((op) => (isOp(op) ? applyOp(work, op, caller) : op)))
+      .then(
+        (results) => {
+          admission.leave(ops.length, bytes)
+          return results
+        },
+        (error: unknown) => {
+          admission.leave(ops.length, bytes)
+          if (isStoreGone(error)) throw error
+          options.onBug?.(error)
+          throw fault('internal_error', undefined, { cause: error })
+        },
+      )
   }
 
   /** The show op of a target; a malformed one is a programmer's mistake and throws. */
@@ -168,9 +172,10 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 
   async function close(): Promise<void> {
     admission.close()
-    requests.flush()
+    transactions.flush()
     await timers.stop()
     await jobs.stop()
+    transactions.flush()
     await store.close()
     watchers.close()
   }
@@ -197,13 +202,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       list: (conv_id, filter = {}) => listAll(store, catalog, String(conv_id), filter),
       retry: async (target, node_id) => {
         const op = targetOp(target)
-        requests.flush()
-        return transact((work) => retryTask(work, op, node_id))
+        return transactions.run((work) => retryTask(work, op, node_id))
       },
       cancel: async (target) => {
         const op = targetOp(target)
-        requests.flush()
-        return transact((work) => cancelTask(work, op))
+        return transactions.run((work) => cancelTask(work, op))
       },
     },
     users,
@@ -213,6 +216,15 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       return forget
     },
     health: (): 'ok' | WholeFaultCode => admission.refusal()?.code ?? 'ok',
+    checkRate: rate.check,
+    answerAccount: newAnswers(limits),
+    flush: () =>
+      transactions
+        .change(() => {})
+        .then(
+          () => {},
+          () => {},
+        ),
     check: () => checkStore(store),
     backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
     close: () => {
@@ -236,6 +248,11 @@ function variablesOf(given: EngineOptions['variables'], limits: Limits): Shared[
     variables[name] = read
   }
   return variables
+}
+
+/** Roughly the bytes an op holds in memory until it is on disk. */
+function weightOf(op: Op | OpResult): number {
+  return isOp(op) && op.type !== 'show' ? bytesOf(op.data.text) : 0
 }
 
 function idMiddle(view: View): string {

@@ -14,7 +14,7 @@
  */
 import type { WorkOrder, WorkOutcome } from '../logic/logic.ts'
 import type { Clock } from '../words/clock.ts'
-import { isStoreGone } from '../words/faults.ts'
+import { isStoreGone, isStoreOver } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 import type { Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
@@ -54,6 +54,8 @@ export interface JobsPort {
   readonly limits: Limits
   fraction(): number
   transact<T>(fn: (work: Work) => T): Promise<T>
+  /** Whether the disk has room for what comes of more work. */
+  hasRoom(): boolean
   /** Reads durable state. */
   read<T>(fn: (reader: Reader) => T): Promise<T>
   readonly doers: Doers
@@ -71,6 +73,8 @@ export interface Jobs {
 }
 
 const backoff_ms_min = 1_000
+/** So often is looked whether a full disk has room again. */
+const full_disk_ms = 1_000
 const backoff_ms_max = 300_000
 
 export function newJobs(port: JobsPort): Jobs {
@@ -109,6 +113,11 @@ export function newJobs(port: JobsPort): Jobs {
     const room = port.limits.jobs_max - (under_way.size - waiting.size)
     if (room <= 0) return
     const now_ms = port.clock.now_ms()
+    if (!port.hasRoom()) {
+      cancel?.()
+      cancel = port.clock.wake_at(now_ms + full_disk_ms, pump)
+      return
+    }
     const { due, next_ms, more } = await port.read((reader) => list.look(reader, now_ms, room))
     cancel?.()
     if (next_ms !== undefined) cancel = port.clock.wake_at(next_ms, pump)
@@ -137,7 +146,7 @@ export function newJobs(port: JobsPort): Jobs {
     const running_job = run(taken, job, leave)
       .catch((error: unknown) => {
         // A store that failed takes no outcome any more, and a bug would come again at once.
-        if (isStoreGone(error)) stopped = true
+        if (isStoreOver(error)) stopped = true
         else shelved.add(obj_id)
         port.onError(error)
       })
@@ -175,7 +184,7 @@ export function newJobs(port: JobsPort): Jobs {
   ): Promise<void> {
     for (;;) {
       const resumes_before = resumes
-      const state = await port.transact((work) => applyOutcome(work, taken, outcome))
+      const state = await transact((work) => applyOutcome(work, taken, outcome))
       if (state === 'applied' || stopped) return
       leave()
       // It may have been resumed behind the transaction and before these words.
@@ -193,10 +202,23 @@ export function newJobs(port: JobsPort): Jobs {
     waiting.clear()
   }
 
+  /** What has been done is kept, however long the disk is full. */
+  async function transact<T>(fn: (work: Work) => T): Promise<T> {
+    for (;;) {
+      try {
+        return await port.transact(fn)
+      } catch (error) {
+        if (stopped || isStoreOver(error) || !isStoreGone(error)) throw error
+      }
+      const at_ms = port.clock.now_ms() + full_disk_ms
+      await new Promise<void>((resolve) => void port.clock.wake_at(at_ms, resolve))
+    }
+  }
+
   async function postpone(taken: Taken): Promise<void> {
     const wait_ms = Math.min(backoff_ms_min * 2 ** taken.attempts, backoff_ms_max)
     const at_ms = port.clock.now_ms() + Math.ceil(wait_ms * (0.5 + port.fraction() / 2))
-    await port.transact((work) => {
+    await transact((work) => {
       const draft = stillRests(work, taken)
       if (draft === undefined) return
       draft.task.at_ms = at_ms

@@ -3,7 +3,7 @@
  * that order). An op is checked fully before its first write, so a refused one leaves nothing and
  * its neighbours stand.
  */
-import { mergeDocs } from '../bytes/json.ts'
+import { bytesOf, mergeDocs } from '../bytes/json.ts'
 import { refOf } from '../bytes/op.ts'
 import { grant_bits } from '../bytes/records.ts'
 import { is_live, type TaskRecord } from '../bytes/task-record.ts'
@@ -31,7 +31,7 @@ import type { Reader, Work } from './work.ts'
 export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
   const process = access(work, op, caller)
   if ('code' in process) return refused(op, process)
-  if (op.type === 'show') return showIn(work.tx, op)
+  if (op.type === 'show') return show(work, op)
   beginOp(work)
   const result =
     op.type === 'create' ? create(work, process, op, caller) : modify(work, process, op)
@@ -142,9 +142,17 @@ function findAtHome(work: Work, process: Process, op: ModifyOp): Draft | Refusal
   return findLive(work.tx, op)
 }
 
-function showIn(view: View, op: ShowOp): OpResult {
-  const found = findTask(view, op)
+function show(work: Work, op: ShowOp): OpResult {
+  const found = findTask(work.tx, op)
   if ('code' in found) return refused(op, found)
+  const { answer_bytes_max } = work.shared.limits
+  work.shown_bytes += bytesOf(found.task.doc.text)
+  if (work.shown_bytes > answer_bytes_max) {
+    // Those behind it are refused too, however small.
+    work.shown_bytes = Number.POSITIVE_INFINITY
+    const description = `Answer size is over ${answer_bytes_max} bytes`
+    return refused(op, { code: 'answer_too_large', description, task: found.task })
+  }
   return Object.assign(accepted(op, found.task), { task: viewTask(found.task) })
 }
 

@@ -1,6 +1,7 @@
 /**
  * A stored task as callers see it.
  */
+import { parsePlain } from '../bytes/json.ts'
 import type { TaskRecord } from '../bytes/task-record.ts'
 import type { Task } from '../words/model.ts'
 
@@ -9,7 +10,7 @@ const data: PropertyDescriptor & ThisType<Task> = {
   enumerable: true,
   configurable: true,
   get() {
-    return JSON.parse(this.dataText)
+    return parsePlain(this.dataText)
   },
 }
 

@@ -25,7 +25,7 @@ import {
 import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Clock } from '../words/clock.ts'
-import { isStoreGone } from '../words/faults.ts'
+import { isStoreGone, isStoreOver } from '../words/faults.ts'
 import { beginOp, goOn, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import { relocate } from './relocate.ts'
@@ -41,6 +41,8 @@ export interface TimersPort {
   /** Runs a transaction, with its workspace, and resolves once it is durable and taken over. */
   transact<T>(fn: (work: Work) => T): Promise<T>
   view<T>(fn: (view: View) => T): Promise<T>
+  /** Whether the disk has room for what tasks do; where it has none only ended ones are removed. */
+  hasRoom(): boolean
   /** There is a bug. What it stands in the way of is put aside; the others go on. */
   onError(error: unknown): void
 }
@@ -57,6 +59,9 @@ export interface Timers {
   stop(): Promise<void>
 }
 
+/** So often is looked whether a full disk has room again. */
+const full_disk_ms = 1_000
+
 export function newTimers(port: TimersPort): Timers {
   const due = new Map<string, number>()
   const to_relocate = new Set<string>()
@@ -65,6 +70,10 @@ export function newTimers(port: TimersPort): Timers {
   let running: Promise<void> | undefined
   let started = false
   let stopped = false
+  /** A full disk has refused something; until then it is left alone. */
+  let held_until_ms = 0
+
+  const isHeld = (): boolean => port.clock.now_ms() < held_until_ms || !port.hasRoom()
 
   const lower = (conv_id: string, due_ms: number): void => {
     if (due_ms < (due.get(conv_id) ?? Number.POSITIVE_INFINITY)) due.set(conv_id, due_ms)
@@ -74,13 +83,20 @@ export function newTimers(port: TimersPort): Timers {
     if (!started || stopped || running !== undefined) return
     cancel?.()
     cancel = undefined
-    const next_ms = to_relocate.size > 0 ? 0 : Math.min(sweep_ms, earliest(due).ms)
+    const moves_ms = to_relocate.size > 0 ? 0 : earliest(due).ms
+    const look_ms = port.clock.now_ms() + full_disk_ms
+    const first_ms = Math.min(sweep_ms, isHeld() ? Math.max(moves_ms, look_ms) : moves_ms)
+    const next_ms = Math.max(first_ms, held_until_ms)
     if (next_ms === Number.POSITIVE_INFINITY) return
     cancel = port.clock.wake_at(next_ms, () => {
       running = runAll()
         .catch((error: unknown) => {
+          if (isStoreGone(error) && !isStoreOver(error)) {
+            held_until_ms = port.clock.now_ms() + full_disk_ms
+            return
+          }
           stopped = true
-          if (!isStoreGone(error)) port.onError(error)
+          if (!isStoreOver(error)) port.onError(error)
         })
         .finally(() => {
           running = undefined
@@ -94,14 +110,16 @@ export function newTimers(port: TimersPort): Timers {
       const [relocating] = to_relocate
       const { conv_id, ms, next_ms } = earliest(due)
       const now_ms = port.clock.now_ms()
-      if (relocating !== undefined) await relocateSlice(relocating)
-      else if (conv_id !== undefined && ms <= now_ms) await fireSlice(conv_id, next_ms)
+      const moves = !isHeld()
+      if (moves && relocating !== undefined) await relocateSlice(relocating)
+      else if (moves && conv_id !== undefined && ms <= now_ms) await fireSlice(conv_id, next_ms)
       else if (sweep_ms <= now_ms) await sweepSlice()
       else return
     }
   }
 
   async function fireSlice(conv_id: string, next_ms: number): Promise<void> {
+    const due_ms = due.get(conv_id) ?? 0
     due.delete(conv_id)
     const fireUpTo = (tasks_max: number): Promise<number | undefined> =>
       port.transact((work) => fireDue(work, conv_id, Math.min(next_ms, work.now_ms), tasks_max))
@@ -111,6 +129,10 @@ export function newTimers(port: TimersPort): Timers {
       .catch((error: unknown) =>
         stumbled(error, () => port.transact((work) => failFirstDue(work, conv_id))),
       )
+      .catch((error: unknown) => {
+        lower(conv_id, due_ms)
+        throw error
+      })
     if (left_ms !== undefined) lower(conv_id, left_ms)
   }
 
@@ -129,10 +151,14 @@ export function newTimers(port: TimersPort): Timers {
   }
 
   async function sweepSlice(): Promise<void> {
+    const swept_ms = sweep_ms
     sweep_ms = Number.POSITIVE_INFINITY
-    const oldest_ms = await port.transact((work) =>
-      sweep(work.tx, work.now_ms - port.ended_kept_ms, port.slice_tasks_max),
-    )
+    const oldest_ms = await port
+      .transact((work) => sweep(work.tx, work.now_ms - port.ended_kept_ms, port.slice_tasks_max))
+      .catch((error: unknown) => {
+        sweep_ms = swept_ms
+        throw error
+      })
     if (oldest_ms !== undefined) sweep_ms = Math.min(sweep_ms, oldest_ms + port.ended_kept_ms)
   }
 

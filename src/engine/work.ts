@@ -59,6 +59,8 @@ export interface Work extends Reader {
   readonly orphans: Orphan[]
   /** Moves of all tasks so far, for the present request. */
   moves_made: number
+  /** Of the tasks that the present request has shown so far. */
+  shown_bytes: number
   /** A timer was set. */
   noteDue(conv_id: string, due_ms: number): void
   /** Work was put down that may begin at this time. */
@@ -136,6 +138,7 @@ export function newWorkspace(shared: Shared): Workspace {
     agenda: [],
     orphans: [],
     moves_made: 0,
+    shown_bytes: 0,
     process: processOf,
     granted(user, conv_id) {
       if (grant?.user !== user || grant.conv_id !== conv_id) {

@@ -3,18 +3,18 @@
  *
  * A transaction runs at once on the main thread, over two sheets of changes and the tree: `open`
  * takes its writes, `flying` is what a commit is writing now. When no commit is under way, `open`
- * takes off at the end of the event-loop turn, so that all ops that came in with it share one
- * commit; what arrives while it flies forms the next. So one transaction sees those before it,
+ * takes off; what arrives while it flies forms the next. So one transaction sees those before it,
  * durable or not, and that is safe because it resolves only when the commit it is in, and every one
  * before it, is on disk. A transaction that wrote nothing waits for what it could have read.
  *
  * Views read the tree alone, which is durable state.
  *
- * Once a commit fails, nothing is written any more: every open and later update rejects with
- * `store_failed`, and `onFail` is told once.
+ * Where the disk is full a commit is refused, and with it what came meanwhile and may have seen its
+ * changes; then all goes on. Once a commit fails, or the tree is broken, nothing is written any
+ * more: every open and later update rejects with `store_failed`, and `onFail` is told once.
  */
 import type { Key } from '../bytes/keys.ts'
-import { type Fault, fault } from '../words/faults.ts'
+import { type Fault, fault, isFault } from '../words/faults.ts'
 import type { Absence } from './absence.ts'
 import { checkKeySize } from './key-size.ts'
 import { mergedRange } from './merged-range.ts'
@@ -23,8 +23,6 @@ import type { Entry, Range, Store, Tree, Tx } from './store.ts'
 
 interface Group {
   readonly sheet: Sheet
-  /** Transactions in it. */
-  updates: number
   readonly done: Promise<void>
   resolve(): void
   reject(error: Fault): void
@@ -42,9 +40,9 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
   let flying: Group | undefined
   /** The sheet of the group that flew last, for the one that opens next. */
   let spare: Sheet = newSheet()
-  let takeoff: NodeJS.Immediate | undefined
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
+  tree.onBroken?.(fail)
 
   const write = (key: Key, value: Buffer | null): void => {
     checkKeySize(key)
@@ -66,7 +64,7 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
     del: (key) => write(key, null),
   }
 
-  function update<T>(fn: (tx: Tx) => T, is_gathered = false): Promise<T> {
+  function update<T>(fn: (tx: Tx) => T): Promise<T> {
     if (failure !== undefined) return Promise.reject(failure)
     if (closing !== undefined) return Promise.reject(fault('shutting_down', 'the store is closed'))
     open.sheet.mark()
@@ -80,42 +78,50 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
     if (open.sheet.size === 0) {
       return flying === undefined ? Promise.resolve(result) : flying.done.then(() => result)
     }
-    open.updates++
     const { done } = open
-    if (takeoff === undefined && flying === undefined) {
-      if (is_gathered) fly()
-      else takeoff = setImmediate(fly)
-    }
+    if (flying === undefined) fly()
     return done.then(() => result)
   }
 
   function fly(): void {
-    takeoff = undefined
     const group = open
     flying = group
     open = newGroup(spare)
-    tree.commit(group.sheet, group.updates === 1).then(
+    tree.commit(group.sheet).then(
       () => {
         flying = undefined
         spare = group.sheet
         spare.clear()
         group.resolve()
-        if (open.sheet.size > 0) fly()
+        if (open.sheet.size > 0 && failure === undefined) fly()
         absence?.learn()
       },
       (cause: unknown) => {
-        failure = fault('store_failed', undefined, { cause })
         flying = undefined
-        group.reject(failure)
-        open.reject(failure)
-        open = newGroup(newSheet())
-        onFail?.(failure)
+        if (isFault(cause) && cause.code === 'no_space') giveUp([group, open], cause)
+        else {
+          fail(cause)
+          group.reject(failure as Fault)
+        }
       },
     )
   }
 
+  function giveUp(groups: readonly Group[], why: Fault): void {
+    open = newGroup(newSheet())
+    spare = newSheet()
+    for (const group of groups) group.reject(why)
+  }
+
+  function fail(cause: unknown): void {
+    if (failure !== undefined) return
+    failure = fault('store_failed', isFault(cause) ? cause.message : undefined, { cause })
+    giveUp([open], failure)
+    onFail?.(failure)
+  }
+
   async function drain(): Promise<void> {
-    while (failure === undefined && (flying !== undefined || open.sheet.size > 0)) {
+    while (flying !== undefined || (open.sheet.size > 0 && failure === undefined)) {
       await (flying ?? open).done.catch(() => {})
     }
     await tree.close()
@@ -127,7 +133,7 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
       if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
       return fn(durable)
     },
-    freeBytes: () => tree.freeBytes(),
+    room: () => tree.room(),
     backup: (path) => tree.backup(path),
     close: () => {
       closing ??= drain()
@@ -145,7 +151,7 @@ function newGroup(sheet: Sheet): Group {
   })
   // Each update hangs its own reaction on `done`; a group nobody waits for must not be "unhandled".
   done.catch(() => {})
-  return { sheet, updates: 0, done, resolve, reject }
+  return { sheet, done, resolve, reject }
 }
 
 function viewOf(tree: Tree): Pick<Tx, 'get' | 'scan'> {

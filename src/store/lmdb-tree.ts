@@ -1,34 +1,47 @@
 /**
- * The tree on disk: one LMDB file and its `-lock` beside it. With its neighbours lmdb-*.ts the only
+ * The data file: one LMDB file and its `-lock` beside it. With its neighbours lmdb-*.ts the only
  * code that knows LMDB.
  *
- * A commit is one batch: LMDB's own thread, or this one where it is opened `in_place`, works it in,
- * writes its pages, syncs them, and then writes the head that makes them count through a handle
- * that syncs each write. Only then does the promise resolve, and reads see it at once. A write that
- * fails makes LMDB drop the whole batch.
- * Whatever ends a commit badly, no other follows on this tree: the state on disk is no longer known
- * for sure.
+ * A commit is one transaction of LMDB on the calling thread: it writes its pages, syncs them, and
+ * then writes the head that makes them count through a handle that syncs each write. A write that
+ * fails makes LMDB drop all of it. Whatever ends a commit badly, no other follows on this tree: the
+ * state on disk is no longer known for sure. Several threads may have a file open, and only one of
+ * them may commit at a time.
  *
  * Nothing here waits for the lock that keeps others away; take it first (store/lock).
  */
-import { open as openHandle, stat, statfs } from 'node:fs/promises'
+import { constants, statfsSync, statSync } from 'node:fs'
+import { open as openHandle } from 'node:fs/promises'
+import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import type { Key } from '../bytes/keys.ts'
-import { type Fault, fault } from '../words/faults.ts'
+import { type Fault, fault, isFault } from '../words/faults.ts'
 import { fileFault } from './file-faults.ts'
-import { checkKeySize, key_bytes_max } from './key-size.ts'
+import { key_bytes_max } from './key-size.ts'
 import { copyLmdb } from './lmdb-backup.ts'
-import type { Fill } from './lmdb-batch.ts'
-import { commitInPlace, reportedCommit } from './lmdb-commit.ts'
+import { type Fill, newBatch } from './lmdb-batch.ts'
 import { judgeFile } from './lmdb-file.ts'
 import { type LmdbDatabase, lmdbOptions } from './lmdb-options.ts'
-import type { Entry, Tree, Writes } from './store.ts'
+import type { Entry, Tree } from './store.ts'
 
-export interface LmdbTree extends Tree {
-  /** As `commit`, of what `fill` puts into the batch; its keys must be of a size that can be. */
-  commitBatch(fill: Fill): Promise<void>
+export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close'> {
+  /**
+   * On disk when it returns; keys must be of a size that can be. Throws `no_space` where LMDB found
+   * the disk full and has written nothing, or its reason.
+   */
+  commit(fill: Fill): void
   /** Lets reads see what another thread has committed. */
   refresh(): void
+  /** Of the disk it is on. */
+  freeBytes(): number
+  usage(): FileUsage
+}
+
+/** Of a file as it was at the last commit or `refresh`. */
+export interface FileUsage {
+  readonly used_bytes: number
+  /** Of pages that will be written again. */
+  readonly reusable_bytes: number
 }
 
 export interface LmdbTreeOptions {
@@ -36,8 +49,8 @@ export interface LmdbTreeOptions {
   readonly readers_max?: number
   /** What a copy must not have, for it belongs to this file alone. */
   readonly not_copied?: readonly Key[]
-  /** Whether commits block the calling thread: for one that has nothing else to do. */
-  readonly in_place?: boolean
+  /** Whether a process of its own opens it first (see lmdb-probe). */
+  readonly probe?: boolean
 }
 
 /**
@@ -48,7 +61,11 @@ export interface LmdbTreeOptions {
 export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}): Promise<LmdbTree> {
   const found = await judgeFile(path)
   if (found === 'new') await makeFile(path)
-  await demandRoom(path)
+  await prepareLock(`${path}-lock`)
+  if (found === 'there' && options.probe === true) {
+    const { probeLmdb } = await import('./lmdb-probe.ts')
+    await probeLmdb(path)
+  }
   const { open } = await import('lmdb')
   let db: LmdbDatabase
   try {
@@ -61,50 +78,46 @@ export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}):
   return treeOver(db, path, options)
 }
 
-const lock_bytes_about = 1024 * 1024
+const lock_page_bytes = 4096
+const lock_pages = 3
 
 /**
- * LMDB maps the file beside the data before its pages are there: on a full disk the first touch of
- * one would end the process.
+ * LMDB ends the process where it cannot open the file beside the data. It maps that file, and where
+ * a page of it is not there yet and the disk is full, the first touch is the last; so all of them
+ * are made here, while nobody else has the data.
  */
-async function demandRoom(path: string): Promise<void> {
-  const lock = await stat(`${path}-lock`).catch(() => undefined)
-  if (lock !== undefined && lock.blocks * 512 >= lock.size) return
-  const { bavail, bsize } = await statfs(dirname(path))
-  if (bavail * bsize < lock_bytes_about) throw fileFault(path, { code: 'ENOSPC' })
+async function prepareLock(lock_path: string): Promise<void> {
+  try {
+    const { O_RDWR, O_CREAT } = constants
+    const lock = await openHandle(lock_path, O_RDWR | O_CREAT, 0o600)
+    try {
+      const page = Buffer.alloc(lock_page_bytes)
+      const zeros = Buffer.alloc(lock_page_bytes)
+      for (let at = 0; at < lock_pages * lock_page_bytes; at += lock_page_bytes) {
+        const { bytesRead } = await lock.read(page.fill(0), 0, lock_page_bytes, at)
+        if (bytesRead === lock_page_bytes && !page.equals(zeros)) continue
+        const { bytesWritten } = await lock.write(page, 0, lock_page_bytes, at)
+        if (bytesWritten < lock_page_bytes) throw fileFault(lock_path, { code: 'ENOSPC' })
+      }
+    } finally {
+      await lock.close()
+    }
+  } catch (error) {
+    throw isFault(error) ? error : fileFault(lock_path, error)
+  }
 }
 
 /** The tree over a database that was opened with `lmdbOptions`, or by a test with worse ones. */
 export function treeOver(
   db: LmdbDatabase,
   path: string,
-  { not_copied = [], in_place = false }: LmdbTreeOptions = {},
+  { not_copied = [] }: LmdbTreeOptions = {},
 ): LmdbTree {
-  const commit = in_place ? commitInPlace(db) : reportedCommit(db)
-  const pending = new Set<Promise<unknown>>()
+  const batch = newBatch(db)
+  const copies = new Set<Promise<unknown>>()
+  let usage = usageOf(db, path)
   let broken: unknown
   let closing: Promise<void> | undefined
-
-  function tracked<T>(work: Promise<T>): Promise<T> {
-    const settled = work.then(
-      () => {},
-      () => {},
-    )
-    pending.add(settled)
-    void settled.then(() => pending.delete(settled))
-    return work
-  }
-
-  async function commitBatch(fill: Fill): Promise<void> {
-    checkOpen()
-    if (broken !== undefined) throw broken
-    try {
-      await commit(fill)
-    } catch (error) {
-      broken = error
-      throw error
-    }
-  }
 
   function checkOpen(): void {
     if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
@@ -117,8 +130,8 @@ export function treeOver(
   }
 
   async function drain(): Promise<void> {
-    while (pending.size > 0) await Promise.all(pending)
-    if (!commit.isStuck()) await db.close()
+    await Promise.allSettled(copies)
+    await db.close()
   }
 
   return {
@@ -137,21 +150,40 @@ export function treeOver(
         throw readFault(error)
       }
     },
-    commit: async (writes) => {
+    commit(fill) {
       checkOpen()
-      for (const key of writes.keys()) checkKeySize(key)
-      return tracked(commitBatch(putting(writes)))
+      if (broken !== undefined) throw broken
+      try {
+        db.transactionSync(() => fill(batch))
+      } catch (error) {
+        if (isFull(error)) throw fault('no_space', undefined, { cause: error })
+        broken = error
+        throw error
+      } finally {
+        batch.letGo()
+      }
+      usage = usageOf(db, path)
     },
-    commitBatch: (fill) => tracked(commitBatch(fill)),
-    freeBytes: async () => {
-      const { bavail, bsize } = await statfs(dirname(path))
-      return bavail * bsize
+    refresh() {
+      db.resetReadTxn()
+      usage = usageOf(db, path)
     },
+    freeBytes() {
+      try {
+        const { bavail, bsize } = statfsSync(dirname(path))
+        return bavail * bsize
+      } catch {
+        // What cannot be asked is no reason to refuse.
+        return Number.POSITIVE_INFINITY
+      }
+    },
+    usage: () => usage,
     backup: async (target) => {
       checkOpen()
-      return tracked(copyLmdb(db, target, not_copied))
+      const copy = copyLmdb(db, target, not_copied)
+      copies.add(copy)
+      return copy.finally(() => copies.delete(copy))
     },
-    refresh: () => db.resetReadTxn(),
     close: () => {
       closing ??= drain()
       return closing
@@ -159,10 +191,26 @@ export function treeOver(
   }
 }
 
-function putting(writes: Writes): Fill {
-  return (batch) => {
-    for (const [key, value] of writes) batch.set(key, value)
-  }
+/** Pages that could not be written are none: the commit before stands. */
+function isFull(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === system.errno.ENOSPC
+}
+
+interface LmdbStats {
+  readonly pageSize: number
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
+}
+
+function usageOf(db: LmdbDatabase, path: string): FileUsage {
+  const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } =
+    db.getStats() as LmdbStats
+  // Two heads, and about as many for what it notes of free pages.
+  const used_pages = treeBranchPageCount + treeLeafPageCount + overflowPages + 4
+  const used_bytes = used_pages * pageSize
+  const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  return { used_bytes, reusable_bytes: Math.max(0, size - used_bytes) }
 }
 
 /**

@@ -29,7 +29,7 @@ export function memoryTree(): Tree {
         }
       }
     },
-    freeBytes: async () => undefined,
+    room: () => undefined,
     backup: async () => {
       throw fault('not_possible', 'a store in memory has no file to copy')
     },

@@ -46,14 +46,14 @@ export interface Tx extends View {
 export interface Store {
   /**
    * Runs `fn` in a transaction and resolves with what it returned once that is durable, together
-   * with all it read. A throw of `fn` rejects and changes nothing. Rejects with `store_failed` from
-   * the first failed commit on. With `is_gathered` nothing else of this turn is waited for.
+   * with all it read. A throw of `fn` rejects and changes nothing, and so does `no_space`, with
+   * which a full disk refuses it. Rejects with `store_failed` from the first failed commit on.
    */
-  update<T>(fn: (tx: Tx) => T, is_gathered?: boolean): Promise<T>
+  update<T>(fn: (tx: Tx) => T): Promise<T>
   /** Runs `fn` on durable state only. */
   view<T>(fn: (view: View) => T): Promise<T>
-  /** Free bytes of the disk the store writes to; undefined where there is none. */
-  freeBytes(): Promise<number | undefined>
+  /** Bytes that the disk and the file have free; undefined where there are none. */
+  room(): number | undefined
   /**
    * Writes a synced copy of the durable state to a path that does not exist yet; answers its bytes.
    */
@@ -73,16 +73,21 @@ export interface Writes extends Iterable<readonly [Key, Buffer | null]> {
 
 /**
  * What a local store is made of: a durable ordered map that takes one commit at a time. store/group
- * makes a Store of it. `commit` resolves when all writes are on disk, none without the others, and
- * rejects when their fate is unknown.
+ * makes a Store of it.
  */
 export interface Tree {
   get(key: Key): Buffer | undefined
   /** Lazily, in key order; `limit` is not the tree's business. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
-  /** `is_alone`: one transaction made all of it, so whoever waits for the store waits for this. */
-  commit(writes: Writes, is_alone?: boolean): Promise<void>
-  freeBytes(): Promise<number | undefined>
+  /**
+   * Resolves when all writes are on disk, none without the others. Rejects with `no_space` where
+   * nothing of it was written, with anything else when its fate is unknown.
+   */
+  commit(writes: Writes): Promise<void>
+  /** Told, once, why no commit can be made any more, though none may have failed. */
+  onBroken?(told: (cause: unknown) => void): void
+  /** As `Store.room`. */
+  room(): number | undefined
   backup(path: string): Promise<number>
   close(): Promise<void>
 }

@@ -16,7 +16,7 @@ export interface WholeRow {
 }
 
 export const wholeFaults = {
-  bad_request: { http: 400, grpc: 'INTERNAL', text: 'not HTTP as it should be' },
+  bad_request: { http: 400, grpc: 'RESOURCE_EXHAUSTED', text: 'not HTTP as it should be' },
   not_found: { http: 404, grpc: 'UNIMPLEMENTED', text: 'no such path' },
   method_not_allowed: { http: 405, grpc: 'UNIMPLEMENTED', text: 'only POST' },
   shutting_down: { http: 503, grpc: 'UNAVAILABLE', text: 'shutting down' },
@@ -69,6 +69,10 @@ export const opFaults = {
     when: 'an input parameter of the process is not satisfied',
   },
   not_unical_ref: { grpc: 'ALREADY_EXISTS', when: 'another live task holds the ref' },
+  answer_too_large: {
+    grpc: 'RESOURCE_EXHAUSTED',
+    when: 'a show, and those before it in its request already show as much as may be',
+  },
   task_damaged: { grpc: 'DATA_LOSS', when: 'the stored record fails its checksum' },
 } as const satisfies Record<string, OpRow>
 
@@ -93,6 +97,8 @@ export type FaultCode = WholeFaultCode | OpFaultCode | AdminFaultCode
 /** An expected failure on its way to a door: `code` is stable, `message` is safe to show. */
 export interface Fault extends Error {
   readonly code: FaultCode
+  /** After how long another try may be let in, where `code` is `rate_limited`. */
+  readonly retry_after_s?: number
   /** Every mistake of a refused definition, where `code` is `bad_definition`. */
   readonly mistakes?: readonly string[]
 }
@@ -101,11 +107,13 @@ export interface Fault extends Error {
 export function fault(
   code: FaultCode,
   text?: string,
-  more: { mistakes?: readonly string[]; cause?: unknown } = {},
+  more: { mistakes?: readonly string[]; retry_after_s?: number; cause?: unknown } = {},
 ): Fault {
   const error = new Error(text ?? faultText(code), { cause: more.cause })
   Object.assign(error, { name: 'Fault', code })
-  if (more.mistakes !== undefined) Object.assign(error, { mistakes: more.mistakes })
+  const { mistakes, retry_after_s } = more
+  if (mistakes !== undefined) Object.assign(error, { mistakes })
+  if (retry_after_s !== undefined) Object.assign(error, { retry_after_s })
   return error as Fault
 }
 
@@ -115,8 +123,13 @@ export function isFault(value: unknown): value is Fault {
   return typeof code === 'string' && isFaultCode(code)
 }
 
-/** Whether the store takes nothing any more: all that may end a transaction and is no bug. */
+/** Whether the store takes nothing, now or any more: all that ends a transaction and is no bug. */
 export function isStoreGone(value: unknown): boolean {
+  return isFault(value) && (value.code === 'no_space' || isStoreOver(value))
+}
+
+/** Whether it takes nothing any more. */
+export function isStoreOver(value: unknown): boolean {
   return isFault(value) && (value.code === 'store_failed' || value.code === 'shutting_down')
 }
 

@@ -35,6 +35,15 @@ export const limitTable = {
   connections_max: { value: 10_000, says: 'open connections' },
   queue_ops_max: { value: 10_000, says: 'ops accepted and not yet on disk' },
   queue_bytes_max: { value: 64 * 1024 * 1024, says: 'bytes of ops accepted and not yet on disk' },
+  answer_bytes_max: { value: 16 * 1024 * 1024, says: 'bytes of tasks that one request shows' },
+  connection_answer_bytes_max: {
+    value: 64 * 1024 * 1024,
+    says: 'bytes of answers that a connection has not read yet',
+  },
+  answers_bytes_max: {
+    value: 256 * 1024 * 1024,
+    says: 'bytes of answers not read yet, in all',
+  },
   unverified_bytes_max: {
     value: 64 * 1024 * 1024,
     says: 'bytes of bodies not yet verified, in all',

@@ -74,7 +74,7 @@ async function work(): Promise<Seen> {
 }
 
 async function withLog(path: string): Promise<number | undefined> {
-  const engine = await bundle.openEngine(path, { log: true })
+  const engine = await bundle.openEngine(path)
   await engine.putProcess(bundle.examples['callback.conv.json'])
   for (let made = 0; made < logged_tasks; made += 1_000) {
     const data = { text: 'x'.repeat(200) }

@@ -34,6 +34,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     clock: systemClock,
     pid: process.pid,
     sleep_ms: () => new Promise((resolve) => setImmediate(resolve)),
+    kill() {},
     onStop(fn) {
       options.onWait?.(fn)
       return () => {}

@@ -1,6 +1,6 @@
 /**
  * Applies batches until it is killed, several at a time, and acknowledges each on its standard
- * output once its results are there: `crash-child PATH ROUND LOG`.
+ * output once its results are there: `crash-child PATH ROUND`.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'
@@ -8,8 +8,8 @@ import { type Ack, batchName, batchOf, makeReady, pairs } from './crash-work.ts'
 
 const under_way_max = 8
 
-const [path = '', round = '0', log] = process.argv.slice(2)
-const engine = await openEngine(path, { log: log === 'true' })
+const [path = '', round = '0'] = process.argv.slice(2)
+const engine = await openEngine(path)
 await makeReady(engine)
 
 const wakeable: string[] = []

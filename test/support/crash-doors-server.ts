@@ -29,7 +29,7 @@ export interface DoorsServer {
   readonly ended: Promise<{ readonly signal: NodeJS.Signals | null; readonly said: string }>
 }
 
-export async function makeDoorsFile({ log, edits }: CrashForm): Promise<DoorsFile> {
+export async function makeDoorsFile({ edits }: CrashForm): Promise<DoorsFile> {
   const { script, folder, remove } = await buildChild('../../bin/conveyor.ts', edits)
   const path = join(folder, 'tasks.lmdb')
   const tls = join(folder, 'tls')
@@ -42,16 +42,7 @@ export async function makeDoorsFile({ log, edits }: CrashForm): Promise<DoorsFil
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)
   await engine.close()
-  const doors = [
-    '--log',
-    log ? 'on' : 'off',
-    '--http',
-    '127.0.0.1:0',
-    '--grpc',
-    '127.0.0.1:0',
-    '--tls',
-    tls,
-  ]
+  const doors = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
   return {
     path,
     remove,

@@ -1,15 +1,15 @@
 /**
  * Makes tasks that call, run code and are handled, until it is killed:
- * `crash-jobs-child PATH URL LOG`.
+ * `crash-jobs-child PATH URL`.
  * What is acknowledged and whom the handler was called for goes to standard output, line by line.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'
 import { conv_id, handled, handlerThat, putProcesses, type Told } from './crash-jobs.ts'
 
-const [path = '', url = '', log] = process.argv.slice(2)
+const [path = '', url = ''] = process.argv.slice(2)
 const tell = (told: Told): unknown => writeSync(1, `${JSON.stringify(told)}\n`)
-const engine = await openEngine(path, { allow_hosts: [new URL(url).host], log: log === 'true' })
+const engine = await openEngine(path, { allow_hosts: [new URL(url).host] })
 engine.handle(
   handled,
   handlerThat((obj_id) => tell({ handled: obj_id })),

@@ -9,12 +9,12 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type LmdbTree, openLmdbTree } from '../../src/store/lmdb-tree.ts'
-import { type Head, head_key } from '../../src/store/log/head.ts'
-import { mergeFrames } from '../../src/store/log/merge.ts'
+import { encodeHead, type Head, head_key } from '../../src/store/log/head.ts'
 import { mergeSegment } from '../../src/store/log/merger.ts'
-import { recoverLog, segmentPaths } from '../../src/store/log/recover.ts'
-import { type LogBounds, openLogTree } from '../../src/store/log/tree.ts'
-import { createLog, type LogWriter, type Written } from '../../src/store/log/writer.ts'
+import { openLogTree } from '../../src/store/log/open-log.ts'
+import { segmentPaths } from '../../src/store/log/recover.ts'
+import type { LogBounds } from '../../src/store/log/tree.ts'
+import { createLog, type LogWriter } from '../../src/store/log/writer.ts'
 import type { Tree, Writes } from '../../src/store/store.ts'
 
 export type State = ReadonlyMap<string, string>
@@ -57,8 +57,19 @@ export function stateAfter(n: number): State {
   return state
 }
 
+/** Puts them into the tree itself, as a file that has no log would. */
+export function putInto(tree: LmdbTree, writes: Writes): void {
+  tree.commit((batch) => {
+    for (const [key, value] of writes) batch.set(key, value)
+  })
+}
+
+function putHead(tree: LmdbTree, head: Head): void {
+  putInto(tree, new Map([[head_key, encodeHead(head)]]))
+}
+
 /** All that a tree holds for others than its log. */
-export function stateOf(tree: Tree): State {
+export function stateOf(tree: Pick<Tree, 'range'>): State {
   const state = new Map<string, string>()
   for (const { key, value } of tree.range('', '\xff', false)) {
     if (key !== head_key) state.set(key, value.toString('latin1'))
@@ -84,41 +95,40 @@ export function openTree(path: string): Promise<LmdbTree> {
 /** The n-th commit and all behind it fail, that one with nothing written or with all of it. */
 export function breaking(below: LmdbTree, n: number, writes_all: boolean): LmdbTree {
   let asked = 0
-  async function breakAt<T>(commit: (what: T) => Promise<void>, what: T): Promise<void> {
-    asked++
-    if (asked < n) return commit(what)
-    if (asked === n && writes_all) await commit(what)
-    throw new Error('the disk is broken')
-  }
   return {
     ...below,
-    commit: (writes) => breakAt(below.commit, writes),
-    commitBatch: (fill) => breakAt(below.commitBatch, fill),
+    commit(fill) {
+      asked++
+      if (asked < n) return below.commit(fill)
+      if (asked === n && writes_all) below.commit(fill)
+      throw new Error('the disk is broken')
+    },
   }
 }
 
-/** With all that a log held folded in. */
-export async function openFolded(path: string): Promise<LmdbTree> {
+export async function openLogged(
+  path: string,
+  bounds: Partial<LogBounds> = {},
+  over = (tree: LmdbTree): LmdbTree => tree,
+): Promise<Tree> {
   const tree = await openTree(path)
   try {
-    await recoverLog(tree, path)
+    return await openLogTree(over(tree), path, { id: log_id, bounds })
   } catch (error) {
     await tree.close()
     throw error
   }
-  return tree
 }
 
-export async function openLogged(path: string, bounds: Partial<LogBounds> = {}): Promise<Tree> {
-  return openLogTree(await openFolded(path), path, { id: log_id, bounds })
-}
-
-/** The state that an opening without a log finds, which leaves the data file alone. */
+/** The state that an opening finds, and behind its close the data file alone. */
 export async function foldedState(path: string): Promise<State> {
-  const tree = await openFolded(path)
+  const tree = await openLogged(path)
   const state = stateOf(tree)
   await tree.close()
   for (const segment of segmentPaths(path)) assert.ok(!existsSync(segment), `${segment} is left`)
+  const below = await openTree(path)
+  assert.deepEqual(stateOf(below), state, 'what was folded in is another')
+  await below.close()
   return state
 }
 
@@ -231,11 +241,11 @@ export async function died(
   if (folded > 0) {
     let writes = new Map<string, Buffer | null>()
     for (let n = 1; n <= folded; n++) writes = new Map([...writes, ...groupOf(n)])
-    await tree.commit(writes)
-    await mergeFrames(tree, [], { id, seq: folded, is_open: false })
+    putInto(tree, writes)
+    putHead(tree, { id, seq: folded, is_open: false })
   }
   const log = await createLog(path, { id, seq: folded, is_open: false })
-  await mergeFrames(tree, [], { id, seq: folded, is_open: true })
+  putHead(tree, { id, seq: folded, is_open: true })
   const bed = { tree, log, id, path, young: 0, groups: folded, places: new Map<number, Place>() }
   await takeSteps(bed, steps)
   await log.close()
@@ -267,22 +277,27 @@ interface Making {
 
 async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void> {
   const { tree, log, places } = bed
-  let old: Written | undefined
   for (const step of steps) {
     if (step === 'commit') {
       const at = log.young().bytes()
-      await log.write(groupOf(++bed.groups), false)
+      await log.write(groupOf(++bed.groups))
       const bytes = log.young().bytes() - at
       places.set(bed.groups, { end: `-log-${bed.young}`, at, bytes })
     } else if (step === 'turn') {
-      old = log.turnOver()
+      log.turnOver()
       bed.young = 1 - bed.young
-    } else if (old !== undefined) {
-      const head: Head = { id: bed.id, seq: old.last_seq, is_open: true }
-      const job = { written: old, head, slice: no_slice }
-      if (step === 'merge') await mergeSegment(tree, job)
-      else await mergeSegment(breaking(tree, 3, false), job).catch(() => {})
-      if (step === 'merge') log.freeOld()
+    } else {
+      const written = log.oldFrames()
+      const head: Head = { id: bed.id, seq: written.last_seq, is_open: true }
+      const job = { written, head, slice: no_slice }
+      if (step === 'merge') {
+        mergeSegment(tree, job)
+        log.freeOld()
+      } else {
+        try {
+          mergeSegment(breaking(tree, 3, false), job)
+        } catch {}
+      }
     }
   }
 }

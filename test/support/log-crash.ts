@@ -1,6 +1,6 @@
 /**
- * In which forms a process is killed, and what a kill met: with a log that has its usual bounds
- * nothing is merged in the short life of such a process, so there is one that always merges.
+ * In which forms a process is killed, and what a kill met: with the usual bounds nothing is merged
+ * in the short life of such a process, so there is one that always merges.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { peekLmdb } from '../../src/store/lmdb-file.ts'
@@ -10,8 +10,7 @@ import { segmentPaths } from '../../src/store/log/recover.ts'
 import type { Edit } from './store-child.ts'
 
 export interface CrashForm {
-  readonly form: 'plain' | 'log' | 'log that always merges'
-  readonly log: boolean
+  readonly form: 'as it is' | 'always merging'
   readonly edits: readonly Edit[]
 }
 
@@ -23,9 +22,8 @@ const always_merges: readonly Edit[] = [
 ]
 
 export const crash_forms: readonly CrashForm[] = [
-  { form: 'plain', log: false, edits: [] },
-  { form: 'log', log: true, edits: [] },
-  { form: 'log that always merges', log: true, edits: always_merges },
+  { form: 'as it is', edits: [] },
+  { form: 'always merging', edits: always_merges },
 ]
 
 /** What a process that was killed left of its log. */

@@ -1,6 +1,6 @@
 /**
  * An engine that applies batches, several at a time, and acknowledges each, closes and does it
- * again: `power-engine-child PATH LOG`. The work and its marks are those of the crash test.
+ * again: `power-engine-child PATH`. The work and its marks are those of the crash test.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'
@@ -9,9 +9,9 @@ import { type Ack, batchName, batchOf, makeReady, pairs } from './crash-work.ts'
 const batches_of_round = 24
 const under_way = 4
 
-const [path = '', log] = process.argv.slice(2)
+const [path = ''] = process.argv.slice(2)
 for (let round = 0; round < 2; round++) {
-  const engine = await openEngine(path, { log: log === 'true' })
+  const engine = await openEngine(path)
   await makeReady(engine)
   const wakeable: string[] = []
   let n = 0

@@ -1,6 +1,6 @@
 /**
  * Serves a file over HTTP and sends itself signed requests one after the other, so that each answer
- * has a commit of its own: `reply-child PATH REQUESTS LOG`.
+ * has a commit of its own: `reply-child PATH REQUESTS`.
  */
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { signatureOf } from '../../src/bytes/signature.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/index.ts'
 
-const [path = '', requests = '1', log] = process.argv.slice(2)
-const engine = await openEngine(path, { log: log === 'true' })
+const [path = '', requests = '1'] = process.argv.slice(2)
+const engine = await openEngine(path)
 const logic = (type: string, to_node_id?: string) => ({ type, to_node_id })
 await engine.putProcess({
   obj_id: 1,
@@ -35,7 +35,9 @@ for (let n = 0; n < Number(requests); n++) {
   const body = JSON.stringify({ ops: [op] })
   const now = String(Math.floor(Date.now() / 1000))
   const target = `/api/1/json/${id}/${now}/${signatureOf(now, secret, body)}`
-  socket.write(`POST ${target} HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  socket.write(
+    `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
   const [answer] = (await once(socket, 'data')) as [Buffer]
   if (!answer.includes('"proc":"ok"}]')) throw new Error(answer.toString())
 }

@@ -16,8 +16,9 @@ if (lock !== undefined) {
   if (mode === 'work') {
     const tree = await openLmdbTree(path)
     for (let n = 0; ; n++) {
-      await tree.commit(new Map([['n', Buffer.from(String(n))]]))
+      tree.commit((batch) => batch.set('n', Buffer.from(String(n))))
       if (n === 0) writeSync(1, 'working\n')
+      await new Promise((resolve) => setImmediate(resolve))
     }
   }
 }

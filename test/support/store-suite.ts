@@ -8,7 +8,7 @@ import { after } from '../../src/bytes/keys.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { key_bytes_max } from '../../src/store/key-size.ts'
 import type { Range, Store, Tree } from '../../src/store/store.ts'
-import type { Fault } from '../../src/words/faults.ts'
+import { type Fault, fault } from '../../src/words/faults.ts'
 import { checkAgainstModel } from './store-model.ts'
 import { failingTree, heldTree, turns } from './store-trees.ts'
 
@@ -178,7 +178,7 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
     )
 
     it(
-      'updates of one turn share a commit',
+      'updates that come while a commit is under way share the next',
       withTree(async (below) => {
         const { tree, asked, letThrough } = heldTree(below)
         const store = storeOf(tree)
@@ -188,8 +188,39 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
         await turns()
         assert.equal(asked(), 1)
         letThrough()
+        await sent[0]
+        assert.equal(asked(), 2)
+        letThrough()
         await Promise.all(sent)
-        assert.equal(asked(), 1)
+        assert.equal(asked(), 2)
+        await store.close()
+      }),
+    )
+
+    it(
+      'a commit for which there is no space is refused, with what saw its changes, and all goes on',
+      withTree(async (below) => {
+        let is_full = true
+        const { tree, letThrough } = heldTree({
+          ...below,
+          commit: async (writes) => {
+            if (is_full) throw fault('no_space')
+            await below.commit(writes)
+          },
+        })
+        const store = storeOf(tree)
+        const sent = ['a', 'b'].map((key) => store.update((tx) => tx.put(key, Buffer.from('1'))))
+        await turns()
+        letThrough()
+        for (const one of sent) await assert.rejects(one, { code: 'no_space' })
+        assert.equal(await store.update((tx) => tx.get('a')), undefined)
+        is_full = false
+        const later = store.update((tx) => tx.put('c', Buffer.from('1')))
+        await turns()
+        letThrough()
+        await later
+        const state = await store.view((view) => view.scan({ from: '', to: '\xff', limit: 9 }))
+        assert.deepEqual(textsOf(state), ['c=1'])
         await store.close()
       }),
     )

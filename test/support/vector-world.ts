@@ -138,7 +138,7 @@ async function damageTask(path: string, obj_id: string): Promise<void> {
   const key = taskKey(obj_id)
   const bytes = Buffer.from(tree.get(key) as Buffer)
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] as number) ^ 1
-  await tree.commit(new Map([[key, bytes]]))
+  tree.commit((batch) => batch.set(key, bytes))
   await tree.close()
 }
 

@@ -5,6 +5,7 @@
  * through (`syscall` is `connect`): the owner has gone, and the file may be free.
  */
 import { Agent, request } from 'node:http'
+import { parsePlain } from '../../bytes/json.ts'
 import { fault } from '../../words/faults.ts'
 import { type Answer, demandSame, type Identity, question_bytes_max } from './protocol.ts'
 import type { Admin } from './verbs.ts'
@@ -39,7 +40,7 @@ export function adminClient(options: Identity & { readonly socket: string }): Ad
 
 function readAnswer(text: string): Answer {
   try {
-    return JSON.parse(text) as Answer
+    return parsePlain(text) as Answer
   } catch {
     throw fault('file_held', 'the process that holds the file did not answer: see its log')
   }

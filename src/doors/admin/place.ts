@@ -9,7 +9,10 @@
  */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { systemClock } from '../../words/clock.ts'
 import { fault } from '../../words/faults.ts'
 
 export interface AdminPlace {
@@ -36,6 +39,30 @@ export function adminSocketPath(
 }
 
 const socket_path_bytes_max = 100
+const socket_name = /^[0-9a-f]{16}$/
+/** A younger one may belong to a server that is about to listen. */
+const swept_after_ms = 60_000
+
+/** Takes away what killed servers left in the folder: sockets at which nobody listens. */
+export async function sweepSockets(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name)
+    const found = await lstat(path).catch(() => undefined)
+    if (!socket_name.test(name) || found?.isSocket() !== true) continue
+    if (systemClock.now_ms() - found.mtimeMs < swept_after_ms) continue
+    if (await isDeaf(path)) await rm(path, { force: true })
+  }
+}
+
+function isDeaf(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'))
+  })
+}
 
 function isSafeFolder(folder: string, uid: number): boolean {
   try {

@@ -7,8 +7,11 @@
  */
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { dirname } from 'node:path'
+import { parsePlain } from '../../bytes/json.ts'
 import type { Engine } from '../../engine/api.ts'
 import { fault } from '../../words/faults.ts'
+import { sweepSockets } from './place.ts'
 import {
   type Answer,
   demandSame,
@@ -48,6 +51,7 @@ export async function serveAdmin(
     server.once('error', reject).listen(socket, resolve)
   })
   chmodSync(socket, 0o600)
+  void sweepSockets(dirname(socket))
   server.unref()
 
   return {
@@ -73,7 +77,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 
 async function answer(engine: Engine, mine: Identity, body: string): Promise<Answer> {
   try {
-    const question = JSON.parse(body) as Question
+    const question = parsePlain(body) as Question
     demandSame(question, mine)
     if (!isAdminVerb(question.verb)) throw fault('not_found', `no such verb: ${question.verb}`)
     return { ...mine, value: (await runVerb(engine, question.verb, question.args)) ?? null }

@@ -18,6 +18,8 @@ export interface Io {
   sleep_ms(ms: number): Promise<void>
   /** Calls `fn` once, when the process is asked to end; the answer takes it back. */
   onStop(fn: () => void): () => void
+  /** Ends the process at once, whatever its threads wait for. */
+  kill(): void
 }
 
 /** Environment variables by name. */

@@ -4,6 +4,7 @@
  */
 import http from 'node:http'
 import https from 'node:https'
+import { parsePlain } from '../../bytes/json.ts'
 import { signatureOf } from '../../bytes/signature.ts'
 import { type Exit, exits, unreachable, usage } from './exits.ts'
 import { readInput } from './input.ts'
@@ -111,7 +112,7 @@ function exitOf(status: number, answer: string): Exit {
 
 function isAllOk(answer: string): boolean {
   try {
-    const { request_proc, ops } = JSON.parse(answer) as {
+    const { request_proc, ops } = parsePlain(answer) as {
       request_proc: unknown
       ops: readonly { readonly proc: unknown }[]
     }

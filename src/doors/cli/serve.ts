@@ -58,11 +58,6 @@ export const serveVerb: Verb = {
       many: true,
       says: 'calls of processes may reach it although it is no public address',
     },
-    {
-      name: 'log',
-      value: 'on|off',
-      says: 'commit into a log beside the file, which takes less time (default off)',
-    },
     db_flag,
     json_flag,
     ...limit_flags,
@@ -78,7 +73,6 @@ export const serveVerb: Verb = {
 async function serve(given: Given, io: Io): Promise<Exit> {
   const wanted = doorsOf(given)
   const limits = limitsOf(given)
-  const log = wantsLog(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usage('--demo needs --http')
   const json = isOn(given, 'json')
   const onBug = (error: unknown): void => {
@@ -86,8 +80,11 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   }
   const ended = endOf(io)
   try {
-    const how = { limits, log, onFailure: ended.fail, onBug }
-    const engine = await openToServe(given, how)
+    const tell = (sentence: string): Promise<void> => print(io.stderr, noticeLine(sentence, json))
+    const onNotice = (sentence: string): void => void tell(sentence)
+    const engine = await openToServe(given, { limits, onFailure: ended.fail, onBug, onNotice })
+    const hung = killsHung(engine, io, tell)
+    void ended.reason.then(hung.flush)
     try {
       const tls = await certificatesOf(given, io, engine, wanted)
       const doors = await openDoors(engine, wanted, { tls, onBug })
@@ -96,14 +93,40 @@ async function serve(given: Given, io: Io): Promise<Exit> {
         return ended.reason
       })
       if (failure !== undefined) {
-        throw unreachable('a write has failed, so serving ends: look at the disk', failure.code)
+        throw unreachable(`${failure.message}, so serving ends: look at the disk`, failure.code)
       }
     } finally {
-      await Promise.race([engine.close(), ended.afterFailure()])
+      await hung.close()
     }
     return exits.done
   } finally {
     ended.forget()
+  }
+}
+
+/** So often the time that requests get to end a close may take: it folds in the log. */
+const close_times_drain = 6
+
+/**
+ * No signal ends a write that hangs, so the process is killed where one that was under way takes
+ * longer than requests get to end, or closing does not come to its end. Nothing that was answered
+ * is lost, for it is in the log.
+ */
+function killsHung(engine: Engine, io: Io, tell: (sentence: string) => Promise<void>) {
+  const { drain_ms_max } = engine.limits
+  const inTime = async (work: Promise<void>, ms_max: number): Promise<void> => {
+    let cancel = (): void => {}
+    const late = new Promise<'late'>((resolve) => {
+      cancel = io.clock.wake_at(io.clock.now_ms() + ms_max, () => resolve('late'))
+    })
+    const first = await Promise.race([work, late]).finally(cancel)
+    if (first !== 'late') return
+    await tell('a write hangs, so the process is killed; what was answered is in the log')
+    io.kill()
+  }
+  return {
+    flush: () => inTime(engine.flush(), drain_ms_max),
+    close: () => inTime(engine.close(), close_times_drain * drain_ms_max),
   }
 }
 
@@ -163,45 +186,32 @@ async function tellReady(
   await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
 }
 
-/** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
 interface End {
+  /** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
   readonly reason: Promise<Fault | undefined>
   readonly fail: (failure: Fault) => void
-  /** Resolves a little after a failure, and never without one: closing a failed store may hang. */
-  afterFailure(): Promise<void>
   forget(): void
 }
 
-const failed_close_ms_max = 2_000
-
 function endOf(io: Io): End {
-  let tell: (failure: Fault | undefined) => void = () => {}
-  const reason = new Promise<Fault | undefined>((resolve) => {
-    tell = resolve
+  let resolve: (failure: Fault | undefined) => void = () => {}
+  const reason = new Promise<Fault | undefined>((done) => {
+    resolve = done
   })
-  const forget = io.onStop(() => tell(undefined))
-  return {
-    reason,
-    fail: (failure) => tell(failure),
-    afterFailure: async () => {
-      if ((await reason) === undefined) return new Promise(() => {})
-      // A timer that keeps no process alive, for closing mostly comes first.
-      const at_ms = io.clock.now_ms() + failed_close_ms_max
-      return new Promise((resolve) => void io.clock.wake_at(at_ms, resolve))
-    },
-    forget,
-  }
+  return { reason, fail: resolve, forget: io.onStop(() => resolve(undefined)) }
 }
 
 async function openToServe(
   given: Given,
-  how: Pick<EngineOptions, 'limits' | 'log' | 'onFailure' | 'onBug'>,
+  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'onBug' | 'onNotice'>,
 ): Promise<Engine> {
   const path = dbOf(given)
   try {
     return await openEngine(path, {
       ...how,
       admin: true,
+      blocking_commits: false,
+      probe: true,
       allow_hosts: list(given, 'allow-host'),
       ...fromEnv(given.env),
     })
@@ -211,6 +221,10 @@ async function openToServe(
     if (error.code === 'file_held') throw await heldBy(path)
     throw unreachable(error.message, error.code)
   }
+}
+
+function noticeLine(message: string, json: boolean): string {
+  return json ? `${JSON.stringify({ event: 'notice', message })}\n` : `conveyor: ${message}\n`
 }
 
 /** What is told while it runs: certificates changed into ones that cannot be used, or a bug. */
@@ -245,12 +259,6 @@ function limitsOf(given: Given): Partial<Record<LimitName, number>> {
   const window = text(given, 'window')
   if (window !== undefined) limits.window_s = wholeNumber('window', window)
   return limits
-}
-
-function wantsLog(given: Given): boolean {
-  const value = text(given, 'log') ?? 'off'
-  if (value !== 'on' && value !== 'off') throw usage('--log takes on or off')
-  return value === 'on'
 }
 
 function wholeNumber(flag: string, given: string): number {

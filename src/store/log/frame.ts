@@ -17,6 +17,8 @@ import { crc32 } from 'node:zlib'
 import { type Place, placeBehind } from '../change-bytes.ts'
 
 export interface Frame {
+  /** Of its log. */
+  readonly id: Buffer
   readonly seq: number
   readonly count: number
   /** All of it, checked. */
@@ -77,7 +79,7 @@ export function* placesIn(room: Buffer, from: number, to: number): Generator<Pla
 }
 
 /** Every whole frame in the bytes of a segment, of whatever log, in the order they stand there. */
-export function* framesIn(segment: Buffer): Generator<Frame & { readonly id: Buffer }> {
+export function* framesIn(segment: Buffer): Generator<Frame> {
   let at = 0
   while (at + head_bytes <= segment.length) {
     const bytes = wholeFrame(segment, at)

@@ -8,11 +8,13 @@
  */
 import type { Key } from '../../bytes/keys.ts'
 import type { Place } from '../change-bytes.ts'
+import { keyAt } from '../change-bytes.ts'
 import { newChangeIndex } from '../change-index.ts'
+import { hashOf } from '../key-hash.ts'
 import { type Sheet, sheetOf } from '../sheet.ts'
 import type { Change, Writes } from '../store.ts'
 import { blockRoom, endOfBlock } from './blocks.ts'
-import { changesAt, frameBytes, placesIn, sealFrame } from './frame.ts'
+import { changesAt, type Frame, frameBytes, placesIn, sealFrame } from './frame.ts'
 
 export interface Image {
   /** The bytes of all frames; the place of the next. */
@@ -25,6 +27,8 @@ export interface Image {
   room(): Buffer
   /** The frame just added is on disk: reads see it. Its writes are still what they were. */
   keep(): void
+  /** Takes over, empty as it is, the frames of a segment that was left: one behind the other. */
+  takeOver(segment: Buffer, frames: readonly Frame[]): void
   get(key: Key): Buffer | null | undefined
   range(from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
@@ -73,6 +77,17 @@ export function newImage(first_bytes = 0): Image {
       added.sheet.tell(index, changesAt(at))
       at += added.bytes
       added = undefined
+    },
+    takeOver(segment, frames) {
+      const [first] = frames
+      const last = frames.at(-1)
+      if (first === undefined || last === undefined) return
+      const end = last.at + last.bytes.length
+      if (endOfBlock(end) > room.length) grow(endOfBlock(end))
+      room.set(segment.subarray(0, end))
+      at = end
+      seen_to = first.at
+      for (const place of placesIn(room, first.at, at)) index.set(place, hashOf(keyAt(room, place)))
     },
     get: index.get,
     range: (from, to, reverse) => index.range(unseen(), from, to, reverse),

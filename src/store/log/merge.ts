@@ -1,12 +1,14 @@
 /**
- * Bringing frames into the tree: what a running log does now and then, what closing does, and what
- * opening does with a log that was left. One and the same, so that recovery is never a rare path.
+ * Bringing frames into the tree: what a running log does now and then, and what closing does with
+ * all that is left.
  *
  * Of several values of a key in a segment only the last is written. The changes go in key order, so
  * that neighbours in the tree are written together, in commits of bounded size; the head that
  * counts them as merged is the end of the last. So it may be broken off anywhere and done again:
- * until then the frames hold all of it.
+ * until then the frames hold all of it. Where the disk has little room it goes in smaller commits,
+ * and where it has none breaks off itself.
  */
+import { fault } from '../../words/faults.ts'
 import { keyBytesAt, keyFrom, type Place, valueBytesAt } from '../change-bytes.ts'
 import { checkKeyBytes } from '../key-size.ts'
 import type { Batch } from '../lmdb-batch.ts'
@@ -14,6 +16,7 @@ import type { LmdbTree } from '../lmdb-tree.ts'
 import { type Frame, notePlaces } from './frame.ts'
 import { encodeHead, type Head, head_key } from './head.ts'
 import { lastByKey } from './key-order.ts'
+import { hasRoomFor, type Load, large_value_bytes } from './space.ts'
 
 /**
  * What one commit takes: so that it is soon done, and neighbours share their pages all the same.
@@ -26,43 +29,64 @@ export interface SliceBounds {
 
 export const slice_bounds: SliceBounds = { changes_max: 4_096, bytes_max: 1024 * 1024 }
 
-export type MergedTree = Pick<LmdbTree, 'commitBatch'>
+export type MergedTree = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage'>
 
-/** Changes by their places in `room`. */
-interface Changes {
-  readonly room: Buffer
-  readonly places: Uint32Array
-}
-
-/** `head` is what the tree says once all of `frames` are in it. */
-export async function mergeFrames(
+/**
+ * `head` is what the tree says once all of `frames`, of one segment, are in it. On disk when it
+ * returns; throws `no_space`, or the reason for which the tree could not be written.
+ */
+export function mergeFrames(
   tree: MergedTree,
+  room: Buffer,
   frames: Iterable<Frame>,
   head: Head,
   bounds: SliceBounds = slice_bounds,
-): Promise<void> {
-  let slice: Changes | undefined
-  for (const next of slicesOf([...bySegment(frames)], bounds)) {
-    if (slice !== undefined) await tree.commitBatch(putting(slice))
+): void {
+  let slice: Slice = new Uint32Array()
+  for (const next of slicesOf(room, lastByKey(room, placesOf(frames)), bounds)) {
+    if (slice.length > 0) commitSlice(tree, room, slice)
     slice = next
   }
-  await tree.commitBatch((batch) => {
-    if (slice !== undefined) putting(slice)(batch)
-    batch.set(head_key, encodeHead(head))
+  commitSlice(tree, room, slice, head)
+}
+
+/** The places of changes in the order of their keys. */
+type Slice = Uint32Array
+
+/** So few are not split any further where there is no room. */
+const few_changes = 32
+
+/** In halves, and those in halves, where the disk has no room for all of it at once. */
+function commitSlice(tree: MergedTree, room: Buffer, slice: Slice, head?: Head): void {
+  if (!hasRoomFor(loadOf(room, slice), tree)) {
+    if (slice.length <= few_changes) throw fault('no_space')
+    const half = slice.length >> 1
+    commitSlice(tree, room, slice.subarray(0, half))
+    commitSlice(tree, room, slice.subarray(half), head)
+    return
+  }
+  tree.commit((batch) => {
+    putAll(batch, room, slice)
+    if (head !== undefined) batch.set(head_key, encodeHead(head))
   })
 }
 
-/** The changes of the frames as they stand there, segment after segment. */
-function* bySegment(frames: Iterable<Frame>): Generator<Changes> {
-  let room: Buffer | undefined
+function loadOf(room: Buffer, slice: Slice): Load {
+  let [bytes, large_bytes] = [0, 0]
+  for (let at = 0; at < slice.length; at++) {
+    const place = slice[at] as Place
+    const value_bytes = Math.max(0, valueBytesAt(room, place))
+    bytes += keyBytesAt(room, place) + value_bytes
+    if (value_bytes >= large_value_bytes) large_bytes += value_bytes
+  }
+  return { changes: slice.length, bytes, large_bytes }
+}
+
+/** The changes of the frames as they stand there. */
+function placesOf(frames: Iterable<Frame>): Uint32Array {
   let notes = new Uint32Array(1 << 12)
   let noted = 0
   for (const frame of frames) {
-    if (room !== undefined && room !== frame.segment) {
-      yield { room, places: notes.slice(0, noted) }
-      noted = 0
-    }
-    room = frame.segment
     if (noted + frame.count > notes.length) {
       const more = new Uint32Array(Math.max(2 * notes.length, noted + frame.count))
       more.set(notes)
@@ -71,33 +95,28 @@ function* bySegment(frames: Iterable<Frame>): Generator<Changes> {
     notePlaces(frame, notes, noted)
     noted += frame.count
   }
-  if (room !== undefined) yield { room, places: notes.subarray(0, noted) }
+  return notes.subarray(0, noted)
 }
 
-function* slicesOf(all: readonly Changes[], bounds: SliceBounds): Generator<Changes> {
-  for (const { room, places } of all) {
-    const sorted = lastByKey(room, places)
-    let from = 0
-    let bytes = 0
-    for (let next = 1; next <= sorted.length; next++) {
-      const place = sorted[next - 1] as Place
-      const key_bytes = keyBytesAt(room, place)
-      checkKeyBytes(key_bytes)
-      bytes += key_bytes + Math.max(0, valueBytesAt(room, place))
-      if (next - from < bounds.changes_max && bytes < bounds.bytes_max) continue
-      yield { room, places: sorted.subarray(from, next) }
-      from = next
-      bytes = 0
-    }
-    if (from < sorted.length) yield { room, places: sorted.subarray(from) }
+function* slicesOf(room: Buffer, sorted: Uint32Array, bounds: SliceBounds): Generator<Slice> {
+  let from = 0
+  let bytes = 0
+  for (let next = 1; next <= sorted.length; next++) {
+    const place = sorted[next - 1] as Place
+    const key_bytes = keyBytesAt(room, place)
+    checkKeyBytes(key_bytes)
+    bytes += key_bytes + Math.max(0, valueBytesAt(room, place))
+    if (next - from < bounds.changes_max && bytes < bounds.bytes_max) continue
+    yield sorted.subarray(from, next)
+    from = next
+    bytes = 0
   }
+  if (from < sorted.length) yield sorted.subarray(from)
 }
 
-function putting({ room, places }: Changes): (batch: Batch) => void {
-  return (batch) => {
-    for (let at = 0; at < places.length; at++) {
-      const place = places[at] as Place
-      batch.setPart(room, keyFrom(place), keyBytesAt(room, place), valueBytesAt(room, place))
-    }
+function putAll(batch: Batch, room: Buffer, slice: Slice): void {
+  for (let at = 0; at < slice.length; at++) {
+    const place = slice[at] as Place
+    batch.setPart(room, keyFrom(place), keyBytesAt(room, place), valueBytesAt(room, place))
   }
 }

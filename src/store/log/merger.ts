@@ -17,7 +17,7 @@ export interface MergeJob {
 }
 
 export interface Merger {
-  /** Resolves when all is on disk in the tree. One at a time. */
+  /** Resolves when all is on disk in the tree; rejects as `mergeFrames` throws. One at a time. */
   merge(job: MergeJob): Promise<void>
   close(): Promise<void>
 }
@@ -34,17 +34,13 @@ const kept_bytes_max = room_for_more * room_bytes
 
 export const newDesk = (): Desk => ({ room: Buffer.alloc(0) })
 
-/** Merges the frames. Rejects where they are not what was written. */
-export async function mergeSegment(
-  tree: MergedTree,
-  job: MergeJob,
-  desk = newDesk(),
-): Promise<void> {
+/** Merges the frames. Throws where they are not what was written. */
+export function mergeSegment(tree: MergedTree, job: MergeJob, desk = newDesk()): void {
   // LMDB takes no values from memory that threads share.
   const { frames } = job.written
   const own = roomFor(desk, frames.length)
   own.set(frames)
-  await mergeFrames(tree, checked(own, job), job.head, job.slice)
+  mergeFrames(tree, own, checked(own, job), job.head, job.slice)
 }
 
 function roomFor(desk: Desk, bytes: number): Buffer {

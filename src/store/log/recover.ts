@@ -1,21 +1,27 @@
 /**
- * The log beside a file, judged and folded in before anything else is done with the tree.
+ * The log beside a file, judged before anything else is done with the file.
  *
  * What was acknowledged is a chain of whole frames, from the one behind the head's sequence on. A
  * frame that is not whole ends it where none follows: it was never acknowledged, or not before the
  * power went. Where one follows, an acknowledged one in between is lost, and the file is refused;
  * so is a log that belongs to another file or to another state of this one, and a tree alone whose
- * head says that a log must be there. Whatever is refused is left as it is. Frames without a change
- * where the tree knows of no log are what an opening left that did not come to its end.
+ * head says that a log must be there. Nothing is changed here, so whatever is refused is left as it
+ * is. Frames without a change where the tree knows of no log are what an opening left that did not
+ * come to its end.
  */
+import { existsSync } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../../words/faults.ts'
 import { fileFault } from '../file-faults.ts'
-import type { LmdbTree } from '../lmdb-tree.ts'
 import { type Frame, framesIn } from './frame.ts'
-import { decodeHead, type Head, head_key } from './head.ts'
-import { mergeFrames } from './merge.ts'
+import type { Head } from './head.ts'
+
+/** A segment as it was left, and those of its frames that are not in the tree, in order. */
+export interface FoundSegment {
+  readonly bytes: Buffer
+  readonly frames: readonly Frame[]
+}
 
 /** The two files of the log of the data file at `path`. */
 export function segmentPaths(path: string): readonly [string, string] {
@@ -23,68 +29,71 @@ export function segmentPaths(path: string): readonly [string, string] {
 }
 
 /**
- * Folds in what the log holds and removes it; without a log it does nothing. Throws `not_possible`
- * or `not_a_database` with a sentence that says what to do. Nobody else may have the file.
+ * What a log that was left holds; undefined where there is none. Throws `not_possible` or
+ * `not_a_database` with a sentence that says what to do. Nobody else may have the file.
  */
-export async function recoverLog(tree: LmdbTree, path: string): Promise<void> {
-  const found = await Promise.all(segmentPaths(path).map(readSegment))
-  const bytes = tree.get(head_key)
-  const head = bytes === undefined ? undefined : decodeHead(bytes)
-  if (head?.is_open !== true && found.every((segment) => segment === undefined)) return
-  if (head?.is_open === true && found.includes(undefined)) throw missing(path)
-  const frames = judge(path, found, head)
-  const last = frames.at(-1)
-  if (head !== undefined && last !== undefined) {
-    await mergeFrames(tree, frames, { ...head, seq: last.seq })
+export async function findLog(
+  path: string,
+  head: Head | undefined,
+): Promise<readonly [FoundSegment, FoundSegment] | undefined> {
+  const paths = segmentPaths(path)
+  const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
+  if (head?.is_open === true) {
+    if (first === undefined || second === undefined) throw missing(path)
+    const frames = judge(path, [first, second], head)
+    return [foundIn(path, first, frames), foundIn(path, second, frames)]
   }
-  await removeLog(tree, path)
+  for (const segment of [first, second]) {
+    for (const { id, seq, count } of segment === undefined ? [] : framesIn(segment)) {
+      if (count > 0 && !(head?.id.equals(id) && seq <= head.seq)) throw stranger(path)
+    }
+  }
+  return undefined
 }
 
 /** The frames that are not yet in the tree, in order. */
-function judge(
-  path: string,
-  found: readonly (Buffer | undefined)[],
-  head: Head | undefined,
-): Frame[] {
-  const bySeq = new Map<number, Frame>()
+function judge(path: string, found: readonly Buffer[], { id, seq }: Head): Frame[] {
+  const by_seq = new Map<number, Frame>()
   let last_seq = 0
-  for (const segment of found) {
-    for (const frame of segment === undefined ? [] : framesIn(segment)) {
-      if (head?.is_open !== true && frame.count === 0) continue
-      if (head === undefined || !frame.id.equals(head.id)) throw stranger(path)
-      bySeq.set(frame.seq, frame)
-      last_seq = Math.max(last_seq, frame.seq)
-    }
+  for (const frame of found.flatMap((segment) => [...framesIn(segment)])) {
+    if (!frame.id.equals(id)) throw stranger(path)
+    by_seq.set(frame.seq, frame)
+    last_seq = Math.max(last_seq, frame.seq)
   }
-  if (head === undefined) return []
-  const { seq, is_open } = head
   // The frame that opened a log was there before the head told of it.
-  if (is_open ? bySeq.size === 0 || last_seq < seq : last_seq > seq) throw stranger(path)
+  if (by_seq.size === 0 || last_seq < seq) throw stranger(path)
   const frames: Frame[] = []
   for (let next = seq + 1; next <= last_seq; next++) {
-    const frame = bySeq.get(next)
+    const frame = by_seq.get(next)
     if (frame === undefined) throw isLater(found, seq) ? stranger(path) : broken(path)
     frames.push(frame)
   }
   return frames
 }
 
+/** They were written one behind the other. */
+function foundIn(path: string, bytes: Buffer, all: readonly Frame[]): FoundSegment {
+  const frames = all.filter(({ segment }) => segment === bytes)
+  for (const [n, { at }] of frames.entries()) {
+    const before = frames[n - 1]
+    if (before !== undefined && at !== before.at + before.bytes.length) throw broken(path)
+  }
+  return { bytes, frames }
+}
+
 /** Whether nothing is damaged where the frame behind `seq` would stand, and it is not there. */
-function isLater(found: readonly (Buffer | undefined)[], seq: number): boolean {
-  return found.every((segment = Buffer.alloc(0)) => {
+function isLater(found: readonly Buffer[], seq: number): boolean {
+  return found.every((segment) => {
     const [first] = framesIn(segment)
-    if (first === undefined) return true
-    return first.bytes.byteOffset === segment.byteOffset && first.seq > seq + 1
+    return first === undefined || (first.at === 0 && first.seq > seq + 1)
   })
 }
 
-/** First the tree's word that there is no log any more, then the files. */
-export async function removeLog(tree: LmdbTree, path: string): Promise<void> {
-  const bytes = tree.get(head_key)
-  const head = bytes === undefined ? undefined : decodeHead(bytes)
-  if (head?.is_open === true) await mergeFrames(tree, [], { ...head, is_open: false })
-  for (const segment of segmentPaths(path)) await rm(segment, { force: true })
-  await syncFolder(path)
+/** Does nothing where none is there. */
+export async function removeSegments(path: string): Promise<void> {
+  const found = segmentPaths(path).filter((segment) => existsSync(segment))
+  for (const segment of found) await rm(segment, { force: true })
+  if (found.length > 0) await syncFolder(path)
 }
 
 /** So that the files in it are there, or gone, also after a power cut. */

@@ -1,12 +1,13 @@
 /**
- * What runs in the thread of a log: its own handle of the tree, and one merge after the other. A
- * merge that fails is told and is the last, for nobody knows then what the tree holds. It does all
- * of the work itself, so that no other thread of the process is kept busy.
+ * What runs in the thread of a log: its own handle of the tree, and one merge after the other. One
+ * that fails but for lack of room is the last, for nobody knows then what the tree holds. It does
+ * all of the work itself, so that no other thread of the process is kept busy.
  */
 import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isFault } from '../../words/faults.ts'
 import { openLmdbTree } from '../lmdb-tree.ts'
 import { type MergeJob, mergeSegment, newDesk } from './merger.ts'
 
@@ -17,16 +18,18 @@ export interface MergeWorkerData {
 
 export interface MergeAnswer {
   readonly error?: string
+  /** The merge broke off for lack of room, and may be done again. */
+  readonly no_space?: boolean
 }
 
 const port = parentPort
 if (port !== null) {
   stepBack()
   const { path } = workerData as MergeWorkerData
-  const opening = openLmdbTree(path, { in_place: true })
+  const opening = openLmdbTree(path)
   const desk = newDesk()
   const merge = async (job: MergeJob): Promise<void> => {
-    await mergeSegment(await opening, restored(job), desk)
+    mergeSegment(await opening, restored(job), desk)
   }
   port.on('message', async (message: MergeJob | 'close') => {
     let answer: MergeAnswer = {}
@@ -34,7 +37,8 @@ if (port !== null) {
       if (message === 'close') await (await opening).close()
       else await merge(message)
     } catch (error) {
-      answer = { error: error instanceof Error ? error.message : String(error) }
+      const no_space = isFault(error) && error.code === 'no_space'
+      answer = { error: error instanceof Error ? error.message : String(error), no_space }
     }
     port.postMessage(answer)
   })

@@ -3,6 +3,7 @@
  * one does not keep the process alive, one at work does.
  */
 import { Worker } from 'node:worker_threads'
+import { fault } from '../../words/faults.ts'
 import type { MergeJob, Merger } from './merger.ts'
 import { threadScript } from './thread-script.ts'
 import type { MergeAnswer, MergeWorkerData } from './thread-worker.ts'
@@ -16,8 +17,8 @@ export function newThread(path: string): Merger {
     const { script, options, data } = threadScript()
     const workerData = { ...data, path } satisfies MergeWorkerData
     const made = new Worker(script, { ...options, workerData })
-    made.on('message', ({ error }: MergeAnswer) => {
-      settle?.(error === undefined ? undefined : new Error(error))
+    made.on('message', ({ error, no_space = false }: MergeAnswer) => {
+      settle?.(error === undefined ? undefined : no_space ? fault('no_space') : new Error(error))
     })
     made.on('error', (error: Error) => settle?.(error))
     made.on('exit', () => {

@@ -11,27 +11,35 @@
  *     segment 1   ███ young: written ███ · · · ·       image
  *
  * So each acknowledged change is at every moment in the tree or in a segment that nobody writes
- * over, and memory holds two segments at most: a writer that outruns the merger waits for it. After
- * a failed write or merge nothing is written any more, and the log stays for the next opening.
+ * over, and memory holds two segments at most: a writer that outruns the merger waits for it. An
+ * opening takes a log that was left over as it is. Only the merger's thread commits to the tree as
+ * long as it lives; before it is started and once it has ended, this one does.
+ *
+ * A commit for which the disk has no room is refused, and a merge waits for room; where there is
+ * none for a log, commits go into the tree one by one until there is. After a failed write or
+ * merge, or once a file is not there any more, nothing is written, and the log stays for the next
+ * opening.
  */
 import type { Key } from '../../bytes/keys.ts'
 import { type Fault, fault } from '../../words/faults.ts'
 import type { LmdbTree } from '../lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'
+import { type Sheet, sheetOf } from '../sheet.ts'
 import type { Entry, Tree, Writes } from '../store.ts'
-import { decodeHead, type Head, head_key } from './head.ts'
-import { mergeFrames, type SliceBounds, slice_bounds } from './merge.ts'
-import { type Merger, mergeSegment } from './merger.ts'
-import { removeLog } from './recover.ts'
+import { block_bytes } from './blocks.ts'
+import { frameBytes } from './frame.ts'
+import { encodeHead, type Head, head_key } from './head.ts'
+import type { Image } from './image.ts'
+import { type SliceBounds, slice_bounds } from './merge.ts'
+import { newMerging } from './merging.ts'
+import { removeSegments, segmentPaths } from './recover.ts'
+import type { SegmentOptions } from './segment.ts'
+import type { OnNotice } from './segment-file.ts'
 import { newSkips } from './skip.ts'
-import { newThread } from './thread.ts'
-import { createLog, type LogWriter } from './writer.ts'
-
-export interface LogOptions {
-  /** 8 random bytes, for a file that never had a log. */
-  readonly id: Buffer
-  readonly bounds?: Partial<LogBounds>
-}
+import { growthOf, spareBytes } from './space.ts'
+import { putInto, startLog } from './start.ts'
+import { watchFiles } from './watch-files.ts'
+import type { LogWriter } from './writer.ts'
 
 /** Of the young segment: bytes of its frames, and what its changes take in memory beside them. */
 export interface LogBounds {
@@ -49,38 +57,50 @@ const log_bounds: LogBounds = {
 }
 const change_bytes = 128
 
-/**
- * Starts a log before the tree of the data file at `path`, beside which there is none (recoverLog).
- * Closing folds it in. Rejects with the system's error where the files cannot be made.
- */
-export async function openLogTree(
-  tree: LmdbTree,
-  path: string,
-  options: LogOptions,
-): Promise<Tree> {
-  const stored = tree.get(head_key)
-  const before: Head =
-    stored === undefined ? { id: options.id, seq: 0, is_open: false } : decodeHead(stored)
-  const log = await createLog(path, before)
-  await mergeFrames(tree, [], { ...before, is_open: true })
-  return logTree(tree, path, log, before.id, { ...log_bounds, ...options.bounds })
+export interface LogTreeOptions extends SegmentOptions {
+  readonly onNotice: OnNotice
+  /** Of the disk; what is there or on its way leaves so much free if it can. */
+  readonly reserve_bytes?: number
+  readonly bounds?: Partial<LogBounds>
 }
 
-function logTree(
+/** Where the disk has no more than its reserve, at least so much may be on its way at once. */
+const least_debt_bytes = 8 * 1024 * 1024
+
+/** Over a log that is open, or none where the disk had no room for it. */
+export function logTree(
   tree: LmdbTree,
   path: string,
-  log: LogWriter,
-  id: Buffer,
-  bounds: LogBounds,
+  head: Head,
+  opened_log: LogWriter | undefined,
+  how: LogTreeOptions,
 ): Tree {
-  /** Settles, never rejects, when what is old is in the tree or `broken` says why not. */
-  let merging: Promise<void> | undefined
-  let thread: Merger | undefined
+  const bounds: LogBounds = { ...log_bounds, ...how.bounds }
+  const skips = newSkips()
+  let log = opened_log
   let broken: unknown
+  /** Only the log is lost, and all that it held is in memory. */
+  let is_log_lost = false
+  let tellBroken: ((cause: unknown) => void) | undefined
+  let free_bytes = tree.freeBytes()
   let closing: Promise<void> | undefined
   let turn: Promise<unknown> = Promise.resolve()
   let copies_waiting = 0
-  const skips = newSkips()
+  let unwatch = watch()
+  const merging = newMerging({
+    tree,
+    path,
+    id: head.id,
+    slice: bounds.slice,
+    log: () => log,
+    onMerged() {
+      skips.clear()
+      // What came meanwhile is merged behind it, not when the next commit has come.
+      void inTurn(async () => mergeWhereFull())
+    },
+    onPutOff: () => how.onNotice(`${path}: the disk is full, so its log cannot be folded in`),
+    onBroken: breakWith,
+  })
 
   /** One after the other: commits, and all else that goes on from a segment to the next. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -89,75 +109,111 @@ function logTree(
     return result
   }
 
-  function weight(): number {
-    const young = log.young()
-    return young.bytes() + young.changes() * change_bytes
+  function breakWith(cause: unknown): void {
+    if (broken !== undefined) return
+    broken = cause
+    unwatch()
+    tellBroken?.(cause)
   }
 
-  async function commit(writes: Writes, is_alone: boolean): Promise<void> {
-    if (merging !== undefined && weight() >= bounds.bytes_max) await merging
-    // Before all else: what is old now is nowhere but in its segment, which nobody may write over.
+  function watch(): () => void {
+    const paths = log === undefined ? [path] : [path, ...segmentPaths(path)]
+    const onLook = (): void => {
+      free_bytes = tree.freeBytes()
+      void inTurn(async () => mergeWhereFull())
+    }
+    return watchFiles(paths, onLook, (lost) => {
+      is_log_lost = lost !== path
+      breakWith(fault('store_failed', `${lost} was removed, replaced or cut short while in use`))
+    })
+  }
+
+  const images = (): Image[] =>
+    log === undefined ? [] : [log.young(), log.old()].filter((image) => image.changes() > 0)
+
+  function weight(image: Image): number {
+    return image.bytes() + image.changes() * change_bytes
+  }
+
+  /** What the tree will take for all that it does not have yet. */
+  function debt(): number {
+    let [bytes, changes] = [0, 0]
+    for (const image of images()) {
+      bytes += image.bytes()
+      changes += image.changes()
+    }
+    return growthOf({ bytes, changes }, tree, bounds.slice.changes_max)
+  }
+
+  /** So much the tree may take for it: what is left, and a little where that is nothing. */
+  function debtMax(): number {
+    const left = free_bytes + spareBytes(tree) - (how.reserve_bytes ?? 0)
+    return Math.max(left, least_debt_bytes)
+  }
+
+  /** Whether the log has place for it as it is. */
+  function fits(log: LogWriter, sheet: Sheet): boolean {
+    const bytes = frameBytes(sheet.bytes()) + block_bytes
+    return log.spareBytes() >= bytes || tree.freeBytes() >= bytes + fill_bytes
+  }
+
+  async function commit(writes: Writes): Promise<void> {
     if (broken !== undefined) throw broken
+    const sheet = sheetOf(writes)
+    if (log === undefined) await startLate()
+    if (log === undefined) {
+      if (!putInto(tree, sheet)) throw fault('no_space')
+      return
+    }
+    await makeWay(log, sheet)
     mergeWhereFull()
     try {
-      await log.write(writes, is_alone)
+      await log.write(sheet)
     } catch (error) {
-      broken = error
+      breakWith(error)
       throw error
     }
+    free_bytes = tree.freeBytes()
     if (skips.isEmpty()) return
-    for (const [key, value] of writes) if (value !== null) skips.notePut(key)
+    for (const [key, value] of sheet) if (value !== null) skips.notePut(key)
+  }
+
+  /**
+   * Waits for the merger where the young segment is full, or what is to be merged may take as much
+   * of the disk as there is. Throws `no_space` where the log has no place for these.
+   */
+  async function makeWay(log: LogWriter, sheet: Sheet): Promise<void> {
+    for (;;) {
+      const has_place = weight(log.young()) < bounds.bytes_max && fits(log, sheet)
+      if (has_place && debt() <= debtMax()) return
+      if (merging.underWay() === undefined) merging.begin()
+      const done = merging.underWay()
+      if (done === undefined) {
+        if (has_place) return
+        throw fault('no_space')
+      }
+      await done
+      // What is old now is nowhere but in its segment, which nobody may write over.
+      if (broken !== undefined) throw broken
+    }
   }
 
   function mergeWhereFull(): void {
+    if (log === undefined || broken !== undefined || closing !== undefined) return
     const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.merge_bytes
-    if (merging !== undefined || weight() < merges_at) return
-    // What came meanwhile is merged behind it, not when the next commit has come.
-    void turnOver(inThread()).then(() => inTurn(goOn))
+    // Well before commits have to wait.
+    const is_tight = 2 * debt() > debtMax()
+    if (log.old().bytes() > 0 || weight(log.young()) >= merges_at || is_tight) merging.begin()
   }
 
-  async function goOn(): Promise<void> {
-    try {
-      if (broken === undefined && closing === undefined) mergeWhereFull()
-    } catch (error) {
-      broken = error
-    }
-  }
-
-  /** Begins to merge what is young; nothing else may be merging. */
-  function turnOver(merger: Pick<Merger, 'merge'>): Promise<void> {
-    const written = log.turnOver()
-    const head = { id, seq: written.last_seq, is_open: true }
-    const isDone = (): void => {
-      // Reads must see what was merged in the tree before they miss it in the image.
-      tree.refresh()
-      log.freeOld()
-      skips.clear()
-    }
-    const isBroken = (error: unknown): void => {
-      broken = error
-    }
-    return wait(merger.merge({ written, head, slice: bounds.slice }).then(isDone, isBroken))
-  }
-
-  /** Nothing is merged until this has settled. */
-  function wait(until: Promise<void>): Promise<void> {
-    const mine = until.then(() => {
-      if (merging === mine) merging = undefined
-    })
-    merging = mine
-    return mine
-  }
-
-  function inThread(): Merger {
-    thread ??= newThread(path)
-    return thread
-  }
-
-  /** A little is merged sooner than a thread has started. */
-  function suited(): Pick<Merger, 'merge'> {
-    const is_little = thread === undefined && weight() < bounds.slice.bytes_max
-    return is_little ? { merge: (job) => mergeSegment(tree, job) } : inThread()
+  /** There is room for a log by now. */
+  async function startLate(): Promise<void> {
+    const started = await startLog(tree, path, head, how)
+    if (started === undefined) return
+    tree.commit((batch) => batch.set(head_key, encodeHead({ ...head, is_open: true })))
+    log = started
+    unwatch()
+    unwatch = watch()
   }
 
   /**
@@ -168,8 +224,10 @@ function logTree(
     copies_waiting++
     try {
       for (;;) {
-        await merging
-        const made = await inTurn(async () => (merging === undefined ? beginCopy(target) : {}))
+        await merging.underWay()
+        const made = await inTurn(async () =>
+          merging.underWay() === undefined ? beginCopy(target) : {},
+        )
         if (made.copy !== undefined) return await made.copy
       }
     } finally {
@@ -181,33 +239,41 @@ function logTree(
   function beginCopy(target: string): { readonly copy?: Promise<number> } {
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
-    // Where nothing is young, the last frame must stand: it tells what this log belongs to.
-    if (log.young().bytes() > 0) void turnOver(suited())
-    const copy = Promise.resolve(merging).then(() => {
+    const is_behind = (log?.old().bytes() ?? 0) > 0
+    if (images().length > 0) {
+      merging.begin()
+      if (merging.underWay() === undefined) throw fault('no_space')
+    }
+    // Then there is young behind what is old.
+    if (is_behind) return {}
+    const copy = Promise.resolve(merging.underWay()).then(() => {
       if (broken !== undefined) throw broken
+      if ((log?.old().bytes() ?? 0) > 0) throw fault('no_space')
       return tree.backup(target)
     })
     const ended = (): void => {}
-    void wait(copy.then(ended, ended))
+    void merging.hold(copy.then(ended, ended))
     return { copy }
   }
 
   async function drain(): Promise<void> {
-    await merging
-    if (broken === undefined) await turnOver(suited())
-    await thread?.close()
-    await log.close()
-    if (broken === undefined) await removeLog(tree, path)
-    await tree.close()
+    unwatch()
+    try {
+      const can_finish = broken === undefined || is_log_lost
+      const is_finished = can_finish && (await merging.finish())
+      await merging.close()
+      await log?.close()
+      if (is_finished) await removeSegments(path)
+    } finally {
+      await tree.close()
+    }
   }
 
   function* range(from: Key, to: Key, reverse: boolean): Generator<Entry> {
     const start = reverse ? from : skips.startOf(from)
     if (start >= to) return
     const counts = { deleted: 0 }
-    const sources = [log.young(), log.old()]
-      .filter((image) => image.changes() > 0)
-      .map((image) => image.range(start, to, reverse))
+    const sources = images().map((image) => image.range(start, to, reverse))
     const below = tree.range(start, to, reverse)
     let is_first = !reverse
     for (const entry of mergedRange([...sources, below], reverse, counts)) {
@@ -221,17 +287,22 @@ function logTree(
 
   return {
     get(key) {
+      if (log === undefined) return tree.get(key)
       const newest = log.young().get(key)
       if (newest !== undefined) return newest ?? undefined
       const older = log.old().get(key)
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,
-    commit(writes, is_alone = false) {
+    commit(writes) {
       if (closing !== undefined) return Promise.reject(shut())
-      return inTurn(() => commit(writes, is_alone))
+      return inTurn(() => commit(writes))
     },
-    freeBytes: () => tree.freeBytes(),
+    onBroken(told) {
+      tellBroken = told
+      if (broken !== undefined) told(broken)
+    },
+    room: () => free_bytes + spareBytes(tree),
     async backup(target) {
       if (closing !== undefined) throw shut()
       return backup(target)
@@ -242,6 +313,9 @@ function logTree(
     },
   }
 }
+
+/** So much the file of a segment may be filled ahead besides. */
+const fill_bytes = 2 * 1024 * 1024
 
 function shut(): Fault {
   return fault('shutting_down', 'the store is closed')

@@ -5,10 +5,10 @@
 import type { Writes } from '../store.ts'
 import type { Head } from './head.ts'
 import { type Image, newImage, room_bytes } from './image.ts'
-import { segmentPaths, syncFolder } from './recover.ts'
-import { createSegment, type Segment } from './segment.ts'
+import { type FoundSegment, segmentPaths, syncFolder } from './recover.ts'
+import { createSegment, openSegment, type Segment, type SegmentOptions } from './segment.ts'
 
-/** Frames that are on disk, as they stand there from the beginning of a segment. */
+/** Frames that are on disk, one behind the other. */
 export interface Written {
   /** A part of the image's room, which threads share; good until the image is cleared. */
   readonly frames: Buffer
@@ -21,13 +21,19 @@ export interface LogWriter {
   young(): Image
   /** What was written before; empty where `freeOld` has been called since. */
   old(): Image
-  /** One frame; one at a time. `is_alone` as `Tree.commit` has it. */
-  write(writes: Writes, is_alone: boolean): Promise<void>
+  /** One frame; one at a time. */
+  write(writes: Writes): Promise<void>
+  /** Of the last frame. */
+  seq(): number
+  /** So many bytes of a frame are written without need for more room on the disk. */
+  spareBytes(): number
   /**
-   * Goes on at the beginning of the other segment, which must be free, over whatever is there.
-   * Answers what the young one holds, which becomes the old one and stands until it is freed.
+   * Goes on at the beginning of the other segment, which must be free, over whatever is there. The
+   * young one becomes the old one, which stands until it is freed.
    */
-  turnOver(): Written
+  turnOver(): void
+  /** All that the old one holds. */
+  oldFrames(): Written
   freeOld(): void
   close(): Promise<void>
 }
@@ -35,62 +41,98 @@ export interface LogWriter {
 interface Side {
   readonly segment: Segment
   readonly image: Image
+  /** Of its frames the first that is not in the tree, and where that stands. */
+  first_seq: number
+  begin: number
 }
 
 /** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
-export async function createLog(path: string, { id, seq: merged_seq }: Head): Promise<LogWriter> {
-  const [first, second] = await createSegments(path)
-  let young: Side = { segment: first, image: newImage(room_bytes) }
-  let old: Side = { segment: second, image: newImage(room_bytes) }
-  let seq = merged_seq
-  let first_seq = seq + 1
-
-  async function write(writes: Writes, is_alone: boolean): Promise<void> {
-    const { segment, image } = young
-    const { length } = image.add(id, seq + 1, writes)
-    const from = image.bytes()
-    await segment.write(image.room(), from, from + length, is_alone)
-    seq++
-    image.keep()
-  }
-
-  async function close(): Promise<void> {
-    await first.close()
-    await second.close()
-  }
-
+export async function createLog(
+  path: string,
+  head: Head,
+  options: SegmentOptions = {},
+): Promise<LogWriter> {
+  const [first, second] = await openBoth(path, (one) => createSegment(one, options))
+  const log = logOver([sideOf(first), sideOf(second)], head.id, head.seq)
   try {
     // It changes nothing, and tells this log from an older one of the same file.
-    await write(new Map(), false)
+    await log.write(new Map())
     await syncFolder(path)
   } catch (error) {
-    await close()
+    await log.close()
     throw error
   }
+  return log
+}
+
+/** Goes on behind what was found, once that is on disk for sure. */
+export async function continueLog(
+  path: string,
+  head: Head,
+  found: readonly [FoundSegment, FoundSegment],
+  options: SegmentOptions = {},
+): Promise<LogWriter> {
+  const [first, second] = await openBoth(path, (one) => openSegment(one, options))
+  const sides = [sideOf(first, found[0]), sideOf(second, found[1])] as const
+  const lastOf = ({ frames }: FoundSegment): number => frames.at(-1)?.seq ?? head.seq
+  const is_second = lastOf(found[1]) > lastOf(found[0])
+  const [young, old] = is_second ? [sides[1], sides[0]] : sides
+  return logOver([young, old], head.id, Math.max(lastOf(found[0]), lastOf(found[1])))
+}
+
+function sideOf(segment: Segment, found?: FoundSegment): Side {
+  const image = newImage(room_bytes)
+  if (found === undefined) return { segment, image, first_seq: 0, begin: 0 }
+  const { bytes, frames } = found
+  image.takeOver(bytes, frames)
+  return { segment, image, first_seq: frames[0]?.seq ?? 0, begin: frames[0]?.at ?? 0 }
+}
+
+function logOver(sides: readonly [Side, Side], id: Buffer, last_seq: number): LogWriter {
+  let [young, old] = sides
+  let seq = last_seq
+  let turned_seq = old.image.bytes() === 0 ? seq : young.first_seq - 1
+
   return {
     young: () => young.image,
     old: () => old.image,
-    write,
+    async write(writes) {
+      const { segment, image } = young
+      const from = image.bytes()
+      if (from === 0) Object.assign(young, { first_seq: seq + 1, begin: 0 })
+      const { length } = image.add(id, seq + 1, writes)
+      await segment.write(image.room(), from, from + length)
+      seq++
+      image.keep()
+    },
+    seq: () => seq,
+    spareBytes: () => young.segment.filledBytes() - young.image.bytes(),
     turnOver() {
-      const { image } = young
-      const frames = image.room().subarray(0, image.bytes())
-      const written = { frames, first_seq, last_seq: seq }
       ;[young, old] = [old, young]
-      first_seq = seq + 1
-      return written
+      turned_seq = seq
+    },
+    oldFrames() {
+      const { image, begin, first_seq } = old
+      const frames = image.room().subarray(begin, image.bytes())
+      return { frames, first_seq, last_seq: turned_seq }
     },
     freeOld: () => old.image.clear(),
-    close,
+    async close() {
+      for (const { segment } of sides) await segment.close()
+    },
   }
 }
 
-async function createSegments(path: string): Promise<[Segment, Segment]> {
+async function openBoth(
+  path: string,
+  openOne: (path: string) => Promise<Segment>,
+): Promise<[Segment, Segment]> {
   const [first, second] = segmentPaths(path)
-  const made = await createSegment(first)
+  const opened = await openOne(first)
   try {
-    return [made, await createSegment(second)]
+    return [opened, await openOne(second)]
   } catch (error) {
-    await made.close()
+    await opened.close()
     throw error
   }
 }

@@ -1,0 +1,42 @@
+/**
+ * Files that earlier versions wrote (test/golden) open and go on: one of the form without a log,
+ * closed, and one with a log, left by a kill. Each holds a process of the examples and twenty tasks,
+ * of which ten have ended and one was canceled.
+ */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { openEngine } from '../src/index.ts'
+import { tempFolder } from './support/package-folder.ts'
+
+const ends = ['', '-log-0', '-log-1']
+const waiting = Array.from({ length: 9 }, (_, n) => `order-${10 + n}`)
+
+for (const name of ['plain', 'log-killed']) {
+  it(name, async () => {
+    const folder = tempFolder()
+    const path = join(folder.path, 'tasks.lmdb')
+    for (const end of ends) {
+      const golden = new URL(`golden/${name}${end}.gz`, import.meta.url)
+      if (existsSync(golden)) writeFileSync(path + end, gunzipSync(readFileSync(golden)))
+    }
+    try {
+      for (let opened = 0; opened < 2; opened++) {
+        const engine = await openEngine(path, { secret_key: '11'.repeat(32) })
+        assert.deepEqual((await engine.check()).breaches, [])
+        assert.equal(engine.users.secrets('13000').length, 1)
+        const refs = (await engine.tasks.list(1234)).map(({ ref }) => ref)
+        assert.deepEqual(refs, waiting.slice(opened))
+        const last = await engine.task({ conv_id: 1234, ref: 'order-18' })
+        assert.equal(last?.dataText, '{"n":18,"text":"é 1"}')
+        const paid = await engine.modify({ conv_id: 1234, ref: `order-${10 + opened}`, data: {} })
+        assert.equal(paid.proc, 'ok')
+        await engine.close()
+      }
+    } finally {
+      folder.remove()
+    }
+  })
+}

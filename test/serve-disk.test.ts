@@ -1,0 +1,189 @@
+/**
+ * `serve` on a disk that goes wrong under it: each time it ends by itself, soon, with 3 and one
+ * sentence, and what it answered before is there when the file is opened again.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { openEngine } from '../src/open.ts'
+import { callback_process } from './support/cli-process.ts'
+import { run } from './support/cli-run.ts'
+import { type Served, startServe } from './support/cli-serve.ts'
+import { crash_forms } from './support/log-crash.ts'
+import { type BuiltChild, buildChild } from './support/store-child.ts'
+import { canTrace } from './support/store-strace.ts'
+
+const skip = !canTrace() && 'strace is missing or may not trace here'
+let built: BuiltChild
+let merging: BuiltChild
+before(async () => {
+  built = await buildChild('../../bin/conveyor.ts')
+  merging = await buildChild('../../bin/conveyor.ts', crash_forms[1]?.edits)
+})
+after(async () => {
+  await built.remove()
+  await merging.remove()
+})
+
+let count = 0
+/** A file with one process, closed. */
+async function newFile(): Promise<string> {
+  const path = join(built.folder, `${count++}.lmdb`)
+  const engine = await openEngine(path)
+  await engine.putProcess(callback_process)
+  await engine.close()
+  return path
+}
+
+const limits = ['--drain-ms-max', '500']
+
+function serveWith({ script }: BuiltChild, path: string, inject: readonly string[] = []) {
+  // The calls that fail are counted by thread.
+  const strace = ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-qq', '-o', `${path}.trace`]
+  const traced = inject.length === 0 ? [] : [...strace, ...inject]
+  const serve = [script, 'serve', '--json', '--http', '127.0.0.1:0', '--db', path, ...limits]
+  return startServe([...traced, process.execPath, ...serve])
+}
+
+async function create(path: string, ref: string): Promise<number> {
+  const { exit } = await run(['task', 'create', '1234', '--ref', ref, '--data', '{}', '--db', path])
+  return exit
+}
+
+/** The refs of the tasks that are there. */
+async function refsIn(path: string): Promise<(string | null)[]> {
+  const engine = await openEngine(path, { timers: false })
+  try {
+    assert.deepEqual((await engine.check()).breaches, [])
+    return (await engine.tasks.list(1234)).map(({ ref }) => ref)
+  } finally {
+    await engine.close()
+  }
+}
+
+const pid = ({ line }: Served): number => line.pid as number
+const seconds = (from_ms: number): number => (performance.now() - from_ms) / 1_000
+
+describe('a file that is not there any more', () => {
+  const rows: [what: string, end: string, harm: (path: string) => void][] = [
+    ['a log that is removed', '-log-0', (path) => rmSync(path)],
+    ['a log that is replaced', '-log-1', replace],
+    ['a log that is cut short', '-log-1', (path) => spawnSync('truncate', ['-s', '0', path])],
+    ['a data file that is removed', '', (path) => rmSync(path)],
+    ['a data file that is replaced', '', replace],
+  ]
+  for (const [what, end, harm] of rows) {
+    it(what, async () => {
+      const path = await newFile()
+      const served = await serveWith(built, path)
+      assert.equal(await create(path, 'a'), 0)
+      const began_ms = performance.now()
+      harm(path + end)
+      assert.equal(await served.ended, 3)
+      assert.ok(seconds(began_ms) < 5, `${seconds(began_ms)} s`)
+      assert.ok(served.err().includes(path + end), served.err())
+      assert.match(served.err(), /was removed, replaced or cut short while in use/)
+      // What only the log had is in the data file by now.
+      if (end !== '') assert.deepEqual(await refsIn(path), ['a'])
+    })
+  }
+
+  function replace(path: string): void {
+    copyFileSync(path, `${path}.copy`)
+    renameSync(`${path}.copy`, path)
+  }
+})
+
+describe('a disk that fails', { skip }, () => {
+  it('under a merge, while nobody asks for anything', async () => {
+    const path = await newFile()
+    const inject = ['-P', path, '-e', 'inject=fdatasync:error=EIO:when=2+']
+    const served = await serveWith(merging, path, inject)
+    const refs = ['a', 'b', 'c']
+    const began_ms = performance.now()
+    const exits: number[] = []
+    for (const ref of refs) exits.push(await create(path, ref).catch(() => 3))
+    assert.equal(await served.ended, 3)
+    assert.ok(seconds(began_ms) < 10)
+    assert.match(served.err(), /"store_failed".*look at the disk/)
+    const acked = refs.filter((_, at) => exits[at] === 0)
+    for (const ref of acked) assert.ok((await refsIn(path)).includes(ref), ref)
+  })
+
+  it('to open or map the data file: a sentence, and nothing else', async () => {
+    const path = await newFile()
+    const inject = ['-P', path, '-e', 'inject=mmap:error=EIO:when=1']
+    const failed = await serveWith(built, path, inject).catch((error: Error) => error.message)
+    assert.match(String(failed), /serve ended with 3: .*cannot be opened and mapped/)
+    assert.deepEqual(await refsIn(path), [])
+  })
+
+  it('by a write that hangs: a signal ends it in the time that requests get', async () => {
+    const path = await newFile()
+    const inject = ['-P', `${path}-log-0`, '-e', 'inject=pwrite64:delay_enter=4s:when=5+']
+    const served = await serveWith(built, path, inject)
+    const refs = ['a', 'b', 'c']
+    const sent = refs.map((ref) => create(path, ref).catch(() => 3))
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    process.kill(pid(served), 'SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    // By then it is dead, and strace alone waits for the write.
+    assert.match(served.err(), /a write hangs, so the process is killed/)
+    await served.ended
+    const exits = await Promise.all(sent)
+    const found = await refsIn(path)
+    for (const [at, ref] of refs.entries()) if (exits[at] === 0) assert.ok(found.includes(ref))
+  })
+})
+
+it('a folder in which nobody may make files is told in a sentence', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root may run it as somebody else')
+  const folder = join(built.folder, 'shut')
+  mkdirSync(folder)
+  const path = join(folder, 'tasks.lmdb')
+  await (await openEngine(path)).close()
+  chmodSync(built.folder, 0o755)
+  chmodSync(folder, 0o555)
+  for (const end of ['', '-lock']) chmodSync(path + end, 0o666)
+  const args = [built.script, 'serve', '--http', 'off', '--db', path]
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    uid: 65_534,
+    encoding: 'utf8',
+    env: { ...process.env, CONVEYOR_RUNTIME_DIR: '/tmp/conveyor-65534' },
+  })
+  assert.equal(status, 3, stderr)
+  assert.ok(stderr.startsWith(`conveyor: ${folder}: this user may not`), stderr)
+})
+
+it('sockets of servers that were killed are taken away, and no others', async () => {
+  const runtime = join(built.folder, 'runtime')
+  mkdirSync(runtime, { mode: 0o700 })
+  const [dead, young, heard] = ['0', '1', '2'].map((digit) => join(runtime, digit.repeat(16)))
+  for (const path of [dead, young]) {
+    const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
+    spawnSync(process.execPath, ['-e', script])
+  }
+  const server = createServer().listen(heard)
+  for (const path of [dead, heard]) utimesSync(path as string, 1, 1)
+  const engine = await openEngine(await newFile(), { admin: true, runtime_dir: runtime })
+  for (let turn = 0; turn < 200 && existsSync(dead as string); turn++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  assert.deepEqual(
+    [dead, young, heard].map((path) => existsSync(path as string)),
+    [false, true, true],
+  )
+  await engine.close()
+  server.close()
+})
