@@ -122,7 +122,9 @@ describe('client habits', () => {
 
   test('Expect: 100-continue is refused before the body', async () => {
     const client = await connectRaw(door.port)
-    client.send('POST /api/3 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
+    client.send(
+      'POST /api/3 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n',
+    )
     const answer = await client.answer()
     assert.equal(codeOf(answer), 'not_found')
     assert.equal(answer.headers.connection, 'close')
