@@ -149,6 +149,9 @@ describe('a disk that fails', { skip }, () => {
 
 it('a folder in which nobody may make files is told in a sentence', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root may run it as somebody else')
+  const nobody = { uid: 65_534, encoding: 'utf8' } as const
+  const has_node = spawnSync(process.execPath, ['--version'], nobody).status === 0
+  if (!has_node) return t.skip('this node is where nobody else may go')
   const folder = join(built.folder, 'shut')
   mkdirSync(folder)
   const path = join(folder, 'tasks.lmdb')
@@ -158,8 +161,7 @@ it('a folder in which nobody may make files is told in a sentence', async (t) =>
   for (const end of ['', '-lock']) chmodSync(path + end, 0o666)
   const args = [built.script, 'serve', '--http', 'off', '--db', path]
   const { status, stderr } = spawnSync(process.execPath, args, {
-    uid: 65_534,
-    encoding: 'utf8',
+    ...nobody,
     env: { ...process.env, CONVEYOR_RUNTIME_DIR: '/tmp/conveyor-65534' },
   })
   assert.equal(status, 3, stderr)

