@@ -4,6 +4,8 @@ import { describe, test } from 'node:test'
 import type { Refusal } from '../src/doors/http/refusal.ts'
 import { refusalOf } from '../src/doors/http/refusal.ts'
 import { rateLimit } from '../src/engine/rate-limit.ts'
+import { createOp } from './support/grpc-client.ts'
+import { openGrpc } from './support/grpc-door.ts'
 
 type Step = [at_ms: number, user: string, ops: number, expected: 'in' | number]
 
@@ -51,4 +53,14 @@ describe('rate limit', () => {
       return Number(refusal.headers[refusal.headers.indexOf('Retry-After') + 1])
     }
   }
+})
+
+test('a certificate has the rate of its user', async () => {
+  const door = await openGrpc({ limits: { rate_ops_per_s: 10 } })
+  await door.engine.users.bind('13000', 'uri:conveyor:test')
+  const client = door.connect()
+  const ops = Array.from({ length: 30 }, (_, n) => createOp(`${n}`))
+  assert.equal(await client.statusOf('ApplyOps', { ops }), 'OK')
+  assert.equal(await client.statusOf('ApplyOps', { ops }), 'RESOURCE_EXHAUSTED')
+  await door.close()
 })

@@ -22,10 +22,32 @@ export interface AnswerRoom {
 
 /** What a result takes beside a task's data: its ref, id and description, all escaped. */
 const result_bytes = 2_048
+/** An answer is there twice while it is made and sent: as it is kept here, and as its server has it. */
+const copies = 2
+/** Such an answer is let in however much others hold, where its connection has read all before. */
+const short_bytes_max = 16 * 1024
+
+/** Of answers made or read since V8 was last asked to look for what it can free. */
+const collect_bytes = 64 * 1024 * 1024
+/** By then servers have let go of what they were told is read. */
+const collect_after_ms = 500
+
+/** V8 looks when memory is asked for, and this costs none, for nothing is written to it. */
+function collect(): void {
+  void new ArrayBuffer(2 * collect_bytes)
+}
 
 /** A function that makes accounts; all of them share one total. */
 export function newAnswers(limits: Limits): () => AnswerAccount {
   let held_bytes = 0
+  let moved_bytes = 0
+
+  function note(bytes: number): void {
+    moved_bytes += bytes
+    if (moved_bytes < collect_bytes) return
+    moved_bytes = 0
+    setTimeout(collect, collect_after_ms).unref()
+  }
 
   /** The tasks of shows are bounded together, by the engine. */
   function estimate(ops: readonly unknown[]): number {
@@ -38,23 +60,35 @@ export function newAnswers(limits: Limits): () => AnswerAccount {
 
   return () => {
     let mine_bytes = 0
+    const hold = (more_bytes: number): void => {
+      held_bytes += more_bytes
+      mine_bytes += more_bytes
+    }
+    const hasRoom = (bytes: number): boolean => {
+      if (mine_bytes === 0) return bytes <= short_bytes_max || fits(held_bytes + bytes)
+      return mine_bytes + bytes <= limits.connection_answer_bytes_max && fits(held_bytes + bytes)
+    }
+    const fits = (bytes: number): boolean => bytes <= limits.answers_bytes_max
     return {
       reserve(ops) {
-        let bytes = estimate(ops)
-        if (
-          held_bytes + bytes > limits.answers_bytes_max ||
-          (mine_bytes > 0 && mine_bytes + bytes > limits.connection_answer_bytes_max)
-        ) {
-          throw fault('overloaded', 'too many answers have not been read')
+        let bytes = copies * estimate(ops)
+        if (!hasRoom(bytes)) throw fault('overloaded', 'too many answers have not been read')
+        let made_bytes = 0
+        hold(bytes)
+        return {
+          set(answer_bytes) {
+            made_bytes = answer_bytes
+            hold(copies * made_bytes - bytes)
+            bytes = copies * made_bytes
+            note(made_bytes)
+          },
+          release() {
+            hold(-bytes)
+            note(made_bytes)
+            bytes = 0
+            made_bytes = 0
+          },
         }
-        const set = (next_bytes: number): void => {
-          held_bytes += next_bytes - bytes
-          mine_bytes += next_bytes - bytes
-          bytes = next_bytes
-        }
-        held_bytes += bytes
-        mine_bytes += bytes
-        return { set, release: () => set(0) }
       },
     }
   }

@@ -143,14 +143,16 @@ function findAtHome(work: Work, process: Process, op: ModifyOp): Draft | Refusal
 }
 
 function show(work: Work, op: ShowOp): OpResult {
+  const { answer_bytes_max } = work.shared.limits
+  const description = `Answer size is over ${answer_bytes_max} bytes`
+  // Those behind the first that is too much are refused too, and not looked for.
+  if (work.shown_bytes > answer_bytes_max) {
+    return refused(op, { code: 'answer_too_large', description })
+  }
   const found = findTask(work.tx, op)
   if ('code' in found) return refused(op, found)
-  const { answer_bytes_max } = work.shared.limits
   work.shown_bytes += bytesOf(found.task.doc.text)
   if (work.shown_bytes > answer_bytes_max) {
-    // Those behind it are refused too, however small.
-    work.shown_bytes = Number.POSITIVE_INFINITY
-    const description = `Answer size is over ${answer_bytes_max} bytes`
     return refused(op, { code: 'answer_too_large', description, task: found.task })
   }
   return Object.assign(accepted(op, found.task), { task: viewTask(found.task) })

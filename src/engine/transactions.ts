@@ -38,30 +38,45 @@ interface Asked {
   reject(error: unknown): void
 }
 
+/** Behind so much, answers are made and sent first, so that they do not pile up in memory. */
+const shown_bytes_max = 1024 * 1024
+
 export function newTransactions(port: TransactionsPort): Transactions {
   const { store, clock, workspace } = port
   let asked: Asked[] = []
   let turn: NodeJS.Immediate | undefined
 
-  function flush(): void {
-    if (turn === undefined) return
-    clearImmediate(turn)
+  function takeTurn(): void {
     turn = undefined
-    const group = asked
-    asked = []
-    begin(group)
+    const begun = begin(asked)
+    asked = asked.slice(begun)
+    if (asked.length > 0) turn = setImmediate(takeTurn)
   }
 
-  function begin(group: readonly Asked[]): void {
+  function flush(): void {
+    while (asked.length > 0) {
+      clearImmediate(turn)
+      takeTurn()
+    }
+  }
+
+  /** How many of the group are in this transaction: all, but for those behind a large answer. */
+  function begin(group: readonly Asked[]): number {
+    let begun = group.length
     let news: News | undefined
     let thrown: unknown
     const runAll = (tx: Tx): unknown[] => {
       const work = workspace.begin(tx, clock.now_ms())
       try {
-        const results = group.map(({ fn }) => {
+        const results: unknown[] = []
+        let shown_bytes = 0
+        for (const { fn } of group) {
           beginRequest(work)
-          return fn(work)
-        })
+          results.push(fn(work))
+          shown_bytes += work.shown_bytes
+          if (shown_bytes > shown_bytes_max) break
+        }
+        begun = results.length
         news = workspace.end()
         return results
       } catch (error) {
@@ -72,20 +87,21 @@ export function newTransactions(port: TransactionsPort): Transactions {
     store.update(runAll).then(
       (results) => {
         if (news !== undefined) port.tell(news)
-        for (let at = 0; at < group.length; at++) (group[at] as Asked).resolve(results[at])
+        for (let at = 0; at < begun; at++) (group[at] as Asked).resolve(results[at])
       },
       (error: unknown) => {
         // Any other error may have come after the commit.
         if (thrown === error && group.length > 1) for (const one of group) begin([one])
-        else for (const { reject } of group) reject(error)
+        else for (const { reject } of group.slice(0, begun)) reject(error)
       },
     )
+    return begun
   }
 
   return {
     run: <T>(fn: (work: Work) => T) =>
       new Promise<T>((resolve, reject) => {
-        turn ??= setImmediate(flush)
+        turn ??= setImmediate(takeTurn)
         asked.push({ fn, resolve: resolve as Asked['resolve'], reject })
       }),
     change(fn) {

@@ -48,7 +48,7 @@ export async function openGrpc(
   authority?: Authority,
 ): Promise<TestGrpc> {
   const made = authority ?? (await sharedAuthority())
-  const engine = await openEngine(':memory:')
+  const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
   await engine.putProcess(process_definition)
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)

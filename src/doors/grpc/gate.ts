@@ -27,11 +27,17 @@ export interface Gate {
   next(): void
 }
 
-/** A message as a handler gives it. */
+/** A message as a handler gives it; its bytes go with it, so that no second copy is kept. */
 export interface Answer {
-  readonly bytes: Buffer
+  bytes: Buffer | undefined
   /** Never, where it cannot be sent. */
   onSent(): void
+}
+
+export function takeBytes(answer: Answer): Buffer {
+  const { bytes } = answer
+  answer.bytes = undefined
+  return bytes as Buffer
 }
 
 export interface Gates {

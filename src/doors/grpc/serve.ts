@@ -16,7 +16,7 @@ import { systemClock } from '../../words/clock.ts'
 import { type LimitName, limitsWith } from '../../words/limits.ts'
 import { unary_rpcs } from './calls.ts'
 import type { Door } from './door.ts'
-import { type Answer, newGates } from './gate.ts'
+import { newGates, takeBytes } from './gate.ts'
 import { addHealth } from './health.ts'
 import { newIdentity } from './identity.ts'
 import { type Listener, listen } from './listener.ts'
@@ -157,7 +157,7 @@ function newServer(door: Door, { service }: Schema): Server {
 
 /** Requests are read by `read`; answers come as the bytes they are. */
 function withCodec(method: object, read: (bytes: Buffer) => unknown): object {
-  return { ...method, requestDeserialize: read, responseSerialize: ({ bytes }: Answer) => bytes }
+  return { ...method, requestDeserialize: read, responseSerialize: takeBytes }
 }
 
 /** Resolves with `done`, or after `ms_max`. */

@@ -19,7 +19,7 @@ import type { Caller, OpResult } from '../../words/model.ts'
 import { streamAnswer } from './answers.ts'
 import { admit, type Door } from './door.ts'
 import type { Answer, Gate, Gates } from './gate.ts'
-import { explained, readBatch } from './ops.ts'
+import { explained, type RawOps, readBatch } from './ops.ts'
 import type { StreamBatch } from './requests.ts'
 import { failedStatus, refusalOf } from './status.ts'
 
@@ -42,6 +42,8 @@ interface UnderWay {
   is_full: boolean
   /** The engine has given it a place or refused it. */
   is_taken: boolean
+  /** What the engine is given. */
+  raw: RawOps | undefined
   /** As it goes out. */
   answer: Buffer | undefined
   /** For the answer, until it is written. */
@@ -149,6 +151,7 @@ function openStream(
     const { batch } = one
     const answer = (results: () => readonly OpResult[]): void => {
       one.answer = answerTo(door, batch, results)
+      one.room?.set(one.answer.length)
       if (one === begun[0]) answerBegun()
     }
     const refuse = (thrown: unknown): void => {
@@ -157,7 +160,8 @@ function openStream(
       else answer(() => fail(thrown))
     }
     try {
-      const raw = readBatch(batch, limits)
+      one.raw ??= readBatch(batch, limits)
+      const { raw } = one
       one.room ??= who.answers.reserve(raw.ops)
       door.engine
         .apply(raw.ops, caller)
@@ -171,13 +175,11 @@ function openStream(
   const answerBegun = (): void => {
     for (let one = begun[0]; one?.answer !== undefined; one = begun[0]) {
       begun.shift()
-      write(one, one.answer)
+      const bytes = one.answer
+      one.answer = undefined
+      hold(one, bytes.length)
+      if (state !== 'over') call.write({ bytes, onSent: () => letGo(one) })
     }
-  }
-  const write = (one: UnderWay, answer: Buffer): void => {
-    one.room?.set(answer.length)
-    hold(one, answer.length)
-    if (state !== 'over') call.write({ bytes: answer, onSent: () => letGo(one) })
   }
 
   door.endings.add(drain)
@@ -185,7 +187,8 @@ function openStream(
     onMessage(batch: StreamBatch): void {
       if (state !== 'open') return
       const one: UnderWay = {
-        ...{ batch, bytes: 0, is_full: false, is_taken: false, answer: undefined, room: undefined },
+        ...{ batch, bytes: 0, is_full: false, is_taken: false },
+        ...{ raw: undefined, answer: undefined, room: undefined },
       }
       all.add(one)
       ops += batch.ops.length
