@@ -4,6 +4,8 @@
  * a caller who asks for much and reads nothing costs no more than his connection's share, and all
  * of them together no more than there is.
  */
+
+import { systemClock } from '../words/clock.ts'
 import { fault } from '../words/faults.ts'
 import type { Limits } from '../words/limits.ts'
 
@@ -22,7 +24,7 @@ export interface AnswerRoom {
 
 /** What a result takes beside a task's data: its ref, id and description, all escaped. */
 const result_bytes = 2_048
-/** An answer is there twice while it is made and sent: as it is kept here, and as its server has it. */
+/** While it is made and sent it is there twice: as it is kept here, and as a server has it. */
 const copies = 2
 /** Such an answer is let in however much others hold, where its connection has read all before. */
 const short_bytes_max = 16 * 1024
@@ -46,7 +48,7 @@ export function newAnswers(limits: Limits): () => AnswerAccount {
     moved_bytes += bytes
     if (moved_bytes < collect_bytes) return
     moved_bytes = 0
-    setTimeout(collect, collect_after_ms).unref()
+    systemClock.wake_at(systemClock.now_ms() + collect_after_ms, collect)
   }
 
   /** The tasks of shows are bounded together, by the engine. */
