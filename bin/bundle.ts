@@ -54,8 +54,9 @@ const codeInside: Plugin = {
         `const script = ${JSON.stringify(code.outputFiles[0]?.text)}`,
         `const wasm = ${JSON.stringify(packed(join(top, quickjs, 'emscripten-module.wasm')))}`,
         `const options = { eval: true, execArgv: [] }`,
+        `export const codeStart = () => ({ script, options })`,
         `export async function codeScript() {`,
-        `  return { script, options, wasm: gunzipSync(Buffer.from(wasm, 'base64')) }`,
+        `  return { ...codeStart(), wasm: gunzipSync(Buffer.from(wasm, 'base64')) }`,
         `}`,
       ].join('\n'),
     }))

@@ -9,6 +9,7 @@
 import { realpath } from 'node:fs/promises'
 import { familySpan, type Key, metaKey } from './bytes/keys.ts'
 import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
+import { codeStart } from './doers/code-script.ts'
 import { newDoers } from './doers/doers.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
@@ -17,6 +18,7 @@ import { newAbsence } from './store/absence.ts'
 import { storeOf } from './store/group.ts'
 import { log_id_bytes } from './store/log/frame.ts'
 import { head_key } from './store/log/head.ts'
+import { threadScript } from './store/log/thread-script.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import type { Tree } from './store/store.ts'
 import { type Chance, systemChance, systemClock } from './words/clock.ts'
@@ -40,6 +42,9 @@ const id_middle_bytes = 5
  * that says what to do; with a RangeError for a limit that is none.
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
+  // Else a bundle would find out that it has no threads when it first needs one.
+  threadScript()
+  codeStart()
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
   let failure: Fault | undefined

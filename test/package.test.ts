@@ -6,8 +6,10 @@
  */
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { build as esbuild } from 'esbuild'
+import { type InlineConfig, build as viteBuild } from 'vite'
 import { version } from '../src/words/version.ts'
 import { installed, linkPackages, run, tempFolder, top } from './support/package-folder.ts'
 
@@ -170,6 +172,57 @@ describe('the package', () => {
     })
   })
 
+  /** [what, how it is built into a file, whether it then opens] */
+  const bundles: [string, (entry: string, out: string) => unknown, boolean][] = [
+    [
+      'esbuild as it comes',
+      (entry, outfile) => esbuild({ ...quiet, entryPoints: [entry], outfile }),
+      false,
+    ],
+    [
+      'esbuild to a module',
+      (entry, outfile) => esbuild({ ...quiet, entryPoints: [entry], outfile, format: 'esm' }),
+      false,
+    ],
+    [
+      'esbuild with lmdb beside it',
+      (entry, outfile) =>
+        esbuild({
+          ...quiet,
+          ...{ entryPoints: [entry], outfile, format: 'esm' },
+          external: ['lmdb', 'fs-native-extensions'],
+        }),
+      false,
+    ],
+    [
+      'esbuild that leaves packages out',
+      (entry, outfile) =>
+        esbuild({ ...quiet, entryPoints: [entry], outfile, format: 'esm', packages: 'external' }),
+      true,
+    ],
+    ['Vite as it comes', (entry, out) => vite(entry, out, {}), true],
+    ['Vite that takes packages in', (entry, out) => vite(entry, out, { noExternal: true }), false],
+  ]
+  for (const [at, [what, build, opens]] of bundles.entries()) {
+    test(`bundled by ${what} it ${opens ? 'opens' : 'says what to ship'}`, async () => {
+      const entry = join(user, 'bundled.ts')
+      writeFileSync(
+        entry,
+        `
+        import { openEngine } from 'conveyor-engine'
+        openEngine(process.argv[2] as string)
+          .then(async (engine) => { await engine.close(); console.log('opened') })
+          .catch(({ code, message }) => console.log(code, message))`,
+      )
+      const out = join(user, 'out', `${at}`, opens || at > 0 ? 'bundle.mjs' : 'bundle.cjs')
+      await build(entry, out)
+      const told = run(user, process.execPath, ['--no-warnings', out, `${at}.lmdb`])
+      const refused = /^not_possible thread-worker\.js is not beside .* ship node_modules/
+      assert.match(told, opens ? /^opened$/m : refused)
+      assert.equal(existsSync(join(user, `${at}.lmdb`)), opens)
+    })
+  }
+
   test('compiles in a strict project that checks the declarations too', () => {
     writeFileSync(join(user, 'consumer.ts'), consumer)
     const options = {
@@ -187,6 +240,22 @@ describe('the package', () => {
     run(user, process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', '.'])
   })
 })
+
+const quiet = { bundle: true, platform: 'node', logLevel: 'silent' } as const
+
+function vite(entry: string, out: string, ssr: InlineConfig['ssr'] & object): Promise<unknown> {
+  return viteBuild({
+    root: dirname(entry),
+    configFile: false,
+    logLevel: 'silent',
+    ssr,
+    build: {
+      ssr: entry,
+      outDir: dirname(out),
+      rollupOptions: { output: { entryFileNames: basename(out) } },
+    },
+  })
+}
 
 const consumer = `
 import { type Engine, isFault, openEngine, rawJson, type Task } from 'conveyor-engine'

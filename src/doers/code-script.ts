@@ -11,9 +11,13 @@ export interface CodeScript extends ThreadStart {
   readonly wasm: Uint8Array
 }
 
+/** Throws `not_possible` where a bundler has left it behind. */
+export function codeStart(): ThreadStart {
+  return threadStart(import.meta.url, 'code-worker')
+}
+
 /** Rejects where the package of QuickJS is not installed. */
 export async function codeScript(): Promise<CodeScript> {
   const wasm = import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
-  const start = threadStart(import.meta.url, 'code-worker')
-  return { ...start, wasm: await readFile(new URL(wasm)) }
+  return { ...codeStart(), wasm: await readFile(new URL(wasm)) }
 }
