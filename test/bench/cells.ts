@@ -36,13 +36,13 @@ export type Refs = 'random' | 'ascending'
 export type Kind = 'usual' | 'half' | 'servers'
 
 /**
- * Ours: `plain` and `log` are the two forms of the file; `client` is the log behind HTTP, called
- * through our own client library; `embedded` the log in-process, where the door is another.
- * `floor`: the same door with no store, or LMDB by hand. `tenth`: the log on a tenth of the tasks.
+ * Ours: `ours` is called as the cell says; `client` through our own client library over HTTP,
+ * `embedded` in-process, where the door is another. `floor`: the same door with no store, or LMDB
+ * by hand. `tenth`: ours on a tenth of the tasks.
  * The rest are rivals.
  */
 export type SideName = OurName | 'floor' | 'tenth' | SqliteName | ServerRivalName
-export type OurName = 'plain' | 'log' | 'client' | 'embedded'
+export type OurName = 'ours' | 'client' | 'embedded'
 /**
  * `sqlite` finds tasks by ref alone, `sqlite-nodes` also those in a node, as ours does;
  * `sqlite-tuned` has settings for large files that one finds by measuring.
@@ -141,22 +141,15 @@ export const cells: readonly Cell[] = rows.flatMap(
 
 /** The sides of a cell; of the rivals with servers those that are to be had on this machine. */
 export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readonly SideName[] {
-  if (cell.kind === 'servers') return ['log', 'client', 'embedded', ...servers]
-  if (cell.kind === 'half') return ['plain', 'log']
-  if (cell.file === 'huge') return ['log', 'tenth', 'sqlite']
-  if (cell.verb === 'read') return ['plain', 'log', 'sqlite']
+  if (cell.kind === 'servers') return ['ours', 'client', 'embedded', ...servers]
+  if (cell.kind === 'half') return ['ours']
+  if (cell.file === 'huge') return ['ours', 'tenth', 'sqlite']
+  if (cell.verb === 'read') return ['ours', 'sqlite']
   if (cell.door === 'in-process') {
     const other = cell.file === 'large' ? 'sqlite-tuned' : 'sqlite-nodes'
-    return [
-      'plain',
-      'log',
-      'floor',
-      'sqlite',
-      ...(cell.refs === 'random' ? ([other] as const) : []),
-    ]
+    return ['ours', 'floor', 'sqlite', ...(cell.refs === 'random' ? ([other] as const) : [])]
   }
-  const is_main = cell.door === 'http' && (cell.callers === 1) !== (cell.ops === 1)
-  return is_main ? ['plain', 'log', 'floor'] : ['log', 'floor']
+  return ['ours', 'floor']
 }
 
 /** How much longer than usual a lead and a slot are. */

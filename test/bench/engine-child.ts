@@ -2,11 +2,9 @@
  * The child that runs the engine: makes files, opens them with a door or none, runs the
  * in-process load itself, and tells what it cost. It has one file open at a time.
  */
-import { open as openFile } from 'node:fs/promises'
 import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
-import { readSnapshot } from '../../src/store/lmdb-pages.ts'
 import type { Refs, ServerName, Verb } from './cells.ts'
 import { caller_binding } from './certificates.ts'
 import { answerCalls } from './child.ts'
@@ -22,8 +20,6 @@ export interface Opening {
   readonly tasks: number
   readonly fresh: boolean
   readonly refs: Refs
-  /** The form of the file. */
-  readonly log: boolean
   readonly server: ServerName
   /** What a gRPC door takes its certificates from. */
   readonly tls_folder: string
@@ -37,8 +33,6 @@ export interface Standing {
   /** Processor seconds used until it was idle, and until it answered. */
   readonly idle_cpu_s: number
   readonly cpu_s: number
-  /** Commits of the tree since the file was made. */
-  readonly commits: number
 }
 
 interface Load extends Span {
@@ -59,9 +53,8 @@ let at: { opening: Opening; engine: Engine; door: RunningDoor | undefined } | un
 const calls = {
   /** Opens a file, which stays open until `close`. */
   async open(opening: Opening): Promise<{ port: number; secret: string }> {
-    const { path, fresh, tasks, refs, log } = opening
-    const options = { secret_key, log }
-    const engine = await openEngine(path, options)
+    const { path, fresh, tasks, refs } = opening
+    const engine = await openEngine(path, { secret_key })
     if (fresh) {
       await engine.putProcess(definition)
       await engine.users.add({ id: user })
@@ -92,8 +85,7 @@ const calls = {
     const idle_cpu_s = cpuSeconds()
     const [info] = await engine.processes.list()
     const footprint = await footprintOf(opening.path, info?.tasks ?? 0)
-    const commits = await treeCommits(opening.path)
-    return { footprint, settle_s, idle_cpu_s, cpu_s: cpuSeconds(), commits }
+    return { footprint, settle_s, idle_cpu_s, cpu_s: cpuSeconds() }
   },
 
   async close({ remove }: { remove: boolean }): Promise<void> {
@@ -145,13 +137,4 @@ async function fill(engine: Engine, tasks: number, refs: Refs): Promise<void> {
     }
   }
   await Promise.all(Array.from({ length: fill_callers }, caller))
-}
-
-async function treeCommits(path: string): Promise<number> {
-  const file = await openFile(path, 'r')
-  try {
-    return (await readSnapshot(file))?.transaction ?? 0
-  } finally {
-    await file.close()
-  }
 }

@@ -130,5 +130,5 @@ function startSide(run: Run, group: Group, name: SideName): Promise<Side> {
 
 function ourForm(name: OurForm['name'], of_group: ServerName): OurForm {
   const server = name === 'embedded' ? 'in-process' : of_group
-  return { name, log: name !== 'plain', server, uses_library: name === 'client' }
+  return { name, server, uses_library: name === 'client' }
 }

@@ -35,8 +35,6 @@ export interface SideLine {
   /** With the time in which it still worked after its last answer. */
   readonly settled_ops_per_s?: number
   readonly settle_s?: number
-  readonly commits_per_s?: number
-  readonly ops_per_commit?: number
   readonly rss_bytes?: number
   readonly anonymous_bytes?: number
   readonly heap_bytes?: number
@@ -45,7 +43,7 @@ export interface SideLine {
   readonly tasks?: number
 }
 
-const our_names: readonly OurName[] = ['plain', 'log', 'client', 'embedded']
+const our_names: readonly OurName[] = ['ours', 'client', 'embedded']
 
 export function isOurs(name: SideName): name is OurName {
   return our_names.some((ours) => ours === name)
@@ -55,8 +53,7 @@ export function cellLine({ cell, slots }: Measured): CellLine {
   const sides = Object.fromEntries([...slots].map(([name, of_side]) => [name, sideLine(of_side)]))
   const names = [...slots.keys()]
   const pairs = names.filter(isOurs).flatMap((ours) => {
-    const others = names.filter((name) => !isOurs(name) || (ours === 'log' && name === 'plain'))
-    return others.map((against) => [ours, against] as const)
+    return names.filter((name) => !isOurs(name)).map((against) => [ours, against] as const)
   })
   // At half of its own rate, a side's rate says nothing.
   const ratios = cell.kind === 'half' ? [] : pairs.map((pair) => ratioOf(slots, ...pair))
@@ -89,8 +86,6 @@ function sideLine(slots: readonly SideSlot[]): SideLine {
       settle_s === undefined ? undefined : whole.ops / (whole.seconds + settle_s),
     ),
     settle_s: known(({ settle_s }) => settle_s),
-    commits_per_s: known(({ commits, whole }) => commits && commits / whole.seconds),
-    ops_per_commit: known(({ commits, whole }) => commits && whole.ops / commits),
     rss_bytes: known(({ footprint }) => footprint?.rss_bytes),
     anonymous_bytes: known(({ footprint }) => footprint?.anonymous_bytes),
     heap_bytes: known(({ footprint }) => footprint?.heap_bytes),

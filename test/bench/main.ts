@@ -1,35 +1,37 @@
 /**
- * `npm run bench`: ours beside its floors and rivals, cell by cell, in one command.
- *
- *     --quick        a smoke run of seconds, without rivals that need servers; its numbers mean
- *                    nothing
- *     --full         10^7 waiting tasks besides 10^6
- *     --json [FILE]  JSON lines: machine, files made, syncs, one for each cell, one for each row of
- *                    what is wanted; without FILE to stdout, and the tables for people then go to
- *                    stderr
- *     --only TEXT    cells whose name holds TEXT, such as large/http/create/1x64; may be repeated
- *     --slot SECONDS how long each cell and side runs in each repetition, the lead not counted
- *     --profile DIR  the engines' processes leave CPU profiles there
- *     --rivals       installs what the rivals with servers need, where it is missing: packages into
- *                    the system's temp folder, servers by apt-get
+ * `npm run bench`: ours beside its floors and rivals, cell by cell, in one command; `help` below
+ * says how.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Cell, cells, nameOf, type Scale, scales } from './cells.ts'
 import { type Available, measureAll } from './groups.ts'
 import { type CellLine, cellLine } from './lines.ts'
+import { livesCells, livesTargets } from './lives.ts'
 import { startLoads } from './loads.ts'
 import { type Machine, machineOf } from './machine.ts'
 import { makePlace, type Place } from './place.ts'
 import { type ProcessLine, processCells } from './process-cells.ts'
-import { machineText, madeText, syncsText, tablesText, targetsText } from './report.ts'
+import { livesText, machineText, madeText, tablesText, targetsText } from './report.ts'
 import { findRivals } from './rival-packages.ts'
 import { buildSqlite } from './sqlite-build.ts'
-import { countSyncs } from './syncs.ts'
-import { targetLines } from './targets.ts'
+import { type TargetLine, targetLines } from './targets.ts'
 import { makeTemplates } from './templates.ts'
 
 const json_to_stdout = '-'
+
+const help = `npm run bench -- [OPTION …]
+
+--quick        a smoke run of seconds, without rivals that need servers; its numbers mean nothing
+--full         10^7 waiting tasks besides 10^6
+--json [FILE]  JSON lines: machine, files made, one for each cell, one for each row of what is
+               wanted; without FILE to stdout, and the tables for people then go to stderr
+--only TEXT    cells whose name holds TEXT, such as large/http/create/1x64; may be repeated
+--slot SECONDS how long each cell and side runs in each repetition, the lead not counted
+--profile DIR  the engines' processes leave CPU profiles there
+--rivals       installs what the rivals with servers need, where it is missing: packages into the
+               system's temp folder, servers by apt-get
+--help         this text`
 
 /** What a run says: to people as it goes, and as JSON lines at its end. */
 interface Out {
@@ -50,8 +52,10 @@ async function main(args: string[]): Promise<void> {
       slot: { type: 'string' },
       profile: { type: 'string' },
       rivals: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
     },
   })
+  if (values.help) return console.log(help)
   const given: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
   const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
   const isChosen = (name: string): boolean => values.only.some((text) => name.includes(text))
@@ -79,9 +83,11 @@ async function main(args: string[]): Promise<void> {
     out.lines.push({ kind: 'machine', ...machine, scale })
     out.print(`${machineText(machine, scale)}\n`)
     const available = lookAround(chosen, values.rivals, out)
-    if (isChosen('syncs')) await sayAll(countSyncs(place, available.has_sqlite), syncsText, out)
+    const slot_s = values.slot === undefined ? undefined : Number(values.slot)
+    const livesRun = livesCells(place, isChosen, values.quick, slot_s)
+    const lives = available.has_sqlite ? await sayAll(livesRun, livesText, out) : []
     const measured = await measure(place, scale, chosen, available, values.profile, out)
-    sayCells(measured, machine, scale, out)
+    sayCells(measured, livesTargets(lives), machine, scale, out)
     await sayAll(processCells(values.only, values.quick), processText, out)
   } finally {
     await place.remove()
@@ -128,9 +134,15 @@ async function measure(
   return lines
 }
 
-function sayCells(lines: readonly CellLine[], machine: Machine, scale: Scale, out: Out): void {
-  if (lines.length === 0) return
-  const targets = targetLines(lines, machine.sync_ms, scale)
+function sayCells(
+  lines: readonly CellLine[],
+  of_lives: readonly TargetLine[],
+  machine: Machine,
+  scale: Scale,
+  out: Out,
+): void {
+  const targets = [...of_lives, ...targetLines(lines, machine.sync_ms, scale)]
+  if (targets.length + lines.length === 0) return
   out.lines.push(...lines, ...targets)
   out.print(`\n${tablesText(lines)}\n`)
   if (targets.length > 0) out.print(`${targetsText(targets)}\n`)
@@ -140,11 +152,14 @@ async function sayAll<T extends object>(
   lines: AsyncIterable<T>,
   text: (line: T) => string,
   out: Out,
-): Promise<void> {
+): Promise<T[]> {
+  const said: T[] = []
   for await (const line of lines) {
+    said.push(line)
     out.lines.push(line)
     out.print(text(line))
   }
+  return said
 }
 
 function processText({ cell, tasks_per_s, min, max }: ProcessLine): string {

@@ -18,7 +18,7 @@ type Line = CellLine | TargetLine | ProcessLine
 type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
 
 /** Sides with a column of their own. */
-const named: readonly SideName[] = ['log', 'plain', 'floor', 'sqlite']
+const named: readonly SideName[] = ['ours', 'floor', 'sqlite']
 const readme = join(import.meta.dirname, '../../README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
@@ -52,9 +52,9 @@ function targetTable(targets: readonly TargetLine[]): string {
       return line === undefined ? '–' : reached(line)
     }
     const want = is_most ? `≤ ${wanted.toFixed(1)} ${unit}` : String(wanted)
-    return [row, want, of('log'), of('plain'), of('client'), of('embedded')]
+    return [row, want, of('ours'), of('client'), of('embedded')]
   })
-  return table(['row', 'wanted', 'log', 'plain', 'client', 'embedded'], rows, 1)
+  return table(['row', 'wanted', 'ours', 'client', 'embedded'], rows, 1)
 }
 
 function reached({ measured, unit, is_met }: TargetLine): string {
@@ -74,13 +74,13 @@ function cellTable(cells: readonly CellLine[]): string {
     const others = all.filter(([name]) => !named.includes(name))
     return [
       ...[file, refs, door, kind === 'usual' ? verb : `${verb} ${kind}`, `${ops} × ${callers}`],
-      ...[rateOf(sides.log), sides.log?.p99_ms.median.toPrecision(3) ?? '–'],
-      ...[rateOf(sides.plain), rateOf(sides.floor), rateOf(sides.sqlite)],
+      ...[rateOf(sides.ours), sides.ours?.p99_ms.median.toPrecision(3) ?? '–'],
+      ...[rateOf(sides.floor), rateOf(sides.sqlite)],
       others.map(([name, side]) => `${name} ${rateOf(side)}`).join(', ') || '–',
     ]
   })
-  const heads = ['file', 'refs', 'door', 'verb', 'ops × callers', 'log', 'log p99 ms']
-  return table([...heads, 'plain', 'floor', 'sqlite', 'other'], rows, 5)
+  const heads = ['file', 'refs', 'door', 'verb', 'ops × callers', 'ours', 'ours p99 ms']
+  return table([...heads, 'floor', 'sqlite', 'other'], rows, 5)
 }
 
 function rateOf(side: SideLine | undefined): string {

@@ -4,9 +4,9 @@
  */
 import type { Scale, SideName } from './cells.ts'
 import type { CellLine, SideLine } from './lines.ts'
+import type { LivesLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { Middle } from './samples.ts'
-import type { SyncsLine } from './syncs.ts'
 import { table } from './table.ts'
 import type { TargetLine } from './targets.ts'
 import type { Made } from './templates.ts'
@@ -27,7 +27,8 @@ export function machineText(machine: Machine, scale: Scale): string {
 }
 
 const notes = [
-  'plain and log: ours, in the two forms of its file.',
+  'Whole lives: create, wait with a timer, callback, kept end, 10 s and the close of the file' +
+    ' in each slot; sqlite there has indexes on live refs, on what is due and on nodes.',
   'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',
   'Floor of http: bare node:http that hashes, parses and answers, no store.',
   'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store;' +
@@ -51,11 +52,12 @@ export function madeText({ by, tasks, refs, seconds, footprint }: Made): string 
   )
 }
 
-export function syncsText(line: SyncsLine): string {
-  const { side, syncs_per_commit, writes_per_commit, commits } = line
+export function livesText({ cell, ours, sqlite, lives_per_s, p99 }: LivesLine): string {
   return (
-    `${side}: ${syncs_per_commit.toFixed(2)} syncs and ${writes_per_commit.toFixed(2)} writes` +
-    ` a commit (one caller, ${commits} commits, under strace)`
+    `${cell}: ${number(ours.lives_per_s.median)} lives a second, sqlite` +
+    ` ${number(sqlite.lives_per_s.median)}, over it ${lives_per_s.median.toFixed(2)}` +
+    ` (${spread(lives_per_s, (value) => value.toFixed(2))}); p99 ${ms(ours.p99_ms.median)} and` +
+    ` ${ms(sqlite.p99_ms.median)} ms, over it ${p99.median.toFixed(2)}`
   )
 }
 
@@ -82,7 +84,7 @@ export function tablesText(lines: readonly CellLine[]): string {
   )
   const side_heads = [
     ...['side', 'ops/s', 'min … max', 'p50 ms', 'p99 ms', 'settled ops/s', 'cpu µs/op'],
-    ...['commits/s', 'ops/commit', 'rss', 'heap', 'B/task'],
+    ...['rss', 'heap', 'B/task'],
   ]
   return [
     'Ratios: ours over the other. ops/s: turn by turn, median (min … max); latency: of medians',
@@ -134,8 +136,6 @@ function sideWords(side: SideLine): string[] {
     ms(p99_ms.median),
     known(side.settled_ops_per_s, number),
     known(side.cpu_us_per_op, (value) => value.toFixed(1)),
-    known(side.commits_per_s, number),
-    known(side.ops_per_commit, (value) => value.toFixed(1)),
     known(side.rss_bytes, mib),
     known(side.heap_bytes, mib),
     known(is_whole && file_bytes && tasks ? file_bytes / tasks : undefined, number),

@@ -12,9 +12,9 @@ import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'
 import { cpuSeconds, footprintOf, removeFiles } from './process-state.ts'
 import type { SideSlot } from './samples.ts'
-import { openTable, type Table } from './sqlite-table.ts'
+import { inTurns, openTable, type Table } from './sqlite-table.ts'
 import type { Span } from './stopwatch.ts'
-import { type BenchOp, opOf, opSource, refOf } from './work.ts'
+import { opOf, opSource, refOf } from './work.ts'
 
 export type SqliteCalls = typeof calls
 
@@ -54,7 +54,7 @@ const calls = {
     const { tasks, refs, path } = opening
     const source = opSource(tasks, refs)
     const take = (): number[] => source.take(verb, ops)
-    const apply = inTurns(table)
+    const apply = inTurns(table.apply)
     const before_s = cpuSeconds()
     const slot = await loop(load, async () => {
       if (verb === 'read') checkRead(table.read(refOf(take()[0] as number, refs)))
@@ -74,26 +74,6 @@ const calls = {
 }
 
 answerCalls(calls, () => calls.close({ remove: false }))
-
-/** Group commit by hand: what has come by the end of a turn is applied together. */
-function inTurns(table: Table): (ops: readonly BenchOp[]) => Promise<void> {
-  let group: BenchOp[] = []
-  let callers: (() => void)[] = []
-  const commit = (): void => {
-    const answered = callers
-    const ops = group
-    group = []
-    callers = []
-    table.apply(ops)
-    for (const answer of answered) answer()
-  }
-  return (ops) =>
-    new Promise((resolve) => {
-      if (callers.length === 0) setImmediate(commit)
-      callers.push(resolve)
-      group = group.length === 0 ? [...ops] : group.concat(ops)
-    })
-}
 
 function checkRead(data: unknown): void {
   if ((data as { amount?: number } | undefined)?.amount !== 120.5) throw new Error('read')

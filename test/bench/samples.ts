@@ -30,8 +30,6 @@ export interface Footprint {
 /** A slot of any side; what only some sides know is missing with the others. */
 export interface SideSlot extends Slot {
   readonly footprint?: Footprint
-  /** Commits of LMDB in the whole, where each of them is a commit of the engine. */
-  readonly commits?: number
   /** What the side's own process used for the whole, all its threads; in-process that includes the load. */
   readonly cpu_s?: number
   /** How long the process still worked by itself after the last answer. */

@@ -1,6 +1,5 @@
 /**
- * Our sides: an engine in a child of its own, with the door of the group or none, on a file of one
- * form. A large file is a copy that stays open through all cells of the group, and beside rivals
+ * Our sides: an engine in a child of its own, with the door of the group or none. A large file is a copy that stays open through all cells of the group, and beside rivals
  * whose servers stay so does a small one; otherwise that is made for each slot and goes after it.
  */
 import { type Cell, nameOf, type OurName, type ServerName, tasksOf } from './cells.ts'
@@ -14,7 +13,6 @@ import type { Span } from './stopwatch.ts'
 
 export interface OurForm {
   readonly name: OurName | 'tenth'
-  readonly log: boolean
   readonly server: ServerName
   /** Through our own client library instead of the load client. */
   readonly uses_library: boolean
@@ -22,7 +20,7 @@ export interface OurForm {
 
 export async function startOurs(run: Run, group: Group, form: OurForm): Promise<Side> {
   const { place, scale, loads } = run
-  const { name, log, server } = form
+  const { name, server } = form
   const { refs } = group
   const engine = startChild<EngineCalls>(place.child('engine-child'), run.engine_flags)
   const library = form.uses_library
@@ -31,7 +29,7 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   // The same work on a smaller file, beside the huge one.
   const file = name === 'tenth' ? 'large' : group.file
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
-  const opening = { refs, log, server, tls_folder: place.tls_folder }
+  const opening = { refs, server, tls_folder: place.tls_folder }
 
   let kept: Server | undefined
   if (group.cells[0]?.kind === 'servers') {
@@ -69,8 +67,6 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
         footprint: after.footprint,
         cpu_s: after.idle_cpu_s - before.cpu_s,
         settle_s: after.settle_s,
-        // With the log, the tree's commits are not the engine's.
-        ...(log ? {} : { commits: after.commits - before.commits }),
       }
     },
     async stop() {

@@ -80,3 +80,25 @@ export function openTable(path: string, form: SqliteName): Table {
     close: () => db.close(),
   }
 }
+
+/** Group commit by hand: what has come by the end of a turn is applied together. */
+export function inTurns(
+  applyAll: (ops: readonly BenchOp[]) => void,
+): (ops: readonly BenchOp[]) => Promise<void> {
+  let group: BenchOp[] = []
+  let callers: (() => void)[] = []
+  const commit = (): void => {
+    const answered = callers
+    const ops = group
+    group = []
+    callers = []
+    applyAll(ops)
+    for (const answer of answered) answer()
+  }
+  return (ops) =>
+    new Promise((resolve) => {
+      if (callers.length === 0) setImmediate(commit)
+      callers.push(resolve)
+      group = group.length === 0 ? [...ops] : group.concat(ops)
+    })
+}

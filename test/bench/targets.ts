@@ -6,13 +6,15 @@ import type { Scale, SideName } from './cells.ts'
 import { type CellLine, isOurs, type SideLine } from './lines.ts'
 import type { Middle } from './samples.ts'
 
+export type Unit = '' | 'ms' | 'MB'
+
 export interface TargetLine {
   readonly kind: 'target'
   readonly row: string
   readonly ours: SideName
   readonly wanted: number
   readonly is_most: boolean
-  readonly unit: '' | 'ms' | 'MB'
+  readonly unit: Unit
   readonly measured: Middle
   readonly is_met: boolean
 }
@@ -98,10 +100,10 @@ function isAsked(ours: SideName, against: SideName): boolean {
 }
 
 type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> & {
-  readonly most_unit?: 'ms' | 'MB'
+  readonly most_unit?: Unit
 }
 
-function targetLine({ row, ours, wanted, measured, most_unit }: Given): TargetLine {
+export function targetLine({ row, ours, wanted, measured, most_unit }: Given): TargetLine {
   const is_most = most_unit !== undefined
   const is_met = is_most ? measured.median <= wanted : measured.median >= wanted
   return { kind: 'target', row, ours, wanted, is_most, unit: most_unit ?? '', measured, is_met }
@@ -126,14 +128,12 @@ function heapLines(by_name: ReadonlyMap<string, CellLine>, scale: Scale): Target
   ] as const
   return files.flatMap(([file, tasks]) => {
     const full = by_name.get(`${file}/${heap_cell}`)?.sides ?? {}
-    return (['plain', 'log'] as const).flatMap((ours) => {
-      const [low, high] = [empty[ours]?.heap_bytes, full[ours]?.heap_bytes]
-      if (low === undefined || high === undefined) return []
-      const over = (high - low) / 1e6
-      const row = `heap with ${tasks.toLocaleString('en-US')} waiting tasks, over empty`
-      const measured = { median: over, min: over, max: over }
-      return [targetLine({ row, ours, wanted: heap_mb_max, measured, most_unit: 'MB' })]
-    })
+    const [low, high] = [empty.ours?.heap_bytes, full.ours?.heap_bytes]
+    if (low === undefined || high === undefined) return []
+    const over = (high - low) / 1e6
+    const row = `heap with ${tasks.toLocaleString('en-US')} waiting tasks, over empty`
+    const measured = { median: over, min: over, max: over }
+    return [targetLine({ row, ours: 'ours', wanted: heap_mb_max, measured, most_unit: 'MB' })]
   })
 }
 

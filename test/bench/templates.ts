@@ -37,7 +37,7 @@ export function makeTemplates(place: Place, onMade: (made: Made) => void): Templ
     const child = startChild<EngineCalls>(place.child('engine-child'))
     const { tls_folder } = place
     const start_ms = performance.now()
-    const opening = { path, tasks, fresh: true, refs, log: true, tls_folder }
+    const opening = { path, tasks, fresh: true, refs, tls_folder }
     await child.ask('open', { ...opening, server: 'in-process' })
     const seconds = (performance.now() - start_ms) / 1000
     const { footprint } = await child.ask('stand')

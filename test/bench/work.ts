@@ -123,6 +123,12 @@ function hex8(value: number): string {
   return value.toString(16).padStart(8, '0')
 }
 
-function node(id: string, obj_type: number, logics: unknown[]): object {
-  return { id, obj_type, title: id, condition: { logics, semaphors: [] } }
+/** What comes to an end is kept. */
+export function node(
+  id: string,
+  obj_type: number,
+  logics: unknown[],
+  semaphors: unknown[] = [],
+): object {
+  return { id, obj_type, title: id, condition: { logics, semaphors }, options: { save_task: true } }
 }
