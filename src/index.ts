@@ -19,7 +19,7 @@
  *     open        the file, its lock, its format           which store a path means
  *     doors/cli   one file a verb group                    what a person types
  *
- * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/requests →
+ * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/transactions →
  * engine/ops → engine/walk → logic/logics/table → engine/task-file → store/group → store/log/tree.
  * Then bytes/keys, which is the file format on one page.
  *

@@ -158,11 +158,9 @@ describe('a torn tail', () => {
         images++
       }
       for (let end = place.at; end < place.at + place.bytes; end += 64) {
-        for (const cut of [end, end + 1, end + 33]) {
-          const shorter = changed(image, place.end, (file) => file.subarray(0, cut))
-          await assertOpens(newPath(), shorter, groups - 1, `cut at ${cut}`)
-          images++
-        }
+        const shorter = changed(image, place.end, (file) => file.subarray(0, end + 33))
+        await assertRefused(newPath(), shorter, 'not_a_database', `cut at ${end + 33}`)
+        images++
       }
       t.diagnostic(`${images} images`)
     })

@@ -11,10 +11,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SideName } from './cells.ts'
 import type { CellLine, SideLine } from './lines.ts'
+import type { LivesLine } from './lives.ts'
 import type { ProcessLine } from './process-cells.ts'
 import type { TargetLine } from './targets.ts'
 
-type Line = CellLine | TargetLine | ProcessLine
+type Line = LivesLine | CellLine | TargetLine | ProcessLine
 type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
 
 /** Sides with a column of their own. */
@@ -23,6 +24,7 @@ const readme = join(import.meta.dirname, '../../README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
 text = between(text, 'targets', targetTable(linesOfKind('target')))
+text = between(text, 'lives', livesTable(linesOfKind('lives')))
 text = between(text, 'cells', cellTable(linesOfKind('cell')))
 text = between(text, 'processes', processTable(linesOfKind('process')))
 writeFileSync(readme, text)
@@ -64,6 +66,20 @@ function reached({ measured, unit, is_met }: TargetLine): string {
   if (median === null) return '**∞**'
   const value = unit === 'ms' ? `${median.toFixed(1)} ms` : median.toFixed(2)
   return is_met ? `**${value}**` : value
+}
+
+function livesTable(lives: readonly LivesLine[]): string {
+  const rows = lives.map(({ cell, ours, sqlite, lives_per_s }) => {
+    const [, waiting, point = ''] = cell.split('/')
+    return [
+      ...[whole(Number(waiting)), point.replace('x', ' × ')],
+      ...[whole(ours.lives_per_s.median), whole(sqlite.lives_per_s.median)],
+      lives_per_s.median.toFixed(2),
+      ...[ours.p99_ms.median.toPrecision(3), sqlite.p99_ms.median.toPrecision(3)],
+    ]
+  })
+  const heads = ['waiting', 'ops × callers', 'ours', 'sqlite', 'over it', 'p99 ms', 'sqlite p99 ms']
+  return table(heads, rows, 2)
 }
 
 function cellTable(cells: readonly CellLine[]): string {

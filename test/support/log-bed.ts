@@ -250,19 +250,7 @@ export async function died(
   await takeSteps(bed, steps)
   await log.close()
   await tree.close()
-  return { image: trimmed(imageOf(path)), places: bed.places, groups: bed.groups }
-}
-
-/** Less to copy: without most of the zeros that a segment is filled with ahead. */
-function trimmed(image: Image): Image {
-  const short = new Map(image)
-  for (const [end, bytes] of image) {
-    if (end === '') continue
-    let last = bytes.length
-    while (last > 0 && bytes[last - 1] === 0) last--
-    short.set(end, bytes.subarray(0, last + 4096))
-  }
-  return short
+  return { image: imageOf(path), places: bed.places, groups: bed.groups }
 }
 
 interface Making {

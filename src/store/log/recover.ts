@@ -14,8 +14,11 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../../words/faults.ts'
 import { fileFault } from '../file-faults.ts'
+import { block_bytes } from './blocks.ts'
 import { type Frame, framesIn } from './frame.ts'
 import type { Head } from './head.ts'
+
+const zeros = Buffer.alloc(block_bytes)
 
 /** A segment as it was left, and those of its frames that are not in the tree, in order. */
 export interface FoundSegment {
@@ -71,9 +74,10 @@ function judge(path: string, found: readonly Buffer[], { id, seq }: Head): Frame
   return frames
 }
 
-/** They were written one behind the other. */
+/** They were written one behind the other, and the last block of the file never. */
 function foundIn(path: string, bytes: Buffer, all: readonly Frame[]): FoundSegment {
   const frames = all.filter(({ segment }) => segment === bytes)
+  if (!bytes.subarray(-block_bytes).equals(zeros)) throw cut(path)
   for (const [n, { at }] of frames.entries()) {
     const before = frames[n - 1]
     if (before !== undefined && at !== before.at + before.bytes.length) throw broken(path)
@@ -125,6 +129,11 @@ function stranger(path: string): Fault {
   const [one, other] = segmentPaths(path)
   const says = `${one} and ${other} are the log of another file or of another state of ${path}`
   return fault('not_possible', `${says}; move them away, or put the right file in its place`)
+}
+
+function cut(path: string): Fault {
+  const says = `the log of ${path} was cut short, and what was acknowledged may be lost`
+  return fault('not_a_database', `${says}; put a backup in its place, without the log`)
 }
 
 function broken(path: string): Fault {

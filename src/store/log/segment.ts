@@ -3,14 +3,15 @@
  *
  * A write is on disk when `write` resolves. The file is filled with zeros ahead of the writes, so
  * that a write changes nothing but bytes that are there and costs one sync; where it has to go
- * further it is merely slower. What stood there before is left behind the last write.
+ * further it is merely slower. The last block is never written, so that a file that was cut short
+ * is known by its end. What stood there before is left behind the last write.
  *
  * A write goes through a thread of the pool, so that the process can do other things while the disk
  * works. Where this thread may be held up and the disk answers faster than threads wake each other,
  * a short one is made in place: that saves a lone caller a quarter of its time. A disk that turns
  * slow is noticed by one such write, and gets no other until it is fast again.
  */
-import { endOfBlock, startOfBlock } from './blocks.ts'
+import { block_bytes, endOfBlock, startOfBlock } from './blocks.ts'
 import { createFile, type OnNotice, openFile, type SegmentFile } from './segment-file.ts'
 
 export interface SegmentOptions {
@@ -25,8 +26,8 @@ export interface Segment {
    * the same place; one at a time, and never before the end of the last one of this round.
    */
   write(room: Buffer, from: number, to: number): Promise<void>
-  /** Up to here the disk has room for it. */
-  filledBytes(): number
+  /** Writes up to here need no more room on the disk. */
+  roomBytes(): number
   close(): Promise<void>
 }
 
@@ -86,12 +87,9 @@ function segmentOver(
     filling.catch(() => {})
   }
 
-  /** No zeros may come behind these blocks any more. */
-  async function writeFurther(blocks: Buffer, at: number): Promise<void> {
+  async function fillUpTo(end: number): Promise<void> {
     await filling?.catch(() => {})
-    await file.write(blocks, at)
-    filled_bytes = Math.max(filled_bytes, at + blocks.length)
-    fillAhead(filled_bytes)
+    while (end + block_bytes > filled_bytes) await fill()
   }
 
   return {
@@ -99,7 +97,7 @@ function segmentOver(
       const at = startOfBlock(from)
       const end = endOfBlock(to)
       const blocks = room.subarray(at, end)
-      if (end > filled_bytes) return writeFurther(blocks, at)
+      if (end + block_bytes > filled_bytes) await fillUpTo(end)
       fillAhead(end)
       const is_short = blocks.length <= in_place.bytes_max
       const began_ms = performance.now()
@@ -107,7 +105,7 @@ function segmentOver(
       else await file.write(blocks, at)
       if (is_short) took_ms += (performance.now() - began_ms - took_ms) / 8
     },
-    filledBytes: () => filled_bytes,
+    roomBytes: () => filled_bytes - block_bytes,
     async close() {
       await filling?.catch(() => {})
       await file.close()

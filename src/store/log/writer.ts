@@ -106,7 +106,7 @@ function logOver(sides: readonly [Side, Side], id: Buffer, last_seq: number): Lo
       image.keep()
     },
     seq: () => seq,
-    spareBytes: () => young.segment.filledBytes() - young.image.bytes(),
+    spareBytes: () => young.segment.roomBytes() - young.image.bytes(),
     turnOver() {
       ;[young, old] = [old, young]
       turned_seq = seq

@@ -1,0 +1,92 @@
+/**
+ * A log that does not go with its file, as whoever is on call meets it: each verb and the server
+ * say what to do, with exit 3, and change nothing.
+ */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { openEngine } from '../src/index.ts'
+import { block_bytes } from '../src/store/log/blocks.ts'
+import { run, tempFolder } from './support/cli-run.ts'
+
+const folder = tempFolder()
+after(() => folder.remove())
+
+const golden = (name: string): Buffer =>
+  gunzipSync(readFileSync(new URL(`./golden/${name}.gz`, import.meta.url)))
+const ends = ['', '-log-0', '-log-1'] as const
+const killed = () => new Map(ends.map((end) => [end as string, golden(`log-killed${end}`)]))
+
+/** What a name holds, and with it all files that are named after it but for LMDB's lock. */
+function filesOf(path: string): Map<string, Buffer> {
+  const names = readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)))
+  return new Map(
+    names
+      .filter((name) => !name.endsWith('-lock'))
+      .map((name) => [name.slice(basename(path).length), readFileSync(join(dirname(path), name))]),
+  )
+}
+
+function lay(path: string, files: ReadonlyMap<string, Buffer>): void {
+  for (const [end, bytes] of files) writeFileSync(path + end, bytes)
+}
+
+type Files = Map<string, Buffer>
+
+/** The log goes on, into the file and beyond what it holds, and the file is put back. */
+async function goOn(files: Files, path: string): Promise<void> {
+  lay(path, files)
+  const engine = await openEngine(path)
+  for (let round = 0; round < 3; round++) {
+    await engine.create({ conv_id: 1234, data: {} })
+    // A copy is of the data file, so the log is brought into that first.
+    await engine.backup(`${path}.${round}`)
+  }
+  await engine.create({ conv_id: 1234, data: {} })
+  for (const end of ['-log-0', '-log-1']) files.set(end, readFileSync(path + end))
+  await engine.close()
+}
+
+const damage = (at: (bytes: Buffer) => number) => (files: Files) => {
+  const log = files.get('-log-0') as Buffer
+  log.writeUInt8(log.readUInt8(at(log)) ^ 1, at(log))
+}
+const goes_with = /goes with its log, .* put both beside it, or a backup in its place/
+const other = /are the log of another file or of another state .* move them away/
+const short = /the log of .* was cut short, .* put a backup in its place/
+const broken = /the log of .* is damaged in its middle, .* put a backup in its place/
+
+/** [what, the change to a good file with its log, the sentence] */
+const rows: [string, (files: Files, path: string) => unknown, RegExp][] = [
+  ['missing', (files) => files.delete('-log-0') && files.delete('-log-1'), goes_with],
+  ['half missing', (files) => files.delete('-log-1'), goes_with],
+  ['of another file', (files) => files.set('', golden('plain')), other],
+  ['newer than its file', (files, path) => goOn(files, `${path}.later`), other],
+  ['damaged in the middle', damage(() => block_bytes + 40), broken],
+  ['cut short in the middle', (files) => cut(files, block_bytes + 40), short],
+]
+
+function cut(files: Files, bytes: number): void {
+  files.set('-log-0', (files.get('-log-0') as Buffer).subarray(0, bytes))
+}
+
+describe('a log that is', () => {
+  for (const [at, [what, change, says]] of rows.entries()) {
+    test(`${what} is refused by every way in, and left as it is`, async () => {
+      const path = join(folder.path, `${at}.lmdb`)
+      const files = killed()
+      await change(files, path)
+      for (const argv of [['serve', '--http', 'off'], ['process', 'list'], ['check']]) {
+        lay(path, files)
+        const before = filesOf(path)
+        const { exit, err } = await run([...argv, '--db', path])
+        assert.equal(exit, 3, err)
+        assert.match(err, says)
+        assert.deepEqual(filesOf(path), before)
+        rmSync(`${path}-lock`, { force: true })
+      }
+    })
+  }
+})
