@@ -2,7 +2,7 @@
  * Certificates of every kind a test wants, good and bad, made in memory.
  */
 import { createHash, webcrypto } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadX509 } from '../../src/certs/x509.ts'
@@ -84,12 +84,24 @@ export function makeServer(by: TestCertificate): Promise<TestCertificate> {
   return makeCertificate({ by, cn: 'localhost', san, usage: ['serverAuth'] })
 }
 
+const made: string[] = []
+process.on('exit', () => {
+  for (const folder of made) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Goes with the process. */
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'conveyor-tls-'))
+  made.push(folder)
+  return folder
+}
+
 /** A folder as `serve --tls` reads it, with a client in it. */
 export function writeFolder(
   ca: TestCertificate,
   server: TestCertificate,
   client?: TestCertificate,
-  folder: string = mkdtempSync(join(tmpdir(), 'conveyor-tls-')),
+  folder: string = newFolder(),
 ): string {
   writeFileSync(join(folder, 'ca.crt'), ca.cert)
   writeFileSync(join(folder, 'server.crt'), server.cert)

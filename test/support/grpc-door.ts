@@ -2,7 +2,6 @@
  * A gRPC door over a real engine in memory with one user and one process: start, wait for a
  * callback, end. Its certificates are made once for a test file.
  */
-import { rm } from 'node:fs/promises'
 import type { Engine } from '../../src/engine/api.ts'
 import { type GrpcDoor, type GrpcOptions, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
@@ -77,8 +76,4 @@ export async function openGrpc(
       await engine.close()
     },
   }
-}
-
-export function removeFolder(folder: string): Promise<void> {
-  return rm(folder, { recursive: true, force: true })
 }

@@ -38,7 +38,7 @@ export interface GrpcOptions {
   readonly reflection?: boolean
   /** No TLS and no names, for tests: every caller may use every process. Only on loopback. */
   readonly plain?: true
-  /** Laid over the engine's own limits, for this door. */
+  /** Laid over the engine's own, for this door; the rate and answers are bounded by the engine. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Told of a bug, and of changed certificate files that cannot be used. */
   readonly onBug?: (error: unknown) => void

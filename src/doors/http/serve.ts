@@ -20,7 +20,7 @@ export interface HttpOptions {
   readonly port?: number
   /** A path that stands before `/api`, such as `/conveyor`. */
   readonly base?: string
-  /** Laid over the engine's own limits, for this door. */
+  /** Laid over the engine's own, for this door; the rate and answers are bounded by the engine. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
   readonly onBug?: (error: unknown) => void
