@@ -19,9 +19,9 @@
  *     open        the file, its lock, its format           which store a path means
  *     doors/cli   one file a verb group                    what a person types
  *
- * To read it, follow one request: doors/http/request → engine/engine `apply` → engine/transactions →
- * engine/ops → engine/walk → logic/logics/table → engine/task-file → store/group → store/log/tree.
- * Then bytes/keys, which is the file format on one page.
+ * To read it, follow one request: doors/http/request → engine/engine `apply` →
+ * engine/transactions → engine/ops → engine/walk → logic/logics/table → engine/task-file →
+ * store/group → store/log/tree. Then bytes/keys, which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
  * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal
