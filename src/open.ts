@@ -151,9 +151,10 @@ async function lockPlace(
     async openTree(claim) {
       const { openLmdbTree } = await import('./store/lmdb-tree.ts')
       const { openLogTree } = await import('./store/log/open-log.ts')
+      const { probeLmdb } = await import('./store/lmdb-probe.ts')
       const below = await openLmdbTree(real_path, {
         not_copied: [head_key],
-        probe: options.probe === true,
+        probe: options.probe === true ? probeLmdb : undefined,
       })
       steps.onLeave(() => below.close())
       const tree = await openLogTree(below, real_path, {

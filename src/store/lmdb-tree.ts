@@ -49,8 +49,8 @@ export interface LmdbTreeOptions {
   readonly readers_max?: number
   /** What a copy must not have, for it belongs to this file alone. */
   readonly not_copied?: readonly Key[]
-  /** Whether a process of its own opens it first (see lmdb-probe). */
-  readonly probe?: boolean
+  /** Tries a file that is there first, and throws where it cannot be opened (see lmdb-probe). */
+  readonly probe?: ((path: string) => Promise<void>) | undefined
 }
 
 /**
@@ -62,10 +62,7 @@ export async function openLmdbTree(path: string, options: LmdbTreeOptions = {}):
   const found = await judgeFile(path)
   if (found === 'new') await makeFile(path)
   await prepareLock(`${path}-lock`)
-  if (found === 'there' && options.probe === true) {
-    const { probeLmdb } = await import('./lmdb-probe.ts')
-    await probeLmdb(path)
-  }
+  if (found === 'there') await options.probe?.(path)
   const { open } = await import('lmdb')
   let db: LmdbDatabase
   try {
