@@ -5,15 +5,13 @@
  * The same check is shown to fail for a program that syncs less, and on traces made to order.
  */
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { logOrderMistakes, roundsOf } from './support/log-strace.ts'
-import { buildChild, type Edit } from './support/store-child.ts'
-import { type Call, canTrace, isWriteOf, readTrace, runTraced } from './support/store-strace.ts'
+import type { Edit } from './support/store-child.ts'
+import { canTrace, isDurableSaid, readTrace, traceCommits } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const commits = 60
-const isReply = (call: Call) => isWriteOf(call, '"durable ')
 
 const segment = 'store/log/segment.ts'
 const file = 'store/log/segment-file.ts'
@@ -41,26 +39,16 @@ const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
 describe('sync order of a log', { skip }, () => {
   for (const [what, edits, mistake] of rows) {
     it(what, async (t) => {
-      const built = await buildChild('store-sync-child.ts', edits)
-      try {
-        const path = join(built.folder, 'tasks.lmdb')
-        const run = await runTraced([built.script, path, String(commits)], {
-          log: `${path}.trace`,
-        })
-        assert.equal(run.code, 0, run.stderr)
-        assert.equal(run.calls.filter(isReply).length, commits)
-        const mistakes = logOrderMistakes(run.calls, path, isReply)
-        if (mistake === undefined) {
-          assert.deepEqual(mistakes, [])
-          const rounds = roundsOf(run.calls, path)
-          assert.ok(rounds > 0, 'nothing was written over')
-          t.diagnostic(`${commits} groups, ${rounds} segments begun again`)
-        } else {
-          assert.equal(mistakes.length, commits)
-          for (const one of mistakes) assert.match(one, mistake)
-        }
-      } finally {
-        await built.remove()
+      const { calls, path } = await traceCommits(edits, commits)
+      const mistakes = logOrderMistakes(calls, path, isDurableSaid)
+      if (mistake === undefined) {
+        assert.deepEqual(mistakes, [])
+        const rounds = roundsOf(calls, path)
+        assert.ok(rounds > 0, 'nothing was written over')
+        t.diagnostic(`${commits} groups, ${rounds} segments begun again`)
+      } else {
+        assert.equal(mistakes.length, commits)
+        for (const one of mistakes) assert.match(one, mistake)
       }
     })
   }
@@ -133,7 +121,7 @@ describe('reading the trace of a log', () => {
   ]
   for (const [what, lines, expected] of traces) {
     it(what, () => {
-      const mistakes = logOrderMistakes(readTrace(lines.join('\n')), '/db', isReply)
+      const mistakes = logOrderMistakes(readTrace(lines.join('\n')), '/db', isDurableSaid)
       assert.equal(mistakes.length, expected.length, mistakes.join())
       for (const [index, mistake] of expected.entries()) assert.match(`${mistakes[index]}`, mistake)
     })

@@ -6,21 +6,18 @@
  * so that it is known to see.
  */
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { buildChild, type Edit } from './support/store-child.ts'
+import type { Edit } from './support/store-child.ts'
 import {
-  type Call,
   canTrace,
-  isWriteOf,
+  isDurableSaid,
   readTrace,
-  runTraced,
   syncOrderMistakes,
+  traceCommits,
 } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const commits = 6
-const isReply = (call: Call) => isWriteOf(call, '"durable ')
 
 describe('sync order', { skip }, () => {
   const no_room: Edit = {
@@ -40,22 +37,12 @@ describe('sync order', { skip }, () => {
   ]
   for (const [what, edits, mistake] of rows) {
     it(what, async () => {
-      const built = await buildChild('store-sync-child.ts', [no_room, ...edits])
-      try {
-        const path = join(built.folder, 'tasks.lmdb')
-        const run = await runTraced([built.script, path, String(commits)], {
-          log: `${path}.trace`,
-        })
-        assert.equal(run.code, 0, run.stderr)
-        assert.equal(run.calls.filter(isReply).length, commits)
-        const mistakes = syncOrderMistakes(run.calls, path, isReply)
-        if (mistake === undefined) assert.deepEqual(mistakes, [])
-        else {
-          assert.equal(mistakes.length, commits)
-          for (const one of mistakes) assert.match(one, mistake)
-        }
-      } finally {
-        await built.remove()
+      const { calls, path } = await traceCommits([no_room, ...edits], commits)
+      const mistakes = syncOrderMistakes(calls, path, isDurableSaid)
+      if (mistake === undefined) assert.deepEqual(mistakes, [])
+      else {
+        assert.equal(mistakes.length, commits)
+        for (const one of mistakes) assert.match(one, mistake)
       }
     })
   }
@@ -113,7 +100,7 @@ describe('reading a trace', () => {
   ]
   for (const [what, lines, expected] of rows) {
     it(what, () => {
-      const mistakes = syncOrderMistakes(readTrace(lines.join('\n')), '/db', isReply)
+      const mistakes = syncOrderMistakes(readTrace(lines.join('\n')), '/db', isDurableSaid)
       assert.equal(mistakes.length, expected.length, mistakes.join())
       for (const [index, mistake] of expected.entries()) assert.match(`${mistakes[index]}`, mistake)
     })

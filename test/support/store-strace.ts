@@ -7,9 +7,12 @@
  *
  * Calls of several threads interleave, so a call has a place where it began and one where it ended.
  */
+import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buildChild, type Edit } from './store-child.ts'
 
 export interface Call {
   readonly name: string
@@ -212,4 +215,26 @@ export function syncedHandles(calls: readonly Call[], path: string): Set<string>
 
 export function handleOf(call: Call): string {
   return /^\d+/.exec(call.args)?.[0] ?? ''
+}
+
+/** Traces a build of the store with these edits through so many commits, and each says it is durable. */
+export async function traceCommits(
+  edits: readonly Edit[],
+  commits: number,
+): Promise<{ readonly calls: readonly Call[]; readonly path: string }> {
+  const built = await buildChild('store-sync-child.ts', edits)
+  try {
+    const path = join(built.folder, 'tasks.lmdb')
+    const run = await runTraced([built.script, path, String(commits)], { log: `${path}.trace` })
+    assert.equal(run.code, 0, run.stderr)
+    assert.equal(run.calls.filter(isDurableSaid).length, commits)
+    return { calls: run.calls, path }
+  } finally {
+    await built.remove()
+  }
+}
+
+/** The child's word that a commit is on disk. */
+export function isDurableSaid(call: Call): boolean {
+  return isWriteOf(call, '"durable ')
 }
