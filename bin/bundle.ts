@@ -112,7 +112,7 @@ const threadBuild = {
 
 const code = await build({
   ...threadBuild,
-  entryPoints: ['src/doers/code-worker.ts'],
+  entryPoints: ['src/executors/code-worker.ts'],
   alias: {
     '@jitl/quickjs-wasmfile-release-sync/emscripten-module': `./${quickjs}/emscripten-module.cjs`,
   },
@@ -145,7 +145,7 @@ if (metafile.inputs['addon:binding'] === undefined) {
   throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
 }
 if (!outputFiles[0]?.text.includes('gunzipSync(Buffer.from(wasm')) {
-  throw new Error('the program no longer asks src/doers/code-script.ts: QuickJS was left out')
+  throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
 }
 if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
   throw new Error('the program no longer asks src/store/log/thread-script.ts')

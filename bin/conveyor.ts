@@ -4,8 +4,8 @@
  * line, and takes the exit code from it. The only place that reads `process`.
  */
 import { setTimeout as sleep_ms } from 'node:timers/promises'
-import { main } from '../src/doors/cli/main.ts'
-import { systemClock } from '../src/words/clock.ts'
+import { main } from '../src/cli/main.ts'
+import { systemClock } from '../src/core/clock.ts'
 
 // A reader that has gone, as `conveyor task list … | head` leaves one, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,6 +1,6 @@
 /**
  * `npm run proto [-- FOLDER]`: what the program needs of proto/conveyor/v1/task_service.proto, into
- * src/doors/grpc/generated or the folder named: the types, as proto-loader's own generator makes
+ * src/server/grpc/generated or the folder named: the types, as proto-loader's own generator makes
  * them, and the compiled descriptor as text.
  *
  * The descriptor stands in a module because a module is found alike in the sources, in the package
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { loadSync } from '@grpc/proto-loader'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
-const out = resolve(process.argv[2] ?? join(top, 'src/doors/grpc/generated'))
+const out = resolve(process.argv[2] ?? join(top, 'src/server/grpc/generated'))
 const proto = 'conveyor/v1/task_service.proto'
 
 rmSync(out, { recursive: true, force: true })

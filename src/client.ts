@@ -4,7 +4,7 @@
  *
  * Importing this file connects nothing and loads no gRPC; `connect` with an `address` does.
  */
-export { rawJson } from './bytes/json.ts'
+
 export type {
   BatchResult,
   CallOptions,
@@ -18,3 +18,4 @@ export type {
 } from './client/api.ts'
 export { connect } from './client/connect.ts'
 export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'
+export { rawJson } from './codec/json.ts'

@@ -7,28 +7,40 @@
  *
  * The source is floors; a file imports only from its own or those below, and a test keeps it so.
  *
- *     words       limits · faults · clock · model          what everything is called
- *     bytes       json · keys · task-record · op · wire    what everything looks like as bytes
+ *     core        limits · faults · clock · model          the vocabulary of everything else
+ *     codec       json · keys · task-record · op · wire    how it is written as bytes
  *     store       store · group · lmdb-tree · log/tree     an ordered map with durable transactions
- *     logic       logics/ · template · graph               what a definition means, purely
+ *     process     logics/ · template · graph               what a definition means, purely
  *     engine      walk · ops · timers · engine             what ops do, one transaction a turn
- *     doers       code · call · doers                      what tasks rest for, outside
- *     doors       admin · http · grpc                      translation, and nothing else
- *     client      http · grpc · retry                      the other side of the doors, typed
- *     certs       a CA, server and client certificates     for the gRPC door
+ *     executors   code · call · executors                  what tasks wait for, outside
+ *     server      admin · http · grpc                      translation, and nothing else
+ *     client      http · grpc · retry                      the other side of the servers, typed
+ *     certs       a CA, server and client certificates     for the gRPC server
  *     open        the file, its lock, its format           which store a path means
- *     doors/cli   one file a verb group                    what a person types
+ *     cli         one file a verb group                    what a person types
  *
- * To read it, follow one request: doors/http/request → engine/engine `apply` →
- * engine/transactions → engine/ops → engine/walk → logic/logics/table → engine/task-file →
- * store/group → store/log/tree. Then bytes/keys, which is the file format on one page.
+ * To read it, follow one request: server/http/request → engine/engine `apply` →
+ * engine/transactions → engine/ops → engine/walk → process/logics/table → engine/task-file →
+ * store/group → store/log/tree. Then codec/keys, which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
  * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal
- * is a value with a code of the table in words/faults; after a failed commit nothing is written any
+ * is a value with a code of the table in core/faults; after a failed commit nothing is written any
  * more.
  */
-export { rawJson } from './bytes/json.ts'
+export { rawJson } from './codec/json.ts'
+export type { Chance, Clock } from './core/clock.ts'
+export type {
+  AdminFaultCode,
+  Fault,
+  FaultCode,
+  OpFaultCode,
+  WholeFaultCode,
+} from './core/faults.ts'
+export { isFault } from './core/faults.ts'
+export type { LimitName, Limits } from './core/limits.ts'
+export type { Caller, Change, Doc, OpResult, Status, StatusDetails, Task } from './core/model.ts'
+export { version } from './core/version.ts'
 export type {
   Binding,
   Can,
@@ -54,15 +66,3 @@ export type {
   Users,
 } from './engine/api.ts'
 export { openEngine } from './open.ts'
-export type { Chance, Clock } from './words/clock.ts'
-export type {
-  AdminFaultCode,
-  Fault,
-  FaultCode,
-  OpFaultCode,
-  WholeFaultCode,
-} from './words/faults.ts'
-export { isFault } from './words/faults.ts'
-export type { LimitName, Limits } from './words/limits.ts'
-export type { Caller, Change, Doc, OpResult, Status, StatusDetails, Task } from './words/model.ts'
-export { version } from './words/version.ts'

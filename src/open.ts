@@ -7,13 +7,17 @@
  * the file (and the format of a new one), start the engine. Closing goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
-import { familySpan, type Key, metaKey } from './bytes/keys.ts'
-import { decodeRecord, encodeRecord, type OwnerRecord } from './bytes/records.ts'
-import { codeStart } from './doers/code-script.ts'
-import { newDoers } from './doers/doers.ts'
+import { familySpan, type Key, metaKey } from './codec/keys.ts'
+import { decodeRecord, encodeRecord, type OwnerRecord } from './codec/records.ts'
+import { type Chance, systemChance, systemClock } from './core/clock.ts'
+import { type Fault, fault } from './core/faults.ts'
+import { type Limits, limitsWith } from './core/limits.ts'
+import { version } from './core/version.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
+import { codeStart } from './executors/code-script.ts'
+import { newDoers } from './executors/executors.ts'
 import { newAbsence } from './store/absence.ts'
 import { storeOf } from './store/group.ts'
 import { log_id_bytes } from './store/log/frame.ts'
@@ -21,12 +25,8 @@ import { head_key } from './store/log/head.ts'
 import { threadScript } from './store/log/thread-script.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import type { Tree } from './store/store.ts'
-import { type Chance, systemChance, systemClock } from './words/clock.ts'
-import { type Fault, fault } from './words/faults.ts'
-import { type Limits, limitsWith } from './words/limits.ts'
-import { version } from './words/version.ts'
 
-export type { OwnerRecord } from './bytes/records.ts'
+export type { OwnerRecord } from './codec/records.ts'
 
 /** Files of a higher format were written by a newer program. */
 const format = 1
@@ -81,7 +81,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     })
     place.onLeave(() => engine.close())
     if (socket !== null) {
-      const { serveAdmin } = await import('./doors/admin/serve.ts')
+      const { serveAdmin } = await import('./server/admin/serve.ts')
       const door = await serveAdmin(engine, { socket, file_id, version })
       place.onLeave(() => door.close())
     }
@@ -188,7 +188,7 @@ function leaving(): Pick<Place, 'onLeave' | 'leave'> {
 
 async function adminSocket(real_path: string, options: EngineOptions): Promise<string> {
   if (real_path === ':memory:') throw fault('not_possible', 'a store in memory has no admin socket')
-  const { adminSocketPath } = await import('./doors/admin/place.ts')
+  const { adminSocketPath } = await import('./server/admin/place.ts')
   return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
 }
 

@@ -1,16 +1,16 @@
 /** Answers that nobody reads: what an account lets in, and that each server keeps to it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { loadSchema } from '../src/doors/grpc/schema.ts'
+import { isFault } from '../src/core/faults.ts'
+import { limitsWith } from '../src/core/limits.ts'
 import { type AnswerAccount, type AnswerRoom, newAnswers } from '../src/engine/answers.ts'
 import type { Engine } from '../src/engine/api.ts'
-import { isFault } from '../src/words/faults.ts'
-import { limitsWith } from '../src/words/limits.ts'
+import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
-import { openGrpc } from './support/grpc-door.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
-import { codeOf, createBody, openDoor } from './support/http-door.ts'
+import { openGrpc } from './support/grpc-server.ts'
 import { connectRaw } from './support/http-raw.ts'
+import { codeOf, createBody, openDoor } from './support/http-server.ts'
 
 /** `set` and `read` are of the account's last answer that was let in. */
 type Step = [account: string, shows: number | 'set' | 'read', expected?: 'in' | 'overloaded']

@@ -1,9 +1,9 @@
 /** The `api` logic as tables: definition and data → request; answer → what becomes of the data. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CallRequest, Logic, WorkOutcome } from '../src/logic/logic.ts'
-import { logicTable } from '../src/logic/logics/table.ts'
-import type { JsonObject } from '../src/words/model.ts'
+import type { JsonObject } from '../src/core/model.ts'
+import type { CallRequest, Logic, WorkOutcome } from '../src/process/logic.ts'
+import { logicTable } from '../src/process/logics/table.ts'
 import { notes, scopeOf } from './support/logic-scope.ts'
 
 const url = 'https://a.example/x'

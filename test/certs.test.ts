@@ -21,7 +21,7 @@ import { connect, createServer, type TLSSocket } from 'node:tls'
 import { addClient, initFolder, missingOf, serverFiles } from '../src/certs/folder.ts'
 import { fingerprintOf } from '../src/certs/issue.ts'
 import { loadX509 } from '../src/certs/x509.ts'
-import { systemClock } from '../src/words/clock.ts'
+import { systemClock } from '../src/core/clock.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 import { fakeChance } from './support/fake-clock.ts'
 

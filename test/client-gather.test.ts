@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Client, connect } from '../src/client.ts'
-import { type FaultCode, fault } from '../src/words/faults.ts'
+import { type FaultCode, fault } from '../src/core/faults.ts'
 import { tempFolder } from './support/cli-run.ts'
-import { type ClientDoors, faces, openClientDoors } from './support/client-doors.ts'
-import { conv_id } from './support/http-door.ts'
+import { type ClientDoors, faces, openClientDoors } from './support/client-servers.ts'
+import { conv_id } from './support/http-server.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())

@@ -12,12 +12,12 @@ import { deadlineIn } from '../src/client/ending.ts'
 import { type ClientFaultCode, clientFault } from '../src/client/faults.ts'
 import { withRetries } from '../src/client/retry.ts'
 import { type CallOptions, type ClientOp, connect } from '../src/client.ts'
-import { systemClock } from '../src/words/clock.ts'
-import { fault } from '../src/words/faults.ts'
+import { systemClock } from '../src/core/clock.ts'
+import { fault } from '../src/core/faults.ts'
 import { tempFolder } from './support/cli-run.ts'
-import { type ClientDoors, faces, openClientDoors } from './support/client-doors.ts'
+import { type ClientDoors, faces, openClientDoors } from './support/client-servers.ts'
 import { fakeChance } from './support/fake-clock.ts'
-import { conv_id } from './support/http-door.ts'
+import { conv_id } from './support/http-server.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())

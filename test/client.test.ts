@@ -14,8 +14,8 @@ import {
   rawJson,
 } from '../src/client.ts'
 import { tempFolder } from './support/cli-run.ts'
-import { type ClientDoors, faces, openClientDoors } from './support/client-doors.ts'
-import { conv_id } from './support/http-door.ts'
+import { type ClientDoors, faces, openClientDoors } from './support/client-servers.ts'
+import { conv_id } from './support/http-server.ts'
 
 const folder = tempFolder()
 let doors: ClientDoors

@@ -7,7 +7,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { openDoor, type TestDoor, user } from './support/http-door.ts'
+import { openDoor, type TestDoor, user } from './support/http-server.ts'
 
 /** [name, command, its script, a command that fails where something is missing] */
 const clients: [string, string[], string, string[]][] = [

@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
-import { docOfText } from '../src/bytes/json.ts'
-import { newCodeDoer } from '../src/doers/code.ts'
-import type { WorkOutcome } from '../src/logic/logic.ts'
-import { limitsWith } from '../src/words/limits.ts'
+import { docOfText } from '../src/codec/json.ts'
+import { limitsWith } from '../src/core/limits.ts'
+import { newCodeDoer } from '../src/executors/code.ts'
+import type { WorkOutcome } from '../src/process/logic.ts'
 
 describe('the sandbox', () => {
   const patient = newCodeDoer(limitsWith({ code_ms_max: 20_000, task_bytes_max: 1_000 }))
@@ -165,8 +165,8 @@ describe('the sandbox', () => {
 
   test('a process with nothing else to do closes, and ends with a thread left idle', () => {
     const steps = [
-      `import { newCodeDoer } from ${JSON.stringify(sourceUrl('doers/code.ts'))}`,
-      `import { limitsWith } from ${JSON.stringify(sourceUrl('words/limits.ts'))}`,
+      `import { newCodeDoer } from ${JSON.stringify(sourceUrl('executors/code.ts'))}`,
+      `import { limitsWith } from ${JSON.stringify(sourceUrl('core/limits.ts'))}`,
       `const doers = [await newCodeDoer(limitsWith()), await newCodeDoer(limitsWith())]`,
       `const order = { work: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
       `for (const doer of doers) console.log((await doer.run(order)).text)`,

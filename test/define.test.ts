@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { limitsWith } from '../src/core/limits.ts'
+import type { JsonObject } from '../src/core/model.ts'
 import {
   addSums,
   after,
@@ -28,11 +30,9 @@ import {
   when,
   whenTasks,
 } from '../src/define.ts'
-import { compileProcess } from '../src/logic/graph.ts'
-import { logicTable, not_run_here } from '../src/logic/logics/table.ts'
 import { openEngine } from '../src/open.ts'
-import { limitsWith } from '../src/words/limits.ts'
-import type { JsonObject } from '../src/words/model.ts'
+import { compileProcess } from '../src/process/graph.ts'
+import { logicTable, not_run_here } from '../src/process/logics/table.ts'
 
 const order = defineProcess({
   id: 1234,

@@ -1,12 +1,12 @@
 /**
- * Data worked on by its text (bytes/json-members, bytes/canonical): to the byte what comes of it by
+ * Data worked on by its text (codec/json-members, codec/canonical): to the byte what comes of it by
  * way of the parsed values.
  */
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalText, digestOf, sortedText } from '../src/bytes/canonical.ts'
+import { canonicalText, digestOf, sortedText } from '../src/codec/canonical.ts'
 import {
   docOfText,
   mergeDocs,
@@ -14,9 +14,9 @@ import {
   rawJson,
   setMember,
   stringifyJson,
-} from '../src/bytes/json.ts'
-import { mergedText } from '../src/bytes/json-members.ts'
-import type { Doc, JsonObject, JsonValue } from '../src/words/model.ts'
+} from '../src/codec/json.ts'
+import { mergedText } from '../src/codec/json-members.ts'
+import type { Doc, JsonObject, JsonValue } from '../src/core/model.ts'
 
 /** [base, patch, merged; undefined where the values must be asked] */
 const merges: [string, string, string | undefined][] = [

@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { metaKey } from '../src/bytes/keys.ts'
+import { metaKey } from '../src/codec/keys.ts'
 import { openEngine, readOwner } from '../src/open.ts'
 import { openLmdbTree } from '../src/store/lmdb-tree.ts'
 

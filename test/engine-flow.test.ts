@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fault } from '../src/core/faults.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { rawJson } from '../src/index.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/store.ts'
-import { fault } from '../src/words/faults.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { engineOn } from './support/model-bed.ts'
+import { engineOn } from './support/model-setup.ts'
 import { type HeldTree, heldTree, turns } from './support/store-trees.ts'
 
 const waiting = (obj_id: string): object => ({

@@ -8,7 +8,7 @@ import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promise
 import { it } from 'node:test'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
-import { fileBed } from './support/model-bed.ts'
+import { fileBed } from './support/model-setup.ts'
 
 interface Given {
   readonly path: string

@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { docOfBytes } from '../src/bytes/doc-bytes.ts'
-import { readEnvelope } from '../src/bytes/envelope.ts'
-import { isDoc, rawJson } from '../src/bytes/json.ts'
-import { parseOp } from '../src/bytes/op.ts'
-import { parsePlainly, parseRequest } from '../src/bytes/wire.ts'
-import { isFault } from '../src/words/faults.ts'
-import { limitsWith } from '../src/words/limits.ts'
-import type { Doc } from '../src/words/model.ts'
+import { docOfBytes } from '../src/codec/doc-bytes.ts'
+import { readEnvelope } from '../src/codec/envelope.ts'
+import { isDoc, rawJson } from '../src/codec/json.ts'
+import { parseOp } from '../src/codec/op.ts'
+import { parsePlainly, parseRequest } from '../src/codec/wire.ts'
+import { isFault } from '../src/core/faults.ts'
+import { limitsWith } from '../src/core/limits.ts'
+import type { Doc } from '../src/core/model.ts'
 
 const limits = limitsWith()
 const names = ['type', 'obj', 'conv_id', 'ref', 'id', 'obj_id', 'is_sync', 'node_id', 'data']

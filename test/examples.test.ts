@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import type { Task } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
-import type { Task } from '../src/words/model.ts'
 import type { FakeClock } from './support/fake-clock.ts'
-import { memoryBed, settled } from './support/model-bed.ts'
+import { memoryBed, settled } from './support/model-setup.ts'
 
 const examples = new URL('../src/examples/', import.meta.url)
 

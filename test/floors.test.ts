@@ -13,19 +13,19 @@ const src = join(top, 'src')
 
 /** Lowest first: a folder, a file, and last `*`, the other files at the top of src. */
 const floors = [
-  'words',
-  'bytes',
+  'core',
+  'codec',
   'certs',
   'store',
-  'logic',
+  'process',
   'engine',
-  'doers',
-  'doors/admin',
-  'doors/http',
-  'doors/grpc',
+  'executors',
+  'server/admin',
+  'server/http',
+  'server/grpc',
   'client',
   'open.ts',
-  'doors/cli',
+  'cli',
   '*',
 ] as const
 
@@ -42,7 +42,7 @@ const import_pattern = /(?:from|import)\s*\(?\s*'([^']+)'/g
 const sources: Source[] = readdirSync(src, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
   // What a generator wrote imports nothing of ours, and its looks are its own.
-  .filter((name) => !name.startsWith('doors/grpc/generated/'))
+  .filter((name) => !name.startsWith('server/grpc/generated/'))
   .map((name) => {
     const text = readFileSync(join(src, name), 'utf8')
     const named = [...text.matchAll(import_pattern)].map((match) => match[1] as string)
@@ -86,17 +86,17 @@ test('there are no circles among imports', () => {
 
 /** [what, the files that alone may have it] */
 const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
-  [/\bDate\.now\(/, /^words\/clock\.ts$/],
+  [/\bDate\.now\(/, /^core\/clock\.ts$/],
   [/\bnew Date\(\)/, /^nowhere$/],
-  [/\bsetTimeout\(|\bsetInterval\(/, /^words\/clock\.ts$/],
-  [/\bMath\.random\(|\brandomBytes\(/, /^words\/clock\.ts$/],
+  [/\bsetTimeout\(|\bsetInterval\(/, /^core\/clock\.ts$/],
+  [/\bMath\.random\(|\brandomBytes\(/, /^core\/clock\.ts$/],
   [/\bprocess\.env\b/, /^nowhere$/],
   [/\bprocess\.(exit|on)\b/, /^nowhere$/],
   [/'lmdb'/, /^store\/lmdb-[a-z-]+\.ts$/],
   [/'fs-native-extensions'/, /^store\/lock\.ts$/],
-  [/\bfamilies\b/, /^bytes\/keys\.ts$/],
-  [/String\.fromCharCode\(/, /^bytes\/(keys|json-exact)\.ts$/],
-  [/\bJSON\.parse\(/, /^bytes\/(json|envelope)\.ts$/],
+  [/\bfamilies\b/, /^codec\/keys\.ts$/],
+  [/String\.fromCharCode\(/, /^codec\/(keys|json-exact)\.ts$/],
+  [/\bJSON\.parse\(/, /^codec\/(json|envelope)\.ts$/],
   [/: any\b|<any>|as any\b/, /^nowhere$/],
   [/^(export )?(const )?enum /m, /^nowhere$/],
   [/^export default/m, /^nowhere$/],
@@ -117,9 +117,9 @@ for (const [pattern, allowed] of onlyIn) {
 test('logic sees no store, engine or door, and the engine no door', () => {
   const packagesOf = (folder: string) =>
     sources.filter(({ path }) => path.startsWith(folder)).flatMap(({ packages }) => packages)
-  const digest = 'logic/functions/digest.ts'
+  const digest = 'process/functions/digest.ts'
   assert.deepEqual(packagesOf(digest), ['node:crypto'])
-  const others = sources.filter(({ path }) => path.startsWith('logic/') && path !== digest)
+  const others = sources.filter(({ path }) => path.startsWith('process/') && path !== digest)
   assert.deepEqual(new Set(others.flatMap(({ packages }) => packages)), new Set(['re2js']))
   assert.ok(!packagesOf('engine/').includes('node:http'))
 })

@@ -3,9 +3,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { stringifyJson } from '../src/bytes/json.ts'
-import { functionTable } from '../src/logic/functions/table.ts'
-import { utc, zoneOf } from '../src/logic/functions/zone.ts'
+import { stringifyJson } from '../src/codec/json.ts'
+import { functionTable } from '../src/process/functions/table.ts'
+import { utc, zoneOf } from '../src/process/functions/zone.ts'
 import { expanded, mistakeOf } from './support/logic-scope.ts'
 
 for (const row of functionTable) {

@@ -5,10 +5,10 @@ import type { OutgoingHttpHeaders } from 'node:http2'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { status } from '@grpc/grpc-js'
-import { loadSchema } from '../src/doors/grpc/schema.ts'
+import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
 import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 
 const conv_id = '1234'
 const { CreateTask, StreamOps } = loadSchema().service

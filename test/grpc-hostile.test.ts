@@ -7,10 +7,10 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
-import { loadSchema } from '../src/doors/grpc/schema.ts'
+import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 
 const conv_id = '1234'
 const { service } = loadSchema()

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import type { OpResult, Task } from '../src/core/model.ts'
 import {
   addressAnswer,
   resultsAnswer,
   streamAnswer,
   taskAnswer,
-} from '../src/doors/grpc/answers.ts'
-import type { Op } from '../src/doors/grpc/generated/conveyor/v1/Op.ts'
+} from '../src/server/grpc/answers.ts'
+import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
   type OpMessage,
   readApplyOps,
@@ -16,9 +17,8 @@ import {
   readModify,
   readShow,
   readStreamOps,
-} from '../src/doors/grpc/requests.ts'
-import { loadSchema } from '../src/doors/grpc/schema.ts'
-import type { OpResult, Task } from '../src/words/model.ts'
+} from '../src/server/grpc/requests.ts'
+import { loadSchema } from '../src/server/grpc/schema.ts'
 
 const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps } = loadSchema().service
 

@@ -23,8 +23,8 @@ import {
   writeFolder,
 } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc } from './support/grpc-door.ts'
-import { process_definition } from './support/http-door.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { process_definition } from './support/http-server.ts'
 
 const create = { conv_id: '1234' }
 

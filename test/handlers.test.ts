@@ -5,10 +5,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Task } from '../src/core/model.ts'
 import type { Engine, Handler, HandlerOptions } from '../src/engine/api.ts'
-import type { Task } from '../src/words/model.ts'
 import type { FakeClock } from './support/fake-clock.ts'
-import { type Bed, memoryBed } from './support/model-bed.ts'
+import { type Bed, memoryBed } from './support/model-setup.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const end = { obj_type: 2, options: { save_task: true } }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
+import { limitsWith } from '../src/core/limits.ts'
 import {
   giveUp,
   hasRoom,
@@ -10,10 +11,9 @@ import {
   type Reading,
   readBody,
   type Unverified,
-} from '../src/doors/http/body.ts'
-import { limitsWith } from '../src/words/limits.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
+} from '../src/server/http/body.ts'
 import { connectRaw } from './support/http-raw.ts'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
 
 const limits = limitsWith({
   body_bytes_max: 1_000,

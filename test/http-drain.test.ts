@@ -1,10 +1,10 @@
 /** The end of the door: what is under way is answered, what is new is refused, nothing hangs. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { OpResult } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
-import type { OpResult } from '../src/words/model.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
 import { connectRaw } from './support/http-raw.ts'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
 
 const body = createBody('r')
 

@@ -5,11 +5,11 @@
  */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
+import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
 import type { Engine } from '../src/engine/api.ts'
 import type { HttpOptions } from '../src/http.ts'
-import { fault, type WholeFaultCode, wholeFaults } from '../src/words/faults.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
 import { type Answer, exchange } from './support/http-raw.ts'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
 
 interface Row {
   readonly says: string

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { codeOf, openDoor, type Signing, type TestDoor } from './support/http-door.ts'
 import { connectRaw, exchange } from './support/http-raw.ts'
+import { codeOf, openDoor, type Signing, type TestDoor } from './support/http-server.ts'
 
 const op = '"type":"create","obj":"task","conv_id":1234'
 

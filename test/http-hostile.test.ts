@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
-import type { OpResult } from '../src/words/model.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-door.ts'
+import type { OpResult } from '../src/core/model.ts'
 import { connectRaw, type RawClient } from './support/http-raw.ts'
+import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
 
 const limits = {
   header_ms_max: 80,

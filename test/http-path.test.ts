@@ -1,7 +1,7 @@
 /** The path grammar (wire 1.1), row by row. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { routeUnder } from '../src/doors/http/path.ts'
+import { routeUnder } from '../src/server/http/path.ts'
 
 const hex = '0123456789abcdef0123456789abcdef01234567'
 const good = `/api/1/json/13000/1370442000/${hex}`

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rawJson } from '../src/bytes/json.ts'
+import { rawJson } from '../src/codec/json.ts'
+import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
-import { readExport } from '../src/logic/export.ts'
 import { openEngine } from '../src/open.ts'
-import type { JsonObject, JsonValue } from '../src/words/model.ts'
+import { readExport } from '../src/process/export.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 

@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import type { Task } from '../src/core/model.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
-import type { Task } from '../src/words/model.ts'
 import { answerJson, type CallServer, callServer } from './support/call-server.ts'
 import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { engineOn, memoryBed } from './support/model-bed.ts'
+import { engineOn, memoryBed } from './support/model-setup.ts'
 
 const conv_id = 'calls'
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalText } from '../src/bytes/canonical.ts'
+import { canonicalText } from '../src/codec/canonical.ts'
 import {
   docOfText,
   objectOf,
@@ -13,11 +13,11 @@ import {
   parsePlain,
   rawJson,
   stringifyJson,
-} from '../src/bytes/json.ts'
-import { parseExact } from '../src/bytes/json-exact.ts'
-import { decodeRecord } from '../src/bytes/records.ts'
+} from '../src/codec/json.ts'
+import { parseExact } from '../src/codec/json-exact.ts'
+import { decodeRecord } from '../src/codec/records.ts'
 import { openEngine } from '../src/open.ts'
-import { inNode } from './support/code-bed.ts'
+import { inNode } from './support/code-setup.ts'
 
 /** Read in this order, the inner name of the second came out as `\\`. */
 const first = '{"\\n":0,"\\\\":{"\\"":{"\\"":0,"\\\\":0}}}'

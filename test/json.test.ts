@@ -12,8 +12,8 @@ import {
   parseJson,
   rawJson,
   stringifyJson,
-} from '../src/bytes/json.ts'
-import { parseExact } from '../src/bytes/json-exact.ts'
+} from '../src/codec/json.ts'
+import { parseExact } from '../src/codec/json-exact.ts'
 
 const bounds = { nesting_max: 64, values_max: 100_000 }
 

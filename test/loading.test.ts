@@ -15,7 +15,7 @@ const heavy = /node_modules\/(@grpc|@peculiar|protobufjs|grpc-health-check)\//
 const programs: readonly (readonly [string, boolean])[] = [
   ["await import('./src/index.ts')",                                                    false],
   ["await import('./src/http.ts')",                                                     false],
-  ["await import('./src/doors/cli/main.ts')",                                           false],
+  ["await import('./src/cli/main.ts')",                                           false],
   ["const { openEngine } = await import('./src/index.ts'); await (await openEngine(':memory:')).close()", false],
   ["await import('./src/client.ts')",                                                   false],
   ["const { connect } = await import('./src/client.ts'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],

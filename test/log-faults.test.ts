@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { assertState, foldedState } from './support/log-bed.ts'
 import type { LogTold } from './support/log-broken-child.ts'
 import { crash_forms } from './support/log-crash.ts'
+import { assertState, foldedState } from './support/log-setup.ts'
 import { type BuiltChild, buildChild, type Edit } from './support/store-child.ts'
 import { canTrace, runTraced } from './support/store-strace.ts'
 

@@ -22,7 +22,7 @@ import { lastByKey } from '../src/store/log/key-order.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
 import { newSheet } from '../src/store/sheet.ts'
 import type { Change } from '../src/store/store.ts'
-import { openLogged, tiny_bounds } from './support/log-bed.ts'
+import { openLogged, tiny_bounds } from './support/log-setup.ts'
 import { quickFolder } from './support/store-folder.ts'
 
 type Values = Map<string, Buffer | null>

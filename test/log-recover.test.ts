@@ -25,7 +25,7 @@ import {
   stateAfter,
   stateOf,
   tiny_bounds,
-} from './support/log-bed.ts'
+} from './support/log-setup.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 

@@ -15,7 +15,7 @@ import {
   openLogged,
   stateOf,
   tiny_bounds,
-} from './support/log-bed.ts'
+} from './support/log-setup.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isObject } from '../src/bytes/json.ts'
-import type { Scope } from '../src/logic/logic.ts'
+import { isObject } from '../src/codec/json.ts'
+import type { Scope } from '../src/process/logic.ts'
 import { compiledLogic, scopeOf } from './support/logic-scope.ts'
 
 /** A move with its data as text. */

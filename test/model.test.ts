@@ -5,8 +5,8 @@
  * which the variables CONVEYOR_SEED and CONVEYOR_PATH play again.
  */
 import { it } from 'node:test'
-import { fileBed, memoryBed } from './support/model-bed.ts'
 import { checkAgainstModel, model_limits } from './support/model-run.ts'
+import { fileBed, memoryBed } from './support/model-setup.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 

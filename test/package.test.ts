@@ -10,7 +10,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { build as esbuild } from 'esbuild'
 import { type InlineConfig, build as viteBuild } from 'vite'
-import { version } from '../src/words/version.ts'
+import { version } from '../src/core/version.ts'
 import { installed, linkPackages, run, tempFolder, top } from './support/package-folder.ts'
 
 const manifest = readJson<Manifest>('package.json')

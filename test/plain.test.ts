@@ -3,8 +3,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rawJson } from '../src/bytes/json.ts'
-import { docOfPlain } from '../src/bytes/plain.ts'
+import { rawJson } from '../src/codec/json.ts'
+import { docOfPlain } from '../src/codec/plain.ts'
 
 const own_proto = JSON.parse('{"__proto__":{"a":1}}')
 const cycle: Record<string, unknown> = {}

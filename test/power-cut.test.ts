@@ -12,7 +12,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { assertState, foldedState, groupOf, openLogged, openTree } from './support/log-bed.ts'
+import { assertState, foldedState, groupOf, openLogged, openTree } from './support/log-setup.ts'
 import {
   type Cut,
   cutsOf,

@@ -119,7 +119,7 @@ test('what was generated is current: else `npm run proto`', () => {
   execFileSync(process.execPath, ['--import', 'tsx', join(top, 'bin/proto.ts'), folder], {
     cwd: top,
   })
-  assert.deepEqual(readAll(folder), readAll(join(top, 'src/doors/grpc/generated')))
+  assert.deepEqual(readAll(folder), readAll(join(top, 'src/server/grpc/generated')))
   rmSync(folder, { recursive: true })
 })
 

@@ -1,11 +1,11 @@
 /** The rate of a user: rows of (milliseconds, ops) against one bucket. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Refusal } from '../src/doors/http/refusal.ts'
-import { refusalOf } from '../src/doors/http/refusal.ts'
 import { rateLimit } from '../src/engine/rate-limit.ts'
+import type { Refusal } from '../src/server/http/refusal.ts'
+import { refusalOf } from '../src/server/http/refusal.ts'
 import { createOp } from './support/grpc-client.ts'
-import { openGrpc } from './support/grpc-door.ts'
+import { openGrpc } from './support/grpc-server.ts'
 
 type Step = [at_ms: number, user: string, ops: number, expected: 'in' | number]
 

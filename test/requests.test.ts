@@ -3,14 +3,14 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { docOfText } from '../src/bytes/json.ts'
-import { metaKey, taskKey } from '../src/bytes/keys.ts'
-import { encodeTask } from '../src/bytes/task-record.ts'
+import { docOfText } from '../src/codec/json.ts'
+import { metaKey, taskKey } from '../src/codec/keys.ts'
+import { encodeTask } from '../src/codec/task-record.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { loadTask } from '../src/engine/task-file.ts'
 import { storeOf } from '../src/store/group.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
-import { engineOn } from './support/model-bed.ts'
+import { engineOn } from './support/model-setup.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const node = (id: string, obj_type: number, logics: object[]) => ({

@@ -1,7 +1,7 @@
 /** The signature rule (specification 5) on named bytes; the digests were made by another program. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isSignedBy, signatureOf } from '../src/bytes/signature.ts'
+import { isSignedBy, signatureOf } from '../src/codec/signature.ts'
 
 interface Vector {
   readonly says: string

@@ -11,7 +11,7 @@ import { openLogTree } from '../src/store/log/open-log.ts'
 import { segmentPaths } from '../src/store/log/recover.ts'
 import type { LogBounds } from '../src/store/log/tree.ts'
 import type { Tree } from '../src/store/store.ts'
-import { assertState, groupOf, stateOf } from './support/log-bed.ts'
+import { assertState, groupOf, stateOf } from './support/log-setup.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
 import { turns } from './support/store-trees.ts'
 

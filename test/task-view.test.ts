@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { docOfText } from '../src/bytes/json.ts'
-import { decodeTask, encodeTask, type TaskRecord } from '../src/bytes/task-record.ts'
+import { docOfText } from '../src/codec/json.ts'
+import { decodeTask, encodeTask, type TaskRecord } from '../src/codec/task-record.ts'
+import type { Task } from '../src/core/model.ts'
 import { viewTask } from '../src/engine/task-view.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
-import type { Task } from '../src/words/model.ts'
-import { engineOn } from './support/model-bed.ts'
+import { engineOn } from './support/model-setup.ts'
 
 const record: TaskRecord = {
   obj_id: '6508f5a0c0ffee0102000001',

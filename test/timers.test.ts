@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'
-import { dueOf } from '../src/bytes/keys.ts'
+import { dueOf } from '../src/codec/keys.ts'
+import { sleep_ms_max, systemClock } from '../src/core/clock.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/store.ts'
-import { sleep_ms_max, systemClock } from '../src/words/clock.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { type Bed, engineOn, memoryBed, settled } from './support/model-bed.ts'
+import { type Bed, engineOn, memoryBed, settled } from './support/model-setup.ts'
 
 const hour_ms = 3_600_000
 const day_ms = 24 * hour_ms

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { opFaults } from '../src/words/faults.ts'
-import { faces } from './support/vector-faces.ts'
+import { opFaults } from '../src/core/faults.ts'
 import { readVectors } from './support/vector-form.ts'
 import { rules } from './support/vector-rules.ts'
 import { runVector } from './support/vector-run.ts'
+import { faces } from './support/vector-servers.ts'
 
 const files = readVectors()
 const vectors = [...files.values()].flat()

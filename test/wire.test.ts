@@ -1,9 +1,9 @@
 /** The JSON endpoint's bytes (wire 1.1, 1.3 to 1.5), by rows and to the byte. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isDoc } from '../src/bytes/json.ts'
-import { parseRequest, renderFault, renderResults } from '../src/bytes/wire.ts'
-import type { OpResult, Task } from '../src/words/model.ts'
+import { isDoc } from '../src/codec/json.ts'
+import { parseRequest, renderFault, renderResults } from '../src/codec/wire.ts'
+import type { OpResult, Task } from '../src/core/model.ts'
 
 const limits = { nesting_max: 6, body_values_max: 40, ops_max: 3 }
 const obj_id = '5cf67011094bab1b9a00a31d'

@@ -9,8 +9,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { Chance } from '../words/clock.ts'
-import { fault } from '../words/faults.ts'
+import type { Chance } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
 import {
   clientUri,
   fingerprintOf,

@@ -8,8 +8,8 @@
  */
 import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
-import type { Chance } from '../words/clock.ts'
-import { fault } from '../words/faults.ts'
+import type { Chance } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
 import { loadX509, type X509 } from './x509.ts'
 
 /** Two PEM texts; the key is PKCS #8 and not encrypted. */

@@ -6,10 +6,11 @@
  * by its `code` and never by its class, where it was refused as a whole, did not come through, or
  * took too long; where the caller's own AbortSignal ended it, with that signal's reason.
  */
+
+import type { Chance, Clock } from '../core/clock.ts'
+import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
+import type { Task } from '../core/model.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/api.ts'
-import type { Chance, Clock } from '../words/clock.ts'
-import type { OpFaultCode, WholeFaultCode } from '../words/faults.ts'
-import type { Task } from '../words/model.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds a call gets in all, its repeats counted; default 30,000. */

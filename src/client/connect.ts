@@ -2,7 +2,7 @@
  * `connect`: a client over either transport. What is common to both is here: ops made ready,
  * deadlines, repeats. gRPC is loaded only for a target that has an address.
  */
-import { systemChance, systemClock } from '../words/clock.ts'
+import { systemChance, systemClock } from '../core/clock.ts'
 import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
 import { deadlineIn, type Ending, endingOf, endingWith, type Joined } from './ending.ts'
 import { type ClientFault, clientFault } from './faults.ts'

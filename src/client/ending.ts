@@ -6,7 +6,7 @@
  * rest of it, and one that many calls hear asks all of them each time another comes.
  */
 import { setMaxListeners } from 'node:events'
-import type { Clock } from '../words/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { clientFault } from './faults.ts'
 
 export interface Ending {

@@ -8,7 +8,7 @@ import {
   type OpFaultCode,
   opFaults,
   type WholeFaultCode,
-} from '../words/faults.ts'
+} from '../core/faults.ts'
 
 export const clientFaults = {
   unreachable: 'no connection, or it broke before the answer',

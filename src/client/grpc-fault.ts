@@ -6,14 +6,14 @@
  * Of the details, a google.rpc.Status, four fields are read and the others passed over.
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
+import { isWholeFaultCode, opFaults } from '../core/faults.ts'
 import {
   readBytes,
   readingOf,
   readNumber,
   sized_field,
   skipField,
-} from '../doors/grpc/protobuf-read.ts'
-import { isWholeFaultCode, opFaults } from '../words/faults.ts'
+} from '../server/grpc/protobuf-read.ts'
 import { type ClientFault, type ClientFaultCode, clientFault } from './faults.ts'
 
 export function faultOfStatus(error: ServiceError): ClientFault {

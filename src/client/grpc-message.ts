@@ -1,9 +1,9 @@
 /**
  * Ops to the messages of the proto, and results back. Data is the same JSON text either way.
  */
-import type { Op } from '../doors/grpc/generated/conveyor/v1/Op.ts'
-import type { OpResult__Output } from '../doors/grpc/generated/conveyor/v1/OpResult.ts'
-import type { Task__Output } from '../doors/grpc/generated/conveyor/v1/Task.ts'
+import type { Op } from '../server/grpc/generated/conveyor/v1/Op.ts'
+import type { OpResult__Output } from '../server/grpc/generated/conveyor/v1/OpResult.ts'
+import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import type { SentOp } from './sent-op.ts'
 import { taskWith } from './task.ts'

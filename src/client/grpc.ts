@@ -6,9 +6,9 @@
  * transports.
  */
 import { Client, type ClientDuplexStream, Metadata, type ServiceError } from '@grpc/grpc-js'
-import { loadSchema, type Schema } from '../doors/grpc/schema.ts'
-import type { Clock } from '../words/clock.ts'
-import { isWholeFaultCode } from '../words/faults.ts'
+import type { Clock } from '../core/clock.ts'
+import { isWholeFaultCode } from '../core/faults.ts'
+import { loadSchema, type Schema } from '../server/grpc/schema.ts'
 import type { BatchResult, ClientResult, GrpcTarget } from './api.ts'
 import { type Ending, newEnder } from './ending.ts'
 import { type ClientFault, clientFault, isOfBatch } from './faults.ts'

@@ -2,9 +2,9 @@
  * Answers of the JSON endpoint, version 2 (wire 1.3), to results. Numbers in a task's data keep
  * their tokens. What is no such answer is `bad_answer`, whatever sent it.
  */
-import { isNumberToken, isObject, parseJson, stringifyJson } from '../bytes/json.ts'
-import { isWholeFaultCode } from '../words/faults.ts'
-import type { JsonObject, JsonValue } from '../words/model.ts'
+import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json.ts'
+import { isWholeFaultCode } from '../core/faults.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'

@@ -8,8 +8,8 @@
  */
 import http from 'node:http'
 import https from 'node:https'
-import { signatureOf } from '../bytes/signature.ts'
-import type { Clock } from '../words/clock.ts'
+import { signatureOf } from '../codec/signature.ts'
+import type { Clock } from '../core/clock.ts'
 import type { BatchResult, HttpTarget } from './api.ts'
 import { deadlineIn, type Ending, endingWith, throwIfEnded } from './ending.ts'
 import { type ClientFault, clientFault, isClientFault, isOfBatch } from './faults.ts'

@@ -11,7 +11,7 @@
  * for; a pause that would outlast the deadline is not begun.
  */
 import { setTimeout as pause_ms } from 'node:timers/promises'
-import type { Chance, Clock } from '../words/clock.ts'
+import type { Chance, Clock } from '../core/clock.ts'
 import { type Deadline, type Ending, throwIfEnded } from './ending.ts'
 import { type ClientFault, isClientFault } from './faults.ts'
 

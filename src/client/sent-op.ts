@@ -5,8 +5,8 @@
  * Only what no message could carry is refused here, as a TypeError: the programmer's mistake.
  * Everything else is the server's to judge, so that it is judged once.
  */
-import { isDoc } from '../bytes/json.ts'
-import { docOfPlain } from '../bytes/plain.ts'
+import { isDoc } from '../codec/json.ts'
+import { docOfPlain } from '../codec/plain.ts'
 import type { ClientOp } from './api.ts'
 
 export interface SentOp {

@@ -2,9 +2,10 @@
  * Whether a list of ops may come in now: the whole-request faults that the engine itself knows
  * (wire 1.4), in their order, and the bound on what waits for the disk.
  */
+
+import { type Fault, fault, type WholeFaultCode } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
 import type { Store } from '../store/store.ts'
-import { type Fault, fault, type WholeFaultCode } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
 
 export interface Admission {
   /** Why nothing may come in now; undefined where it may. */

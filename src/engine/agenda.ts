@@ -4,7 +4,7 @@
  * moves are used up. What is ready then has a due key and goes on in the next transaction, so
  * nothing here need be remembered.
  */
-import type { TaskRecord } from '../bytes/task-record.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
 import type { Process } from './catalog.ts'
 import { releaseOrphans, sendSignals } from './effects.ts'
 import { relocate } from './relocate.ts'

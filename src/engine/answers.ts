@@ -5,9 +5,9 @@
  * of them together no more than there is.
  */
 
-import { systemClock } from '../words/clock.ts'
-import { fault } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
+import { systemClock } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
 
 /** Of one connection. */
 export interface AnswerAccount {

@@ -2,13 +2,13 @@
  * The engine as its callers see it: embedders, doors and the command line. Types only.
  *
  * `apply` is the one door for ops; everything else is administration. Ops come back as results,
- * never as rejections. A rejection carries a Fault (words/faults): a whole-request fault of
+ * never as rejections. A rejection carries a Fault (core/faults): a whole-request fault of
  * `apply`, or an admin fault of the other calls, told by its `code`.
  */
-import type { Chance, Clock } from '../words/clock.ts'
-import type { Fault, WholeFaultCode } from '../words/faults.ts'
-import type { LimitName, Limits } from '../words/limits.ts'
-import type { Caller, Change, OpResult, Status, Task } from '../words/model.ts'
+import type { Chance, Clock } from '../core/clock.ts'
+import type { Fault, WholeFaultCode } from '../core/faults.ts'
+import type { LimitName, Limits } from '../core/limits.ts'
+import type { Caller, Change, OpResult, Status, Task } from '../core/model.ts'
 import type { AnswerAccount } from './answers.ts'
 
 export interface EngineOptions {

@@ -7,11 +7,11 @@
  * so the refusals of `sha256:` names are the deny list. Names stand in memory as the store has
  * them, and each call asks anew.
  */
-import { certificateKey, certificateOfKey, familySpan } from '../bytes/keys.ts'
-import { type CertificateRecord, decodeRecord, encodeRecord } from '../bytes/records.ts'
+import { certificateKey, certificateOfKey, familySpan } from '../codec/keys.ts'
+import { type CertificateRecord, decodeRecord, encodeRecord } from '../codec/records.ts'
+import { fault } from '../core/faults.ts'
+import type { Caller } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
-import { fault } from '../words/faults.ts'
-import type { Caller } from '../words/model.ts'
 
 export interface Bindings {
   set(name: string, record: CertificateRecord, also?: (tx: Tx) => void): Promise<void>

@@ -4,14 +4,14 @@
  * The store is the truth: each transaction reads the head's bytes, and a cached process counts only
  * while they are the same. So a rolled-back or remote change can never leave a stale graph behind.
  */
-import { parseStored } from '../bytes/json.ts'
-import { type Key, processKey, versionKey } from '../bytes/keys.ts'
-import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
-import { compileProcess } from '../logic/graph.ts'
-import type { Graph } from '../logic/logic.ts'
+import { parseStored } from '../codec/json.ts'
+import { type Key, processKey, versionKey } from '../codec/keys.ts'
+import { decodeRecord, type ProcessHead } from '../codec/records.ts'
+import { limitTable } from '../core/limits.ts'
+import type { JsonObject } from '../core/model.ts'
+import { compileProcess } from '../process/graph.ts'
+import type { Graph } from '../process/logic.ts'
 import type { View } from '../store/store.ts'
-import { limitTable } from '../words/limits.ts'
-import type { JsonObject } from '../words/model.ts'
 
 export interface Process {
   readonly conv_id: string

@@ -1,5 +1,5 @@
 /**
- * `check`: walks exactly the invariants of the key table (bytes/keys) and names each breach.
+ * `check`: walks exactly the invariants of the key table (codec/keys) and names each breach.
  *
  * It goes in slices with the engine's work in between. Each key is judged against others of the
  * same instant, so what goes on meanwhile cannot look like a breach; a node's count is summed over
@@ -36,16 +36,16 @@ import {
   userKey,
   versionKey,
   versionOfKey,
-} from '../bytes/keys.ts'
+} from '../codec/keys.ts'
 import {
   type CertificateRecord,
   decodeCount,
   decodeRecord,
   type ProcessHead,
-} from '../bytes/records.ts'
-import { is_live, type TaskRecord } from '../bytes/task-record.ts'
+} from '../codec/records.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
+import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
-import { nextTurn } from '../words/clock.ts'
 import type { CheckReport } from './api.ts'
 import { loadTask } from './task-file.ts'
 

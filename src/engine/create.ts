@@ -2,13 +2,13 @@
  * Putting a task into a process: what a create is refused for, in the order of the fault table, and
  * the same create again. For ops of callers and for logics that make tasks alike.
  */
-import { digestOf } from '../bytes/canonical.ts'
-import { bytesOf } from '../bytes/json.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
+import { digestOf } from '../codec/canonical.ts'
+import { bytesOf } from '../codec/json.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import type { OpFaultCode } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import type { Doc, Ref } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import type { OpFaultCode } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
-import type { Doc, Ref } from '../words/model.ts'
 import type { Process } from './catalog.ts'
 import { digestOfFirst, holderOf, loadTask } from './task-file.ts'
 

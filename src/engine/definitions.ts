@@ -3,14 +3,14 @@
  * with a mistake goes no further, and of several all mistakes are named at once.
  */
 import { createHash } from 'node:crypto'
-import { canonicalText } from '../bytes/canonical.ts'
-import { parseJson, stringifyJson } from '../bytes/json.ts'
-import { docOfPlain } from '../bytes/plain.ts'
-import { compileProcess } from '../logic/graph.ts'
-import type { Graph } from '../logic/logic.ts'
-import { fault } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
-import type { JsonObject, JsonValue } from '../words/model.ts'
+import { canonicalText } from '../codec/canonical.ts'
+import { parseJson, stringifyJson } from '../codec/json.ts'
+import { docOfPlain } from '../codec/plain.ts'
+import { fault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
+import { compileProcess } from '../process/graph.ts'
+import type { Graph } from '../process/logic.ts'
 
 /** One definition, ready to be stored. */
 export interface NewVersion {

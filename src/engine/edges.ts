@@ -2,8 +2,8 @@
  * Where each node of a definition leads to, for pictures of it. Reads the members that name a node
  * wherever a logic or a semaphor has them, so a new logic kind needs no word here.
  */
-import { isObject, parseStored } from '../bytes/json.ts'
-import type { JsonValue } from '../words/model.ts'
+import { isObject, parseStored } from '../codec/json.ts'
+import type { JsonValue } from '../core/model.ts'
 
 const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
 

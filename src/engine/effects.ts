@@ -3,12 +3,12 @@
  * checked fully before its first write, happens in the transaction of the op that caused it, and
  * never runs another task: that one is made ready and goes on the agenda.
  */
-import { docOfValue, mergeDocs, objectOf, setMember } from '../bytes/json.ts'
-import { queueOf, queueOfKey, sumKey } from '../bytes/keys.ts'
-import { decodeCount, encodeCount } from '../bytes/records.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
-import type { ConvReach, Move } from '../logic/logic.ts'
-import type { Doc, JsonObject, JsonValue, Ref } from '../words/model.ts'
+import { docOfValue, mergeDocs, objectOf, setMember } from '../codec/json.ts'
+import { queueOf, queueOfKey, sumKey } from '../codec/keys.ts'
+import { decodeCount, encodeCount } from '../codec/records.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import type { Doc, JsonObject, JsonValue, Ref } from '../core/model.ts'
+import type { ConvReach, Move } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import {
   admitTask,

@@ -7,15 +7,15 @@
  * only breakage rejects.
  */
 
-import { bytesOf, objectOf } from '../bytes/json.ts'
-import { metaKey } from '../bytes/keys.ts'
-import { isOp, parseOp, parseTaskOp } from '../bytes/op.ts'
-import { docOfPlain } from '../bytes/plain.ts'
+import { bytesOf, objectOf } from '../codec/json.ts'
+import { metaKey } from '../codec/keys.ts'
+import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
+import { docOfPlain } from '../codec/plain.ts'
+import type { Chance, Clock } from '../core/clock.ts'
+import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
-import type { Chance, Clock } from '../words/clock.ts'
-import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
-import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp, Task } from '../words/model.ts'
 import { newAdmission } from './admission.ts'
 import { newAnswers } from './answers.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'

@@ -5,11 +5,11 @@
  * Whatever a handler does becomes an outcome: a throw and a try that takes too long may be tried
  * again, an answer that is no plain JSON object would be the same the next time.
  */
-import { dataBounds } from '../bytes/json.ts'
-import { docOfPlain } from '../bytes/plain.ts'
-import type { WorkOutcome } from '../logic/logic.ts'
-import type { Clock } from '../words/clock.ts'
-import type { Limits } from '../words/limits.ts'
+import { dataBounds } from '../codec/json.ts'
+import { docOfPlain } from '../codec/plain.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Limits } from '../core/limits.ts'
+import type { WorkOutcome } from '../process/logic.ts'
 import type { Handler, HandlerOptions } from './api.ts'
 import type { Job } from './jobs.ts'
 

@@ -9,9 +9,9 @@
  *
  * What is put by is a hint and no truth: each piece is read from the store again before it begins.
  */
-import { after, familySpan, type Key, outboxKey, outboxOfKey } from '../bytes/keys.ts'
-import type { Move, WorkOrder } from '../logic/logic.ts'
-import type { Task } from '../words/model.ts'
+import { after, familySpan, type Key, outboxKey, outboxOfKey } from '../codec/keys.ts'
+import type { Task } from '../core/model.ts'
+import type { Move, WorkOrder } from '../process/logic.ts'
 import { scopeOf } from './scope.ts'
 import { loadTask } from './task-file.ts'
 import { viewTask } from './task-view.ts'

@@ -12,11 +12,12 @@
  * The outcome for a paused process waits here until it is resumed, or is done again if the process
  * ends before.
  */
-import type { WorkOrder, WorkOutcome } from '../logic/logic.ts'
-import type { Clock } from '../words/clock.ts'
-import { isStoreGone, isStoreOver } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
-import type { Task } from '../words/model.ts'
+
+import type { Clock } from '../core/clock.ts'
+import { isStoreGone, isStoreOver } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import type { Task } from '../core/model.ts'
+import type { WorkOrder, WorkOutcome } from '../process/logic.ts'
 import { beginOp, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import { newJobList, type Taken } from './job-list.ts'

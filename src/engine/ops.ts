@@ -3,13 +3,13 @@
  * that order). An op is checked fully before its first write, so a refused one leaves nothing and
  * its neighbours stand.
  */
-import { bytesOf, mergeDocs } from '../bytes/json.ts'
-import { refOf } from '../bytes/op.ts'
-import { grant_bits } from '../bytes/records.ts'
-import { is_live, type TaskRecord } from '../bytes/task-record.ts'
+import { bytesOf, mergeDocs } from '../codec/json.ts'
+import { refOf } from '../codec/op.ts'
+import { grant_bits } from '../codec/records.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
+import { fault } from '../core/faults.ts'
+import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import { fault } from '../words/faults.ts'
-import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import {

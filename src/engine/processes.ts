@@ -5,7 +5,7 @@
  * that exists. A node in which tasks rest is dropped only where the import says where they go; that
  * word stays in the process head until the last of them has been moved.
  */
-import { isObject } from '../bytes/json.ts'
+import { isObject } from '../codec/json.ts'
 import {
   countsOf,
   familySpan,
@@ -18,19 +18,19 @@ import {
   sumsOf,
   versionKey,
   versionsOf,
-} from '../bytes/keys.ts'
-import { isName } from '../bytes/op.ts'
+} from '../codec/keys.ts'
+import { isName } from '../codec/op.ts'
 import {
   decodeCount,
   decodeRecord,
   encodeRecord,
   grant_bits,
   type ProcessHead,
-} from '../bytes/records.ts'
-import { readExport } from '../logic/export.ts'
+} from '../codec/records.ts'
+import { fault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import { readExport } from '../process/export.ts'
 import type { Store, Tx, View } from '../store/store.ts'
-import { fault } from '../words/faults.ts'
-import type { Limits } from '../words/limits.ts'
 import type {
   ProcessDetails,
   Processes,

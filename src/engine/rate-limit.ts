@@ -7,7 +7,7 @@
  * ever, and the answer is known before the body is parsed. Only verified users get a bucket, and a
  * full bucket is forgotten, since a new one would be full as well.
  */
-import { fault } from '../words/faults.ts'
+import { fault } from '../core/faults.ts'
 
 export interface RateLimit {
   /** Throws `rate_limited`, and says for how long, while the user is over the rate. */

@@ -2,8 +2,8 @@
  * Empties the nodes that an import dropped, in small steps, each task with what it sets off besides
  * itself.
  */
-import { processKey, taskOfKey, tasksAtNode } from '../bytes/keys.ts'
-import { encodeRecord } from '../bytes/records.ts'
+import { processKey, taskOfKey, tasksAtNode } from '../codec/keys.ts'
+import { encodeRecord } from '../codec/records.ts'
 import { beginOp, settle } from './agenda.ts'
 import { relocate } from './relocate.ts'
 import { loadTask, saveTask } from './task-file.ts'

@@ -2,12 +2,12 @@
  * What a logic may look at, made from a task and what surrounds it. Reads only, and from one
  * transaction or one view alone.
  */
-import { objectOf } from '../bytes/json.ts'
-import { sumKey } from '../bytes/keys.ts'
-import { decodeCount, grant_bits } from '../bytes/records.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
-import type { ConvReach, RootName, Scope } from '../logic/logic.ts'
-import type { JsonValue } from '../words/model.ts'
+import { objectOf } from '../codec/json.ts'
+import { sumKey } from '../codec/keys.ts'
+import { decodeCount, grant_bits } from '../codec/records.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import type { JsonValue } from '../core/model.ts'
+import type { ConvReach, RootName, Scope } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
 import { holderOf, loadTask } from './task-file.ts'

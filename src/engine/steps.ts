@@ -2,9 +2,9 @@
  * The steps of a task's life that several files take: entering a node, becoming ready, waking,
  * failing. They change the record alone; saving it is the caller's.
  */
-import { bytesOf, docOfValue, objectOf, setMember } from '../bytes/json.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
-import type { Move } from '../logic/logic.ts'
+import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import type { Move } from '../process/logic.ts'
 import type { Work } from './work.ts'
 
 export type FailMove = Extract<Move, { move: 'fail' }>

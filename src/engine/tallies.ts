@@ -2,8 +2,8 @@
  * Live tasks in each node, counted over a transaction: read when first asked for, written once at
  * its end (family node_count).
  */
-import { type Key, nodeCountKey } from '../bytes/keys.ts'
-import { decodeCount, encodeCount } from '../bytes/records.ts'
+import { type Key, nodeCountKey } from '../codec/keys.ts'
+import { decodeCount, encodeCount } from '../codec/records.ts'
 import type { Tx } from '../store/store.ts'
 import type { Process } from './catalog.ts'
 

@@ -1,9 +1,9 @@
 /**
  * Tasks and their indexes in the store. All writes of the families task, ref, at_node, due, ended
- * and node_count go through here, so each change of a task keeps their invariants (bytes/keys) at
+ * and node_count go through here, so each change of a task keeps their invariants (codec/keys) at
  * once.
  */
-import { digestOf } from '../bytes/canonical.ts'
+import { digestOf } from '../codec/canonical.ts'
 import {
   atNodeKey,
   dueKey,
@@ -15,16 +15,16 @@ import {
   queueKey,
   refKey,
   taskKey,
-} from '../bytes/keys.ts'
+} from '../codec/keys.ts'
 import {
   decodeTask,
   encodeTask,
   is_live,
   type TaskRecord,
   type Wait,
-} from '../bytes/task-record.ts'
+} from '../codec/task-record.ts'
+import type { Doc, Ref, Status } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import type { Doc, Ref, Status } from '../words/model.ts'
 import type { Work } from './work.ts'
 
 /** A task under work: its record, and what its indexes say until `saveTask`. */

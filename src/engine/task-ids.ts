@@ -3,7 +3,7 @@
  * is above every one given before: the last one is in the store, read by the first new task of a
  * transaction and written once at its end.
  */
-import { idValue, metaKey, newId } from '../bytes/keys.ts'
+import { idValue, metaKey, newId } from '../codec/keys.ts'
 import type { Tx } from '../store/store.ts'
 
 export interface TaskIds {

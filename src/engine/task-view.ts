@@ -1,9 +1,9 @@
 /**
  * A stored task as callers see it.
  */
-import { parsePlain } from '../bytes/json.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
-import type { Task } from '../words/model.ts'
+import { parsePlain } from '../codec/json.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import type { Task } from '../core/model.ts'
 
 /** One getter for all views: a member that differs from view to view makes each a table. */
 const data: PropertyDescriptor & ThisType<Task> = {

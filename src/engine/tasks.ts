@@ -11,12 +11,12 @@ import {
   taskOfKey,
   tasksAtNode,
   tasksAtNodes,
-} from '../bytes/keys.ts'
-import type { TaskRecord } from '../bytes/task-record.ts'
+} from '../codec/keys.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import { nextTurn } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
+import type { OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Store } from '../store/store.ts'
-import { nextTurn } from '../words/clock.ts'
-import { fault } from '../words/faults.ts'
-import type { OpResult, ShowOp, Task } from '../words/model.ts'
 import { beginOp, settle } from './agenda.ts'
 import type { TaskFilter } from './api.ts'
 import type { Catalog } from './catalog.ts'

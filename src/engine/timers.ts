@@ -21,11 +21,11 @@ import {
   taskKey,
   taskOfKey,
   timeOfKey,
-} from '../bytes/keys.ts'
-import { decodeRecord, type ProcessHead } from '../bytes/records.ts'
+} from '../codec/keys.ts'
+import { decodeRecord, type ProcessHead } from '../codec/records.ts'
+import type { Clock } from '../core/clock.ts'
+import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Tx, View } from '../store/store.ts'
-import type { Clock } from '../words/clock.ts'
-import { isStoreGone, isStoreOver } from '../words/faults.ts'
 import { beginOp, goOn, settle } from './agenda.ts'
 import type { Process } from './catalog.ts'
 import { relocate } from './relocate.ts'

@@ -8,8 +8,9 @@
  * Where one of them throws, nothing of the transaction has happened, and each runs anew, alone: so
  * the error meets the one it belongs to.
  */
+
+import type { Clock } from '../core/clock.ts'
 import type { Store, Tx } from '../store/store.ts'
-import type { Clock } from '../words/clock.ts'
 import { beginRequest } from './agenda.ts'
 import type { News, Work, Workspace } from './work.ts'
 

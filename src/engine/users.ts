@@ -12,17 +12,17 @@ import {
   secretsOf,
   userKey,
   userOfKey,
-} from '../bytes/keys.ts'
+} from '../codec/keys.ts'
 import {
   decodeRecord,
   encodeRecord,
   grant_bits,
   type SecretRecord,
   type UserRecord,
-} from '../bytes/records.ts'
+} from '../codec/records.ts'
+import type { Chance, Clock } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
 import type { Entry, Store, Tx, View } from '../store/store.ts'
-import type { Chance, Clock } from '../words/clock.ts'
-import { fault } from '../words/faults.ts'
 import type { Can, NewSecret, UserInfo, Users } from './api.ts'
 import { openBindings } from './bindings.ts'
 import { openVault, type Vault } from './vault.ts'

@@ -5,10 +5,10 @@
  * the key fits the store's check value. `shut`: the store has secrets and the key is missing or
  * wrong; tasks and timers go on, the signed door answers `store_failed` with the sentence of `why`.
  */
-import { key_bytes, nonce_bytes, readKey, seal, unseal } from '../bytes/seal.ts'
+import { key_bytes, nonce_bytes, readKey, seal, unseal } from '../codec/seal.ts'
+import type { Chance } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
 import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from '../store/key-file.ts'
-import type { Chance } from '../words/clock.ts'
-import { fault } from '../words/faults.ts'
 
 export interface Vault {
   /** Why no secret can be read; undefined while they can. */

@@ -1,7 +1,7 @@
 /**
  * What a resting task waits for by the present graph, which may have changed since it came to rest.
  */
-import type { TaskRecord } from '../bytes/task-record.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
 import type { Process } from './catalog.ts'
 
 /** The logic at which the task waits for a callback; -1 where it does not. */

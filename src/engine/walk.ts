@@ -14,10 +14,10 @@
  *
  * `walk` changes the draft alone; saving it is the caller's.
  */
-import { bytesOf } from '../bytes/json.ts'
-import { queueOf, queueOfKey } from '../bytes/keys.ts'
-import type { TaskRecord, Wait } from '../bytes/task-record.ts'
-import type { GraphNode, Move, Scope } from '../logic/logic.ts'
+import { bytesOf } from '../codec/json.ts'
+import { queueOf, queueOfKey } from '../codec/keys.ts'
+import type { TaskRecord, Wait } from '../codec/task-record.ts'
+import type { GraphNode, Move, Scope } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { applyEffect } from './effects.ts'
 import { scopeOf } from './scope.ts'

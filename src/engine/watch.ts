@@ -4,8 +4,8 @@
  * A watcher waits for nobody and nobody waits for it: each has a queue of its own, and one that
  * falls more than `watch_changes_max` behind is ended by a throw, so memory stays bounded.
  */
-import { fault } from '../words/faults.ts'
-import type { Change } from '../words/model.ts'
+import { fault } from '../core/faults.ts'
+import type { Change } from '../core/model.ts'
 
 export interface Watchers {
   isWatched(): boolean

@@ -6,11 +6,11 @@
  * after one that threw. Only what `end` hands over outlives a transaction, to be told once the
  * commit is on disk.
  */
-import { grantKey, nodeCountKey } from '../bytes/keys.ts'
-import { decodeCount } from '../bytes/records.ts'
+import { grantKey, nodeCountKey } from '../codec/keys.ts'
+import { decodeCount } from '../codec/records.ts'
+import type { Limits } from '../core/limits.ts'
+import type { Change, JsonValue } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
-import type { Limits } from '../words/limits.ts'
-import type { Change, JsonValue } from '../words/model.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type Counted, newTallies } from './tallies.ts'
 import { newTaskIds } from './task-ids.ts'

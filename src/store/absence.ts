@@ -9,7 +9,7 @@
  * is never there. Bits are never taken back: after very many keys everything may be there, and it
  * costs a look-up as it did before.
  */
-import type { Key, Span } from '../bytes/keys.ts'
+import type { Key, Span } from '../codec/keys.ts'
 import { hashOf } from './key-hash.ts'
 import type { Tree } from './store.ts'
 

@@ -2,7 +2,7 @@
  * One change as bytes, in memory and in the log: bytes of the key (2), of the value or ffffffff
  * where it is deleted (4), key, value. Numbers are big-endian. Pure.
  */
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import type { KeyBytes } from './key-bytes.ts'
 
 /** Where in a room of changes one stands: the place of its first byte. */

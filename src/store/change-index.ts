@@ -5,7 +5,7 @@
  *
  * Values that come out are parts of the room.
  */
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import { firstByteAt, keyAt, type Place, valueAt } from './change-bytes.ts'
 import { hashOf } from './key-hash.ts'
 import { newPlaceTable } from './place-table.ts'

@@ -4,7 +4,7 @@
  * Opening a file fails for few reasons, and each has a row here; anything else keeps its code in
  * the sentence and its error as the cause.
  */
-import { type Fault, fault } from '../words/faults.ts'
+import { type Fault, fault } from '../core/faults.ts'
 
 const sentences: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist; create it first',

@@ -13,8 +13,8 @@
  * changes; then all goes on. Once a commit fails, or the tree is broken, nothing is written any
  * more: every open and later update rejects with `store_failed`, and `onFail` is told once.
  */
-import type { Key } from '../bytes/keys.ts'
-import { type Fault, fault, isFault } from '../words/faults.ts'
+import type { Key } from '../codec/keys.ts'
+import { type Fault, fault, isFault } from '../core/faults.ts'
 import type { Absence } from './absence.ts'
 import { checkKeySize } from './key-size.ts'
 import { mergedRange } from './merged-range.ts'

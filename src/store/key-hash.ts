@@ -3,8 +3,8 @@
  * looked for in one table after the other is hashed once. It is random, so that callers cannot
  * choose refs that meet in one slot, and nothing that anybody sees depends on it.
  */
-import type { Key } from '../bytes/keys.ts'
-import { systemChance } from '../words/clock.ts'
+import type { Key } from '../codec/keys.ts'
+import { systemChance } from '../core/clock.ts'
 
 const seed = systemChance.bytes(4).readInt32BE(0)
 

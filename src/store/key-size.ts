@@ -5,8 +5,8 @@
  * Limits at the doors keep keys far below it. A key over it is a mistake in the program, told
  * before anything of its transaction is written.
  */
-import type { Key } from '../bytes/keys.ts'
-import { fault } from '../words/faults.ts'
+import type { Key } from '../codec/keys.ts'
+import { fault } from '../core/faults.ts'
 
 export const key_bytes_max = 1978
 

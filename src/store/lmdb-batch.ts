@@ -6,7 +6,7 @@
  * then it holds the bytes that the value is a part of, which must stay as they are.
  */
 import type { RootDatabase } from 'lmdb'
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import { type BytesPart, type LmdbDatabase, partOf } from './lmdb-options.ts'
 
 export interface Batch {

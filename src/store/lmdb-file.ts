@@ -6,8 +6,8 @@
  * file.
  */
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Key } from '../bytes/keys.ts'
-import { fault } from '../words/faults.ts'
+import type { Key } from '../codec/keys.ts'
+import { fault } from '../core/faults.ts'
 import { fileFault } from './file-faults.ts'
 import { findValue, hasItsPages, isUnborn, readSnapshot, type Snapshot } from './lmdb-pages.ts'
 

@@ -2,7 +2,7 @@
  * How LMDB is opened for the engine's file. Nothing opens it for writing in another way.
  */
 import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import type { KeyBytes } from './key-bytes.ts'
 
 export interface LmdbOptions extends RootDatabaseOptions {

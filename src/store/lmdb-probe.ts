@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fault } from '../words/faults.ts'
+import { fault } from '../core/faults.ts'
 import { lmdbOptions } from './lmdb-options.ts'
 
 /** Throws `not_possible` with a sentence where it cannot. The file must be one of LMDB's. */

@@ -1,8 +1,8 @@
 /**
  * The tree in memory, for tests and for `:memory:`: nothing outlives the process.
  */
-import type { Key } from '../bytes/keys.ts'
-import { fault } from '../words/faults.ts'
+import type { Key } from '../codec/keys.ts'
+import { fault } from '../core/faults.ts'
 import { newSortedKeys } from './sorted-keys.ts'
 import type { Entry, Tree } from './store.ts'
 

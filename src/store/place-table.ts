@@ -5,7 +5,7 @@
  * Open addressing, never more than half full. A slot is a hash and a place, side by side; it is
  * free where its place is 0, for no change stands there.
  */
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import { hasKeyAt, haveOneKey, type Place } from './change-bytes.ts'
 
 export interface PlaceTable {

@@ -6,7 +6,7 @@
  * twice, and only the last counts. Values that come out are parts of the room, good until the
  * reading function returns; those of a walk over all changes, until the sheet is changed.
  */
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import { changeBytes, keyAt, type Place, putChange, valueAt } from './change-bytes.ts'
 import { type ChangeIndex, newChangeIndex } from './change-index.ts'
 import { hashOf } from './key-hash.ts'

@@ -4,7 +4,7 @@
  * A key comes in as a note of any kind and is put on the shelf of its first byte. Once a range of
  * that byte is asked for, the notes there are read as keys and sorted in.
  */
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 import { newSortedKeys, type SortedKeys } from './sorted-keys.ts'
 
 export interface Shelves<Note> {

@@ -3,7 +3,7 @@
  * and a range starts with two binary searches. No chunk but the only one is empty, and no key is
  * there twice.
  */
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 
 export interface SortedKeys {
   add(key: Key): void

@@ -6,7 +6,7 @@
  * run it again; no caller may learn that today's stores are local.
  */
 
-import type { Key } from '../bytes/keys.ts'
+import type { Key } from '../codec/keys.ts'
 
 export interface Entry {
   readonly key: Key

@@ -4,7 +4,7 @@
  */
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { clientUri } from '../../src/certs/issue.ts'
-import { systemChance, systemClock } from '../../src/words/clock.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
 
 export const caller_name = 'bench'
 

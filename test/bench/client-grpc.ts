@@ -10,7 +10,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, credentials } from '@grpc/grpc-js'
-import { loadSchema } from '../../src/doors/grpc/schema.ts'
+import { loadSchema } from '../../src/server/grpc/schema.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { caller_name } from './certificates.ts'
 import { answerCalls } from './child.ts'

@@ -6,7 +6,7 @@
  * clock each millisecond and sends what has fallen due, so they come in small groups; one that
  * finds no free connection waits for it, and its waiting counts.
  */
-import { signatureOf } from '../../src/bytes/signature.ts'
+import { signatureOf } from '../../src/codec/signature.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { type Connection, connectTo, type Listener } from './http-connection.ts'

@@ -6,10 +6,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Server, ServerCredentials } from '@grpc/grpc-js'
-import type { Op__Output as Op } from '../../src/doors/grpc/generated/conveyor/v1/Op.ts'
-import type { OpResult } from '../../src/doors/grpc/generated/conveyor/v1/OpResult.ts'
-import type { TaskServiceHandlers } from '../../src/doors/grpc/generated/conveyor/v1/TaskService.ts'
-import { loadSchema } from '../../src/doors/grpc/schema.ts'
+import type { Op__Output as Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
+import type { OpResult } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
+import type { TaskServiceHandlers } from '../../src/server/grpc/generated/conveyor/v1/TaskService.ts'
+import { loadSchema } from '../../src/server/grpc/schema.ts'
 import { answerCalls } from './child.ts'
 
 export type GrpcFloorCalls = typeof calls

@@ -6,7 +6,7 @@
  */
 import { rm } from 'node:fs/promises'
 import { open } from 'lmdb'
-import { docOfText } from '../../src/bytes/json.ts'
+import { docOfText } from '../../src/codec/json.ts'
 import {
   atNodeKey,
   idBytes,
@@ -15,8 +15,8 @@ import {
   nodeCountKey,
   refKey,
   taskKey,
-} from '../../src/bytes/keys.ts'
-import { encodeTask } from '../../src/bytes/task-record.ts'
+} from '../../src/codec/keys.ts'
+import { encodeTask } from '../../src/codec/task-record.ts'
 import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb-options.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'

@@ -40,7 +40,7 @@ const child_files = [
 /** Threads of the engine, which it starts from a file beside itself. */
 const threads = [
   ['thread-worker', join(import.meta.dirname, '../../src/store/log/thread-worker.ts')],
-  ['code-worker', join(import.meta.dirname, '../../src/doers/code-worker.ts')],
+  ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
 ]
 export type ChildFile = (typeof child_files)[number]
 

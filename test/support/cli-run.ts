@@ -5,9 +5,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Env, Io, Output } from '../../src/doors/cli/io.ts'
-import { main } from '../../src/doors/cli/main.ts'
-import { systemClock } from '../../src/words/clock.ts'
+import type { Env, Io, Output } from '../../src/cli/io.ts'
+import { main } from '../../src/cli/main.ts'
+import { systemClock } from '../../src/core/clock.ts'
 
 export interface Ran {
   readonly exit: number

@@ -2,8 +2,9 @@
  * Judges what a crash has left: each acknowledged batch against the tasks that are there, and each
  * batch that left a trace, acknowledged or not, against itself.
  */
+
+import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api.ts'
-import type { Task } from '../../src/words/model.ts'
 import { type Ack, counterRef, type Mark, pairs, timed, waiting } from './crash-work.ts'
 
 export interface Verdict {

@@ -3,7 +3,7 @@
  * seed.
  */
 import { createHash } from 'node:crypto'
-import type { Chance, Clock } from '../../src/words/clock.ts'
+import type { Chance, Clock } from '../../src/core/clock.ts'
 
 export interface FakeClock extends Clock {
   /** Moves the clock, also back, and runs what has become due, in order. */

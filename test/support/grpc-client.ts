@@ -13,12 +13,12 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
-import type { ApplyOpsResponse__Output } from '../../src/doors/grpc/generated/conveyor/v1/ApplyOpsResponse.ts'
-import type { Op } from '../../src/doors/grpc/generated/conveyor/v1/Op.ts'
-import type { StreamOpsRequest } from '../../src/doors/grpc/generated/conveyor/v1/StreamOpsRequest.ts'
-import type { StreamOpsResponse__Output } from '../../src/doors/grpc/generated/conveyor/v1/StreamOpsResponse.ts'
-import type { TaskServiceDefinition } from '../../src/doors/grpc/generated/conveyor/v1/TaskService.ts'
-import { loadSchema } from '../../src/doors/grpc/schema.ts'
+import type { ApplyOpsResponse__Output } from '../../src/server/grpc/generated/conveyor/v1/ApplyOpsResponse.ts'
+import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
+import type { StreamOpsRequest } from '../../src/server/grpc/generated/conveyor/v1/StreamOpsRequest.ts'
+import type { StreamOpsResponse__Output } from '../../src/server/grpc/generated/conveyor/v1/StreamOpsResponse.ts'
+import type { TaskServiceDefinition } from '../../src/server/grpc/generated/conveyor/v1/TaskService.ts'
+import { loadSchema } from '../../src/server/grpc/schema.ts'
 import type { TestCertificate } from './grpc-certs.ts'
 
 type UnaryName = 'CreateTask' | 'ModifyTask' | 'GetTask' | 'ApplyOps'

@@ -1,7 +1,7 @@
 /** HTTP/2 without a gRPC client, for peers who do what no client does. */
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
-import type { TestGrpc } from './grpc-door.ts'
+import type { TestGrpc } from './grpc-server.ts'
 
 /** A session that the door has taken, with the shared client's certificate. */
 export async function rawSession(door: TestGrpc): Promise<ClientHttp2Session> {

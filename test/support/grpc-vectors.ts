@@ -12,24 +12,17 @@ import {
   numberText,
   parseJson,
   stringifyJson,
-} from '../../src/bytes/json.ts'
-import { renderFault, renderResults } from '../../src/bytes/wire.ts'
-import type { Op } from '../../src/doors/grpc/generated/conveyor/v1/Op.ts'
-import type { OpResult__Output } from '../../src/doors/grpc/generated/conveyor/v1/OpResult.ts'
+} from '../../src/codec/json.ts'
+import { renderFault, renderResults } from '../../src/codec/wire.ts'
+import type { WholeFaultCode } from '../../src/core/faults.ts'
+import type { JsonObject, JsonValue, OpResult, OpType, Status, Task } from '../../src/core/model.ts'
 import { serveGrpc } from '../../src/grpc.ts'
-import type { WholeFaultCode } from '../../src/words/faults.ts'
-import type {
-  JsonObject,
-  JsonValue,
-  OpResult,
-  OpType,
-  Status,
-  Task,
-} from '../../src/words/model.ts'
+import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
+import type { OpResult__Output } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
 import { makeClient, type TestCertificate } from './grpc-certs.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
-import { sharedAuthority } from './grpc-door.ts'
-import type { World } from './vector-world.ts'
+import { sharedAuthority } from './grpc-server.ts'
+import type { World } from './vector-state.ts'
 
 export interface GrpcVectors {
   /** The whole answer; undefined where the ops cannot be said in messages. */

@@ -5,7 +5,7 @@
  * The failing is done from outside.
  */
 import { storeOf } from '../../src/store/group.ts'
-import { groupOf, openLogged } from './log-bed.ts'
+import { groupOf, openLogged } from './log-setup.ts'
 
 export interface LogTold {
   opened: string

@@ -2,14 +2,14 @@
  * Scopes, reports and compilers for tests of the logic floor. The moment is 2024-02-29 12:30:15.250
  * UTC and chance is 0.5, as the worked examples of functions have it.
  */
-import { docOfText, parseJson, stringifyJson } from '../../src/bytes/json.ts'
-import { compileProcess } from '../../src/logic/graph.ts'
-import type { Compiled, Move, Report, Scope } from '../../src/logic/logic.ts'
-import { logicTable } from '../../src/logic/logics/table.ts'
-import { compileTemplate } from '../../src/logic/template.ts'
-import { expansionOf } from '../../src/logic/template-source.ts'
-import { limitsWith } from '../../src/words/limits.ts'
-import type { JsonObject, JsonValue } from '../../src/words/model.ts'
+import { docOfText, parseJson, stringifyJson } from '../../src/codec/json.ts'
+import { limitsWith } from '../../src/core/limits.ts'
+import type { JsonObject, JsonValue } from '../../src/core/model.ts'
+import { compileProcess } from '../../src/process/graph.ts'
+import type { Compiled, Move, Report, Scope } from '../../src/process/logic.ts'
+import { logicTable } from '../../src/process/logics/table.ts'
+import { compileTemplate } from '../../src/process/template.ts'
+import { expansionOf } from '../../src/process/template-source.ts'
 
 export const now_ms = Date.UTC(2024, 1, 29, 12, 30, 15, 250)
 

@@ -8,12 +8,12 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { isFault } from '../../src/core/faults.ts'
+import type { OpResult, Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api.ts'
-import { isFault } from '../../src/words/faults.ts'
-import type { OpResult, Task } from '../../src/words/model.ts'
-import { type Bed, settled } from './model-bed.ts'
 import { type Model, newModel, type Target } from './model-engine.ts'
 import { definitionOf, type Plan } from './model-graph.ts'
+import { type Bed, settled } from './model-setup.ts'
 import {
   convs,
   only_user,

@@ -1,8 +1,8 @@
 /**
  * What the model knows of a task, and what a value means to it. Data is flat: texts and numbers.
  */
-import type { OpFaultCode } from '../../src/words/faults.ts'
-import type { Status, StatusDetails } from '../../src/words/model.ts'
+import type { OpFaultCode } from '../../src/core/faults.ts'
+import type { Status, StatusDetails } from '../../src/core/model.ts'
 
 export type ModelData = Readonly<Record<string, string | number>>
 

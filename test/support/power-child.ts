@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import type { LogBounds } from '../../src/store/log/tree.ts'
-import { groupOf, lastOf, openLogged, stateOf } from './log-bed.ts'
+import { groupOf, lastOf, openLogged, stateOf } from './log-setup.ts'
 
 const groups_of_round = [30, 25]
 const bounds: LogBounds = {

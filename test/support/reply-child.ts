@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { connect } from 'node:net'
-import { signatureOf } from '../../src/bytes/signature.ts'
+import { signatureOf } from '../../src/codec/signature.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/index.ts'
 

@@ -37,7 +37,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
   for (const [entry, outfile] of [
     [name, script],
     ['../../src/store/log/thread-worker.ts', join(folder, 'thread-worker.js')],
-    ['../../src/doers/code-worker.ts', join(folder, 'code-worker.js')],
+    ['../../src/executors/code-worker.ts', join(folder, 'code-worker.js')],
   ] as const) {
     await build({
       entryPoints: [pathOf(entry)],

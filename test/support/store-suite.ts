@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { after } from '../../src/bytes/keys.ts'
+import { after } from '../../src/codec/keys.ts'
+import { type Fault, fault } from '../../src/core/faults.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { key_bytes_max } from '../../src/store/key-size.ts'
 import type { Range, Store, Tree } from '../../src/store/store.ts'
-import { type Fault, fault } from '../../src/words/faults.ts'
 import { checkAgainstModel } from './store-model.ts'
 import { failingTree, heldTree, turns } from './store-trees.ts'
 

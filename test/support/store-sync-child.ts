@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { storeOf } from '../../src/store/group.ts'
-import { openLogged } from './log-bed.ts'
+import { openLogged } from './log-setup.ts'
 
 const [path = '', commits = '1'] = process.argv.slice(2)
 const bounds = { merge_bytes: 1, bytes_max: 50_000, slice: { changes_max: 30, bytes_max: 20_000 } }

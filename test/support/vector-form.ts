@@ -39,8 +39,8 @@
  * `{ "$repeat": x, "times": n }` is a text n times over, or as an element of a list n elements.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { isObject, numberToken, parseJson, setMember } from '../../src/bytes/json.ts'
-import type { JsonObject, JsonValue } from '../../src/words/model.ts'
+import { isObject, numberToken, parseJson, setMember } from '../../src/codec/json.ts'
+import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 
 export interface Vector extends JsonObject {
   name: string

@@ -3,15 +3,15 @@
  * tasks that are left, then every invariant of the store.
  */
 import assert from 'node:assert/strict'
-import { canonicalText } from '../../src/bytes/canonical.ts'
-import { parseJson, stringifyJson } from '../../src/bytes/json.ts'
-import { renderResults } from '../../src/bytes/wire.ts'
+import { canonicalText } from '../../src/codec/canonical.ts'
+import { parseJson, stringifyJson } from '../../src/codec/json.ts'
+import { renderResults } from '../../src/codec/wire.ts'
+import { isFault } from '../../src/core/faults.ts'
+import type { JsonObject, JsonValue, OpResult, Task } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'
-import { isFault } from '../../src/words/faults.ts'
-import type { JsonObject, JsonValue, OpResult, Task } from '../../src/words/model.ts'
-import type { Face, Link } from './vector-faces.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
-import { openWorld, type TaskTarget, type World } from './vector-world.ts'
+import type { Face, Link } from './vector-servers.ts'
+import { openWorld, type TaskTarget, type World } from './vector-state.ts'
 
 interface Run {
   readonly world: World

@@ -5,7 +5,7 @@
  *     8  sequence of the last frame that is wholly in the tree (8)
  *    16  1 where the log must be there, 0 where it was folded in (1)
  */
-import { type Key, metaKey } from '../../bytes/keys.ts'
+import { type Key, metaKey } from '../../codec/keys.ts'
 import { log_id_bytes } from './frame.ts'
 
 export interface Head {

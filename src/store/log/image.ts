@@ -6,7 +6,7 @@
  * bytes in one room, which is used again in the segment's next round. A value that is read is a
  * part of that room, and good until the reading function returns, as the port says.
  */
-import type { Key } from '../../bytes/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 import type { Place } from '../change-bytes.ts'
 import { keyAt } from '../change-bytes.ts'
 import { newChangeIndex } from '../change-index.ts'

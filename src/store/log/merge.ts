@@ -8,7 +8,7 @@
  * until then the frames hold all of it. Where the disk has little room it goes in smaller commits,
  * and where it has none breaks off itself.
  */
-import { fault } from '../../words/faults.ts'
+import { fault } from '../../core/faults.ts'
 import { keyBytesAt, keyFrom, type Place, valueBytesAt } from '../change-bytes.ts'
 import { checkKeyBytes } from '../key-size.ts'
 import type { Batch } from '../lmdb-batch.ts'

@@ -5,7 +5,7 @@
  * the end, where no thread is there and little is left, by this one. A merge for which the disk has
  * no room is put off, and tried again when it is asked for; any other that fails is the last.
  */
-import { isFault } from '../../words/faults.ts'
+import { isFault } from '../../core/faults.ts'
 import type { LmdbTree } from '../lmdb-tree.ts'
 import { encodeHead, head_key } from './head.ts'
 import type { SliceBounds } from './merge.ts'

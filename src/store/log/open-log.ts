@@ -2,7 +2,7 @@
  * Opening: the log that was left is taken over as it is, or a new one started, and the tree says
  * that there is one and who has it now.
  */
-import type { Key } from '../../bytes/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 import { fileFault } from '../file-faults.ts'
 import type { LmdbTree } from '../lmdb-tree.ts'
 import { newSheet } from '../sheet.ts'

@@ -12,7 +12,7 @@
 import { existsSync } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type Fault, fault } from '../../words/faults.ts'
+import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault } from '../file-faults.ts'
 import { block_bytes } from './blocks.ts'
 import { type Frame, framesIn } from './frame.ts'

@@ -5,7 +5,7 @@
  *
  * A note says that no key from `from` up to and without its end is there; a put ends it earlier.
  */
-import type { Key } from '../../bytes/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 
 export interface Skips {
   /** Where a range from `from` on may begin. */

@@ -7,7 +7,7 @@ import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { isFault } from '../../words/faults.ts'
+import { isFault } from '../../core/faults.ts'
 import { openLmdbTree } from '../lmdb-tree.ts'
 import { type MergeJob, mergeSegment, newDesk } from './merger.ts'
 

@@ -3,7 +3,7 @@
  * one does not keep the process alive, one at work does.
  */
 import { Worker } from 'node:worker_threads'
-import { fault } from '../../words/faults.ts'
+import { fault } from '../../core/faults.ts'
 import type { MergeJob, Merger } from './merger.ts'
 import { threadScript } from './thread-script.ts'
 import type { MergeAnswer, MergeWorkerData } from './thread-worker.ts'

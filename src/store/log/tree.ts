@@ -20,8 +20,8 @@
  * merge, or once a file is not there any more, nothing is written, and the log stays for the next
  * opening.
  */
-import type { Key } from '../../bytes/keys.ts'
-import { type Fault, fault } from '../../words/faults.ts'
+import type { Key } from '../../codec/keys.ts'
+import { type Fault, fault } from '../../core/faults.ts'
 import type { LmdbTree } from '../lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'
 import { type Sheet, sheetOf } from '../sheet.ts'

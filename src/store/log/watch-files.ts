@@ -4,7 +4,7 @@
  */
 import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { systemClock } from '../../words/clock.ts'
+import { systemClock } from '../../core/clock.ts'
 
 const every_ms = 1_000
 

@@ -1,0 +1,228 @@
+/**
+ * A task as it is stored: a header and the caller's data as the JSON text it is (law 9).
+ *
+ *     0  version (1)     = 1          40  logic it waits at (2)
+ *     1  status (1)                   42  semaphor that is armed (2)
+ *     2  wait (1)                     44  lengths of the seven texts, in UTF-16 units (2 each)
+ *     3  flags (1)                    58  bytes of the texts (4)
+ *     4  crc32 of the rest (4)        62  at, ms; 0 is none (8)
+ *     8  created, ms (8, double)      70  attempts (2)
+ *    16  changed, ms (8, double)      72  digest (32), caller (12), called (12), each with its flag
+ *    24  due, ms; 0 is none (8)           texts, data
+ *    32  visit (4)
+ *    36  moves without rest (4)
+ *
+ * The texts are conv, ref, user, node, previous node, tag and description, joined. Readers of later
+ * versions must go on reading this one; a checksum that does not agree is `damaged`, never a guess.
+ */
+import { crc32 } from 'node:zlib'
+import type { Doc, Ref, Status, StatusDetails } from '../core/model.ts'
+import { docOfText } from './json.ts'
+
+/**
+ * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`:
+ * the next turn, in which it goes on at `logic_at`. `reply`: the task `called_id`. `queue`: a task
+ * that takes it. `work`: something outside the transaction. `nothing`: its timer, if it has one.
+ */
+export type Wait = 'nothing' | 'callback' | 'ready' | 'reply' | 'queue' | 'work'
+
+export interface TaskRecord {
+  readonly obj_id: string
+  readonly conv_id: string
+  readonly ref: Ref | undefined
+  readonly user_id: string | undefined
+  readonly create_ms: number
+  change_ms: number
+  status: Status
+  details: StatusDetails | undefined
+  node_id: string
+  node_prev_id: string
+  wait: Wait
+  logic_at: number
+  /** When the armed semaphor rings; 0 where none is. */
+  due_ms: number
+  semaphor_at: number
+  /** Nodes the task has entered, and times it came to rest for work: one number for each stay. */
+  visit: number
+  moves: number
+  /** In a queue: since when. With work to do: not before when. 0 where neither. */
+  at_ms: number
+  /** Of the work it rests for, those that failed. */
+  attempts: number
+  /** The task that waits for this one's reply; undefined once it has been given. */
+  caller_id: string | undefined
+  /** The task whose reply it waits for. */
+  called_id: string | undefined
+  /** Of the data as first created; undefined as long as `doc` still is that data. */
+  digest: Buffer | undefined
+  doc: Doc
+}
+
+export const is_live: Readonly<Record<Status, boolean>> = {
+  processing: true,
+  delayed: true,
+  failed: true,
+  processed: false,
+  canceled: false,
+}
+
+const version = 1
+const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
+const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
+const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16, caller: 32, called: 64 }
+const head_bytes = 72
+const digest_bytes = 32
+const id_bytes = 12
+
+/** Node's buffers have this method, and its types do not: answers the bytes it took. */
+interface TextBytes {
+  utf8Write(text: string, at: number): number
+}
+
+interface Room {
+  readonly bytes: Buffer & TextBytes
+  readonly view: DataView
+}
+
+/** Where records are made, one at a time. A longer one has a room of its own. */
+const usual_room = roomOf(16 * 1024)
+
+function roomOf(bytes_max: number): Room {
+  const bytes = Buffer.allocUnsafeSlow(bytes_max) as Buffer & TextBytes
+  return { bytes, view: new DataView(bytes.buffer) }
+}
+
+function roomFor(texts_at: number, texts: string, data: string): Room {
+  // A UTF-16 unit takes at most 3 bytes, so short texts need no counting.
+  if (texts_at + 3 * (texts.length + data.length) <= usual_room.bytes.length) return usual_room
+  return roomOf(texts_at + Buffer.byteLength(texts) + Buffer.byteLength(data))
+}
+
+/** The bytes are good until the next record is made; who needs them for longer copies them. */
+export function encodeTask(task: TaskRecord): Buffer {
+  const { ref, user_id, details, digest, caller_id, called_id } = task
+  const data = task.doc.text
+  const ref_text = ref === undefined ? '' : ref.text
+  const user = user_id ?? ''
+  const tag = details === undefined ? '' : details.tag
+  const description = details === undefined ? '' : details.description
+  const texts =
+    task.conv_id + ref_text + user + task.node_id + task.node_prev_id + tag + description
+  const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
+  const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
+  const texts_at = called_at + (called_id === undefined ? 0 : id_bytes)
+  const { bytes, view } = roomFor(texts_at, texts, data)
+  bytes[0] = version
+  bytes[1] = statuses.indexOf(task.status)
+  bytes[2] = waits.indexOf(task.wait)
+  bytes[3] =
+    (ref === undefined ? 0 : flag.ref | (ref.is_number ? flag.ref_number : 0)) |
+    (user_id === undefined ? 0 : flag.user) |
+    (digest === undefined ? 0 : flag.digest) |
+    (details === undefined ? 0 : flag.details) |
+    (caller_id === undefined ? 0 : flag.caller) |
+    (called_id === undefined ? 0 : flag.called)
+  view.setFloat64(8, task.create_ms)
+  view.setFloat64(16, task.change_ms)
+  view.setFloat64(24, task.due_ms)
+  view.setUint32(32, task.visit)
+  view.setUint32(36, task.moves)
+  view.setUint16(40, task.logic_at)
+  view.setUint16(42, task.semaphor_at)
+  view.setUint16(44, task.conv_id.length)
+  view.setUint16(46, ref_text.length)
+  view.setUint16(48, user.length)
+  view.setUint16(50, task.node_id.length)
+  view.setUint16(52, task.node_prev_id.length)
+  view.setUint16(54, tag.length)
+  view.setUint16(56, description.length)
+  view.setFloat64(62, task.at_ms)
+  view.setUint16(70, Math.min(task.attempts, 0xffff))
+  if (digest !== undefined) bytes.set(digest, head_bytes)
+  if (caller_id !== undefined) bytes.write(caller_id, caller_at, 'hex')
+  if (called_id !== undefined) bytes.write(called_id, called_at, 'hex')
+  const data_at = texts_at + bytes.utf8Write(texts, texts_at)
+  view.setUint32(58, data_at - texts_at)
+  const record = bytes.subarray(0, data_at + bytes.utf8Write(data, data_at))
+  view.setUint32(4, checksum(record))
+  return record
+}
+
+/**
+ * The record, or `damaged` where the bytes are not what was written. Its digest is good for as long
+ * as the bytes are.
+ */
+export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
+  if (bytes.length < head_bytes || bytes[0] !== version) return 'damaged'
+  if (bytes.readUInt32BE(4) !== checksum(bytes)) return 'damaged'
+  const flags = bytes[3] as number
+  const caller_at = head_bytes + (flags & flag.digest ? digest_bytes : 0)
+  const called_at = caller_at + (flags & flag.caller ? id_bytes : 0)
+  const texts_at = called_at + (flags & flag.called ? id_bytes : 0)
+  const data_at = texts_at + bytes.readUInt32BE(58)
+  const texts = bytes.toString('utf8', texts_at, data_at)
+  const ref_from = getU16(bytes, 44)
+  const user_from = ref_from + getU16(bytes, 46)
+  const node_from = user_from + getU16(bytes, 48)
+  const prev_from = node_from + getU16(bytes, 50)
+  const tag_from = prev_from + getU16(bytes, 52)
+  const has_ref = (flags & flag.ref) !== 0
+  return {
+    obj_id,
+    conv_id: texts.slice(0, ref_from),
+    ref: has_ref
+      ? { text: texts.slice(ref_from, user_from), is_number: (flags & flag.ref_number) !== 0 }
+      : undefined,
+    user_id: flags & flag.user ? texts.slice(user_from, node_from) : undefined,
+    create_ms: bytes.readDoubleBE(8),
+    change_ms: bytes.readDoubleBE(16),
+    status: statuses[bytes[1] as number] as Status,
+    details: flags & flag.details ? detailsOf(bytes, texts, tag_from) : undefined,
+    node_id: texts.slice(node_from, prev_from),
+    node_prev_id: texts.slice(prev_from, tag_from),
+    wait: waits[bytes[2] as number] as Wait,
+    logic_at: getU16(bytes, 40),
+    due_ms: bytes.readDoubleBE(24),
+    semaphor_at: getU16(bytes, 42),
+    visit: bytes.readUInt32BE(32),
+    moves: bytes.readUInt32BE(36),
+    at_ms: bytes.readDoubleBE(62),
+    attempts: getU16(bytes, 70),
+    caller_id: flags & flag.caller ? bytes.toString('hex', caller_at, called_at) : undefined,
+    called_id: flags & flag.called ? bytes.toString('hex', called_at, texts_at) : undefined,
+    digest: flags & flag.digest ? bytes.subarray(head_bytes, caller_at) : undefined,
+    doc: docOfText(bytes.toString('utf8', data_at)),
+  }
+}
+
+function detailsOf(bytes: Buffer, texts: string, tag_from: number): StatusDetails {
+  const from = tag_from + getU16(bytes, 54)
+  return {
+    tag: texts.slice(tag_from, from),
+    description: texts.slice(from, from + getU16(bytes, 56)),
+  }
+}
+
+/** Within a record that is long enough: a Buffer's own method would ask again. */
+function getU16(bytes: Buffer, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number)
+}
+
+/** Over all bytes but the checksum's own four. */
+function checksum(bytes: Buffer): number {
+  return crc32(bytes.subarray(8), headChecksum(bytes))
+}
+
+/** Of the first four bytes, which are alike for most records, by their number. */
+const head_checksums = new Map<number, number>()
+const head_checksums_max = 4_096
+
+function headChecksum(bytes: Buffer): number {
+  const head = bytes.readUInt32BE(0)
+  let known = head_checksums.get(head)
+  if (known === undefined) {
+    known = crc32(bytes.subarray(0, 4))
+    if (head_checksums.size < head_checksums_max) head_checksums.set(head, known)
+  }
+  return known
+}

@@ -1,0 +1,248 @@
+/**
+ * The request of an `api` logic: read once, made anew for each task. Nothing that a template puts
+ * in is read again, and a header that could end its line is refused.
+ *
+ * The body, by `format`: none or `default` sends `extra` (GET and HEAD in the query, else as JSON
+ * or urlencoded by `content_type`), `raw` the text of `raw_body`, `corezoid` the task itself in the
+ * envelope of that protocol, always by POST and signed. A URL is signed too where the node has a
+ * secret and does not switch system parameters off.
+ */
+import { docOfValue, objectOf, stringifyJson } from '../codec/json.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
+import { textOf } from './convert.ts'
+import type { CallRequest, Report } from './logic.ts'
+import { cut, quoted } from './quoted.ts'
+import { applySettings, objectIn, readSettings } from './settings.ts'
+import { compileTemplate, type Template } from './template.ts'
+import { jsonTemplate } from './template-json.ts'
+import { type Expansion, failWith } from './template-source.ts'
+
+/** The request for one task; undefined where the run failed. */
+export type ApiRequest = (run: Expansion) => CallRequest | undefined
+
+export function readRequest(raw: JsonObject, report: Report): ApiRequest {
+  const format = readFormat(raw, report)
+  const method = format === 'corezoid' ? 'POST' : readMethod(raw.method, report)
+  const url = readText(raw, 'url', report)
+  if (url.constant !== undefined) warnOfUrl(url.constant, report)
+  const headersOf = readHeaders(raw, report)
+  const body = readBody(format, method, raw, report)
+  const secret = readText(raw, 'api_secret_outer', report)
+  const is_signed = format === 'corezoid' || (secret.constant !== '' && raw.send_sys !== false)
+  if (format === 'corezoid' && secret.constant === '') {
+    report.warning('format corezoid without api_secret_outer is signed with an empty secret')
+  }
+  if (typeof raw.cert_pem === 'string' && raw.cert_pem !== '') {
+    report.warning('cert_pem is ignored: calls present no certificate of their own')
+  }
+  const threads_max = readThreads(raw.max_threads, report)
+  return (run) => {
+    const headers = headersOf(run)
+    const made = body(run, headers?.get('content-type'))
+    const text = url.text(run)
+    const key = is_signed ? secret.text(run) : undefined
+    if (run.failure !== undefined || headers === undefined || made === undefined) return undefined
+    if (made.content_type !== undefined && !headers.has('content-type')) {
+      headers.set('content-type', made.content_type)
+    }
+    const conv_id = textOf(run.scope.root('conv_id') ?? '')
+    return {
+      url: withQuery((text ?? '').trim(), made.query),
+      method,
+      headers: [...headers],
+      body: made.body,
+      threads_max,
+      sign: is_signed ? { conv_id, secret: key ?? '' } : undefined,
+    }
+  }
+}
+
+const formats = ['default', 'raw', 'corezoid'] as const
+type Format = (typeof formats)[number]
+
+function readFormat({ format }: JsonObject, report: Report): Format {
+  if (format === undefined || format === null || format === '') return 'default'
+  const known = formats.find((one) => one === format)
+  if (known === undefined) report.mistake(`format ${quoted(format)} is none of raw corezoid`)
+  return known ?? 'default'
+}
+
+const methods = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'PATCH', 'OPTIONS']
+
+function readMethod(method: JsonValue | undefined, report: Report): string {
+  if (method === undefined || method === null || method === '') return 'POST'
+  const known = methods.find((one) => typeof method === 'string' && one === method.toUpperCase())
+  if (known === undefined)
+    report.mistake(`method ${quoted(method)} is none of ${methods.join(' ')}`)
+  return known ?? 'POST'
+}
+
+/** A text that may hold templates; an absent one is empty. */
+function readText(raw: JsonObject, name: string, report: Report): Template {
+  const value = raw[name] ?? ''
+  if (typeof value !== 'string') report.mistake(`${name} is ${quoted(value)}, a text was expected`)
+  return compileTemplate(typeof value === 'string' ? value : '', report, name)
+}
+
+/** Each call to it will fail, which is legal: exports hold unfinished nodes. */
+function warnOfUrl(url: string, report: Report): void {
+  if (url === '') report.warning('url is empty')
+  else if (!/^https?:\/\//i.test(url.trim())) {
+    report.warning(`url ${quoted(url)} is neither http nor https`)
+  }
+}
+
+/** 0 sets no bound of its own. */
+function readThreads(value: JsonValue | undefined, report: Report): number {
+  if (value === undefined || value === null || value === '') return 0
+  const number = typeof value === 'string' ? Number(value) : value
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
+  report.mistake(`max_threads ${quoted(value)} is no number of calls`)
+  return 0
+}
+
+/** Set by the connection itself, or a danger to it. */
+const own_headers = [
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+const header_name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const header_value = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Names in lower case; an empty value is not sent. */
+function readHeaders(
+  raw: JsonObject,
+  report: Report,
+): (run: Expansion) => Map<string, string> | undefined {
+  const given = objectIn(raw, 'extra_headers', report)
+  const headers = Object.keys(given).map((name) => {
+    const place = `extra_headers[${quoted(name)}]`
+    const value = given[name] ?? ''
+    if (typeof value === 'object')
+      report.mistake(`${place} is ${quoted(value)}, a text was expected`)
+    const text = typeof value === 'string' ? value : textOf(value)
+    const header = {
+      name: compileTemplate(name, report, 'the header'),
+      value: compileTemplate(text, report, place),
+    }
+    const constant = header.name.constant?.trim().toLowerCase()
+    if (constant !== undefined && !header_name.test(constant)) {
+      report.mistake(`${place} is no name of a header`)
+    } else if (own_headers.some((one) => one === constant)) {
+      report.warning(`${place} is ignored: the connection sets it`)
+    }
+    return header
+  })
+  return (run) => {
+    const made = new Map<string, string>()
+    for (const header of headers) {
+      const name = header.name.text(run)?.trim().toLowerCase()
+      const value = header.value.text(run)?.trim()
+      if (name === undefined || value === undefined) return undefined
+      if (value === '' || own_headers.includes(name)) continue
+      // The value is not repeated: it is often a secret.
+      if (!header_name.test(name) || !header_value.test(value)) {
+        return failWith(run, 'convert', `Param: ${cut(name)}, Try convert to: header`)
+      }
+      made.set(name, value)
+    }
+    return made
+  }
+}
+
+interface Body {
+  readonly body?: string
+  readonly content_type?: string
+  readonly query?: string
+}
+
+/** Makes the body; `header_type` is the content type that the headers say. */
+type BodyTerm = (run: Expansion, header_type: string | undefined) => Body | undefined
+
+const json = 'application/json'
+
+function readBody(format: Format, method: string, raw: JsonObject, report: Report): BodyTerm {
+  const content_type = readText(raw, 'content_type', report)
+  const type = content_type.constant === '' ? undefined : content_type.constant
+  if (content_type.constant === undefined) report.mistake('content_type holds a template')
+  if (format === 'corezoid') return corezoidBody(raw, report)
+  const has_body = method !== 'GET' && method !== 'HEAD'
+  if (format === 'raw') return has_body ? rawBody(raw, type, report) : () => ({})
+  if (has_body && type !== undefined && /[/+]xml\b/i.test(type)) {
+    report.mistake(`content_type ${quoted(type)}: XML is written as raw_body with format raw`)
+  }
+  const settings = readSettings(raw, 'extra', 'extra_type', report)
+  const is_bare = settings.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
+  return (run, header_type) => {
+    const data: JsonObject = {}
+    if (!applySettings(settings, run, data)) return undefined
+    if (!has_body) return { query: formOf(data) }
+    if (is_bare) return {}
+    const used = type ?? header_type ?? json
+    const is_form = used.toLowerCase().includes('urlencoded')
+    return { body: is_form ? formOf(data) : stringifyJson(data), content_type: type ?? json }
+  }
+}
+
+/**
+ * A text that is JSON around its templates stays JSON whatever they put in: inside quotes a value
+ * is escaped, outside it is one JSON value. Any other text is put together as it is.
+ */
+function rawBody(raw: JsonObject, type: string | undefined, report: Report): BodyTerm {
+  const { raw_body } = raw
+  const is_value = raw_body !== undefined && raw_body !== null && typeof raw_body !== 'string'
+  if (is_value) report.mistake(`raw_body is ${quoted(raw_body)}, a text was expected`)
+  const template = compileTemplate(typeof raw_body === 'string' ? raw_body : '', report, 'raw_body')
+  const first = template.parts[0]
+  const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
+  const text = is_json ? jsonTemplate(template) : template.text
+  const content_type = type ?? (is_json ? json : undefined)
+  return (run) => {
+    const body = text(run)
+    if (body === undefined) return undefined
+    return content_type === undefined ? { body } : { body, content_type }
+  }
+}
+
+function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
+  const settings = readSettings(raw, 'extra', 'extra_type', report)
+  return (run) => {
+    const { scope } = run
+    const extra: JsonObject = {}
+    if (!applySettings(settings, run, extra)) return undefined
+    const op: JsonObject = {
+      ref: scope.root('ref') ?? null,
+      obj_id: scope.root('task_id') ?? '',
+      conv_id: scope.root('conv_id') ?? '',
+      node_id: scope.root('node_id') ?? '',
+      type: 'data',
+      data: objectOf(scope.doc),
+    }
+    if (settings.length > 0) op.extra = extra
+    return { body: docOfValue({ ops: [op] }).text, content_type: json }
+  }
+}
+
+/** `name=value&…`; what is no text goes as its JSON. */
+function formOf(data: JsonObject): string {
+  return Object.keys(data)
+    .map((key) => `${encodeURIComponent(key)}=${encodeURIComponent(textOf(data[key] ?? null))}`)
+    .join('&')
+}
+
+function withQuery(url: string, query: string | undefined): string {
+  if (query === undefined || query === '') return url
+  const [before = '', fragment] = url.split(/#(.*)/s)
+  const joint = before.includes('?') ? (/[?&]$/.test(before) ? '' : '&') : '?'
+  return `${before}${joint}${query}${fragment === undefined ? '' : `#${fragment}`}`
+}

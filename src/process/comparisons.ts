@@ -1,0 +1,95 @@
+/**
+ * THE table of comparisons: every pair of `fun` and `cast` that a condition may have, with a worked
+ * result each. Both sides are read as the cast has it, then compared. A pair that is not here is
+ * refused when the definition is compiled.
+ *
+ * string compares texts, other values by their compact JSON, so numbers by token (`1.10` is not
+ * `1.1`); number compares doubles; array and object compare members, whatever their order of keys,
+ * with numbers by token. Order of texts is by UTF-16 code units.
+ */
+import { canonicalText } from '../codec/canonical.ts'
+import type { JsonValue } from '../core/model.ts'
+import { convert, doubleOf, textOf, type ValueType } from './convert.ts'
+
+/** One side, read as its cast: texts of arrays and objects are canonical. */
+export type Comparand = string | number | boolean
+
+export type Compare = (value: Comparand, constant: Comparand) => boolean
+
+export interface Comparison {
+  readonly fun: string
+  readonly cast: ValueType
+  /** `param fun const` as an editor shows it. */
+  readonly syntax: string
+  /** A const, a value of param for which it holds, and one for which it does not. */
+  readonly example: readonly [constant: JsonValue, holds: JsonValue, fails: JsonValue]
+  /** None for `regexp`, whose const is a pattern and no value. */
+  readonly compare: Compare | undefined
+}
+
+export const comparisonTable: readonly Comparison[] = [
+  row('eq', 'string', 'a = text', ['paid', 'paid', 'Paid'], equal),
+  row('not_eq', 'string', 'a ≠ text', ['paid', 'open', 'paid'], unequal),
+  row('less', 'string', 'a < text', ['b', 'a', 'b'], less),
+  row('more', 'string', 'a > text', ['b', 'c', 'b'], more),
+  row('less_or_eq', 'string', 'a ≤ text', ['b', 'b', 'c'], lessOrEqual),
+  row('more_or_eq', 'string', 'a ≥ text', ['b', 'b', 'a'], moreOrEqual),
+  row('regexp', 'string', 'a ~ pattern', ['^[A-Z]+-[0-9]', 'AB-1', 'ab-1']),
+  row('eq', 'number', 'a = 10', ['10', '10.0', 11], equal),
+  row('not_eq', 'number', 'a ≠ 10', ['10', 11, 10], unequal),
+  row('less', 'number', 'a < 10', ['10', 9, 10], less),
+  row('more', 'number', 'a > 10', ['10', '11', 9], more),
+  row('less_or_eq', 'number', 'a ≤ 10', ['10', 10, 11], lessOrEqual),
+  row('more_or_eq', 'number', 'a ≥ 10', ['10', 10, 9], moreOrEqual),
+  row('regexp', 'number', 'a ~ pattern', ['^[0-9]{3}$', 123, 12]),
+  row('eq', 'boolean', 'a = true', ['true', true, false], equal),
+  row('not_eq', 'boolean', 'a ≠ true', ['true', 'false', true], unequal),
+  row('eq', 'array', 'a = [1,2]', ['[1, 2]', [1, 2], [2, 1]], equal),
+  row('not_eq', 'array', 'a ≠ [1,2]', ['[1,2]', [], '[1,2]'], unequal),
+  row('eq', 'object', 'a = {"x":1}', ['{"x":1,"y":2}', { y: 2, x: 1 }, { x: 1 }], equal),
+  row('not_eq', 'object', 'a ≠ {"x":1}', ['{"x":1}', {}, { x: 1 }], unequal),
+]
+
+function row(
+  fun: string,
+  cast: ValueType,
+  syntax: string,
+  example: Comparison['example'],
+  compare?: Compare,
+): Comparison {
+  return { fun, cast, syntax, example, compare }
+}
+
+/** A value read as a cast; undefined where it is missing or cannot be. */
+export function comparandOf(value: JsonValue | undefined, cast: ValueType): Comparand | undefined {
+  if (value === undefined) return undefined
+  if (cast === 'string') return textOf(value)
+  if (cast === 'number') return doubleOf(value)
+  const converted = convert(value, cast)
+  if (converted === undefined || typeof converted === 'boolean') return converted
+  return canonicalText(converted)
+}
+
+function equal(value: Comparand, constant: Comparand): boolean {
+  return value === constant
+}
+
+function unequal(value: Comparand, constant: Comparand): boolean {
+  return value !== constant
+}
+
+function less(value: Comparand, constant: Comparand): boolean {
+  return value < constant
+}
+
+function more(value: Comparand, constant: Comparand): boolean {
+  return value > constant
+}
+
+function lessOrEqual(value: Comparand, constant: Comparand): boolean {
+  return value <= constant
+}
+
+function moreOrEqual(value: Comparand, constant: Comparand): boolean {
+  return value >= constant
+}

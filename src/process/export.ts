@@ -1,0 +1,165 @@
+/**
+ * Reads a file of definitions that name each other: one process or an array of processes, with
+ * folders and aliases between them. Processes get new ids where a map says so, and every place that
+ * names them follows: `conv_id` of a logic, and `{{conv[id]…}}` in its texts. `@name` is looked up
+ * among the aliases of the file and in the map.
+ *
+ * The definitions are changed before they are compiled, so what is stored agrees with itself and
+ * comes to the same hash when the same file is read again. Where nothing is renamed, a definition
+ * is the very one that was read.
+ */
+import { isNumberToken, isObject, numberText, setMember } from '../codec/json.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
+import { quoted } from './quoted.ts'
+
+export interface ExportFile {
+  readonly definitions: readonly {
+    readonly definition: JsonObject
+    /** Its place in the file, from 1. */
+    readonly at: number
+    /** `@name` that neither the file nor the map knows. */
+    readonly unknown_aliases: readonly string[]
+  }[]
+  readonly mistakes: readonly string[]
+}
+
+/** Old id or `@name` → new id. */
+export type IdMap = Readonly<Record<string, string>>
+
+export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
+  const mistakes: string[] = []
+  const found: { readonly definition: JsonObject; readonly at: number }[] = []
+  const aliases = new Map<string, string>()
+  for (const [n, item] of (Array.isArray(value) ? value : [value]).entries()) {
+    const at = n + 1
+    if (!isObject(item)) mistakes.push(`definition ${at}: no JSON object`)
+    else if (isAlias(item)) noteAlias(item, aliases)
+    else if (!isOther(item)) found.push({ definition: item, at })
+  }
+  if (found.length === 0 && mistakes.length === 0) mistakes.push('the file holds no definition')
+  const own = new Set(found.map(({ definition }) => idText(definition.obj_id)))
+  const used = new Set<string>()
+  const definitions = found.map(({ definition, at }) => {
+    const unknown = new Set<string>()
+    const newId = (id: string): string => {
+      const known = Object.hasOwn(map, id) || own.has(id) ? id : aliases.get(id)
+      if (known === undefined && id.startsWith('@')) unknown.add(id)
+      for (const name of [id, known ?? id]) used.add(name)
+      const to = known ?? id
+      return (Object.hasOwn(map, to) ? map[to] : undefined) ?? to
+    }
+    return { definition: renamed(definition, newId), at, unknown_aliases: [...unknown] }
+  })
+  for (const id of Object.keys(map)) {
+    if (!used.has(id)) mistakes.push(`nothing in the file is or names ${quoted(id)}, to be mapped`)
+  }
+  return { definitions, mistakes }
+}
+
+/** A folder, dashboard or whatever else an export holds beside processes: it draws nothing. */
+function isOther({ obj_type, scheme }: JsonObject): boolean {
+  return scheme === undefined && obj_type !== undefined && obj_type !== 1
+}
+
+function isAlias(item: JsonObject): boolean {
+  return typeof item.short_name === 'string' && item.scheme === undefined
+}
+
+/** One that leads nowhere is as good as none. */
+function noteAlias(item: JsonObject, aliases: Map<string, string>): void {
+  const to = idText(item.obj_to_id)
+  if (to !== undefined) aliases.set(`@${String(item.short_name).replace(/^@/, '')}`, to)
+}
+
+function idText(id: JsonValue | undefined): string | undefined {
+  if (typeof id === 'string' && id !== '') return id
+  return typeof id === 'number' || isNumberToken(id) ? numberText(id) : undefined
+}
+
+type NewId = (id: string) => string
+
+function renamed(definition: JsonObject, newId: NewId): JsonObject {
+  const { obj_id, scheme } = definition
+  const changed: [string, JsonValue][] = []
+  if (idText(obj_id) !== undefined) changed.push(['obj_id', renamedId(obj_id, newId)])
+  if (isObject(scheme) && Array.isArray(scheme.nodes)) {
+    const nodes = eachOf(scheme.nodes, (node) => renamedNode(node, newId))
+    changed.push(['scheme', withMembers(scheme, [['nodes', nodes]])])
+  }
+  return withMembers(definition, changed)
+}
+
+function renamedNode(node: JsonValue, newId: NewId): JsonValue {
+  if (!isObject(node) || !isObject(node.condition)) return node
+  const { condition } = node
+  const lists = ['logics', 'semaphors'].flatMap((name): [string, JsonValue][] => {
+    const list = condition[name]
+    return Array.isArray(list) ? [[name, eachOf(list, (one) => renamedLogic(one, newId))]] : []
+  })
+  return withMembers(node, [['condition', withMembers(condition, lists)]])
+}
+
+function renamedLogic(logic: JsonValue, newId: NewId): JsonValue {
+  if (!isObject(logic)) return logic
+  const members = Object.keys(logic).map((key): [string, JsonValue] => {
+    const value = logic[key] as JsonValue
+    if (key === 'conv_id') return [key, renamedId(value, newId)]
+    // Code is no template, whatever stands in it.
+    return [key, key === 'src' ? value : renamedTexts(value, newId)]
+  })
+  return withMembers(logic, members)
+}
+
+/** An id keeps being a number where it was one and still can be. */
+function renamedId(id: JsonValue | undefined, newId: NewId): JsonValue {
+  const text = idText(id)
+  if (text === undefined) return id ?? null
+  if (text.includes('{{')) return renamedText(text, newId)
+  const to = newId(text)
+  if (to === text) return id as JsonValue
+  const number = Number(to)
+  const is_number = typeof id === 'number' && Number.isSafeInteger(number) && String(number) === to
+  return is_number ? number : to
+}
+
+function renamedTexts(value: JsonValue, newId: NewId): JsonValue {
+  if (typeof value === 'string') return renamedText(value, newId)
+  if (Array.isArray(value)) return eachOf(value, (one) => renamedTexts(one, newId))
+  if (!isObject(value)) return value
+  const keys = Object.keys(value)
+  const entries = keys.map((key): [string, JsonValue] => [
+    renamedText(key, newId),
+    renamedTexts(value[key] as JsonValue, newId),
+  ])
+  if (entries.every(([key, to], at) => key === keys[at] && to === value[key])) return value
+  return objectWith(entries)
+}
+
+/** `{{conv[id]` as a template opens, and `conv[id]` alone as the param of a condition does. */
+const conv_pattern = /((?:\{\{|^)\s*conv\[\s*)([^\][{}\\]*[^\][{}\\\s])(?=\s*\]\s*\.)/g
+
+function renamedText(text: string, newId: NewId): string {
+  return text.includes('conv[')
+    ? text.replace(conv_pattern, (_whole, opening: string, id: string) => opening + newId(id))
+    : text
+}
+
+function eachOf(list: readonly JsonValue[], rename: (one: JsonValue) => JsonValue): JsonValue[] {
+  const renamed = list.map(rename)
+  return renamed.every((one, at) => one === list[at]) ? (list as JsonValue[]) : renamed
+}
+
+/** The object itself where no member is another one. */
+function withMembers(object: JsonObject, members: readonly [string, JsonValue][]): JsonObject {
+  if (members.every(([key, value]) => object[key] === value)) return object
+  const changed = new Map(members)
+  return objectWith(
+    Object.keys(object).map((key) => [key, changed.get(key) ?? (object[key] as JsonValue)]),
+  )
+}
+
+function objectWith(entries: readonly [string, JsonValue][]): JsonObject {
+  const object: JsonObject = {}
+  for (const [key, value] of entries) setMember(object, key, value)
+  return object
+}

@@ -1,0 +1,285 @@
+/**
+ * The expressions of `$.map` and `$.filter`, over one item of a list: numbers, texts (`"a"` or
+ * `<<"a">>`), `true`, `false`, the item and its members (`X.name`, also as
+ * `eutils:get_value(<<"name">>, X)`), parentheses, and by binding from the strongest:
+ *
+ *     - + not          one operand        * / div rem and    + - or xor
+ *     == /= =:= =/= < > =< >=             andalso            orelse
+ *
+ * Arithmetic is that of `$.math`, on doubles; what is no number fails the run, as do division by
+ * zero and a boolean operation on anything but booleans. Comparisons never fail: numbers compare as
+ * doubles, texts by their code units, and values of different kinds are unequal and in no order.
+ * `=:=` also tells 1 from 1.0. What is missing equals only what is missing too.
+ */
+import { canonicalText } from '../../codec/canonical.ts'
+import { isNumberToken, numberText } from '../../codec/json.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { doubleOf } from '../convert.ts'
+import { member } from '../path-keys.ts'
+import { cut } from '../quoted.ts'
+import {
+  deeper,
+  type Expansion,
+  expectText,
+  failWith,
+  mistakeAt,
+  type Source,
+} from '../template-source.ts'
+
+/** A value for one item; undefined where it is missing or the run failed. */
+export type ItemTerm = (run: Expansion, item: JsonValue) => JsonValue | undefined
+
+/** Reads one expression whose item is called `name`. */
+export function readItemExpression(source: Source, name: string): ItemTerm {
+  return readLevel({ source, name }, 0)
+}
+
+export function skipBlanks(source: Source): void {
+  blanks.lastIndex = source.at
+  blanks.exec(source.text)
+  source.at = blanks.lastIndex
+}
+
+const blanks = /\s*/y
+
+interface Reader {
+  readonly source: Source
+  readonly name: string
+}
+
+type Apply = (
+  run: Expansion,
+  left: JsonValue | undefined,
+  right: () => JsonValue | undefined,
+) => JsonValue | undefined
+
+/** Weakest first; a word is an operator only where it ends. */
+const levels: readonly { readonly pattern: RegExp; readonly is_chain: boolean }[] = [
+  { pattern: /orelse\b/y, is_chain: true },
+  { pattern: /andalso\b/y, is_chain: true },
+  { pattern: /=:=|=\/=|==|\/=|=<|>=|<(?!<)|>/y, is_chain: false },
+  { pattern: /\+|-(?!>)|(?:or|xor)\b/y, is_chain: true },
+  { pattern: /\*|\/(?!=)|(?:div|rem|and)\b/y, is_chain: true },
+]
+
+const operators: Readonly<Record<string, Apply>> = {
+  orelse: (run, left, right) => (truth(run, left) === true ? true : truth(run, right())),
+  andalso: (run, left, right) => (truth(run, left) === true ? truth(run, right()) : false),
+  or: logical((left, right) => left || right),
+  xor: logical((left, right) => left !== right),
+  and: logical((left, right) => left && right),
+  '==': (_run, left, right) => isEqual(left, right()),
+  '/=': (_run, left, right) => !isEqual(left, right()),
+  '=:=': (_run, left, right) => isSame(left, right()),
+  '=/=': (_run, left, right) => !isSame(left, right()),
+  '<': (_run, left, right) => order(left, right()) < 0,
+  '>': (_run, left, right) => order(left, right()) > 0,
+  '=<': (_run, left, right) => order(left, right()) <= 0,
+  '>=': (_run, left, right) => order(left, right()) >= 0,
+  '+': arithmetic((left, right) => left + right),
+  '-': arithmetic((left, right) => left - right),
+  '*': arithmetic((left, right) => left * right),
+  '/': arithmetic((left, right) => (right === 0 ? undefined : left / right)),
+  div: arithmetic((left, right) => (right === 0 ? undefined : Math.trunc(left / right))),
+  rem: arithmetic((left, right) => (right === 0 ? undefined : left % right)),
+}
+
+function readLevel(reader: Reader, level: number): ItemTerm {
+  const { source } = reader
+  const row = levels[level]
+  if (row === undefined) return readUnary(reader)
+  const first = readLevel(reader, level + 1)
+  const rest: { apply: Apply; operand: ItemTerm }[] = []
+  for (;;) {
+    skipBlanks(source)
+    row.pattern.lastIndex = source.at
+    const sign = row.pattern.exec(source.text)?.[0]
+    if (sign === undefined || (rest.length > 0 && !row.is_chain)) break
+    source.at += sign.length
+    rest.push({ apply: operators[sign] as Apply, operand: readLevel(reader, level + 1) })
+  }
+  if (rest.length === 0) return first
+  return (run, item) => {
+    let value = first(run, item)
+    for (const { apply, operand } of rest) {
+      if (run.failure !== undefined) return undefined
+      value = apply(run, value, () => operand(run, item))
+    }
+    return run.failure === undefined ? value : undefined
+  }
+}
+
+const unary = /\+|-|not\b/y
+
+function readUnary(reader: Reader): ItemTerm {
+  const { source } = reader
+  const signs: string[] = []
+  for (;;) {
+    skipBlanks(source)
+    unary.lastIndex = source.at
+    const sign = unary.exec(source.text)?.[0]
+    if (sign === undefined) break
+    source.at += sign.length
+    signs.unshift(sign)
+  }
+  const operand = readOperand(reader)
+  if (signs.length === 0) return operand
+  return (run, item) => {
+    let value = operand(run, item)
+    for (const sign of signs) {
+      if (run.failure !== undefined) return undefined
+      if (sign === 'not') value = truth(run, value) === false
+      else value = number(run, value, (double) => (sign === '-' ? 0 - double : double))
+    }
+    return run.failure === undefined ? value : undefined
+  }
+}
+
+const number_literal = /[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
+const text_literal = /(<<)?"((?:[^"\\]|\\["\\])*)"(>>)?/y
+const word = /[A-Za-z_][A-Za-z0-9_]*/y
+const get_value = /(?:eutils|proplists):get_value\(/y
+
+function readOperand(reader: Reader): ItemTerm {
+  const { source } = reader
+  const { text, at } = source
+  if (text[at] === '(') {
+    source.at++
+    return deeper(source, () => {
+      const inner = readLevel(reader, 0)
+      skipBlanks(source)
+      expectText(source, ')')
+      return inner
+    })
+  }
+  const literal = readLiteral(source)
+  if (literal !== undefined) return () => literal
+  if (matched(get_value, source) !== undefined) return readGetValue(reader)
+  const name = matched(word, source)?.[0]
+  if (name === 'true' || name === 'false') return () => name === 'true'
+  if (name === reader.name) return readMembers(source)
+  source.at = at
+  throw mistakeAt(source, `a number, a text or ${cut(reader.name)} was expected`)
+}
+
+function readLiteral(source: Source): JsonValue | undefined {
+  const start = source.at
+  const digits = matched(number_literal, source)?.[0]
+  if (digits !== undefined) {
+    const double = Number(digits)
+    if (Number.isFinite(double)) return double
+    source.at = start
+    throw mistakeAt(source, `${cut(digits)} is too large`)
+  }
+  const match = matched(text_literal, source)
+  if (match === undefined) return undefined
+  if ((match[1] === undefined) !== (match[3] === undefined)) {
+    source.at = start
+    throw mistakeAt(source, 'a text is written "a" or <<"a">>')
+  }
+  return (match[2] as string).replace(/\\(["\\])/g, '$1')
+}
+
+/** `X.a.b`: own members, missing where there is none. */
+function readMembers(source: Source): ItemTerm {
+  const keys: string[] = []
+  while (source.text[source.at] === '.') {
+    source.at++
+    const key = matched(word, source)?.[0]
+    if (key === undefined) throw mistakeAt(source, 'a name was expected')
+    keys.push(key)
+  }
+  if (keys.length === 0) return (_run, item) => item
+  return (_run, item) => {
+    let value: JsonValue | undefined = item
+    for (const key of keys) value = member(value, key)
+    return value
+  }
+}
+
+function readGetValue(reader: Reader): ItemTerm {
+  const { source } = reader
+  skipBlanks(source)
+  const key = readLiteral(source)
+  if (typeof key !== 'string') throw mistakeAt(source, 'a text was expected')
+  skipBlanks(source)
+  expectText(source, ',')
+  const from = deeper(source, () => readLevel(reader, 0))
+  skipBlanks(source)
+  expectText(source, ')')
+  return (run, item) => member(from(run, item), key)
+}
+
+function matched(pattern: RegExp, source: Source): RegExpExecArray | undefined {
+  pattern.lastIndex = source.at
+  const match = pattern.exec(source.text)
+  if (match === null) return undefined
+  source.at = pattern.lastIndex
+  return match
+}
+
+function truth(run: Expansion, value: JsonValue | undefined): boolean | undefined {
+  if (typeof value === 'boolean') return value
+  return failWith(run, 'convert', `${shown(value)} is neither true nor false`)
+}
+
+function logical(apply: (left: boolean, right: boolean) => boolean): Apply {
+  return (run, left, right) => {
+    const one = truth(run, left)
+    const other = run.failure === undefined ? truth(run, right()) : undefined
+    return one === undefined || other === undefined ? undefined : apply(one, other)
+  }
+}
+
+function arithmetic(apply: (left: number, right: number) => number | undefined): Apply {
+  return (run, left, right) =>
+    number(run, left, (one) =>
+      number(run, right(), (other) => {
+        const result = apply(one, other)
+        if (result === undefined) return failWith(run, 'convert', 'division by zero')
+        if (!Number.isFinite(result)) return failWith(run, 'convert', 'no finite number')
+        return result === 0 ? 0 : result
+      }),
+    )
+}
+
+function number<Made>(
+  run: Expansion,
+  value: JsonValue | undefined,
+  use: (double: number) => Made,
+): Made | undefined {
+  const double = doubleOf(value)
+  if (run.failure !== undefined) return undefined
+  if (double !== undefined) return use(double)
+  return failWith(run, 'convert', `${shown(value)} is no number`)
+}
+
+function shown(value: JsonValue | undefined): string {
+  return value === undefined ? 'what is missing' : cut(canonicalText(value))
+}
+
+function isNumber(value: JsonValue | undefined): value is number {
+  return typeof value === 'number' || isNumberToken(value)
+}
+
+function isEqual(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  if (left === undefined || right === undefined) return left === right
+  if (isNumber(left) && isNumber(right)) return doubleOf(left) === doubleOf(right)
+  return canonicalText(left) === canonicalText(right)
+}
+
+function isSame(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  const both = isNumber(left) && isNumber(right)
+  return isEqual(left, right) && (!both || isWhole(left) === isWhole(right))
+}
+
+function isWhole(value: number): boolean {
+  return /^-?[0-9]+$/.test(numberText(value))
+}
+
+/** Below zero, zero or above as `left` comes before `right`; NaN where there is no order. */
+function order(left: JsonValue | undefined, right: JsonValue | undefined): number {
+  if (isNumber(left) && isNumber(right)) return (doubleOf(left) ?? NaN) - (doubleOf(right) ?? NaN)
+  if (typeof left !== 'string' || typeof right !== 'string') return NaN
+  return left === right ? 0 : left < right ? -1 : 1
+}

@@ -1,0 +1,71 @@
+/**
+ * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads. A value that is
+ * missing or no number of a double fails the logic, and then nothing is added.
+ */
+import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { name_chars_max } from '../bounds.ts'
+import { doubleOf } from '../convert.ts'
+import type { LogicKind, Report } from '../logic.ts'
+import { quoted } from '../quoted.ts'
+import { failedRun, readErrNode, refuse } from '../settings.ts'
+import { compileTemplate, type Template } from '../template.ts'
+import { expansionOf } from '../template-source.ts'
+
+interface Addend {
+  readonly name: string
+  readonly value: Template
+  readonly text: string
+}
+
+interface ApiSum {
+  readonly addends: readonly Addend[]
+  readonly err_node_id: string | undefined
+}
+
+export const apiSum: LogicKind<ApiSum> = {
+  type: 'api_sum',
+  parse(raw, report) {
+    const list = raw.extra ?? []
+    if (!Array.isArray(list)) report.mistake(`extra is ${quoted(list)}, an array was expected`)
+    const entries = Array.isArray(list) ? list : []
+    return {
+      addends: entries.flatMap((entry, at) => readAddend(entry, report, `extra[${at}]`)),
+      err_node_id: readErrNode(raw, report),
+    }
+  },
+  run({ addends, err_node_id }, scope) {
+    const run = expansionOf(scope)
+    const terms: { name: string; value: number }[] = []
+    for (const { name, value: template, text } of addends) {
+      const given = template.value(run)
+      const value = run.failure === undefined ? doubleOf(given) : undefined
+      if (value === undefined) {
+        refuse(run, name, given ?? text, 'number')
+        return failedRun('sum', run, scope, err_node_id)
+      }
+      terms.push({ name, value })
+    }
+    return { move: 'sum', terms }
+  },
+}
+
+function readAddend(entry: JsonValue, report: Report, place: string): Addend[] {
+  if (!isObject(entry)) {
+    report.mistake(`${place} is ${quoted(entry)}, an object was expected`)
+    return []
+  }
+  const { name, value } = entry
+  if (typeof name !== 'string' || name === '' || name.length > name_chars_max) {
+    const wanted = `a text of 1 to ${name_chars_max} characters`
+    report.mistake(`${place} name is ${quoted(name)}, ${wanted} was expected`)
+    return []
+  }
+  const is_number = typeof value === 'number' || isNumberToken(value)
+  const text = is_number ? numberText(value) : value
+  if (typeof text !== 'string') {
+    report.mistake(`${place} value is ${quoted(value)}, a number or a template was expected`)
+    return []
+  }
+  return [{ name, value: compileTemplate(text, report, `${place} value`), text }]
+}

@@ -1,0 +1,114 @@
+/**
+ * Input parameters of a process: those with flag `input` are checked on create, by type as JSON has
+ * it and, where one is given, by a pattern that is searched for in the value's text.
+ */
+import { isObject, objectOf } from '../codec/json.ts'
+import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import { isValueType, textOf, typeTable, type ValueType } from './convert.ts'
+import type { ParamMistake } from './logic.ts'
+import { compilePattern, type Pattern } from './pattern.ts'
+import { quoted } from './quoted.ts'
+
+interface Param {
+  readonly name: string
+  readonly type: ValueType | undefined
+  readonly is_required: boolean
+  readonly pattern: Pattern | undefined
+  readonly pattern_error: string
+}
+
+export interface Params {
+  /** The first input parameter that the data does not satisfy. */
+  check(doc: Doc): ParamMistake | undefined
+  /** Names with flag `auto-clear`. */
+  readonly masked: readonly string[]
+}
+
+/** Reads `params`; each mistake is noted with its place. */
+export function compileParams(raw: JsonValue | undefined, mistake: (text: string) => void): Params {
+  const params: Param[] = []
+  const masked: string[] = []
+  if (raw !== undefined && raw !== null && !Array.isArray(raw)) {
+    mistake(`params: is ${quoted(raw)}, an array was expected`)
+  }
+  for (const [at, entry] of (Array.isArray(raw) ? raw : []).entries()) {
+    const place = `params[${at}]`
+    if (!isObject(entry)) {
+      mistake(`${place}: is ${quoted(entry)}, an object was expected`)
+      continue
+    }
+    const flags = flagsOf(entry, (text) => mistake(`${place}: ${text}`))
+    const param = readParam(entry, flags, (text) => mistake(`${place}: ${text}`))
+    if (param === undefined) continue
+    if (flags.includes('input')) params.push(param)
+    if (flags.includes('auto-clear')) masked.push(param.name)
+  }
+  // Most processes check nothing, and data that nobody looks at is not parsed.
+  const check: Params['check'] =
+    params.length === 0 ? () => undefined : (doc) => firstMistake(params, objectOf(doc))
+  return { check, masked }
+}
+
+function readParam(
+  raw: JsonObject,
+  flags: readonly JsonValue[],
+  mistake: (text: string) => void,
+): Param | undefined {
+  const { name, type, regex, regex_error_text } = raw
+  if (typeof name !== 'string' || name === '') {
+    mistake(`name is ${quoted(name)}, a text was expected`)
+    return undefined
+  }
+  const has_type = type !== undefined && type !== null && type !== ''
+  if (has_type && !isValueType(type)) {
+    mistake(`${quoted(name)} type ${quoted(type)} is none of string number boolean array object`)
+  }
+  return {
+    name,
+    type: isValueType(type) ? type : undefined,
+    is_required: flags.includes('required'),
+    pattern: patternOf(regex, (text) => mistake(`${quoted(name)} ${text}`)),
+    pattern_error:
+      typeof regex_error_text === 'string' && regex_error_text !== ''
+        ? regex_error_text
+        : 'the value does not match the pattern',
+  }
+}
+
+function flagsOf(raw: JsonObject, mistake: (text: string) => void): readonly JsonValue[] {
+  const { flags } = raw
+  if (flags === undefined || flags === null) return []
+  if (Array.isArray(flags)) return flags
+  mistake(`flags is ${quoted(flags)}, an array was expected`)
+  return []
+}
+
+function patternOf(
+  regex: JsonValue | undefined,
+  mistake: (text: string) => void,
+): Pattern | undefined {
+  if (regex === undefined || regex === null || regex === '') return undefined
+  if (typeof regex !== 'string') {
+    mistake(`regex is ${quoted(regex)}, a text was expected`)
+    return undefined
+  }
+  const pattern = compilePattern(regex)
+  if (typeof pattern === 'function') return pattern
+  mistake(`regex ${quoted(regex)}: ${pattern.mistake}`)
+  return undefined
+}
+
+function firstMistake(params: readonly Param[], data: JsonObject): ParamMistake | undefined {
+  for (const param of params) {
+    const { name, type, pattern } = param
+    const value = Object.hasOwn(data, name) ? data[name] : undefined
+    if (value === undefined) {
+      if (param.is_required) return { param: name, error: 'is required' }
+    } else if (type !== undefined && !typeTable[type].is(value)) {
+      return { param: name, error: `is not of type ${type}` }
+    } else if (pattern !== undefined && !pattern(textOf(value))) {
+      return { param: name, error: param.pattern_error }
+    }
+  }
+  return undefined
+}

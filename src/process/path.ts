@@ -1,0 +1,41 @@
+/**
+ * Paths: into a task's data (`name`, `a.b[0].c`, process/path-keys), `root.x` for the fields of the
+ * task itself, and beyond the task where a name of process/path-reach is followed by a bracket.
+ */
+import { objectOf } from '../codec/json.ts'
+import type { JsonObject } from '../core/model.ts'
+import { type RootName, rootNames } from './logic.ts'
+import { follow, type Key, type PathEnd, readKeys, readName } from './path-keys.ts'
+import { reachReaders } from './path-reach.ts'
+import type { Source, Term } from './template-source.ts'
+
+/** Reads a path up to `end`, or to the end of the text, and gives what finds its value. */
+export function readPath(source: Source, end: PathEnd): Term {
+  const first = readName(source, end).trimStart()
+  if (source.text[source.at] === '[' && Object.hasOwn(reachReaders, first.trimEnd())) {
+    const read = reachReaders[first.trimEnd()] as (source: Source, end: PathEnd) => Term
+    return read(source, end)
+  }
+  return termOf(readKeys(source, end, [first]), source)
+}
+
+/** The member a path of one plain name reads: the fast path of conditions. */
+export function plainName(text: string): string | undefined {
+  return /^[A-Za-z0-9_-]+$/.test(text) ? text : undefined
+}
+
+function termOf(keys: readonly Key[], source: Source): Term {
+  const [first, second] = keys
+  if (first === 'root' && typeof second === 'string' && keys.length === 2) {
+    const name = rootNames.find((known) => known === second)
+    if (name !== undefined) return (run) => run.scope.root(name satisfies RootName)
+    source.warn(`"root.${second}" is no field of a task and is looked for in its data`)
+  }
+  if (keys.length === 1 && typeof first === 'string') {
+    return (run) => {
+      const data: JsonObject = objectOf(run.scope.doc)
+      return Object.hasOwn(data, first) ? data[first] : undefined
+    }
+  }
+  return (run) => follow(objectOf(run.scope.doc), keys, 0, run)
+}

@@ -1,0 +1,70 @@
+/**
+ * The names by which a logic reaches beyond its task: `conv_id`, `ref` and `node_id` of a
+ * definition. A process may be a number, a text of digits or an alias (`@name`), all of them text
+ * from here on. One that is written is told to the report and acts by the definition's right; one
+ * that a template gives does not (process/logic `ConvReach`).
+ */
+import type { JsonObject } from '../core/model.ts'
+import { name_chars_max } from './bounds.ts'
+import { textOf } from './convert.ts'
+import type { ConvReach, Report } from './logic.ts'
+import { quoted } from './quoted.ts'
+import { isShort, nameOf, nameText } from './reach-name.ts'
+import { refuse } from './settings.ts'
+import { compileTemplate } from './template.ts'
+import type { Expansion } from './template-source.ts'
+
+/** A name as it comes out for one task; undefined where it is missing or the run failed. */
+export type NameTerm = (run: Expansion) => string | undefined
+
+/** Reads `conv_id`. What a template gives and is no name fails the run. */
+export function readReach(
+  raw: JsonObject,
+  report: Report,
+): (run: Expansion) => ConvReach | undefined {
+  const { conv_id } = raw
+  const text = nameText(conv_id)
+  if (text === undefined) {
+    report.mistake(`conv_id is ${quoted(conv_id)}, the id of a process was expected`)
+    return () => undefined
+  }
+  const template = compileTemplate(text, report, 'conv_id')
+  if (template.constant !== undefined) {
+    const reach = { conv_id: template.constant, by_template: false }
+    if (nameOf(text) !== undefined) report.reach(text)
+    else report.mistake(`conv_id ${quoted(text)} is no id of a process`)
+    return () => reach
+  }
+  return (run) => {
+    const value = template.value(run)
+    if (run.failure !== undefined) return undefined
+    const name = nameOf(value)
+    if (name === undefined) return refuse(run, 'conv_id', value ?? text, 'conv_id')
+    return { conv_id: name, by_template: true }
+  }
+}
+
+/**
+ * Reads a ref or a node id. An absent or empty one gives undefined; one that is too long or no name
+ * fails the run.
+ */
+export function readName(raw: JsonObject, member: string, report: Report): NameTerm {
+  const given = raw[member]
+  if (given === undefined || given === null || given === '') return () => undefined
+  const text = nameText(given)
+  if (text === undefined) {
+    report.mistake(`${member} is ${quoted(given)}, a text was expected`)
+    return () => undefined
+  }
+  const template = compileTemplate(text, report, member)
+  if (template.constant !== undefined && !isShort(text)) {
+    report.mistake(`${member} ${quoted(text)} is longer than ${name_chars_max} characters`)
+  }
+  return (run) => {
+    const value = template.value(run)
+    if (run.failure !== undefined || value === undefined) return undefined
+    if (value === null || value === '') return undefined
+    const name = textOf(value)
+    return isShort(name) ? name : refuse(run, member, name, member)
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * A template whose text is to become JSON, as in `{"id":{{id}},"name":"{{name}}"}`. What is put in
+ * stays data: inside quotes it is escaped, so that no value can end its string; outside quotes it
+ * is one JSON value or the run fails, so that no value can add a member. Number tokens stay exact.
+ */
+import { parseJson, stringifyJson } from '../codec/json.ts'
+import type { JsonValue } from '../core/model.ts'
+import { value_bounds } from './bounds.ts'
+import { textOf } from './convert.ts'
+import { cut } from './quoted.ts'
+import type { Template } from './template.ts'
+import { type Expansion, failWith, joinParts, type Part } from './template-source.ts'
+
+/** The JSON text of a template; undefined where the run failed. */
+export function jsonTemplate(template: Template): (run: Expansion) => string | undefined {
+  const { parts } = template
+  const is_in_string = quotesAround(parts)
+  return (run) =>
+    joinParts(parts, run, (value, part) => {
+      const text = value === undefined ? '' : textOf(value)
+      if (is_in_string[part]) return JSON.stringify(text).slice(1, -1)
+      return jsonOf(value) ?? failWith(run, 'convert', `Value: ${cut(text)}, Try convert to: JSON`)
+    })
+}
+
+/** For each part whether it stands inside a JSON string. */
+function quotesAround(parts: readonly Part[]): boolean[] {
+  const inside: boolean[] = []
+  let is_in_string = false
+  for (const part of parts) {
+    inside.push(is_in_string)
+    if (typeof part !== 'string') continue
+    for (let at = 0; at < part.length; at++) {
+      if (part[at] === '\\' && is_in_string) at++
+      else if (part[at] === '"') is_in_string = !is_in_string
+    }
+  }
+  return inside
+}
+
+function jsonOf(value: JsonValue | undefined): string | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') return stringifyJson(value)
+  try {
+    parseJson(value, value_bounds)
+    return value
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The other end of the admin socket. A call either gives what the verb gives, or rejects with the
+ * Fault that the verb threw; `file_held` where the owner is there but cannot be talked to,
+ * `store_failed` where it ended before it answered. Where nobody listens the system's error passes
+ * through (`syscall` is `connect`): the owner has gone, and the file may be free.
+ */
+import { Agent, request } from 'node:http'
+import { parsePlain } from '../../codec/json.ts'
+import { fault } from '../../core/faults.ts'
+import { type Answer, demandSame, type Identity, question_bytes_max } from './protocol.ts'
+import type { Admin } from './verbs.ts'
+
+/** Connects with the first call. Calls may overlap; `close` lets go of the connections. */
+export function adminClient(options: Identity & { readonly socket: string }): Admin {
+  const { socket, file_id, version } = options
+  const mine = { file_id, version }
+  const agent = new Agent({ keepAlive: true })
+  return {
+    async call(verb, args) {
+      const question = Buffer.from(JSON.stringify({ ...mine, verb, args }))
+      if (question.length > question_bytes_max) {
+        throw fault(
+          'body_too_large',
+          `over ${question_bytes_max} bytes at once: send less at a time`,
+        )
+      }
+      const answer = readAnswer(await post(agent, socket, question))
+      demandSame(mine, answer)
+      if ('fault' in answer) {
+        const { code, message, mistakes } = answer.fault
+        throw fault(code, message, mistakes === undefined ? {} : { mistakes })
+      }
+      return answer.value as never
+    },
+    async close() {
+      agent.destroy()
+    },
+  }
+}
+
+function readAnswer(text: string): Answer {
+  try {
+    return parsePlain(text) as Answer
+  } catch {
+    throw fault('file_held', 'the process that holds the file did not answer: see its log')
+  }
+}
+
+function post(agent: Agent, socket: string, body: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const call = request({ agent, socketPath: socket, method: 'POST', path: '/' }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+      response.on('error', (error) => reject(cutOff(error)))
+    })
+    call.on('error', (error) => reject(cutOff(error)))
+    call.setHeader('content-type', 'application/json; charset=utf-8')
+    call.end(body)
+  })
+}
+
+function cutOff(error: NodeJS.ErrnoException): Error {
+  if (error.syscall === 'connect') return error
+  const text = 'the process that holds the file ended before it answered: look whether it was done'
+  return fault('store_failed', text, { cause: error })
+}

@@ -1,0 +1,75 @@
+/**
+ * Where the admin socket of a data file stands: one folder a user, 0700, and in it a name made from
+ * the file's real path, so that the path stays short whatever the file's is (Node cuts a longer one
+ * without a word).
+ *
+ * The folder is taken only where it is a real folder of ours that nobody else may enter. Where a
+ * stranger has put something else there, a fresh one is made; the owner's record names the socket,
+ * so whoever looks for it need not guess.
+ */
+import { createHash } from 'node:crypto'
+import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { systemClock } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+
+export interface AdminPlace {
+  readonly folder: string
+  readonly socket: string
+}
+
+/**
+ * The folder (made if missing) and the socket path for the data file at `real_path`. `runtime_dir`
+ * stands in for `/tmp/conveyor-<uid>`. Throws `not_possible` where the path would be too long.
+ */
+export function adminSocketPath(
+  real_path: string,
+  options: { readonly runtime_dir?: string | undefined } = {},
+): AdminPlace {
+  const uid = process.getuid?.() ?? 0
+  const wanted = options.runtime_dir ?? `/tmp/conveyor-${uid}`
+  const folder = isSafeFolder(wanted, uid) ? wanted : mkdtempSync('/tmp/conveyor-')
+  const socket = join(folder, createHash('sha256').update(real_path).digest('hex').slice(0, 16))
+  if (Buffer.byteLength(socket) >= socket_path_bytes_max) {
+    throw fault('not_possible', `the folder ${folder} is too long for a socket: name a shorter one`)
+  }
+  return { folder, socket }
+}
+
+const socket_path_bytes_max = 100
+const socket_name = /^[0-9a-f]{16}$/
+/** A younger one may belong to a server that is about to listen. */
+const swept_after_ms = 60_000
+
+/** Takes away what killed servers left in the folder: sockets at which nobody listens. */
+export async function sweepSockets(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name)
+    const found = await lstat(path).catch(() => undefined)
+    if (!socket_name.test(name) || found?.isSocket() !== true) continue
+    if (systemClock.now_ms() - found.mtimeMs < swept_after_ms) continue
+    if (await isDeaf(path)) await rm(path, { force: true })
+  }
+}
+
+function isDeaf(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'))
+  })
+}
+
+function isSafeFolder(folder: string, uid: number): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false
+  }
+  const found = lstatSync(folder)
+  return found.isDirectory() && found.uid === uid && (found.mode & 0o777) === 0o700
+}

@@ -1,0 +1,51 @@
+/**
+ * What crosses the admin socket: one POST a call, JSON both ways. Both ends say which file and
+ * which version they speak for, and a call between two that differ is refused before anything is
+ * done: that is what lets either end trust the shapes of the other.
+ */
+import { type Fault, fault, isFault } from '../../core/faults.ts'
+
+export interface Identity {
+  readonly file_id: string
+  readonly version: string
+}
+
+export interface Question extends Identity {
+  readonly verb: string
+  readonly args: unknown
+}
+
+export interface FaultView {
+  readonly code: Fault['code']
+  readonly message: string
+  readonly mistakes?: readonly string[]
+}
+
+export type Answer = Identity & ({ readonly value: unknown } | { readonly fault: FaultView })
+
+/** Bytes of one question: a full batch of ops, each far below the largest, fits many times over. */
+export const question_bytes_max = 64 * 1024 * 1024
+
+export function faultView(error: unknown): FaultView {
+  if (!isFault(error)) {
+    return {
+      code: 'internal_error',
+      message: error instanceof Error ? error.message : String(error),
+    }
+  }
+  const { code, message, mistakes } = error
+  return { code, message, ...(mistakes === undefined ? {} : { mistakes }) }
+}
+
+/** Throws `file_held` with a sentence that says what differs, and what to do. */
+export function demandSame(mine: Identity, theirs: Identity): void {
+  if (theirs.file_id !== mine.file_id) {
+    throw fault('file_held', 'the socket belongs to another data file: run the command again')
+  }
+  if (theirs.version !== mine.version) {
+    throw fault(
+      'file_held',
+      `conveyor ${theirs.version} holds the file and this is ${mine.version}: use that, or stop it`,
+    )
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * A fault as HTTP says it (wire 1.4): the status, the headers and the body that belong to a code.
+ * This is the one place that turns whatever was thrown into an answer; what is no Fault is a bug,
+ * told to the embedder and answered without its text.
+ */
+import { STATUS_CODES } from 'node:http'
+import { renderFault } from '../../codec/wire.ts'
+import {
+  type Fault,
+  fault,
+  isFault,
+  isWholeFaultCode,
+  type WholeFaultCode,
+  wholeFaults,
+} from '../../core/faults.ts'
+
+export interface Refusal {
+  readonly code: WholeFaultCode
+  readonly status: number
+  /** Name, value, name, value. */
+  readonly headers: readonly string[]
+  readonly body: string
+  /** The connection ends with this answer. */
+  readonly closes: boolean
+}
+
+/** What a Fault thrown in this door may add to its row of the table. */
+export interface HttpDetail {
+  readonly status?: number
+  readonly retry_after_s?: number
+  /** The methods there are, for `method_not_allowed`. */
+  readonly allow?: string
+}
+
+interface HttpFault extends Fault {
+  readonly http?: HttpDetail
+}
+
+/** A whole-request fault; the text is the table's unless one is given. */
+export function refuse(code: WholeFaultCode, text?: string, http: HttpDetail = {}): Fault {
+  return Object.assign(fault(code, text), { http })
+}
+
+/** The answer to anything thrown; `onBug` is told of what should not have been. */
+export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refusal {
+  if (!isFault(thrown) || !isWholeFaultCode(thrown.code)) {
+    onBug(thrown)
+    return refusal('internal_error', wholeFaults.internal_error.text, {})
+  }
+  const {
+    code,
+    message,
+    retry_after_s,
+    http = {},
+  } = thrown as HttpFault & {
+    code: WholeFaultCode
+  }
+  const text = code === 'internal_error' ? wholeFaults[code].text : message
+  return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
+}
+
+/** A whole HTTP/1.1 message, for a socket on which no request is open. Always closes. */
+export function rawMessage(refusal: Refusal): string {
+  let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
+  const { headers } = refusal
+  for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`
+  if (!refusal.closes) head += 'Connection: close\r\n'
+  return `${head}\r\n${refusal.body}`
+}
+
+export const content_type = 'application/json; charset=utf-8'
+
+interface Manners {
+  readonly closes?: true
+  readonly retry_after_s?: number
+}
+
+/** Beside the status, which the fault table has. */
+const manners: Partial<Record<WholeFaultCode, Manners>> = {
+  bad_request: { closes: true },
+  shutting_down: { closes: true, retry_after_s: 5 },
+  overloaded: { retry_after_s: 1 },
+  body_too_large: { closes: true },
+  request_timeout: { closes: true },
+  rate_limited: { retry_after_s: 1 },
+}
+
+function refusal(code: WholeFaultCode, description: string, http: HttpDetail): Refusal {
+  const { closes = false, retry_after_s } = { ...manners[code], ...http }
+  const body = renderFault(code, description)
+  const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
+  if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
+  if (http.allow !== undefined) headers.push('Allow', http.allow)
+  if (closes) headers.push('Connection', 'close')
+  return { code, status: http.status ?? wholeFaults[code].http, headers, body, closes }
+}

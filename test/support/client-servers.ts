@@ -1,0 +1,65 @@
+/**
+ * One engine in memory with both doors, and a client for each: what the same rows run on.
+ */
+import { join } from 'node:path'
+import { addClient, initFolder } from '../../src/certs/folder.ts'
+import { type Client, type ConnectOptions, connect } from '../../src/client.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
+import type { Engine } from '../../src/engine/api.ts'
+import { serveGrpc } from '../../src/grpc.ts'
+import { serveHttp } from '../../src/http.ts'
+import { openEngine } from '../../src/open.ts'
+import { conv_id, process_definition, user } from './http-server.ts'
+
+export const faces = ['http', 'grpc'] as const
+export type Face = (typeof faces)[number]
+
+export interface ClientDoors {
+  readonly engine: Engine
+  readonly clients: Readonly<Record<Face, Client>>
+  /** What the clients were made with, for others with other options. */
+  readonly targets: Readonly<Record<Face, ConnectOptions>>
+  /** Drains both doors. */
+  drain(): Promise<void>
+  close(): Promise<void>
+}
+
+/** `over` replaces members of the engine that the doors see; certificates go into `folder`. */
+export async function openClientDoors(
+  folder: string,
+  over: (engine: Engine) => Partial<Engine> = () => ({}),
+): Promise<ClientDoors> {
+  const making = { now_ms: systemClock.now_ms(), chance: systemChance }
+  await initFolder(folder, [], making)
+  const { names } = await addClient(folder, 'billing', making)
+  const engine = await openEngine(':memory:')
+  await engine.putProcess(process_definition)
+  const { secret } = await engine.users.add({ id: user })
+  await engine.processes.share(conv_id, user)
+  await engine.users.bind(user, names[0] as string)
+  const seen = { ...engine, ...over(engine) }
+  const http = await serveHttp(seen, { port: 0 })
+  const grpc = await serveGrpc(seen, { host: '127.0.0.1', port: 0, tls: { folder } })
+  const targets = {
+    http: { url: http.url, user, secret },
+    grpc: {
+      address: grpc.address,
+      ca: join(folder, 'ca.crt'),
+      cert: join(folder, 'billing.crt'),
+      key: join(folder, 'billing.key'),
+    },
+  }
+  const clients = { http: await connect(targets.http), grpc: await connect(targets.grpc) }
+  const drain = async () => void (await Promise.all([http.drain(), grpc.drain()]))
+  return {
+    engine,
+    clients,
+    targets,
+    drain,
+    async close() {
+      await Promise.all(faces.map((face) => clients[face].close()))
+      await drain()
+      await engine.close()
+    },
+  }
+}

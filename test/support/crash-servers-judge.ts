@@ -1,0 +1,111 @@
+/**
+ * Judges what a crash at the doors has left. Each request that was sent must be there whole or not
+ * at all, and whole where it was answered; nothing else may be there; and the engine's own check
+ * has nothing to say.
+ */
+
+import type { Task } from '../../src/core/model.ts'
+import type { Engine } from '../../src/engine/api.ts'
+import {
+  type Lane,
+  ledger,
+  markOf,
+  orders,
+  placeOf,
+  refOf,
+  requestOf,
+  type Seen,
+} from './crash-servers-work.ts'
+
+export interface Verdict {
+  /** Requests that were answered and are not there. */
+  readonly lost: readonly string[]
+  /** Requests that are there in part, or without one that came before them. */
+  readonly half: readonly string[]
+  /** Tasks that no request can have made. */
+  readonly strange: readonly string[]
+  readonly breaches: readonly string[]
+}
+
+/** With the verdict: by lane, how many of its requests are there. */
+export interface Judgement {
+  readonly verdict: Verdict
+  readonly there: ReadonlyMap<Lane, number>
+}
+
+const all = 10_000_000
+
+export async function judgeLanes(engine: Engine, lanes: readonly Lane[]): Promise<Judgement> {
+  const tasks = await allTasks(engine)
+  const seen = look(tasks)
+  const lost: string[] = []
+  const half: string[] = []
+  const there = new Map<Lane, number>()
+  for (const lane of lanes) {
+    let whole = 0
+    for (let n = 1; n <= lane.sent; n++) {
+      const signs = signsOf(lane, n, seen)
+      const is_whole = signs.every((sign) => sign)
+      if (is_whole && whole === n - 1) whole = n
+      else if (signs.includes(true)) half.push(`${refOf(lane.name, n)}: ${signs}`)
+      if (!is_whole && n <= lane.acked) lost.push(refOf(lane.name, n))
+    }
+    there.set(lane, whole)
+  }
+  const { breaches } = await engine.check()
+  return {
+    verdict: { lost, half, strange: strangers(tasks, lanes), breaches },
+    there,
+  }
+}
+
+/** Ends and removes what is there, so that a long test does not grow. */
+export async function cancelAll(engine: Engine): Promise<void> {
+  const live = (await allTasks(engine)).filter(({ status }) => status === 'delayed')
+  await Promise.all(live.map(({ conv_id, obj_id }) => engine.tasks.cancel({ conv_id, obj_id })))
+}
+
+async function allTasks(engine: Engine): Promise<Task[]> {
+  const found: Task[] = []
+  for (const conv_id of [orders, ledger]) {
+    found.push(...(await engine.tasks.list(conv_id, { limit: all })))
+    for (const status of ['processed', 'canceled'] as const) {
+      found.push(...(await engine.tasks.list(conv_id, { status, limit: all })))
+    }
+  }
+  return found
+}
+
+function look(tasks: readonly Task[]): Seen {
+  const named = new Map<string, Task>()
+  const unnamed = new Map<string, number>()
+  for (const task of tasks) {
+    if (task.ref !== null) named.set(placeOf(task.conv_id, task.ref), task)
+    else {
+      const { lane = '', n = 0 } = markOf(task)
+      const made_by = refOf(lane, n)
+      unnamed.set(made_by, (unnamed.get(made_by) ?? 0) + 1)
+    }
+  }
+  return { named, unnamed }
+}
+
+function signsOf(lane: Lane, n: number, seen: Seen): boolean[] {
+  const told = lane.told.get(n)
+  return requestOf(lane, n).flatMap(({ isThere }, at) => isThere?.(seen, told?.[at]) ?? [])
+}
+
+/** A second task in one place is no request's either. */
+function strangers(tasks: readonly Task[], lanes: readonly Lane[]): string[] {
+  const sent = new Map(lanes.map((lane) => [lane.name, lane.sent]))
+  const taken = new Set<string>()
+  return tasks.flatMap((task) => {
+    const { lane = task.ref ?? '', n = 0, count } = markOf(task)
+    const place = placeOf(task.conv_id, task.ref ?? task.obj_id)
+    const is_known =
+      count === undefined ? n >= 1 && n <= (sent.get(lane) ?? 0) : sent.has(lane) && n === 0
+    const is_second = taken.has(place)
+    taken.add(place)
+    return is_known && !is_second ? [] : [`${place} ${task.dataText}`]
+  })
+}

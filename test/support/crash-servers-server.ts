@@ -1,0 +1,75 @@
+/**
+ * `conveyor serve` with both doors and the admin socket, built into one script so that it starts
+ * quickly, and a data file that it serves: two processes, a user who signs, and a certificate that
+ * acts as that user.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { addClient, initFolder } from '../../src/certs/folder.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
+import { openEngine } from '../../src/open.ts'
+import type { Target } from './crash-servers-load.ts'
+import { doors_processes, ledger, orders } from './crash-servers-work.ts'
+import type { CrashForm } from './log-crash.ts'
+import { buildChild } from './store-child.ts'
+
+export interface DoorsFile {
+  readonly path: string
+  start(): DoorsServer
+  remove(): Promise<void>
+}
+
+export interface DoorsServer {
+  /** Where it listens; undefined where it ended before. */
+  readonly listening: Promise<Target | undefined>
+  kill(): void
+  /** The signal that ended it, and what it had to say. */
+  readonly ended: Promise<{ readonly signal: NodeJS.Signals | null; readonly said: string }>
+}
+
+export async function makeDoorsFile({ edits }: CrashForm): Promise<DoorsFile> {
+  const { script, folder, remove } = await buildChild('../../bin/conveyor.ts', edits)
+  const path = join(folder, 'tasks.lmdb')
+  const tls = join(folder, 'tls')
+  const making = { now_ms: systemClock.now_ms(), chance: systemChance }
+  await initFolder(tls, [], making)
+  const { names } = await addClient(tls, 'load', making)
+  const engine = await openEngine(path)
+  for (const definition of doors_processes) await engine.putProcess(definition)
+  const { id: user, secret } = await engine.users.add()
+  for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
+  await engine.users.bind(user, names[0] as string)
+  await engine.close()
+  const doors = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
+  return {
+    path,
+    remove,
+    start: () =>
+      startServer([script, 'serve', '--json', '--db', path, ...doors], {
+        ...{ user, secret, folder: tls },
+      }),
+  }
+}
+
+function startServer(
+  args: readonly string[],
+  access: Pick<Target, 'user' | 'secret' | 'folder'>,
+): DoorsServer {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  const ended = once(child, 'close').then(([, signal]) => ({ signal, said }))
+  const lines = createInterface({ input: child.stdout })
+  const listening = new Promise<Target | undefined>((resolve) => {
+    lines.once('line', (line) => {
+      const { http, grpc } = JSON.parse(line) as { http: string; grpc: string }
+      resolve({ url: http, address: grpc, ...access })
+    })
+    child.once('close', () => resolve(undefined))
+  })
+  return { listening, ended, kill: () => void child.kill('SIGKILL') }
+}

@@ -1,0 +1,79 @@
+/**
+ * A gRPC door over a real engine in memory with one user and one process: start, wait for a
+ * callback, end. Its certificates are made once for a test file.
+ */
+import type { Engine } from '../../src/engine/api.ts'
+import { type GrpcDoor, type GrpcOptions, serveGrpc } from '../../src/grpc.ts'
+import { openEngine } from '../../src/open.ts'
+import { makeCa, makeClient, makeServer, type TestCertificate, writeFolder } from './grpc-certs.ts'
+import { openClient, type TestClient } from './grpc-client.ts'
+import { conv_id, process_definition, user } from './http-server.ts'
+
+export interface Authority {
+  readonly ca: TestCertificate
+  readonly server: TestCertificate
+  /** Carries no name that is bound. */
+  readonly client: TestCertificate
+  readonly folder: string
+}
+
+export async function newAuthority(): Promise<Authority> {
+  const ca = await makeCa()
+  const server = await makeServer(ca)
+  const client = await makeClient(ca, { san: [{ type: 'url', value: 'conveyor:test' }] })
+  return { ca, server, client, folder: writeFolder(ca, server, client) }
+}
+
+let shared: Promise<Authority> | undefined
+
+/** One for all doors of a test file. */
+export function sharedAuthority(): Promise<Authority> {
+  shared ??= newAuthority()
+  return shared
+}
+
+export interface TestGrpc extends Authority {
+  readonly engine: Engine
+  readonly door: GrpcDoor
+  readonly bugs: unknown[]
+  /** With the shared client's certificate, or another; closed with the door. */
+  connect(client?: TestCertificate, options?: object): TestClient
+  close(): Promise<void>
+}
+
+export async function openGrpc(
+  options: Partial<GrpcOptions> = {},
+  over: Partial<Engine> = {},
+  authority?: Authority,
+): Promise<TestGrpc> {
+  const made = authority ?? (await sharedAuthority())
+  const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
+  await engine.putProcess(process_definition)
+  await engine.users.add({ id: user })
+  await engine.processes.share(conv_id, user)
+  const bugs: unknown[] = []
+  const tls = options.plain ? {} : { tls: { folder: made.folder } }
+  const door = await serveGrpc(
+    { ...engine, ...over },
+    { port: 0, ...tls, onBug: (bug) => bugs.push(bug), ...options },
+  )
+  const clients: TestClient[] = []
+  return {
+    ...made,
+    engine,
+    door,
+    bugs,
+    connect(client = made.client, how = {}) {
+      const opened = options.plain
+        ? openClient(door.address, undefined, how)
+        : openClient(door.address, { ca: made.ca, client }, how)
+      clients.push(opened)
+      return opened
+    },
+    async close() {
+      for (const client of clients) client.close()
+      await door.drain()
+      await engine.close()
+    },
+  }
+}

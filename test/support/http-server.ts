@@ -1,0 +1,111 @@
+/**
+ * A signed door over a real engine in memory, with one user and one process: start, wait for a
+ * callback, end. Tests post to it by hand-made bytes.
+ */
+
+import { signatureOf } from '../../src/codec/signature.ts'
+import type { Engine } from '../../src/engine/api.ts'
+import { type HttpDoor, type HttpOptions, serveHttp } from '../../src/http.ts'
+import { openEngine } from '../../src/open.ts'
+import { type Answer, exchange } from './http-raw.ts'
+
+export const user = '13000'
+export const conv_id = '1234'
+
+export const process_definition = {
+  obj_type: 1,
+  obj_id: 1234,
+  title: 'Wait',
+  conv_type: 'process',
+  status: 'active',
+  params: [],
+  scheme: {
+    nodes: [
+      node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
+      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]),
+      node('end', 2, []),
+    ],
+  },
+}
+
+export interface TestDoor {
+  readonly engine: Engine
+  readonly door: HttpDoor
+  readonly port: number
+  readonly secret: string
+  /** The path of a request signed now, or at `timestamp`. */
+  path(body: string | Uint8Array, how?: Signing): string
+  /** The bytes of a signed POST on HTTP/1.1, its connection kept. */
+  post(body: string | Uint8Array, how?: Signing): Buffer
+  /** Posts on a connection of its own. */
+  send(body: string | Uint8Array, how?: Signing): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface Signing {
+  readonly version?: 1 | 2
+  readonly user?: string
+  readonly timestamp?: string
+  readonly secret?: string
+  /** Whole header lines without their ends, instead of `Host`. */
+  readonly headers?: readonly string[]
+}
+
+/** `over` replaces members of the engine that the door sees. */
+export async function openDoor(
+  options: HttpOptions = {},
+  over: Partial<Engine> = {},
+): Promise<TestDoor> {
+  const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
+  await engine.putProcess(process_definition)
+  const { secret } = await engine.users.add({ id: user })
+  await engine.processes.share(conv_id, user)
+  const door = await serveHttp({ ...engine, ...over }, { port: 0, ...options })
+  const { port } = door.address
+  const base = options.base ?? ''
+
+  const path: TestDoor['path'] = (body, how = {}) => {
+    const timestamp = how.timestamp ?? String(Math.floor(engine.clock.now_ms() / 1000))
+    const signature = signatureOf(timestamp, how.secret ?? secret, body)
+    return `${base}/api/${how.version ?? 1}/json/${how.user ?? user}/${timestamp}/${signature}`
+  }
+  const post: TestDoor['post'] = (body, how = {}) => {
+    const bytes = Buffer.from(body)
+    const lines = [...(how.headers ?? ['Host: x']), `Content-Length: ${bytes.length}`]
+    const head = `POST ${path(bytes, how)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
+    return Buffer.concat([Buffer.from(head), bytes])
+  }
+  return {
+    engine,
+    door,
+    port,
+    secret,
+    path,
+    post,
+    send: (body, how) => exchange(port, post(body, how)),
+    async close() {
+      await door.drain()
+      await engine.close()
+    },
+  }
+}
+
+/** The text of a body with one create. */
+export function createBody(ref: string, data: unknown = {}): string {
+  return JSON.stringify({ ops: [{ type: 'create', obj: 'task', conv_id, ref, data }] })
+}
+
+/** The code of an answer: its request_proc, or the proc of its first op where that is not ok. */
+export function codeOf(answer: Answer): string {
+  const { request_proc, ops } = JSON.parse(answer.body) as {
+    request_proc: string
+    ops?: { proc: string }[]
+  }
+  return request_proc === 'ok' ? (ops?.[0]?.proc ?? 'ok') : request_proc
+}
+
+function node(id: string, obj_type: number, logics: unknown[]): object {
+  const condition = { logics, semaphors: [] }
+  const options = { save_task: true }
+  return { id, obj_type, title: id, description: '', x: 0, y: 0, condition, extra: {}, options }
+}

@@ -1,0 +1,124 @@
+/**
+ * Engines for tests that look at what is under them: on a tree of the test's own, or on a file,
+ * with a clock moved by hand.
+ *
+ * Every bed holds a sentinel: a task whose timer rings in a hundred years. So an idle engine always
+ * has one timer armed that is not due, and `settled` can tell an idle engine from one that is at
+ * work.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { metaKey } from '../../src/codec/keys.ts'
+import { systemChance } from '../../src/core/clock.ts'
+import type { Fault } from '../../src/core/faults.ts'
+import { limitsWith } from '../../src/core/limits.ts'
+import type { Engine, EngineOptions } from '../../src/engine/api.ts'
+import { startEngine } from '../../src/engine/engine.ts'
+import { newHandlers } from '../../src/engine/handlers.ts'
+import { newDoers } from '../../src/executors/executors.ts'
+import { openEngine } from '../../src/open.ts'
+import { storeOf } from '../../src/store/group.ts'
+import { memoryTree } from '../../src/store/memory-tree.ts'
+import type { Tree } from '../../src/store/store.ts'
+import { type FakeClock, fakeClock } from './fake-clock.ts'
+
+export interface Bed {
+  readonly clock: FakeClock
+  /** Opens what an earlier engine of this bed closed; the options are those of the bed and these. */
+  open(more?: EngineOptions): Promise<Engine>
+  remove(): Promise<void>
+}
+
+/** An engine over a tree, which is signed in to where it is new. */
+export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise<Engine> {
+  if (tree.get(metaKey('format')) === undefined) {
+    await tree.commit(
+      new Map([
+        [metaKey('format'), Buffer.from('1')],
+        [metaKey('file_id'), Buffer.from('12345678')],
+        [metaKey('id_middle'), Buffer.from([1, 2, 3, 4, 5])],
+      ]),
+    )
+  }
+  let failure: Fault | undefined
+  const store = storeOf(tree, {
+    onFail: (told) => {
+      failure = told
+      options.onFailure?.(told)
+    },
+  })
+  const { clock = fakeClock(), chance = systemChance } = options
+  const limits = limitsWith(options.limits)
+  const handlers = newHandlers({ clock, limits })
+  return startEngine({
+    path: ':memory:',
+    store,
+    limits,
+    clock,
+    chance,
+    key_path: undefined,
+    failure: () => failure,
+    options: { secret_key: '11'.repeat(32), ...options },
+    handlers,
+    doers: newDoers({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
+  })
+}
+
+/** A bed whose tree outlives its engines, in memory. */
+export function memoryBed(options: EngineOptions = {}): Bed {
+  const tree = memoryTree()
+  const clock = fakeClock()
+  return {
+    clock,
+    open: async (more = {}) => withSentinel(await engineOn(tree, { ...options, clock, ...more })),
+    remove: async () => {},
+  }
+}
+
+/** A bed on a file of its own, opened as any other. */
+export async function fileBed(options: EngineOptions = {}): Promise<Bed & { path: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'conveyor-bed-'))
+  const path = join(folder, 'tasks.lmdb')
+  const clock = fakeClock()
+  return {
+    clock,
+    path,
+    open: async (more = {}) => withSentinel(await openEngine(path, { ...options, clock, ...more })),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+const sentinel = 'sentinel'
+const sentinel_s = 3_000_000_000
+
+async function withSentinel(engine: Engine): Promise<Engine> {
+  const wait = {
+    type: 'time',
+    value: sentinel_s,
+    dimension: 'sec',
+    to_node_id: 'end',
+  }
+  const { state } = await engine.putProcess({
+    obj_id: sentinel,
+    scheme: {
+      nodes: [
+        { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
+        { id: 'wait', obj_type: 0, condition: { logics: [], semaphors: [wait] } },
+        { id: 'end', obj_type: 2 },
+      ],
+    },
+  })
+  if (state === 'created') await engine.create({ conv_id: sentinel, data: {} })
+  return engine
+}
+
+/** Resolves once nothing is due and nothing is under way in an engine of a bed. */
+export async function settled(clock: FakeClock): Promise<void> {
+  for (let turns = 0; turns < 1_000_000; turns++) {
+    const wake_ms = clock.nextWake_ms()
+    if (wake_ms !== undefined && wake_ms > clock.now_ms()) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  throw new Error('the engine does not come to rest')
+}

@@ -1,0 +1,129 @@
+/**
+ * THE table of faces: the ways on which a caller reaches the engine. Every vector runs on each and
+ * must be answered alike and end alike. A new face is one row here.
+ *
+ * A face gets a request as text and gives the answer as text; what belongs to its transport alone
+ * (status, headers) it checks itself.
+ */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { isObject, parseJson, rawJson, stringifyJson } from '../../src/codec/json.ts'
+import { parseRequest, renderFault, renderResults } from '../../src/codec/wire.ts'
+import { isFault, isWholeFaultCode, wholeFaults } from '../../src/core/faults.ts'
+import type { JsonObject, JsonValue } from '../../src/core/model.ts'
+import { serveHttp } from '../../src/http.ts'
+import { openGrpcVectors } from './grpc-vectors.ts'
+import type { World } from './vector-state.ts'
+
+export interface VectorRequest {
+  /** Null: a caller who may see every process. */
+  readonly user: string | null
+  readonly version: 1 | 2
+  /** A body as it is, or the JSON text of a list of ops. */
+  readonly body: string | undefined
+  readonly ops: string | undefined
+}
+
+export interface Link {
+  /** The whole answer: `{"request_proc":…,"ops":[…]}`. */
+  send(request: VectorRequest): Promise<string>
+  close(): Promise<void>
+}
+
+export interface Face {
+  readonly name: string
+  open(world: World): Promise<Link>
+}
+
+export const faces: readonly Face[] = [
+  { name: 'in process', open: openInProcess },
+  { name: 'signed HTTP', open: openHttp },
+  { name: 'gRPC', open: openGrpc },
+]
+
+/** Ops as an embedder hands them in; a raw body by way of codec/wire alone. */
+async function openInProcess(world: World): Promise<Link> {
+  return { send: (asked) => sendInProcess(world, asked), close: async () => {} }
+}
+
+async function sendInProcess(world: World, asked: VectorRequest): Promise<string> {
+  const engine = world.engine()
+  try {
+    const ops =
+      asked.body === undefined
+        ? (parseJson(asked.ops as string) as JsonValue[]).map(withRawData)
+        : parseRequest(Buffer.from(asked.body), engine.limits)
+    const results = await engine.apply(ops, asked.user === null ? {} : { user: asked.user })
+    return renderResults(asked.version, results)
+  } catch (error) {
+    if (!isFault(error) || !isWholeFaultCode(error.code)) throw error
+    return renderFault(error.code, error.message)
+  }
+}
+
+function withRawData(op: JsonValue): unknown {
+  if (!isObject(op) || !isObject(op.data)) return op
+  return { ...op, data: rawJson(stringifyJson(op.data)) }
+}
+
+/**
+ * A client of its own, over a real socket. A caller without a name has no way in through this door,
+ * so his requests are made in the process.
+ */
+async function openHttp(world: World): Promise<Link> {
+  const bugs: unknown[] = []
+  const door = await serveHttp(world.engine(), { port: 0, onBug: (bug) => bugs.push(bug) })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  return {
+    async send(asked) {
+      if (asked.user === null) return sendInProcess(world, asked)
+      const body = Buffer.from(asked.body ?? `{"ops":${asked.ops}}`)
+      const timestamp = String(Math.floor(world.engine().clock.now_ms() / 1000))
+      const secret = world.secretOf(asked.user)
+      const hash = createHash('sha1').update(timestamp).update(secret).update(body).update(secret)
+      const path = `/api/${asked.version}/json/${asked.user}/${timestamp}/${hash.digest('hex')}`
+      return post(`${door.url}${path}`, body, agent)
+    },
+    async close() {
+      agent.destroy()
+      await door.drain()
+      assert.deepEqual(bugs, [])
+    },
+  }
+}
+
+/** What messages cannot say, such as a raw body, is made in the process. */
+async function openGrpc(world: World): Promise<Link> {
+  const bugs: unknown[] = []
+  const door = await openGrpcVectors(world, bugs)
+  return {
+    async send(asked) {
+      const { user, version, ops } = asked
+      const answer = ops === undefined ? undefined : await door.send(user, version, ops)
+      return answer ?? sendInProcess(world, asked)
+    },
+    async close() {
+      await door.close()
+      assert.deepEqual(bugs, [])
+    },
+  }
+}
+
+async function post(url: string, body: Buffer, agent: Agent): Promise<string> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(url, { method: 'POST', agent }, resolve)
+    sent.on('error', reject)
+    sent.end(body)
+  })
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  const bytes = Buffer.concat(chunks)
+  const text = bytes.toString('utf8')
+  const { request_proc } = JSON.parse(text) as JsonObject
+  const code = String(request_proc)
+  assert.equal(response.statusCode, isWholeFaultCode(code) ? wholeFaults[code].http : 200)
+  assert.equal(response.headers['content-type'], 'application/json; charset=utf-8')
+  assert.equal(response.headers['content-length'], String(bytes.length))
+  return text
+}
