@@ -48,7 +48,7 @@ const addonInside: Plugin = {
 const codeInside: Plugin = {
   name: 'code-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]doers[\\/]code-script\.ts$/ }, () => ({
+    onLoad({ filter: /[\\/]src[\\/]executors[\\/]code-script\.ts$/ }, () => ({
       contents: [
         `import { gunzipSync } from 'node:zlib'`,
         `const script = ${JSON.stringify(code.outputFiles[0]?.text)}`,

@@ -101,7 +101,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|README\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/doors\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
+      /^(package\.json|LICENSE|README\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const paths = files.map(({ path }) => path)
     assert.deepEqual(
       paths.filter((path) => !allowed.test(path)),
