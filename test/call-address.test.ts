@@ -1,8 +1,8 @@
 /** Which addresses a call may reach, and how the hosts that an operator allows are read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { refusalOf, v4_refused, v6_refused, v6_wrappers } from '../src/executors/address.ts'
-import { hostOf, readAllowHosts, readUrl } from '../src/executors/call-target.ts'
+import { refusalOf, v4_refused, v6_refused, v6_wrappers } from '../src/executors/call-address.ts'
+import { hostOf, readAllowHosts, readUrl } from '../src/executors/call-resolver.ts'
 
 const global_addresses = [
   '1.1.1.1',

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { JsonObject } from '../src/core/model.ts'
 import type { CallRequest, Logic, WorkOutcome } from '../src/process/logic.ts'
 import { logicTable } from '../src/process/logics/table.ts'
-import { notes, scopeOf } from './support/logic-scope.ts'
+import { notes, scopeOf } from './support/logic-context.ts'
 
 const url = 'https://a.example/x'
 

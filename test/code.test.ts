@@ -10,11 +10,11 @@ import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { newCodeDoer } from '../src/executors/code.ts'
-import { applied, differenceOf } from '../src/process/difference.ts'
 import type { WorkOutcome } from '../src/process/logic.ts'
 import { apiCode } from '../src/process/logics/api-code.ts'
+import { applied, differenceOf } from '../src/process/logics/data-diff.ts'
 import { type CodeBed, codeBed, codeProcess, inNode } from './support/code-setup.ts'
-import { notes, scopeOf } from './support/logic-scope.ts'
+import { notes, scopeOf } from './support/logic-context.ts'
 
 describe('the definition', () => {
   /** [logic, mistakes, warnings] */

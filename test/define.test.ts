@@ -31,7 +31,7 @@ import {
   whenTasks,
 } from '../src/define.ts'
 import { openEngine } from '../src/open.ts'
-import { compileProcess } from '../src/process/graph.ts'
+import { compileProcess } from '../src/process/compile-process.ts'
 import { logicTable, not_run_here } from '../src/process/logics/table.ts'
 
 const order = defineProcess({

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { stringifyJson } from '../src/codec/json.ts'
 import { functionTable } from '../src/process/functions/table.ts'
 import { utc, zoneOf } from '../src/process/functions/zone.ts'
-import { expanded, mistakeOf } from './support/logic-scope.ts'
+import { expanded, mistakeOf } from './support/logic-context.ts'
 
 for (const row of functionTable) {
   for (const { text, data = {}, gives } of row.examples) {

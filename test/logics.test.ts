@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { docOfText, objectOf, stringifyJson } from '../src/codec/json.ts'
-import { comparisonTable } from '../src/process/comparisons.ts'
-import { convert, typeTable, type ValueType } from '../src/process/convert.ts'
+import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
-import { blindScope, compiledLogic, moved, scopeOf } from './support/logic-scope.ts'
+import { convert, typeTable, type ValueType } from '../src/process/values.ts'
+import { blindScope, compiledLogic, moved, scopeOf } from './support/logic-context.ts'
 
 const go_a = { move: 'go', to_node_id: 'a' }
 const next = { move: 'next' }

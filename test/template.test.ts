@@ -5,9 +5,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ConvReach } from '../src/process/logic.ts'
-import { compileTemplate } from '../src/process/template.ts'
-import { expansionOf } from '../src/process/template-source.ts'
-import { blindScope, expanded, mistakeOf, notes, scopeOf } from './support/logic-scope.ts'
+import { expansionOf } from '../src/process/templates/parser.ts'
+import { compileTemplate } from '../src/process/templates/template.ts'
+import { blindScope, expanded, mistakeOf, notes, scopeOf } from './support/logic-context.ts'
 
 const values: [text: string, data: string, gives: string][] = [
   ['plain', '{}', '"plain"'],

@@ -9,7 +9,7 @@ import { type Key, processKey, versionKey } from '../codec/keys.ts'
 import { decodeRecord, type ProcessHead } from '../codec/records.ts'
 import { limitTable } from '../core/limits.ts'
 import type { JsonObject } from '../core/model.ts'
-import { compileProcess } from '../process/graph.ts'
+import { compileProcess } from '../process/compile-process.ts'
 import type { Graph } from '../process/logic.ts'
 import type { View } from '../store/store.ts'
 

@@ -9,7 +9,7 @@ import { docOfPlain } from '../codec/plain.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { compileProcess } from '../process/graph.ts'
+import { compileProcess } from '../process/compile-process.ts'
 import type { Graph } from '../process/logic.ts'
 
 /** One definition, ready to be stored. */

@@ -29,7 +29,7 @@ import {
 } from '../codec/records.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import { readExport } from '../process/export.ts'
+import { readExport } from '../process/export-file.ts'
 import type { Store, Tx, View } from '../store/store.ts'
 import type {
   ProcessDetails,

@@ -13,7 +13,7 @@ import { version } from '../core/version.ts'
 import type { Job } from '../engine/jobs.ts'
 import type { CallRequest, WorkOutcome } from '../process/logic.ts'
 import { type CallFailure, callFailure, isCallFailure, outcomeOf } from './call-failure.ts'
-import { type Answer, type Hop, newWire, type Wire } from './call-hop.ts'
+import { type Answer, type Hop, newWire, type Wire } from './call-request.ts'
 import {
   type Lookup,
   newResolver,
@@ -21,7 +21,7 @@ import {
   type Resolver,
   readAllowHosts,
   readUrl,
-} from './call-target.ts'
+} from './call-resolver.ts'
 
 export interface CallDoer {
   run(request: CallRequest, job: Pick<Job, 'key' | 'signal'>): Promise<WorkOutcome>

@@ -10,7 +10,7 @@ import type { Doers } from '../engine/jobs.ts'
 import type { WorkOrder } from '../process/logic.ts'
 import type { CallDoer } from './call.ts'
 import { isCallFailure } from './call-failure.ts'
-import { hostOf, readAllowHosts, readUrl } from './call-target.ts'
+import { hostOf, readAllowHosts, readUrl } from './call-resolver.ts'
 import type { CodeDoer } from './code.ts'
 
 export interface DoersOptions {

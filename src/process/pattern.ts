@@ -4,7 +4,11 @@
  * anchor it.
  */
 import { RE2JS } from 're2js'
-import { pattern_chars_max, pattern_program_max, pattern_text_chars_max } from './bounds.ts'
+import {
+  pattern_chars_max,
+  pattern_program_max,
+  pattern_text_chars_max,
+} from './definition-limits.ts'
 
 /** Whether the pattern is found in a text. A text over the bound matches nothing. */
 export type Pattern = (text: string) => boolean

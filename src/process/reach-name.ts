@@ -5,7 +5,7 @@
 import { isNumberToken, numberText } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import type { JsonValue } from '../core/model.ts'
-import { name_chars_max } from './bounds.ts'
+import { name_chars_max } from './definition-limits.ts'
 
 /** The text of a text or a number that is not empty; undefined for any other value. */
 export function nameText(value: JsonValue | undefined): string | undefined {

@@ -8,7 +8,7 @@
  * as a date. `.tz('Europe/Kyiv')` behind either shows and reads the clock of that zone; without it,
  * UTC.
  */
-import { textOf } from '../convert.ts'
+
 import { cut } from '../quoted.ts'
 import {
   type Expansion,
@@ -20,7 +20,8 @@ import {
   type Source,
   skipSpaces,
   type Term,
-} from '../template-source.ts'
+} from '../templates/parser.ts'
+import { textOf } from '../values.ts'
 import { dateOf, type Field, fields, fieldText, type Shift, shifted } from './calendar.ts'
 import { type FunctionKind, type NumberTerm, wholeNumber } from './function.ts'
 import { utc, type Zone, zoneOf } from './zone.ts'

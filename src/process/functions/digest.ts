@@ -8,7 +8,6 @@
  * The only file of the logic floor that may import node:crypto.
  */
 import { createHash } from 'node:crypto'
-import { textOf } from '../convert.ts'
 import {
   type Expansion,
   expectText,
@@ -16,7 +15,8 @@ import {
   type Part,
   type Source,
   type Term,
-} from '../template-source.ts'
+} from '../templates/parser.ts'
+import { textOf } from '../values.ts'
 import type { FunctionExample, FunctionKind } from './function.ts'
 
 const ab_hex: Readonly<Record<string, string>> = {

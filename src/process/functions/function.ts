@@ -3,7 +3,6 @@
  * from behind its opening parenthesis to behind its end, once, and gives what computes it.
  */
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import { doubleOf, textOf } from '../convert.ts'
 import { cut } from '../quoted.ts'
 import {
   type Expansion,
@@ -13,7 +12,8 @@ import {
   type Part,
   type Source,
   type Term,
-} from '../template-source.ts'
+} from '../templates/parser.ts'
+import { doubleOf, textOf } from '../values.ts'
 
 export interface FunctionKind {
   /** Behind `$.`. */

@@ -14,8 +14,6 @@
 import { canonicalText } from '../../codec/canonical.ts'
 import { isNumberToken, numberText } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { doubleOf } from '../convert.ts'
-import { member } from '../path-keys.ts'
 import { cut } from '../quoted.ts'
 import {
   deeper,
@@ -24,7 +22,9 @@ import {
   failWith,
   mistakeAt,
   type Source,
-} from '../template-source.ts'
+} from '../templates/parser.ts'
+import { member } from '../templates/path-keys.ts'
+import { doubleOf } from '../values.ts'
 
 /** A value for one item; undefined where it is missing or the run failed. */
 export type ItemTerm = (run: Expansion, item: JsonValue) => JsonValue | undefined

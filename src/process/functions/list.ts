@@ -6,7 +6,6 @@
  */
 import { stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { convert, textOf } from '../convert.ts'
 import {
   type Expansion,
   expectText,
@@ -15,7 +14,8 @@ import {
   mistakeAt,
   type Source,
   type Term,
-} from '../template-source.ts'
+} from '../templates/parser.ts'
+import { convert, textOf } from '../values.ts'
 import type { FunctionKind } from './function.ts'
 import { type ItemTerm, readItemExpression, skipBlanks } from './item-expression.ts'
 

@@ -4,7 +4,6 @@
  * and a result without end. Sums and products are lists, so a long expression is not a deep one.
  */
 import type { JsonValue } from '../../core/model.ts'
-import { doubleOf } from '../convert.ts'
 import { cut } from '../quoted.ts'
 import {
   deeper,
@@ -15,7 +14,8 @@ import {
   type Source,
   skipSpaces,
   type Term,
-} from '../template-source.ts'
+} from '../templates/parser.ts'
+import { doubleOf } from '../values.ts'
 import { type FunctionKind, type NumberTerm, numberResult } from './function.ts'
 
 export const mathFunction: FunctionKind = {

@@ -2,7 +2,7 @@
  * `$.random`: a double in [0, 1), or a whole number of a range with both ends in it. Chance comes
  * from the scope. `$.random(0)` is 0, and below zero the range is mirrored.
  */
-import { expectText, failWith, type Source, skipSpaces, type Term } from '../template-source.ts'
+import { expectText, failWith, type Source, skipSpaces, type Term } from '../templates/parser.ts'
 import { type FunctionKind, numberResult, readWholeNumber } from './function.ts'
 
 export const randomFunction: FunctionKind = {

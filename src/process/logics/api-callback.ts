@@ -7,7 +7,7 @@
  * handler answers in the place of a modify; `err_node_id` says where its failure leads.
  */
 import type { LogicKind, Move } from '../logic.ts'
-import { finishHandled, type Handled, parseHandled } from './handled.ts'
+import { finishHandled, type Handled, parseHandled } from './handler.ts'
 
 const rest: Move = { move: 'rest' }
 

@@ -10,10 +10,10 @@
  */
 import { bytesOf, docOfValue, isObject, objectOf, parseJson } from '../../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
-import { value_bounds } from '../bounds.ts'
-import { applied, differenceOf } from '../difference.ts'
+import { value_bounds } from '../definition-limits.ts'
 import type { LogicKind, Move, Report, Scope, WorkOutcome } from '../logic.ts'
 import { quoted } from '../quoted.ts'
+import { applied, differenceOf } from './data-diff.ts'
 
 interface ApiCode {
   readonly src: string

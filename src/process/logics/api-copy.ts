@@ -10,7 +10,7 @@ import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { ConvReach, LogicKind, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
-import { type NameTerm, readName, readReach } from '../reach.ts'
+import { type Expansion, expansionOf } from '../templates/parser.ts'
 import {
   applySettings,
   failedRun,
@@ -18,8 +18,8 @@ import {
   readFlag,
   readSettings,
   type Setting,
-} from '../settings.ts'
-import { type Expansion, expansionOf } from '../template-source.ts'
+} from './assignments.ts'
+import { type NameTerm, readName, readReach } from './target.ts'
 
 interface ApiCopy {
   readonly is_modify: boolean

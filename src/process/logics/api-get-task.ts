@@ -6,9 +6,9 @@
 import type { JsonObject } from '../../core/model.ts'
 import type { ConvReach, LogicKind, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
-import { type NameTerm, readName, readReach } from '../reach.ts'
-import { failedRun, readErrNode, refuse } from '../settings.ts'
-import { type Expansion, expansionOf } from '../template-source.ts'
+import { type Expansion, expansionOf } from '../templates/parser.ts'
+import { failedRun, readErrNode, refuse } from './assignments.ts'
+import { type NameTerm, readName, readReach } from './target.ts'
 
 interface ApiGetTask {
   readonly newest: boolean

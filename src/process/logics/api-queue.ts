@@ -5,8 +5,8 @@
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
-import { applySettings, failedRun, readErrNode, readSettings, type Setting } from '../settings.ts'
-import { expansionOf } from '../template-source.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { applySettings, failedRun, readErrNode, readSettings, type Setting } from './assignments.ts'
 
 interface ApiQueue {
   readonly settings: readonly Setting[]

@@ -6,9 +6,11 @@
  */
 import { docOfValue, isObject, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import { convert, type ValueType } from '../convert.ts'
 import type { LogicKind, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { compileTemplate, type Template } from '../templates/template.ts'
+import { convert, type ValueType } from '../values.ts'
 import {
   applySettings,
   failedRun,
@@ -18,9 +20,7 @@ import {
   readType,
   refuse,
   type Setting,
-} from '../settings.ts'
-import { compileTemplate, type Template } from '../template.ts'
-import { expansionOf } from '../template-source.ts'
+} from './assignments.ts'
 
 interface ApiRpcReply {
   readonly settings: readonly Setting[]

@@ -6,9 +6,9 @@
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { ConvReach, LogicKind } from '../logic.ts'
-import { readReach } from '../reach.ts'
-import { applySettings, failedRun, readErrNode, readSettings, type Setting } from '../settings.ts'
-import { type Expansion, expansionOf } from '../template-source.ts'
+import { type Expansion, expansionOf } from '../templates/parser.ts'
+import { applySettings, failedRun, readErrNode, readSettings, type Setting } from './assignments.ts'
+import { readReach } from './target.ts'
 
 interface ApiRpc {
   readonly sends_all: boolean

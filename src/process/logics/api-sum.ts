@@ -4,13 +4,13 @@
  */
 import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { name_chars_max } from '../bounds.ts'
-import { doubleOf } from '../convert.ts'
+import { name_chars_max } from '../definition-limits.ts'
 import type { LogicKind, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
-import { failedRun, readErrNode, refuse } from '../settings.ts'
-import { compileTemplate, type Template } from '../template.ts'
-import { expansionOf } from '../template-source.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { compileTemplate, type Template } from '../templates/template.ts'
+import { doubleOf } from '../values.ts'
+import { failedRun, readErrNode, refuse } from './assignments.ts'
 
 interface Addend {
   readonly name: string

@@ -1,15 +1,13 @@
 /**
- * `api`: calls an HTTP endpoint and waits until it has answered. The request is made from the data
- * as it is when the call begins (process/api-request); the answer is merged into the data as it is
- * when the answer comes (process/api-answer). The call itself runs outside the transaction, after
- * the commit.
+ * `api`: calls an HTTP endpoint and waits for the answer. The request is built from the data at the
+ * time the call starts (api-request.ts); the answer is merged into the data at the time it arrives
+ * (api-response.ts). The call runs outside the transaction, after the commit.
  */
-
-import { type Answered, readAnswer } from '../api-answer.ts'
-import { type ApiRequest, readRequest } from '../api-request.ts'
 import type { LogicKind, Move } from '../logic.ts'
-import { failedRun, readErrNode } from '../settings.ts'
-import { expansionOf } from '../template-source.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { type ApiRequest, readRequest } from './api-request.ts'
+import { type Answered, readAnswer } from './api-response.ts'
+import { failedRun, readErrNode } from './assignments.ts'
 
 interface Api {
   readonly request: ApiRequest

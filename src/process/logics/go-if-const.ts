@@ -4,9 +4,9 @@
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import { type Condition, compileCondition } from '../condition.ts'
 import type { LogicKind, Move, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
+import { type Condition, compileCondition } from './condition.ts'
 
 interface GoIfConst {
   readonly conditions: readonly Condition[]

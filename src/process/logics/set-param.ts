@@ -1,12 +1,12 @@
 /**
  * `set_param`: sets keys of the data, each value converted to the type that `extra_type` has for
- * its key (process/settings). A list that fails sets nothing.
+ * its key (process/logics/assignments). A list that fails sets nothing.
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
-import { applySettings, failedRun, readErrNode, readSettings, type Setting } from '../settings.ts'
-import { expansionOf } from '../template-source.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { applySettings, failedRun, readErrNode, readSettings, type Setting } from './assignments.ts'
 
 interface SetParam {
   readonly settings: readonly Setting[]

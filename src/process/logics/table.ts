@@ -15,7 +15,7 @@ import { apiRpcReply } from './api-rpc-reply.ts'
 import { apiSum } from './api-sum.ts'
 import { go } from './go.ts'
 import { goIfConst } from './go-if-const.ts'
-import { handledKind } from './handled.ts'
+import { handledKind } from './handler.ts'
 import { setParam } from './set-param.ts'
 
 /** A kind with its definition's type hidden. */

@@ -5,11 +5,11 @@
 import { docOfText, parseJson, stringifyJson } from '../../src/codec/json.ts'
 import { limitsWith } from '../../src/core/limits.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
-import { compileProcess } from '../../src/process/graph.ts'
+import { compileProcess } from '../../src/process/compile-process.ts'
 import type { Compiled, Move, Report, Scope } from '../../src/process/logic.ts'
 import { logicTable } from '../../src/process/logics/table.ts'
-import { compileTemplate } from '../../src/process/template.ts'
-import { expansionOf } from '../../src/process/template-source.ts'
+import { expansionOf } from '../../src/process/templates/parser.ts'
+import { compileTemplate } from '../../src/process/templates/template.ts'
 
 export const now_ms = Date.UTC(2024, 1, 29, 12, 30, 15, 250)
 

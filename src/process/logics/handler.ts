@@ -8,7 +8,7 @@
 import { bytesOf, docOfText, mergeDocs } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind, Move, Report, Scope, WorkOutcome } from '../logic.ts'
-import { readErrNode } from '../settings.ts'
+import { readErrNode } from './assignments.ts'
 
 /** What is kept of a handled logic. */
 export interface Handled {

@@ -7,9 +7,9 @@
  * `1.1`); number compares doubles; array and object compare members, whatever their order of keys,
  * with numbers by token. Order of texts is by UTF-16 code units.
  */
-import { canonicalText } from '../codec/canonical.ts'
-import type { JsonValue } from '../core/model.ts'
-import { convert, doubleOf, textOf, type ValueType } from './convert.ts'
+import { canonicalText } from '../../codec/canonical.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { convert, doubleOf, textOf, type ValueType } from '../values.ts'
 
 /** One side, read as its cast: texts of arrays and objects are canonical. */
 export type Comparand = string | number | boolean

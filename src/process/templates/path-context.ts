@@ -4,9 +4,10 @@
  * `env_var[@name]` for a variable given to the engine. What stands in the brackets may be a
  * template; a process that is written there is told to the definition's report.
  */
+
+import { isShort, nameOf } from '../reach-name.ts'
+import { expectText, mistakeAt, type Source, type Term } from './parser.ts'
 import { follow, type Key, keyOf, type PathEnd, readIndex, readKeys } from './path-keys.ts'
-import { isShort, nameOf } from './reach-name.ts'
-import { expectText, mistakeAt, type Source, type Term } from './template-source.ts'
 
 /** Reads what follows one of the names below, at its bracket. */
 export const reachReaders: Readonly<Record<string, (source: Source, end: PathEnd) => Term>> = {

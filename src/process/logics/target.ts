@@ -4,15 +4,15 @@
  * from here on. One that is written is told to the report and acts by the definition's right; one
  * that a template gives does not (process/logic `ConvReach`).
  */
-import type { JsonObject } from '../core/model.ts'
-import { name_chars_max } from './bounds.ts'
-import { textOf } from './convert.ts'
-import type { ConvReach, Report } from './logic.ts'
-import { quoted } from './quoted.ts'
-import { isShort, nameOf, nameText } from './reach-name.ts'
-import { refuse } from './settings.ts'
-import { compileTemplate } from './template.ts'
-import type { Expansion } from './template-source.ts'
+import type { JsonObject } from '../../core/model.ts'
+import { name_chars_max } from '../definition-limits.ts'
+import type { ConvReach, Report } from '../logic.ts'
+import { quoted } from '../quoted.ts'
+import { isShort, nameOf, nameText } from '../reach-name.ts'
+import type { Expansion } from '../templates/parser.ts'
+import { compileTemplate } from '../templates/template.ts'
+import { textOf } from '../values.ts'
+import { refuse } from './assignments.ts'
 
 /** A name as it comes out for one task; undefined where it is missing or the run failed. */
 export type NameTerm = (run: Expansion) => string | undefined

@@ -4,8 +4,16 @@
  * A side that is missing or cannot be read as the cast makes `not_eq` hold and all else not. What a
  * template puts into a pattern is matched as the text it is: data never becomes a pattern's source.
  */
-import { isNumberToken, numberText, objectOf } from '../codec/json.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
+import { isNumberToken, numberText, objectOf } from '../../codec/json.ts'
+import type { JsonObject, JsonValue } from '../../core/model.ts'
+import type { Report, Scope } from '../logic.ts'
+import { compilePattern, literalPattern } from '../pattern.ts'
+import { quoted } from '../quoted.ts'
+import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
+import { plainName } from '../templates/path.ts'
+import { compileName, compileTemplate, type Template } from '../templates/template.ts'
+import { jsonTemplate } from '../templates/template-json.ts'
+import { isValueType, textOf, type ValueType } from '../values.ts'
 import {
   type Comparand,
   type Compare,
@@ -13,14 +21,6 @@ import {
   comparandOf,
   comparisonTable,
 } from './comparisons.ts'
-import { isValueType, textOf, type ValueType } from './convert.ts'
-import type { Report, Scope } from './logic.ts'
-import { plainName } from './path.ts'
-import { compilePattern, literalPattern } from './pattern.ts'
-import { quoted } from './quoted.ts'
-import { compileName, compileTemplate, type Template } from './template.ts'
-import { jsonTemplate } from './template-json.ts'
-import { type Expansion, expansionOf, joinParts, type Term } from './template-source.ts'
 
 export type Condition = (scope: Scope) => boolean
 

@@ -5,11 +5,11 @@
  */
 import { isObject, parseJson } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { node_parts_max } from './bounds.ts'
+import { compileTimeSemaphor } from './compile-semaphors.ts'
+import { node_parts_max } from './definition-limits.ts'
 import type { CountSemaphor, GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
 import { handledRow, type LogicRow, logicTable, not_run_here } from './logics/table.ts'
 import { quoted } from './quoted.ts'
-import { compileTimeSemaphor } from './time-semaphor.ts'
 
 /** Whether the embedder has a handler for a logic type. */
 export type IsHandled = (type: string) => boolean

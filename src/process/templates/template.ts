@@ -8,13 +8,12 @@
  * as its compact JSON, numbers by token; missing is the empty string. Reading is linear in the
  * text's length.
  */
-import { isFault } from '../core/faults.ts'
-import type { JsonValue } from '../core/model.ts'
-import { textOf } from './convert.ts'
-import { functionTable } from './functions/table.ts'
-import type { Report } from './logic.ts'
-import { readPath } from './path.ts'
-import { quoted } from './quoted.ts'
+import { isFault } from '../../core/faults.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { functionTable } from '../functions/table.ts'
+import type { Report } from '../logic.ts'
+import { quoted } from '../quoted.ts'
+import { textOf } from '../values.ts'
 import {
   deeper,
   type Expansion,
@@ -24,7 +23,8 @@ import {
   type Part,
   type Source,
   type Term,
-} from './template-source.ts'
+} from './parser.ts'
+import { readPath } from './path.ts'
 
 export interface Template {
   /** The text itself, where nothing is put in. */

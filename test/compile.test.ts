@@ -9,8 +9,8 @@ import fc from 'fast-check'
 import { docOfText } from '../src/codec/json.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
-import { compileProcess } from '../src/process/graph.ts'
-import { blindScope, compiledText, now_ms, scopeOf } from './support/logic-scope.ts'
+import { compileProcess } from '../src/process/compile-process.ts'
+import { blindScope, compiledText, now_ms, scopeOf } from './support/logic-context.ts'
 
 const limits = limitsWith()
 const examples = new URL('../src/examples/', import.meta.url)

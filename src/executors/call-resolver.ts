@@ -5,7 +5,7 @@
  */
 import { ADDRCONFIG, lookup as dnsLookup } from 'node:dns'
 import { isIP } from 'node:net'
-import { refusalOf } from './address.ts'
+import { refusalOf } from './call-address.ts'
 import { type CallFailure, callFailure, failureOfError } from './call-failure.ts'
 
 /** Every address of a name. Rejects as `dns.lookup` does. */

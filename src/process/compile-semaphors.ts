@@ -5,12 +5,12 @@
  */
 import { isNumberToken, numberText } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { unix_seconds_max } from './bounds.ts'
-import { doubleOf, textOf } from './convert.ts'
+import { unix_seconds_max } from './definition-limits.ts'
 import type { DueTime, Report, Scope, TimeSemaphor } from './logic.ts'
 import { cut, quoted } from './quoted.ts'
-import { compileTemplate } from './template.ts'
-import { expansionOf } from './template-source.ts'
+import { expansionOf } from './templates/parser.ts'
+import { compileTemplate } from './templates/template.ts'
+import { doubleOf, textOf } from './values.ts'
 
 /** Reads a semaphor of type `time`. */
 export function compileTimeSemaphor(raw: JsonObject, report: Report): TimeSemaphor {

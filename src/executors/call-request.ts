@@ -6,7 +6,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { type CallFailure, callFailure, failureOfError, isBusyStatus } from './call-failure.ts'
-import { bareHost, portOf } from './call-target.ts'
+import { bareHost, portOf } from './call-resolver.ts'
 
 export interface Hop {
   readonly url: URL

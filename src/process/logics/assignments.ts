@@ -9,15 +9,15 @@
  * where one is. A failed conversion, a key that is missing and an expansion beyond the size of a
  * task fail the run; what was set by then is to be thrown away.
  */
-import { isObject, setMember, stringifyJson } from '../codec/json.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
-import { value_bounds } from './bounds.ts'
-import { convert, isValueType, textOf, type ValueType } from './convert.ts'
-import type { Move, Report, Scope } from './logic.ts'
-import { cut, quoted } from './quoted.ts'
-import { compileTemplate, looksTemplated, type Template } from './template.ts'
-import { jsonTemplate } from './template-json.ts'
-import { type Expansion, failWith } from './template-source.ts'
+import { isObject, setMember, stringifyJson } from '../../codec/json.ts'
+import type { JsonObject, JsonValue } from '../../core/model.ts'
+import { value_bounds } from '../definition-limits.ts'
+import type { Move, Report, Scope } from '../logic.ts'
+import { cut, quoted } from '../quoted.ts'
+import { type Expansion, failWith } from '../templates/parser.ts'
+import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
+import { jsonTemplate } from '../templates/template-json.ts'
+import { convert, isValueType, textOf, type ValueType } from '../values.ts'
 
 export interface Setting {
   key(run: Expansion): string | undefined

@@ -7,15 +7,15 @@
  * envelope of that protocol, always by POST and signed. A URL is signed too where the node has a
  * secret and does not switch system parameters off.
  */
-import { docOfValue, objectOf, stringifyJson } from '../codec/json.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
-import { textOf } from './convert.ts'
-import type { CallRequest, Report } from './logic.ts'
-import { cut, quoted } from './quoted.ts'
-import { applySettings, objectIn, readSettings } from './settings.ts'
-import { compileTemplate, type Template } from './template.ts'
-import { jsonTemplate } from './template-json.ts'
-import { type Expansion, failWith } from './template-source.ts'
+import { docOfValue, objectOf, stringifyJson } from '../../codec/json.ts'
+import type { JsonObject, JsonValue } from '../../core/model.ts'
+import type { CallRequest, Report } from '../logic.ts'
+import { cut, quoted } from '../quoted.ts'
+import { type Expansion, failWith } from '../templates/parser.ts'
+import { compileTemplate, type Template } from '../templates/template.ts'
+import { jsonTemplate } from '../templates/template-json.ts'
+import { textOf } from '../values.ts'
+import { applySettings, objectIn, readSettings } from './assignments.ts'
 
 /** The request for one task; undefined where the run failed. */
 export type ApiRequest = (run: Expansion) => CallRequest | undefined

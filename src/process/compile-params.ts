@@ -4,10 +4,10 @@
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
-import { isValueType, textOf, typeTable, type ValueType } from './convert.ts'
 import type { ParamMistake } from './logic.ts'
 import { compilePattern, type Pattern } from './pattern.ts'
 import { quoted } from './quoted.ts'
+import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
 
 interface Param {
   readonly name: string

@@ -15,15 +15,15 @@ import {
   parseJson,
   setMember,
   stringifyJson,
-} from '../codec/json.ts'
-import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
-import { value_bounds } from './bounds.ts'
-import { convert, textOf, type ValueType } from './convert.ts'
-import type { ErrorType, Report, Scope, WorkOutcome } from './logic.ts'
-import { cut, quoted } from './quoted.ts'
-import { objectIn, readFlag, readType } from './settings.ts'
-import { compileTemplate, type Template } from './template.ts'
-import { expansionOf } from './template-source.ts'
+} from '../../codec/json.ts'
+import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
+import { value_bounds } from '../definition-limits.ts'
+import type { ErrorType, Report, Scope, WorkOutcome } from '../logic.ts'
+import { cut, quoted } from '../quoted.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { compileTemplate, type Template } from '../templates/template.ts'
+import { convert, textOf, type ValueType } from '../values.ts'
+import { objectIn, readFlag, readType } from './assignments.ts'
 
 export interface AnswerFailure {
   readonly error_type?: ErrorType

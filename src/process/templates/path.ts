@@ -1,13 +1,14 @@
 /**
- * Paths: into a task's data (`name`, `a.b[0].c`, process/path-keys), `root.x` for the fields of the
- * task itself, and beyond the task where a name of process/path-reach is followed by a bracket.
+ * Paths of templates and conditions: into a task's data (`name`, `a.b[0].c`), `root.x` for the
+ * fields of the task itself, and beyond the task (path-context.ts) where its name is followed by a
+ * bracket.
  */
-import { objectOf } from '../codec/json.ts'
-import type { JsonObject } from '../core/model.ts'
-import { type RootName, rootNames } from './logic.ts'
+import { objectOf } from '../../codec/json.ts'
+import type { JsonObject } from '../../core/model.ts'
+import { type RootName, rootNames } from '../logic.ts'
+import type { Source, Term } from './parser.ts'
+import { reachReaders } from './path-context.ts'
 import { follow, type Key, type PathEnd, readKeys, readName } from './path-keys.ts'
-import { reachReaders } from './path-reach.ts'
-import type { Source, Term } from './template-source.ts'
 
 /** Reads a path up to `end`, or to the end of the text, and gives what finds its value. */
 export function readPath(source: Source, end: PathEnd): Term {

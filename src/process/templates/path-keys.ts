@@ -3,10 +3,10 @@
  * bracket in a name. An index may hold a template: what it gives is one key or index, never more of
  * a path. Only own members are found, so `__proto__` and `constructor` are names like any other.
  */
-import { isObject } from '../codec/json.ts'
-import type { JsonValue } from '../core/model.ts'
-import { textOf } from './convert.ts'
-import { quoted } from './quoted.ts'
+import { isObject } from '../../codec/json.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { quoted } from '../quoted.ts'
+import { textOf } from '../values.ts'
 import {
   deeper,
   type Expansion,
@@ -15,7 +15,7 @@ import {
   mistakeAt,
   type Source,
   skipSpaces,
-} from './template-source.ts'
+} from './parser.ts'
 
 /** A key as it is written, or as it comes out for one task. */
 export type Key = string | ((run: Expansion) => string | undefined)

@@ -6,10 +6,10 @@
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { nodes_max } from './bounds.ts'
-import { compileNode, type IsHandled, type NodeHead, node_kinds } from './graph-node.ts'
+import { compileNode, type IsHandled, type NodeHead, node_kinds } from './compile-node.ts'
+import { compileParams } from './compile-params.ts'
+import { nodes_max } from './definition-limits.ts'
 import type { Compiled, Graph, GraphNode, Report } from './logic.ts'
-import { compileParams } from './params.ts'
 import { quoted } from './quoted.ts'
 
 export type GraphLimits = Pick<Limits, 'node_id_chars_max' | 'conv_id_chars_max'>

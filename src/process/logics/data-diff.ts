@@ -5,8 +5,8 @@
  * shows it (`1e400` as null). Pure; bounded by the nesting of its two values, which their parser
  * has bounded.
  */
-import { isNumberToken, isObject, setMember } from '../codec/json.ts'
-import type { JsonObject, JsonValue, NumberToken } from '../core/model.ts'
+import { isNumberToken, isObject, setMember } from '../../codec/json.ts'
+import type { JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
 
 export interface Difference {
   /** Members that are new or have another value. */

@@ -5,7 +5,7 @@
  */
 import { isNumberToken, isObject, numberToken, parseJson, stringifyJson } from '../codec/json.ts'
 import type { JsonValue } from '../core/model.ts'
-import { value_bounds } from './bounds.ts'
+import { value_bounds } from './definition-limits.ts'
 
 interface TypeRow {
   /** Whether a value is of this type as it stands. */

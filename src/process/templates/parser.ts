@@ -6,10 +6,10 @@
  * Reading throws a `bad_definition` fault at the first mistake of a text; `compileTemplate` alone
  * catches it. Running never throws: it leaves a failure and gives undefined.
  */
-import { fault } from '../core/faults.ts'
-import type { JsonValue } from '../core/model.ts'
-import { template_depth_max } from './bounds.ts'
-import type { Scope } from './logic.ts'
+import { fault } from '../../core/faults.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { template_depth_max } from '../definition-limits.ts'
+import type { Scope } from '../logic.ts'
 
 /** One run of a logic's templates. */
 export interface Expansion {

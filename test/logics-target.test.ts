@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isObject } from '../src/codec/json.ts'
 import type { Scope } from '../src/process/logic.ts'
-import { compiledLogic, scopeOf } from './support/logic-scope.ts'
+import { compiledLogic, scopeOf } from './support/logic-context.ts'
 
 /** A move with its data as text. */
 function moveOf(logic: object, data: string, more: Partial<Scope> = {}): unknown {

@@ -3,13 +3,13 @@
  * stays data: inside quotes it is escaped, so that no value can end its string; outside quotes it
  * is one JSON value or the run fails, so that no value can add a member. Number tokens stay exact.
  */
-import { parseJson, stringifyJson } from '../codec/json.ts'
-import type { JsonValue } from '../core/model.ts'
-import { value_bounds } from './bounds.ts'
-import { textOf } from './convert.ts'
-import { cut } from './quoted.ts'
+import { parseJson, stringifyJson } from '../../codec/json.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { value_bounds } from '../definition-limits.ts'
+import { cut } from '../quoted.ts'
+import { textOf } from '../values.ts'
+import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 import type { Template } from './template.ts'
-import { type Expansion, failWith, joinParts, type Part } from './template-source.ts'
 
 /** The JSON text of a template; undefined where the run failed. */
 export function jsonTemplate(template: Template): (run: Expansion) => string | undefined {
