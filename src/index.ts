@@ -20,7 +20,7 @@
  *     cli         one file a verb group                    what a person types
  *
  * To read it, follow one request: server/http/request → engine/engine `apply` →
- * engine/transactions → engine/ops → engine/walk → process/logics/table → engine/task-file →
+ * engine/transactions → engine/ops → engine/advance → process/logics/table → engine/task-store →
  * store/group → store/log/tree. Then codec/keys, which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and

@@ -9,7 +9,7 @@ import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
 import type { Caller, Change, OpResult, Status, Task } from '../core/model.ts'
-import type { AnswerAccount } from './answers.ts'
+import type { AnswerAccount } from './unread-answers.ts'
 
 export interface EngineOptions {
   readonly limits?: Partial<Record<LimitName, number>>

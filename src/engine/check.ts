@@ -47,7 +47,7 @@ import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
-import { loadTask } from './task-file.ts'
+import { loadTask } from './task-store.ts'
 
 const slice_keys = 250
 const breaches_max = 1_000

@@ -10,6 +10,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue, Ref } from '../core/model.ts'
 import type { ConvReach, Move } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
+import { reachOf } from './evaluation-context.ts'
 import {
   admitTask,
   damaged,
@@ -18,12 +19,11 @@ import {
   overSize,
   paused,
   type Refusal,
-} from './create.ts'
-import { reachOf } from './scope.ts'
-import { type FailMove, failInto, wake } from './steps.ts'
-import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
-import { isIdle, newHome, restingLogic, waitingLogic } from './waiting.ts'
-import type { Orphan, Work } from './work.ts'
+} from './task-rules.ts'
+import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-store.ts'
+import type { Orphan, Work } from './transaction-context.ts'
+import { type FailMove, failInto, wake } from './transitions.ts'
+import { isIdle, newHome, restingLogic, waitingLogic } from './waits.ts'
 
 type Of<Name extends Move['move']> = Extract<Move, { move: Name }>
 

@@ -17,21 +17,27 @@ import type { Limits } from '../core/limits.ts'
 import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAdmission } from './admission.ts'
-import { newAnswers } from './answers.ts'
 import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
-import { type Doers, newJobs } from './jobs.ts'
+import { type Doers, newJobs } from './job-dispatcher.ts'
 import { applyOp, taskIn } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { rateLimit } from './rate-limit.ts'
 import { cancelTask, listAll, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
+import {
+  type News,
+  newReader,
+  newWorkspace,
+  type Reader,
+  type Shared,
+} from './transaction-context.ts'
 import { newTransactions } from './transactions.ts'
+import { newAnswers } from './unread-answers.ts'
 import { openUsers } from './users.ts'
 import { newWatchers } from './watch.ts'
-import { type News, newReader, newWorkspace, type Reader, type Shared } from './work.ts'
 
 export interface EngineParts {
   readonly path: string

@@ -11,7 +11,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { WorkOutcome } from '../process/logic.ts'
 import type { Handler, HandlerOptions } from './api.ts'
-import type { Job } from './jobs.ts'
+import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {
   has(name: string): boolean

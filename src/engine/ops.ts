@@ -10,8 +10,10 @@ import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import { beginOp, settle } from './agenda.ts'
+import { enterNode, walkFrom } from './advance.ts'
 import type { Process } from './catalog.ts'
+import { relocate } from './migrate.ts'
+import { beginOp, settle } from './run-queue.ts'
 import {
   admitTask,
   damaged,
@@ -20,13 +22,11 @@ import {
   overSize,
   paused,
   type Refusal,
-} from './create.ts'
-import { relocate } from './relocate.ts'
-import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-file.ts'
+} from './task-rules.ts'
+import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import { isIdle, waitingLogic } from './waiting.ts'
-import { enterNode, walkFrom } from './walk.ts'
-import type { Reader, Work } from './work.ts'
+import type { Reader, Work } from './transaction-context.ts'
+import { isIdle, waitingLogic } from './waits.ts'
 
 export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
   const process = access(work, op, caller)

@@ -48,9 +48,9 @@ import {
   type NewVersion,
   readJson,
 } from './definitions.ts'
-import { edgesOf } from './edges.ts'
+import { edgesOf } from './graph-edges.ts'
 import { mustExist, readCan, userId } from './users.ts'
-import { moveOf } from './waiting.ts'
+import { moveOf } from './waits.ts'
 
 export interface ProcessesPort {
   readonly store: Store

@@ -11,8 +11,8 @@
 
 import type { Clock } from '../core/clock.ts'
 import type { Store, Tx } from '../store/store.ts'
-import { beginRequest } from './agenda.ts'
-import type { News, Work, Workspace } from './work.ts'
+import { beginRequest } from './run-queue.ts'
+import type { News, Work, Workspace } from './transaction-context.ts'
 
 export interface Transactions {
   /**

@@ -24,7 +24,7 @@ import type { Chance, Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { Entry, Store, Tx, View } from '../store/store.ts'
 import type { Can, NewSecret, UserInfo, Users } from './api.ts'
-import { openBindings } from './bindings.ts'
+import { openBindings } from './certificate-bindings.ts'
 import { openVault, type Vault } from './vault.ts'
 
 export interface UsersOptions {

@@ -6,7 +6,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Handlers } from '../engine/handlers.ts'
-import type { Doers } from '../engine/jobs.ts'
+import type { Doers } from '../engine/job-dispatcher.ts'
 import type { WorkOrder } from '../process/logic.ts'
 import type { CallDoer } from './call.ts'
 import { isCallFailure } from './call-failure.ts'

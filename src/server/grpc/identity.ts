@@ -8,8 +8,8 @@ import { loadX509 } from '../../certs/x509.ts'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
-import type { AnswerAccount } from '../../engine/answers.ts'
 import type { Engine } from '../../engine/api.ts'
+import type { AnswerAccount } from '../../engine/unread-answers.ts'
 import { type Names, namesOf } from './names.ts'
 
 export interface Identity {

@@ -10,7 +10,7 @@
  */
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
-import type { AnswerAccount } from '../../engine/answers.ts'
+import type { AnswerAccount } from '../../engine/unread-answers.ts'
 import type { Reading } from './body.ts'
 import { type Refusal, rawMessage } from './refusal.ts'
 

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseRequest, renderResults } from '../../codec/wire.ts'
-import type { AnswerRoom } from '../../engine/answers.ts'
+import type { AnswerRoom } from '../../engine/unread-answers.ts'
 import { admit, announcedBytes, type Door, healthOf } from './admit.ts'
 import { readBody } from './body.ts'
 import { type Connection, closeAfterAnswer } from './connection.ts'

@@ -25,7 +25,7 @@ import {
 } from '../codec/task-record.ts'
 import type { Doc, Ref, Status } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import type { Work } from './work.ts'
+import type { Work } from './transaction-context.ts'
 
 /** A task under work: its record, and what its indexes say until `saveTask`. */
 export interface Draft {

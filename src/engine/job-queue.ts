@@ -12,11 +12,11 @@
 import { after, familySpan, type Key, outboxKey, outboxOfKey } from '../codec/keys.ts'
 import type { Task } from '../core/model.ts'
 import type { Move, WorkOrder } from '../process/logic.ts'
-import { scopeOf } from './scope.ts'
-import { loadTask } from './task-file.ts'
+import { scopeOf } from './evaluation-context.ts'
+import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import { newHome } from './waiting.ts'
-import type { Reader } from './work.ts'
+import type { Reader } from './transaction-context.ts'
+import { newHome } from './waits.ts'
 
 /** A task that rests for work, as it was when its order was made. */
 export interface Taken {

@@ -20,10 +20,10 @@ import type { TaskRecord, Wait } from '../codec/task-record.ts'
 import type { GraphNode, Move, Scope } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { applyEffect } from './effects.ts'
-import { scopeOf } from './scope.ts'
-import { fail, failInto, makeReady, step } from './steps.ts'
-import type { Draft } from './task-file.ts'
-import type { Work } from './work.ts'
+import { scopeOf } from './evaluation-context.ts'
+import type { Draft } from './task-store.ts'
+import type { Work } from './transaction-context.ts'
+import { fail, failInto, makeReady, step } from './transitions.ts'
 
 /** What became of an ended task's record. */
 export interface Walked {

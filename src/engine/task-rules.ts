@@ -10,7 +10,7 @@ import type { Limits } from '../core/limits.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
-import { digestOfFirst, holderOf, loadTask } from './task-file.ts'
+import { digestOfFirst, holderOf, loadTask } from './task-store.ts'
 
 export interface Refusal {
   readonly code: OpFaultCode

@@ -12,7 +12,7 @@ import type { Limits } from '../core/limits.ts'
 import type { Change, JsonValue } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
-import { type Counted, newTallies } from './tallies.ts'
+import { type Counted, newTallies } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
 
 /** What all transactions of an engine share. */

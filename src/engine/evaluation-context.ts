@@ -10,8 +10,8 @@ import type { JsonValue } from '../core/model.ts'
 import type { ConvReach, RootName, Scope } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
-import { holderOf, loadTask } from './task-file.ts'
-import type { Reader } from './work.ts'
+import { holderOf, loadTask } from './task-store.ts'
+import type { Reader } from './transaction-context.ts'
 
 /** Good for as long as the reader; what it shows is the task as it then is. */
 export function scopeOf(reader: Reader, process: Process, task: TaskRecord): Scope {

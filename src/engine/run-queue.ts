@@ -5,12 +5,12 @@
  * nothing here need be remembered.
  */
 import type { TaskRecord } from '../codec/task-record.ts'
+import { type Walked, walkFrom } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { releaseOrphans, sendSignals } from './effects.ts'
-import { relocate } from './relocate.ts'
-import { type Draft, loadTask, saveTask } from './task-file.ts'
-import { type Walked, walkFrom } from './walk.ts'
-import type { Work } from './work.ts'
+import { relocate } from './migrate.ts'
+import { type Draft, loadTask, saveTask } from './task-store.ts'
+import type { Work } from './transaction-context.ts'
 
 /**
  * However many ops a request has, it makes no more moves in its transaction than so many of them

@@ -5,7 +5,7 @@
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Move } from '../process/logic.ts'
-import type { Work } from './work.ts'
+import type { Work } from './transaction-context.ts'
 
 export type FailMove = Extract<Move, { move: 'fail' }>
 

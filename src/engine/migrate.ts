@@ -6,11 +6,12 @@
  * A resting task enters the new node and runs; a failed one stays failed there, for retry and
  * cancel are its only ways on.
  */
+
+import { enterNode, type Walked } from './advance.ts'
 import type { Process } from './catalog.ts'
-import type { Draft } from './task-file.ts'
-import { newHome } from './waiting.ts'
-import { enterNode, type Walked } from './walk.ts'
-import type { Work } from './work.ts'
+import type { Draft } from './task-store.ts'
+import type { Work } from './transaction-context.ts'
+import { newHome } from './waits.ts'
 
 /**
  * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves

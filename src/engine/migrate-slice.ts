@@ -4,10 +4,10 @@
  */
 import { processKey, taskOfKey, tasksAtNode } from '../codec/keys.ts'
 import { encodeRecord } from '../codec/records.ts'
-import { beginOp, settle } from './agenda.ts'
-import { relocate } from './relocate.ts'
-import { loadTask, saveTask } from './task-file.ts'
-import type { Work } from './work.ts'
+import { relocate } from './migrate.ts'
+import { beginOp, settle } from './run-queue.ts'
+import { loadTask, saveTask } from './task-store.ts'
+import type { Work } from './transaction-context.ts'
 
 /**
  * Moves up to `tasks_max` tasks of a process; true once none is left in a dropped node, or none but

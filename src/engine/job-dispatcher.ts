@@ -1,7 +1,7 @@
 /**
  * Work outside the transaction: code, calls and handlers, each begun after the commit that asked
  * for it, at least once. The store lists what is to be done and not before when (family outbox);
- * here is only what is under way, and in engine/job-list what comes next.
+ * here is only what is under way, and in engine/job-queue what comes next.
  *
  * The life of a piece of work: a task comes to rest with wait `work` and is listed. When its time
  * has come and there is room, its order is made from the data as it then is, done, and its outcome
@@ -18,14 +18,14 @@ import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
 import type { WorkOrder, WorkOutcome } from '../process/logic.ts'
-import { beginOp, settle } from './agenda.ts'
+import { type Walked, walkFrom } from './advance.ts'
 import type { Process } from './catalog.ts'
-import { newJobList, type Taken } from './job-list.ts'
-import { relocate } from './relocate.ts'
-import { scopeOf } from './scope.ts'
-import { type Draft, loadTask, saveTask } from './task-file.ts'
-import { type Walked, walkFrom } from './walk.ts'
-import type { Reader, Work } from './work.ts'
+import { scopeOf } from './evaluation-context.ts'
+import { newJobList, type Taken } from './job-queue.ts'
+import { relocate } from './migrate.ts'
+import { beginOp, settle } from './run-queue.ts'
+import { type Draft, loadTask, saveTask } from './task-store.ts'
+import type { Reader, Work } from './transaction-context.ts'
 
 /** What can be ordered, each done by a file of its own. None of them rejects. */
 export interface Doers {
