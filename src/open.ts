@@ -17,7 +17,7 @@ import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
 import { codeStart } from './executors/code-script.ts'
-import { newDoers } from './executors/executors.ts'
+import { newExecutors } from './executors/executors.ts'
 import { newAbsence } from './store/absence.ts'
 import { storeOf } from './store/group.ts'
 import { log_id_bytes } from './store/log/frame.ts'
@@ -77,7 +77,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       failure: () => failure,
       options,
       handlers,
-      doers: newDoers({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
+      executors: newExecutors({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
     })
     place.onLeave(() => engine.close())
     if (socket !== null) {

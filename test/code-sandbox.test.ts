@@ -167,10 +167,10 @@ describe('the sandbox', () => {
     const steps = [
       `import { newCodeDoer } from ${JSON.stringify(sourceUrl('executors/code.ts'))}`,
       `import { limitsWith } from ${JSON.stringify(sourceUrl('core/limits.ts'))}`,
-      `const doers = [await newCodeDoer(limitsWith()), await newCodeDoer(limitsWith())]`,
+      `const executors = [await newCodeDoer(limitsWith()), await newCodeDoer(limitsWith())]`,
       `const order = { work: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
-      `for (const doer of doers) console.log((await doer.run(order)).text)`,
-      `await doers[0].close()`,
+      `for (const doer of executors) console.log((await doer.run(order)).text)`,
+      `await executors[0].close()`,
       `console.log('closed')`,
     ]
     const flags = ['--import', 'tsx', '--input-type=module', '-e', steps.join('\n')]

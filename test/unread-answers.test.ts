@@ -4,7 +4,11 @@ import { describe, test } from 'node:test'
 import { isFault } from '../src/core/faults.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { Engine } from '../src/engine/api.ts'
-import { type AnswerAccount, type AnswerRoom, newAnswers } from '../src/engine/unread-answers.ts'
+import {
+  type AnswerAccount,
+  type AnswerReservation,
+  newAnswers,
+} from '../src/engine/unread-answers.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
@@ -40,7 +44,7 @@ describe('the answers of a connection, and of all', () => {
     test(what, () => {
       const newAccount = newAnswers(bounds)
       const accounts = new Map<string, AnswerAccount>()
-      const rooms = new Map<string, AnswerRoom>()
+      const rooms = new Map<string, AnswerReservation>()
       for (const [name, step, expected] of steps) {
         const account = accounts.get(name) ?? newAccount()
         accounts.set(name, account)

@@ -22,7 +22,7 @@ export interface Admission {
   close(): void
 }
 
-export interface AdmissionPort {
+export interface AdmissionOptions {
   readonly limits: Limits
   readonly store: Store
   readonly failure: () => Fault | undefined
@@ -31,7 +31,7 @@ export interface AdmissionPort {
 /** What is under way waits for the disk several times: in the log, in the tree, half empty. */
 const room_a_byte = 3
 
-export function newAdmission({ limits, store, failure }: AdmissionPort): Admission {
+export function newAdmission({ limits, store, failure }: AdmissionOptions): Admission {
   let ops_waiting = 0
   let bytes_waiting = 0
   let closed = false

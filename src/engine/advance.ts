@@ -20,36 +20,41 @@ import type { TaskRecord, Wait } from '../codec/task-record.ts'
 import type { GraphNode, Move, Scope } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { applyEffect } from './effects.ts'
-import { scopeOf } from './evaluation-context.ts'
+import { evaluationContextOf } from './evaluation-context.ts'
 import type { Draft } from './task-store.ts'
-import type { Work } from './transaction-context.ts'
-import { fail, failInto, makeReady, step } from './transitions.ts'
+import type { TransactionContext } from './transaction-context.ts'
+import { fail, makeReady, moveToErrorNode, moveToNode } from './transitions.ts'
 
 /** What became of an ended task's record. */
-export interface Walked {
+export interface Advanced {
   readonly keep_ended: boolean
 }
 
 /** Puts the task into a node and moves it on. */
-export function enterNode(work: Work, process: Process, draft: Draft, node_id: string): Walked {
-  step(work, draft.task, node_id)
-  return walkFrom(work, process, draft, 0)
+export function enterNode(
+  context: TransactionContext,
+  process: Process,
+  draft: Draft,
+  node_id: string,
+): Advanced {
+  moveToNode(context, draft.task, node_id)
+  return advance(context, process, draft, 0)
 }
 
 /**
  * Goes on in the node where the task is, from one of its logics; `first` is a move that has been
  * decided already for it.
  */
-export function walkFrom(
-  work: Work,
+export function advance(
+  context: TransactionContext,
   process: Process,
   draft: Draft,
   logic_at: number,
   first?: Move,
-): Walked {
+): Advanced {
   const { task } = draft
-  const { limits } = work.shared
-  const scope = scopeOf(work, process, task)
+  const { limits } = context.shared
+  const scope = evaluationContextOf(context, process, task)
   let at = logic_at
   let decided = first
   task.status = 'processing'
@@ -66,63 +71,63 @@ export function walkFrom(
       task.status = 'processed'
       return { keep_ended: node.save_task }
     }
-    if (work.moves_left <= 0 && decided === undefined) {
-      makeReady(work, task, at)
+    if (context.moves_left <= 0 && decided === undefined) {
+      makeReady(context, task, at)
       return { keep_ended: true }
     }
     const logic = node.logics[at]
     const made = decided ?? (logic === undefined ? undefined : logic.run(scope))
     decided = undefined
     if (made === undefined) {
-      rest(work, task, node, 'nothing', 0, scope)
+      startWait(context, task, node, 'nothing', 0, scope)
       return { keep_ended: true }
     }
     const move = withinSize(
-      applyEffect(work, process, task, made),
+      applyEffect(context, process, task, made),
       logic?.type ?? '',
       limits.task_bytes_max,
     )
-    const rests_for = rest_of[move.move]
+    const rests_for = wait_of[move.move]
     if (rests_for !== undefined) {
       // A handler registered for the node answers in the place of a modify. Looked at as the task
       // comes to rest: one that rests for a modify already goes on waiting for it.
-      const is_handled = rests_for === 'callback' && work.shared.isHandled(node.title)
+      const is_handled = rests_for === 'callback' && context.shared.isHandled(node.title)
       const wait = is_handled ? 'work' : rests_for
-      rest(work, task, node, wait, at, scope)
+      startWait(context, task, node, wait, at, scope)
       return { keep_ended: true }
     }
     if (move.move === 'set') task.doc = move.doc
     if (move.move === 'go') {
-      step(work, task, move.to_node_id)
+      moveToNode(context, task, move.to_node_id)
       at = 0
     } else if (move.move === 'fail') {
-      if (failInto(work, task, move) === 'stays') return { keep_ended: true }
+      if (moveToErrorNode(context, task, move) === 'stays') return { keep_ended: true }
       at = 0
     } else at++
   }
 }
 
 /** The moves by which a task comes to rest, and what it then waits for. */
-const rest_of: Readonly<Partial<Record<Move['move'], Wait>>> = {
+const wait_of: Readonly<Partial<Record<Move['move'], Wait>>> = {
   rest: 'callback',
   call: 'reply',
   queue: 'queue',
   work: 'work',
 }
 
-function rest(
-  work: Work,
+function startWait(
+  context: TransactionContext,
   task: TaskRecord,
   node: GraphNode,
   wait: Wait,
   logic_at: number,
   scope: Scope,
 ): void {
-  const { now_ms } = work
+  const { now_ms } = context
   task.status = 'delayed'
   task.wait = wait
   task.logic_at = logic_at
-  task.at_ms = listTime(work, task, wait)
+  task.at_ms = listTime(context, task, wait)
   task.attempts = 0
   // Each piece of work is a stay of its own, also where a retry or a modify brings the task back.
   if (wait === 'work') task.visit++
@@ -140,12 +145,12 @@ function rest(
  * than that just done, so that the list tells them apart; a task in a queue comes behind all that
  * are in it, also within one millisecond and where the clock was set back.
  */
-function listTime(work: Work, task: TaskRecord, wait: Wait): number {
-  const at_ms = Math.max(2, work.now_ms)
+function listTime(context: TransactionContext, task: TaskRecord, wait: Wait): number {
+  const at_ms = Math.max(2, context.now_ms)
   if (wait === 'work') return at_ms === task.at_ms ? at_ms - 1 : at_ms
   if (wait !== 'queue') return 0
   const queue = queueOf(task.conv_id, task.node_id)
-  const [last] = work.view.scan({ ...queue, limit: 1, reverse: true })
+  const [last] = context.view.scan({ ...queue, limit: 1, reverse: true })
   return last === undefined ? at_ms : Math.max(at_ms, queueOfKey(last.key).since_ms + 1)
 }
 

@@ -13,7 +13,7 @@ import { fault } from '../core/faults.ts'
 import type { Caller } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 
-export interface Bindings {
+export interface CertificateBindings {
   set(name: string, record: CertificateRecord, also?: (tx: Tx) => void): Promise<void>
   list(): { readonly name: string; readonly record: CertificateRecord }[]
   /** Makes refusals of a user's names, in the transaction that removes the user. */
@@ -26,7 +26,10 @@ export interface Bindings {
 
 const refusal: CertificateRecord = { acts_as: 'nobody' }
 
-export async function openBindings(store: Store, name_bytes_max: number): Promise<Bindings> {
+export async function openBindings(
+  store: Store,
+  name_bytes_max: number,
+): Promise<CertificateBindings> {
   const known = new Map<string, CertificateRecord>()
   const stored = await store.view((view) =>
     view.scan({ ...familySpan('certificate'), limit: Infinity }).map(({ key, value }) => ({

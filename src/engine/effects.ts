@@ -10,75 +10,90 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue, Ref } from '../core/model.ts'
 import type { ConvReach, Move } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
-import { reachOf } from './evaluation-context.ts'
+import { resolveTarget } from './evaluation-context.ts'
 import {
-  admitTask,
+  checkNewTask,
   damaged,
   no_callback,
   not_found_task,
+  type OpRefusal,
   overSize,
   paused,
-  type Refusal,
 } from './task-rules.ts'
-import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-store.ts'
-import type { Orphan, Work } from './transaction-context.ts'
-import { type FailMove, failInto, wake } from './transitions.ts'
-import { isIdle, newHome, restingLogic, waitingLogic } from './waits.ts'
+import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
+import type { TransactionContext, UnansweredCaller } from './transaction-context.ts'
+import { type FailMove, moveToErrorNode, wake } from './transitions.ts'
+import { callbackLogic, isIdle, migrationTarget, waitLogic } from './waits.ts'
 
 type Of<Name extends Move['move']> = Extract<Move, { move: Name }>
 
 /** Does what reaches beyond the task, and answers the move that is left for the task itself. */
-export function applyEffect(work: Work, process: Process, task: TaskRecord, move: Move): Move {
+export function applyEffect(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  move: Move,
+): Move {
   switch (move.move) {
     case 'copy_create':
-      return copyCreate(work, process, task, move)
+      return copyCreate(context, process, task, move)
     case 'copy_modify':
-      return copyModify(work, process, task, move)
+      return copyModify(context, process, task, move)
     case 'call':
-      return call(work, process, task, move)
+      return call(context, process, task, move)
     case 'reply':
     case 'reply_exception':
-      return reply(work, task, move)
+      return reply(context, task, move)
     case 'queue':
-      return queue(work, task, move)
+      return queue(context, task, move)
     case 'take':
-      return take(work, process, task, move)
+      return take(context, process, task, move)
     case 'sum':
-      return addSums(work, task, move)
+      return addSums(context, task, move)
     default:
       return move
   }
 }
 
-function copyCreate(work: Work, process: Process, task: TaskRecord, move: Of<'copy_create'>): Move {
+function copyCreate(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  move: Of<'copy_create'>,
+): Move {
   const { err_node_id, doc } = move
-  const target = reachOf(work, process, task, move.conv, 'create')
+  const target = resolveTarget(context, process, task, move.conv, 'create')
   if (target === undefined) return copyFailed(denied(move.conv, task), err_node_id)
   const ref = move.ref === undefined ? undefined : { text: move.ref, is_number: false }
   // This task holds its own ref, stored yet or not.
   const is_own = isOwnRef(task, move.conv, move.ref)
   if (is_own && target.head.status !== 'paused') return copyFailed(ref_taken, err_node_id)
-  const admitted = admitTask(work.view, target, ref, doc, work.shared.limits)
+  const admitted = checkNewTask(context.view, target, ref, doc, context.shared.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return copyFailed(admitted, err_node_id)
-  const copied = copyDone(work, task.doc, err_node_id)
-  if (admitted === 'new' && copied.move === 'set') startTask(work, target, task, { ref, doc })
+  const copied = copyDone(context, task.doc, err_node_id)
+  if (admitted === 'new' && copied.move === 'set') startTask(context, target, task, { ref, doc })
   return copied
 }
 
-function copyModify(work: Work, process: Process, task: TaskRecord, move: Of<'copy_modify'>): Move {
+function copyModify(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  move: Of<'copy_modify'>,
+): Move {
   const { err_node_id } = move
-  const target = reachOf(work, process, task, move.conv, 'modify')
+  const target = resolveTarget(context, process, task, move.conv, 'modify')
   if (target === undefined) return copyFailed(denied(move.conv, task), err_node_id)
   if (target.head.status === 'paused') return copyFailed(paused, err_node_id)
-  const obj_id = holderOf(work.view, target.conv_id, move.ref)
+  const obj_id = refHolder(context.view, target.conv_id, move.ref)
   if (obj_id === task.obj_id || isOwnRef(task, move.conv, move.ref)) {
     // A task that runs does not wait for a callback.
     if (move.is_sync) return copyFailed(no_callback, err_node_id)
-    return copyDone(work, mergeDocs(task.doc, move.doc), err_node_id)
+    return copyDone(context, mergeDocs(task.doc, move.doc), err_node_id)
   }
-  const copied = copyDone(work, task.doc, err_node_id)
+  const copied = copyDone(context, task.doc, err_node_id)
   if (copied.move !== 'set') return copied
-  const refusal = modifyOther(work, target, task, obj_id, move)
+  const refusal = modifyOther(context, target, task, obj_id, move)
   return refusal === undefined ? copied : copyFailed(refusal, err_node_id)
 }
 
@@ -87,69 +102,83 @@ function isOwnRef(task: TaskRecord, { conv_id }: ConvReach, ref: string | undefi
 }
 
 function modifyOther(
-  work: Work,
+  context: TransactionContext,
   target: Process,
   maker: TaskRecord,
   obj_id: string | undefined,
   move: Of<'copy_modify'>,
-): Refusal | undefined {
-  const found = obj_id === undefined ? undefined : loadTask(work.view, obj_id)
+): OpRefusal | undefined {
+  const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
   if (found === 'damaged') return damaged(obj_id as string)
   if (found === undefined) return not_found_task
   const { task } = found
-  const is_homeless = newHome(target, task) !== undefined
-  const waits_at = is_homeless ? -1 : waitingLogic(target, task)
+  const is_homeless = migrationTarget(target, task) !== undefined
+  const waits_at = is_homeless ? -1 : callbackLogic(target, task)
   if (move.is_sync && waits_at === -1) return no_callback
   const doc = mergeDocs(task.doc, move.doc)
-  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
   if (over !== undefined) return over
   task.doc = doc
-  if (waits_at !== -1) wake(work, task, waits_at + 1, maker.moves)
-  else if (target.graph.kind === 'state' && isIdle(task)) wake(work, task, 0, maker.moves)
-  saveTask(work, found)
+  if (waits_at !== -1) wake(context, task, waits_at + 1, maker.moves)
+  else if (target.graph.kind === 'state' && isIdle(task)) wake(context, task, 0, maker.moves)
+  saveTask(context, found)
   return undefined
 }
 
-function call(work: Work, process: Process, task: TaskRecord, move: Of<'call'>): Move {
+function call(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  move: Of<'call'>,
+): Move {
   const { err_node_id, doc } = move
-  const target = reachOf(work, process, task, move.conv, 'create')
+  const target = resolveTarget(context, process, task, move.conv, 'create')
   if (target === undefined) return rpcFailed(denied(move.conv, task), err_node_id)
-  const admitted = admitTask(work.view, target, undefined, doc, work.shared.limits)
+  const admitted = checkNewTask(context.view, target, undefined, doc, context.shared.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return rpcFailed(admitted, err_node_id)
   const caller_id = task.obj_id
-  task.called_id = startTask(work, target, task, { ref: undefined, doc, caller_id })
+  task.called_id = startTask(context, target, task, { ref: undefined, doc, caller_id })
   return move
 }
 
 function startTask(
-  work: Work,
+  context: TransactionContext,
   target: Process,
   maker: TaskRecord,
   given: { ref: Ref | undefined; doc: Doc; caller_id?: string },
 ): string {
   const { conv_id } = target
   const { user_id, moves } = maker
-  const draft = newTask(work, { ...given, conv_id, user_id })
-  standAtStart(work, draft, target.graph.start_id, moves)
+  const draft = newTask(context, { ...given, conv_id, user_id })
+  standAtStart(context, draft, target.graph.start_id, moves)
   return draft.task.obj_id
 }
 
 /** Puts a new task into its first node, ready to run in its turn. */
-function standAtStart(work: Work, draft: Draft, node_id: string, moves: number): void {
+function standAtStart(
+  context: TransactionContext,
+  draft: Draft,
+  node_id: string,
+  moves: number,
+): void {
   const { task } = draft
   task.node_id = node_id
   task.visit++
-  wake(work, task, 0, moves)
-  saveTask(work, draft)
+  wake(context, task, 0, moves)
+  saveTask(context, draft)
 }
 
-function reply(work: Work, task: TaskRecord, move: Of<'reply'> | Of<'reply_exception'>): Move {
+function reply(
+  context: TransactionContext,
+  task: TaskRecord,
+  move: Of<'reply'> | Of<'reply_exception'>,
+): Move {
   const { caller_id } = task
   if (caller_id === undefined) return { move: 'next' }
   task.caller_id = undefined
-  releaseCaller(work, caller_id, task, (caller, err_node_id) => {
+  resumeCaller(context, caller_id, task, (caller, err_node_id) => {
     const doc = mergeDocs(caller.doc, move.data)
-    const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+    const over = overSize(doc.text, context.shared.limits.task_bytes_max)
     if (over !== undefined) return rpcFailed(over, err_node_id)
     caller.doc = doc
     if (move.move === 'reply') return undefined
@@ -159,46 +188,47 @@ function reply(work: Work, task: TaskRecord, move: Of<'reply'> | Of<'reply_excep
 }
 
 /** Callers of tasks that ended or failed without a reply go to their error node. */
-export function releaseOrphans(work: Work): void {
-  while (work.orphans.length > 0) {
-    const { caller_id, called_id, moves } = work.orphans.shift() as Orphan
+export function resumeUnansweredCallers(context: TransactionContext): void {
+  while (context.unanswered_callers.length > 0) {
+    const { caller_id, called_id, moves } = context.unanswered_callers.shift() as UnansweredCaller
     const description = 'the called task ended or failed without a reply'
-    releaseCaller(work, caller_id, { obj_id: called_id, moves }, (_caller, err_node_id) =>
+    resumeCaller(context, caller_id, { obj_id: called_id, moves }, (_caller, err_node_id) =>
       failed('rpc', 'hardware', 'rpc_task_fatal_error', description, err_node_id),
     )
   }
 }
 
 /** Sends the caller on if it still waits for this task: behind its call, or where `judge` says. */
-function releaseCaller(
-  work: Work,
+function resumeCaller(
+  context: TransactionContext,
   caller_id: string,
   called: Pick<TaskRecord, 'obj_id' | 'moves'>,
   judge: (caller: TaskRecord, err_node_id: string | undefined) => FailMove | undefined,
 ): void {
-  const draft = loadTask(work.view, caller_id)
+  const draft = loadTask(context.view, caller_id)
   if (draft === undefined || draft === 'damaged') return
   const { task: caller } = draft
   if (caller.wait !== 'reply' || caller.called_id !== called.obj_id) return
-  const process = work.process(caller.conv_id)
-  const is_homeless = process !== undefined && newHome(process, caller) !== undefined
-  const logic_at = process === undefined ? -1 : restingLogic(process, caller, 'reply')
+  const process = context.process(caller.conv_id)
+  const is_homeless = process !== undefined && migrationTarget(process, caller) !== undefined
+  const logic_at = process === undefined ? -1 : waitLogic(process, caller, 'reply')
   const logic = process?.graph.nodes.get(caller.node_id)?.logics[logic_at]
   caller.called_id = undefined
   const failure = judge(caller, logic?.err_node_id)
   // A task whose node is gone goes where the import says, whatever came of its call.
-  if (failure === undefined || is_homeless) wake(work, caller, logic_at + 1, called.moves)
+  if (failure === undefined || is_homeless) wake(context, caller, logic_at + 1, called.moves)
   else {
     caller.moves = Math.max(caller.moves, called.moves)
-    if (failInto(work, caller, failure) === 'moved') wake(work, caller, 0, called.moves)
+    if (moveToErrorNode(context, caller, failure) === 'moved')
+      wake(context, caller, 0, called.moves)
   }
-  saveTask(work, draft)
+  saveTask(context, draft)
 }
 
-function queue(work: Work, task: TaskRecord, move: Of<'queue'>): Move {
+function queue(context: TransactionContext, task: TaskRecord, move: Of<'queue'>): Move {
   const { doc, err_node_id } = move
   if (doc === undefined) return move
-  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
   if (over !== undefined) return tooLarge('queue', 'queue_task_size_overflow', over, err_node_id)
   task.doc = doc
   return move
@@ -207,11 +237,16 @@ function queue(work: Work, task: TaskRecord, move: Of<'queue'>): Move {
 /** Damaged tasks are passed over, so that one does not keep a queue shut; `check` names them. */
 const looked_at_max = 64
 
-function take(work: Work, process: Process, task: TaskRecord, move: Of<'take'>): Move {
+function take(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  move: Of<'take'>,
+): Move {
   const { node_id, newest, err_node_id } = move
   const notTaken = (description: string): FailMove =>
     failed('get_task', 'software', 'get_task_executing_error', description, err_node_id)
-  const target = reachOf(work, process, task, move.conv, 'modify')
+  const target = resolveTarget(context, process, task, move.conv, 'modify')
   if (target === undefined) return notTaken('access_denied')
   if (target.head.status === 'paused') return notTaken(paused.description)
   const { logics = [] } = target.graph.nodes.get(node_id) ?? {}
@@ -219,7 +254,7 @@ function take(work: Work, process: Process, task: TaskRecord, move: Of<'take'>):
     const description = `No queue logic in conv_id: ${target.conv_id}`
     return failed('queue', 'software', 'queue_wrong_logic', description, err_node_id)
   }
-  const found = firstInQueue(work, target.conv_id, task.obj_id, node_id, newest)
+  const found = firstInQueue(context, target.conv_id, task.obj_id, node_id, newest)
   if (found === undefined) return notTaken('not_found_task')
   if (found === 'damaged') {
     const description = 'the tasks in the queue are damaged'
@@ -230,15 +265,15 @@ function take(work: Work, process: Process, task: TaskRecord, move: Of<'take'>):
     __queue_task_id__: found.task.obj_id,
   }
   const doc = withMembers(task.doc, given)
-  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
   if (over !== undefined) return tooLarge('get_task', 'get_task_size_overflow', over, err_node_id)
-  wake(work, found.task, restingLogic(target, found.task, 'queue') + 1, task.moves)
-  saveTask(work, found)
+  wake(context, found.task, waitLogic(target, found.task, 'queue') + 1, task.moves)
+  saveTask(context, found)
   return { move: 'set', doc, err_node_id }
 }
 
 function firstInQueue(
-  work: Work,
+  context: TransactionContext,
   conv_id: string,
   taker_id: string,
   node_id: string,
@@ -246,24 +281,24 @@ function firstInQueue(
 ): Draft | 'damaged' | undefined {
   let is_damaged = false
   const span = queueOf(conv_id, node_id)
-  for (const { key } of work.tx.scan({ ...span, limit: looked_at_max, reverse: newest })) {
+  for (const { key } of context.tx.scan({ ...span, limit: looked_at_max, reverse: newest })) {
     const { obj_id } = queueOfKey(key)
     // One that a timer has just taken out of this queue is still listed until it is saved.
     if (obj_id === taker_id) continue
-    const found = loadTask(work.view, obj_id)
+    const found = loadTask(context.view, obj_id)
     if (found !== undefined && found !== 'damaged') return found
     is_damaged = true
   }
   return is_damaged ? 'damaged' : undefined
 }
 
-function addSums(work: Work, task: TaskRecord, move: Of<'sum'>): Move {
+function addSums(context: TransactionContext, task: TaskRecord, move: Of<'sum'>): Move {
   for (const { name, value } of move.terms) {
     const key = sumKey(task.conv_id, task.node_id, name)
-    const sum = decodeCount(work.tx.get(key)) + value
+    const sum = decodeCount(context.tx.get(key)) + value
     // A sum stays a number of JSON, however much is added.
     const bounded = Math.max(-Number.MAX_VALUE, Math.min(sum, Number.MAX_VALUE))
-    work.tx.put(key, encodeCount(bounded))
+    context.tx.put(key, encodeCount(bounded))
   }
   return { move: 'next' }
 }
@@ -272,22 +307,22 @@ function addSums(work: Work, task: TaskRecord, move: Of<'sum'>): Move {
  * Signal tasks of count semaphors: one as the number of tasks in a node comes to the value, one as
  * it falls below.
  */
-export function sendSignals(work: Work): void {
-  for (const { conv_id, node_id, before, now } of work.takeCounted()) {
-    const process = work.process(conv_id)
+export function sendSignals(context: TransactionContext): void {
+  for (const { conv_id, node_id, before, now } of context.takeCountChanges()) {
+    const process = context.process(conv_id)
     for (const { value, esc_node_id } of process?.graph.nodes.get(node_id)?.count_semaphors ?? []) {
       const starts = before < value && now >= value
       if (!starts && !(before >= value && now < value)) continue
       const doc = docOfValue({ start: starts ? 'true' : 'false' })
-      const draft = newTask(work, { conv_id, ref: undefined, user_id: undefined, doc })
-      standAtStart(work, draft, esc_node_id, work.chain_moves)
+      const draft = newTask(context, { conv_id, ref: undefined, user_id: undefined, doc })
+      standAtStart(context, draft, esc_node_id, context.chain_moves)
     }
   }
 }
 
-function copyDone(work: Work, doc: Doc, err_node_id: string | undefined): Move {
+function copyDone(context: TransactionContext, doc: Doc, err_node_id: string | undefined): Move {
   const done = withMembers(doc, { __conveyor_copy_task_result__: 'ok' })
-  const over = overSize(done.text, work.shared.limits.task_bytes_max)
+  const over = overSize(done.text, context.shared.limits.task_bytes_max)
   return over === undefined
     ? { move: 'set', doc: done, err_node_id }
     : copyFailed(over, err_node_id)
@@ -302,15 +337,15 @@ function withMembers(doc: Doc, members: JsonObject): Doc {
 function tooLarge(
   kind: string,
   tag: string,
-  { description }: Refusal,
+  { description }: OpRefusal,
   err_node_id: string | undefined,
 ): FailMove {
   return failed(kind, 'software', tag, description, err_node_id)
 }
 
-const ref_taken: Refusal = { code: 'not_unical_ref', description: 'not unical reference' }
+const ref_taken: OpRefusal = { code: 'not_unical_ref', description: 'not unical reference' }
 
-function denied({ conv_id }: ConvReach, task: TaskRecord): Refusal {
+function denied({ conv_id }: ConvReach, task: TaskRecord): OpRefusal {
   const description = `user: ${task.user_id ?? '-'}, conv_id: ${conv_id}`
   return { code: 'access_denied', description }
 }
@@ -329,13 +364,13 @@ const rpc_tags: Readonly<Record<string, string>> = {
   conv_not_found: 'access_denied',
 }
 
-function copyFailed({ code, description }: Refusal, err_node_id: string | undefined): FailMove {
+function copyFailed({ code, description }: OpRefusal, err_node_id: string | undefined): FailMove {
   const error_type = code === 'task_damaged' ? 'hardware' : 'software'
   return failed('copy_task', error_type, copy_tags[code] ?? code, description, err_node_id)
 }
 
 /** What is none of the tags of a call is a fatal error of it: another try may help. */
-function rpcFailed({ code, description }: Refusal, err_node_id: string | undefined): FailMove {
+function rpcFailed({ code, description }: OpRefusal, err_node_id: string | undefined): FailMove {
   const tag = rpc_tags[code]
   const error_type = tag === undefined ? 'hardware' : 'software'
   return failed('rpc', error_type, tag ?? 'rpc_task_fatal_error', description, err_node_id)

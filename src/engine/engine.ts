@@ -21,18 +21,18 @@ import type { Engine, EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
-import { type Doers, newJobs } from './job-dispatcher.ts'
+import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
 import { applyOp, taskIn } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { rateLimit } from './rate-limit.ts'
 import { cancelTask, listAll, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import {
-  type News,
-  newReader,
-  newWorkspace,
-  type Reader,
-  type Shared,
+  type CommitEvents,
+  type EngineContext,
+  newReadContext,
+  newTransactionContext,
+  type ReadContext,
 } from './transaction-context.ts'
 import { newTransactions } from './transactions.ts'
 import { newAnswers } from './unread-answers.ts'
@@ -50,7 +50,7 @@ export interface EngineParts {
   /** What the store told of its failed commit, if it has. */
   readonly failure: () => Fault | undefined
   readonly options: EngineOptions
-  readonly doers: Doers
+  readonly executors: Executors
   readonly handlers: Handlers
 }
 
@@ -59,7 +59,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const { path, store, limits, clock, chance, options, handlers } = parts
   const watchers = newWatchers(limits.watch_changes_max)
   const catalog = newCatalog()
-  const shared: Shared = {
+  const shared: EngineContext = {
     catalog,
     limits,
     id_middle: await store.view(idMiddle),
@@ -69,7 +69,12 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     isWatched: watchers.isWatched,
   }
   const admission = newAdmission({ limits, store, failure: parts.failure })
-  const transactions = newTransactions({ store, clock, workspace: newWorkspace(shared), tell })
+  const transactions = newTransactions({
+    store,
+    clock,
+    workspace: newTransactionContext(shared),
+    publish,
+  })
   /** What an administrator changes comes behind what was asked for before it. */
   const inTurn: Store = { ...store, update: transactions.change }
   const users = await openUsers({
@@ -89,14 +94,14 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     hasRoom: admission.hasRoom,
     onError: (error) => options.onBug?.(error),
   })
-  const jobs = newJobs({
+  const jobs = newJobDispatcher({
     clock,
     limits,
     fraction: shared.fraction,
     transact: transactions.run,
     hasRoom: admission.hasRoom,
     read: readDurable,
-    doers: parts.doers,
+    executors: parts.executors,
     onError: (error) => {
       if (!isStoreGone(error)) options.onBug?.(error)
     },
@@ -114,15 +119,15 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const rate = rateLimit(limits.rate_ops_per_s, () => clock.now_ms())
   let closing: Promise<void> | undefined
 
-  function readDurable<T>(fn: (reader: Reader) => T): Promise<T> {
-    return store.view((view) => fn(newReader(view, shared, clock.now_ms())))
+  function readDurable<T>(fn: (context: ReadContext) => T): Promise<T> {
+    return store.view((view) => fn(newReadContext(view, shared, clock.now_ms())))
   }
 
-  function tell({ armed, has_ended, work_ms, changes }: News): void {
-    if (armed.size > 0) timers.noteArmed(armed)
+  function publish({ timers: set_timers, has_ended, job_ms, changes }: CommitEvents): void {
+    if (set_timers.size > 0) timers.noteArmed(set_timers)
     if (has_ended) timers.noteEnded()
-    if (work_ms !== undefined) jobs.note(work_ms)
-    if (changes.length > 0) watchers.tell(changes)
+    if (job_ms !== undefined) jobs.note(job_ms)
+    if (changes.length > 0) watchers.publish(changes)
   }
 
   async function apply(ops: readonly unknown[], caller: Caller = {}): Promise<OpResult[]> {
@@ -149,7 +154,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     admission.enter(ops.length, bytes)
     if (caller.user !== undefined) rate.take(caller.user, ops.length)
     return transactions
-      .run((work) => ops.map((op) => (isOp(op) ? applyOp(work, op, caller) : op)))
+      .run((context) => ops.map((op) => (isOp(op) ? applyOp(context, op, caller) : op)))
       .then(
         (results) => {
           admission.leave(ops.length, bytes)
@@ -208,11 +213,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       list: (conv_id, filter = {}) => listAll(store, catalog, String(conv_id), filter),
       retry: async (target, node_id) => {
         const op = targetOp(target)
-        return transactions.run((work) => retryTask(work, op, node_id))
+        return transactions.run((context) => retryTask(context, op, node_id))
       },
       cancel: async (target) => {
         const op = targetOp(target)
-        return transactions.run((work) => cancelTask(work, op))
+        return transactions.run((context) => cancelTask(context, op))
       },
     },
     users,
@@ -243,7 +248,10 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 }
 
 /** Variables as exact data; one that is no plain JSON value is the embedder's mistake. */
-function variablesOf(given: EngineOptions['variables'], limits: Limits): Shared['variables'] {
+function variablesOf(
+  given: EngineOptions['variables'],
+  limits: Limits,
+): EngineContext['variables'] {
   const variables: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>
   for (const [name, value] of Object.entries(given ?? {})) {
     const doc = docOfPlain({ value }, limits.nesting_max)

@@ -10,26 +10,30 @@ import type { JsonValue } from '../core/model.ts'
 import type { ConvReach, RootName, Scope } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
-import { holderOf, loadTask } from './task-store.ts'
-import type { Reader } from './transaction-context.ts'
+import { loadTask, refHolder } from './task-store.ts'
+import type { ReadContext } from './transaction-context.ts'
 
 /** Good for as long as the reader; what it shows is the task as it then is. */
-export function scopeOf(reader: Reader, process: Process, task: TaskRecord): Scope {
-  const scope = Object.create(scope_members) as TaskScope
-  scope.reader = reader
+export function evaluationContextOf(
+  context: ReadContext,
+  process: Process,
+  task: TaskRecord,
+): Scope {
+  const scope = Object.create(context_members) as TaskContext
+  scope.reader = context
   scope.process = process
   scope.task = task
   return scope
 }
 
-interface TaskScope extends Scope {
-  reader: Reader
+interface TaskContext extends Scope {
+  reader: ReadContext
   process: Process
   task: TaskRecord
 }
 
 /** One set of members for all scopes: each run of a task takes one, most logics look at none. */
-const scope_members: Scope & ThisType<TaskScope> = {
+const context_members: Scope & ThisType<TaskContext> = {
   get doc() {
     return this.task.doc
   },
@@ -47,9 +51,9 @@ const scope_members: Scope & ThisType<TaskScope> = {
   },
   taskData(conv, ref) {
     const { reader, process, task } = this
-    if (reachOf(reader, process, task, conv, 'show') === undefined) return undefined
+    if (resolveTarget(reader, process, task, conv, 'show') === undefined) return undefined
     if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
-    const obj_id = holderOf(reader.view, conv.conv_id, ref)
+    const obj_id = refHolder(reader.view, conv.conv_id, ref)
     const found = obj_id === undefined ? undefined : loadTask(reader.view, obj_id)
     return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
   },
@@ -71,8 +75,8 @@ const scope_members: Scope & ThisType<TaskScope> = {
  * conv_id of the definition by the definition's right, one of a template by a grant of the task's
  * user, or, for a task without a user, where the definition lists it.
  */
-export function reachOf(
-  reader: Reader,
+export function resolveTarget(
+  context: ReadContext,
   process: Process,
   task: TaskRecord,
   { conv_id, by_template }: ConvReach,
@@ -82,8 +86,8 @@ export function reachOf(
     !by_template ||
     (task.user_id === undefined
       ? conv_id === process.conv_id || process.graph.reaches.includes(conv_id)
-      : (reader.granted(task.user_id, conv_id) & grant_bits[can]) !== 0)
-  return covered ? reader.process(conv_id) : undefined
+      : (context.granted(task.user_id, conv_id) & grant_bits[can]) !== 0)
+  return covered ? context.process(conv_id) : undefined
 }
 
 function rootOf(process: Process, task: TaskRecord, name: RootName): JsonValue | undefined {

@@ -31,12 +31,12 @@ interface Registered {
   readonly attempts_max: number
 }
 
-export interface HandlersPort {
+export interface HandlersOptions {
   readonly clock: Clock
   readonly limits: Limits
 }
 
-export function newHandlers({ clock, limits }: HandlersPort): Handlers {
+export function newHandlers({ clock, limits }: HandlersOptions): Handlers {
   const { nesting_max } = dataBounds({ nesting_max: limits.nesting_max, values_max: 0 })
   const registered = new Map<string, Registered>()
   return {

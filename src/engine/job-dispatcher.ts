@@ -18,17 +18,17 @@ import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
 import type { WorkOrder, WorkOutcome } from '../process/logic.ts'
-import { type Walked, walkFrom } from './advance.ts'
+import { type Advanced, advance } from './advance.ts'
 import type { Process } from './catalog.ts'
-import { scopeOf } from './evaluation-context.ts'
-import { newJobList, type Taken } from './job-queue.ts'
-import { relocate } from './migrate.ts'
-import { beginOp, settle } from './run-queue.ts'
+import { evaluationContextOf } from './evaluation-context.ts'
+import { type DueJob, newJobQueue } from './job-queue.ts'
+import { migrateTask } from './migrate.ts'
+import { beginOp, drainRunQueue } from './run-queue.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import type { Reader, Work } from './transaction-context.ts'
+import type { ReadContext, TransactionContext } from './transaction-context.ts'
 
 /** What can be ordered, each done by a file of its own. None of them rejects. */
-export interface Doers {
+export interface Executors {
   code(order: Extract<WorkOrder, { work: 'code' }>): Promise<WorkOutcome>
   call(order: Extract<WorkOrder, { work: 'call' }>, job: Job): Promise<WorkOutcome>
   handler(order: Extract<WorkOrder, { work: 'handler' }>, job: Job): Promise<WorkOutcome>
@@ -50,20 +50,20 @@ export interface Job {
   readonly place: string
 }
 
-export interface JobsPort {
+export interface JobDispatcherOptions {
   readonly clock: Clock
   readonly limits: Limits
   fraction(): number
-  transact<T>(fn: (work: Work) => T): Promise<T>
+  transact<T>(fn: (context: TransactionContext) => T): Promise<T>
   /** Whether the disk has room for what comes of more work. */
   hasRoom(): boolean
   /** Reads durable state. */
-  read<T>(fn: (reader: Reader) => T): Promise<T>
-  readonly doers: Doers
+  read<T>(fn: (context: ReadContext) => T): Promise<T>
+  readonly executors: Executors
   onError(error: unknown): void
 }
 
-export interface Jobs {
+export interface JobDispatcher {
   start(): void
   /** A commit listed work that may begin at this time. */
   note(at_ms: number): void
@@ -78,13 +78,14 @@ const backoff_ms_min = 1_000
 const full_disk_ms = 1_000
 const backoff_ms_max = 300_000
 
-export function newJobs(port: JobsPort): Jobs {
+export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
   const under_way = new Map<string, AbortController>()
   /** Those whose outcome has met a bug: not done again before the file is opened again. */
-  const shelved = new Set<string>()
-  const list = newJobList({
-    isUnderWay: (obj_id) => under_way.has(obj_id) || shelved.has(obj_id),
-    lanesOf: ({ order, place }) => (order.work === 'none' ? [] : port.doers.lanesOf(order, place)),
+  const quarantined = new Set<string>()
+  const list = newJobQueue({
+    isUnderWay: (obj_id) => under_way.has(obj_id) || quarantined.has(obj_id),
+    lanesOf: ({ order, place }) =>
+      order.work === 'none' ? [] : port.executors.lanesOf(order, place),
     onError: port.onError,
   })
   /** Outcomes for paused processes, which take up no room. */
@@ -119,7 +120,7 @@ export function newJobs(port: JobsPort): Jobs {
       cancel = port.clock.wake_at(now_ms + full_disk_ms, pump)
       return
     }
-    const { due, next_ms, more } = await port.read((reader) => list.look(reader, now_ms, room))
+    const { due, next_ms, more } = await port.read((context) => list.look(context, now_ms, room))
     cancel?.()
     if (next_ms !== undefined) cancel = port.clock.wake_at(next_ms, pump)
     if (stopped) return
@@ -127,9 +128,9 @@ export function newJobs(port: JobsPort): Jobs {
     if (more) again = true
   }
 
-  function begin(taken: Taken): void {
+  function begin(taken: DueJob): void {
     const { order, obj_id, visit, logic_at, task, place } = taken
-    const entered = order.work === 'none' ? { leave: () => {} } : port.doers.enter(order, place)
+    const entered = order.work === 'none' ? { leave: () => {} } : port.executors.enter(order, place)
     if ('full' in entered) {
       if (list.putBy(taken, entered.full)) again = true
       return
@@ -148,7 +149,7 @@ export function newJobs(port: JobsPort): Jobs {
       .catch((error: unknown) => {
         // A store that failed takes no outcome any more, and a bug would come again at once.
         if (isStoreOver(error)) stopped = true
-        else shelved.add(obj_id)
+        else quarantined.add(obj_id)
         port.onError(error)
       })
       .finally(() => {
@@ -161,7 +162,7 @@ export function newJobs(port: JobsPort): Jobs {
     running_jobs.add(running_job)
   }
 
-  async function run(taken: Taken, job: Job, leave: () => void): Promise<void> {
+  async function run(taken: DueJob, job: Job, leave: () => void): Promise<void> {
     const { order } = taken
     if (order.work === 'none') return finish(taken, undefined, leave)
     const outcome = await doOrder(order, job)
@@ -169,23 +170,25 @@ export function newJobs(port: JobsPort): Jobs {
     const is_final =
       outcome.outcome === 'done' ||
       outcome.error_type === 'software' ||
-      taken.attempts + 1 >= port.doers.attemptsMax(order)
+      taken.attempts + 1 >= port.executors.attemptsMax(order)
     return is_final ? finish(taken, outcome, leave) : postpone(taken)
   }
 
   function doOrder(order: WorkOrder, job: Job): Promise<WorkOutcome> {
-    if (order.work === 'code') return port.doers.code(order)
-    return order.work === 'call' ? port.doers.call(order, job) : port.doers.handler(order, job)
+    if (order.work === 'code') return port.executors.code(order)
+    return order.work === 'call'
+      ? port.executors.call(order, job)
+      : port.executors.handler(order, job)
   }
 
   async function finish(
-    taken: Taken,
+    taken: DueJob,
     outcome: WorkOutcome | undefined,
     leave: () => void,
   ): Promise<void> {
     for (;;) {
       const resumes_before = resumes
-      const state = await transact((work) => applyOutcome(work, taken, outcome))
+      const state = await transact((context) => applyOutcome(context, taken, outcome))
       if (state === 'applied' || stopped) return
       leave()
       // It may have been resumed behind the transaction and before these words.
@@ -204,7 +207,7 @@ export function newJobs(port: JobsPort): Jobs {
   }
 
   /** What has been done is kept, however long the disk is full. */
-  async function transact<T>(fn: (work: Work) => T): Promise<T> {
+  async function transact<T>(fn: (context: TransactionContext) => T): Promise<T> {
     for (;;) {
       try {
         return await port.transact(fn)
@@ -216,15 +219,15 @@ export function newJobs(port: JobsPort): Jobs {
     }
   }
 
-  async function postpone(taken: Taken): Promise<void> {
+  async function postpone(taken: DueJob): Promise<void> {
     const wait_ms = Math.min(backoff_ms_min * 2 ** taken.attempts, backoff_ms_max)
     const at_ms = port.clock.now_ms() + Math.ceil(wait_ms * (0.5 + port.fraction() / 2))
-    await transact((work) => {
-      const draft = stillRests(work, taken)
+    await transact((context) => {
+      const draft = findWaiting(context, taken)
       if (draft === undefined) return
       draft.task.at_ms = at_ms
       draft.task.attempts++
-      saveTask(work, draft)
+      saveTask(context, draft)
     })
   }
 
@@ -249,7 +252,7 @@ export function newJobs(port: JobsPort): Jobs {
       for (const abort of under_way.values()) abort.abort()
       applyWaiting()
       await running
-      await port.doers.close()
+      await port.executors.close()
       await Promise.all(running_jobs)
     },
   }
@@ -270,8 +273,8 @@ function rearm(
 }
 
 /** The task, if it still rests for this very piece of work. */
-function stillRests(work: Work, taken: Taken): ReturnType<typeof asDraft> {
-  const draft = asDraft(loadTask(work.view, taken.obj_id))
+function findWaiting(context: TransactionContext, taken: DueJob): ReturnType<typeof asDraft> {
+  const draft = asDraft(loadTask(context.view, taken.obj_id))
   if (draft === undefined) return undefined
   const { task } = draft
   const same = (name: 'visit' | 'logic_at' | 'at_ms'): boolean => task[name] === taken[name]
@@ -285,36 +288,37 @@ function asDraft(loaded: ReturnType<typeof loadTask>) {
 }
 
 function applyOutcome(
-  work: Work,
-  taken: Taken,
+  context: TransactionContext,
+  taken: DueJob,
   outcome: WorkOutcome | undefined,
 ): 'applied' | 'paused' {
-  const draft = stillRests(work, taken)
-  const process = draft === undefined ? undefined : work.process(draft.task.conv_id)
+  const draft = findWaiting(context, taken)
+  const process = draft === undefined ? undefined : context.process(draft.task.conv_id)
   if (draft === undefined || process === undefined) return 'applied'
   if (process.head.status === 'paused') return 'paused'
-  beginOp(work)
+  beginOp(context)
   const { keep_ended } =
-    relocate(work, process, draft) ?? goOnWith(work, process, draft, taken, outcome)
-  saveTask(work, draft, keep_ended)
-  settle(work)
+    migrateTask(context, process, draft) ?? goOnWith(context, process, draft, taken, outcome)
+  saveTask(context, draft, keep_ended)
+  drainRunQueue(context)
   return 'applied'
 }
 
 /** A logic that a new definition took away has no move: the task begins its node anew. */
 function goOnWith(
-  work: Work,
+  context: TransactionContext,
   process: Process,
   draft: Draft,
-  { order, type }: Taken,
+  { order, type }: DueJob,
   outcome: WorkOutcome | undefined,
-): Walked {
+): Advanced {
   const { task } = draft
   const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
   const logic = found?.type === type ? found : undefined
   const move =
     order.work === 'none'
       ? order.move
-      : outcome && logic?.work?.finish(scopeOf(work, process, task), order.doc, outcome)
-  return walkFrom(work, process, draft, move === undefined ? 0 : task.logic_at, move)
+      : outcome &&
+        logic?.work?.finish(evaluationContextOf(context, process, task), order.doc, outcome)
+  return advance(context, process, draft, move === undefined ? 0 : task.logic_at, move)
 }

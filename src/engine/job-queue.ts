@@ -12,14 +12,14 @@
 import { after, familySpan, type Key, outboxKey, outboxOfKey } from '../codec/keys.ts'
 import type { Task } from '../core/model.ts'
 import type { Move, WorkOrder } from '../process/logic.ts'
-import { scopeOf } from './evaluation-context.ts'
+import { evaluationContextOf } from './evaluation-context.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { Reader } from './transaction-context.ts'
-import { newHome } from './waits.ts'
+import type { ReadContext } from './transaction-context.ts'
+import { migrationTarget } from './waits.ts'
 
 /** A task that rests for work, as it was when its order was made. */
-export interface Taken {
+export interface DueJob {
   readonly obj_id: string
   readonly visit: number
   readonly logic_at: number
@@ -34,21 +34,21 @@ export interface Taken {
   readonly place: string
 }
 
-export interface Look {
-  readonly due: readonly Taken[]
+export interface QueueScan {
+  readonly due: readonly DueJob[]
   /** When the next piece may begin that may not yet. */
   readonly next_ms: number | undefined
   /** Whether there is more to look at now. */
   readonly more: boolean
 }
 
-export interface JobList {
+export interface JobQueue {
   /** Up to `room` pieces that may begin; each must then begin or be put by. */
-  look(reader: Reader, now_ms: number, room: number): Look
+  look(context: ReadContext, now_ms: number, room: number): QueueScan
   /** This lane of it is full. True where another piece may now begin in its stead. */
-  putBy(taken: Taken, lane: string): boolean
+  putBy(taken: DueJob, lane: string): boolean
   /** Its places in its lanes are free. */
-  free(taken: Taken): void
+  free(taken: DueJob): void
   /** It is no longer under way. */
   end(obj_id: string): void
   /** A commit listed work that may begin at this time. */
@@ -57,8 +57,8 @@ export interface JobList {
   reset(): void
 }
 
-export interface JobListPort {
-  lanesOf(taken: Taken): readonly string[]
+export interface JobQueueOptions {
+  lanesOf(taken: DueJob): readonly string[]
   isUnderWay(obj_id: string): boolean
   /** A piece could not be looked at: a bug. It is left alone until the list is reset. */
   onError(error: unknown): void
@@ -71,7 +71,7 @@ const put_by_max = 100_000
 
 const span = familySpan('outbox')
 
-export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobList {
+export function newJobQueue({ lanesOf, isUnderWay, onError }: JobQueueOptions): JobQueue {
   let from: Key = span.from
   /** Lane → obj_id → the time it is listed under; oldest first. */
   const lanes = new Map<string, Map<string, number>>()
@@ -86,7 +86,7 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
     if (key < from) from = key
   }
 
-  function putBy(taken: Taken, lane: string): void {
+  function putBy(taken: DueJob, lane: string): void {
     const line = lanes.get(lane) ?? new Map<string, number>()
     line.set(taken.obj_id, taken.at_ms)
     lanes.set(lane, line)
@@ -94,7 +94,7 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
   }
 
   /** Takes up what was put by, as many of each lane as it has places that became free. */
-  function lookAtFreed(reader: Reader, now_ms: number, room: number, due: Taken[]): boolean {
+  function lookAtFreed(context: ReadContext, now_ms: number, room: number, due: DueJob[]): boolean {
     let looked = 0
     for (const [lane, places] of freed) {
       let left = places
@@ -109,7 +109,7 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
         put_by.delete(obj_id)
         // The clock was set back: it may begin when its time comes again.
         if (at_ms !== undefined && at_ms > now_ms) note(at_ms)
-        const taken = isUnderWay(obj_id) ? undefined : take(reader, obj_id, now_ms)
+        const taken = isUnderWay(obj_id) ? undefined : take(context, obj_id, now_ms)
         if (taken === undefined) continue
         due.push(taken)
         if (lanesOf(taken).includes(lane)) left--
@@ -120,10 +120,10 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
     return false
   }
 
-  function lookOn(reader: Reader, now_ms: number, room: number, due: Taken[]): boolean {
+  function lookOn(context: ReadContext, now_ms: number, room: number, due: DueJob[]): boolean {
     const to = outboxKey(now_ms + 1, '')
     if (from >= to || put_by.size >= put_by_max) return false
-    const keys = reader.view.scan({ from, to, limit: slice_keys })
+    const keys = context.view.scan({ from, to, limit: slice_keys })
     for (const { key } of keys) {
       if (due.length >= room) return true
       from = after(key)
@@ -133,7 +133,7 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
         passed.set(obj_id, ms)
         continue
       }
-      const taken = take(reader, obj_id, now_ms)
+      const taken = take(context, obj_id, now_ms)
       if (taken === undefined) continue
       const waited_for = lanesOf(taken).find((lane) => lanes.has(lane))
       if (waited_for === undefined) due.push(taken)
@@ -142,9 +142,9 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
     return keys.length === slice_keys
   }
 
-  function take(reader: Reader, obj_id: string, now_ms: number): Taken | undefined {
+  function take(context: ReadContext, obj_id: string, now_ms: number): DueJob | undefined {
     try {
-      return takeWork(reader, obj_id, now_ms)
+      return takeWork(context, obj_id, now_ms)
     } catch (error) {
       onError(error)
       return undefined
@@ -159,11 +159,11 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
   }
 
   return {
-    look(reader, now_ms, room) {
-      const due: Taken[] = []
-      const more_freed = lookAtFreed(reader, now_ms, room, due)
-      const more_listed = lookOn(reader, now_ms, room, due)
-      const [next] = reader.view.scan({ from: outboxKey(now_ms + 1, ''), to: span.to, limit: 1 })
+    look(context, now_ms, room) {
+      const due: DueJob[] = []
+      const more_freed = lookAtFreed(context, now_ms, room, due)
+      const more_listed = lookOn(context, now_ms, room, due)
+      const [next] = context.view.scan({ from: outboxKey(now_ms + 1, ''), to: span.to, limit: 1 })
       return {
         due,
         next_ms: next && outboxOfKey(next.key).ms,
@@ -198,17 +198,17 @@ export function newJobList({ lanesOf, isUnderWay, onError }: JobListPort): JobLi
  * The piece of work a task rests for, where it may begin now. Undefined also where the process is
  * paused, the task is damaged or its node is gone: all of them stay listed.
  */
-function takeWork(reader: Reader, obj_id: string, now_ms: number): Taken | undefined {
-  const draft = loadTask(reader.view, obj_id)
+function takeWork(context: ReadContext, obj_id: string, now_ms: number): DueJob | undefined {
+  const draft = loadTask(context.view, obj_id)
   if (draft === undefined || draft === 'damaged') return undefined
   const { task } = draft
   const { visit, logic_at, at_ms, attempts, conv_id, node_id } = task
   if (task.wait !== 'work' || at_ms > now_ms) return undefined
-  const process = reader.process(conv_id)
+  const process = context.process(conv_id)
   if (process === undefined || process.head.status === 'paused') return undefined
-  if (newHome(process, task) !== undefined) return undefined
+  if (migrationTarget(process, task) !== undefined) return undefined
   const logic = process.graph.nodes.get(node_id)?.logics[logic_at]
-  const made = logic?.work?.order(scopeOf(reader, process, task))
+  const made = logic?.work?.order(evaluationContextOf(context, process, task))
   const order = made !== undefined && 'work' in made ? made : { work: 'none' as const, move: made }
   const place = `${conv_id} ${node_id} ${logic_at}`
   const type = logic?.type

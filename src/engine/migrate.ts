@@ -7,19 +7,23 @@
  * cancel are its only ways on.
  */
 
-import { enterNode, type Walked } from './advance.ts'
+import { type Advanced, enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import type { Draft } from './task-store.ts'
-import type { Work } from './transaction-context.ts'
-import { newHome } from './waits.ts'
+import type { TransactionContext } from './transaction-context.ts'
+import { migrationTarget } from './waits.ts'
 
 /**
  * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves
  * it.
  */
-export function relocate(work: Work, process: Process, draft: Draft): Walked | undefined {
+export function migrateTask(
+  context: TransactionContext,
+  process: Process,
+  draft: Draft,
+): Advanced | undefined {
   const { task } = draft
-  const home = newHome(process, task)
+  const home = migrationTarget(process, task)
   if (home === undefined) return undefined
   if (task.status === 'failed') {
     task.node_prev_id = task.node_id
@@ -27,5 +31,5 @@ export function relocate(work: Work, process: Process, draft: Draft): Walked | u
     task.visit++
     return { keep_ended: true }
   }
-  return enterNode(work, process, draft, home)
+  return enterNode(context, process, draft, home)
 }

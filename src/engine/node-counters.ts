@@ -7,51 +7,54 @@ import { decodeCount, encodeCount } from '../codec/records.ts'
 import type { Tx } from '../store/store.ts'
 import type { Process } from './catalog.ts'
 
-export interface Tallies {
+export interface NodeCounters {
   begin(tx: Tx): void
   add(conv_id: string, node_id: string, by: 1 | -1): void
   of(conv_id: string, node_id: string): number
   /** Nodes with count semaphors whose number changed since the last call. */
-  take(): readonly Counted[]
+  take(): readonly CountChange[]
   end(): void
 }
 
-export interface Counted {
+export interface CountChange {
   readonly conv_id: string
   readonly node_id: string
   readonly before: number
   readonly now: number
 }
 
-interface Tally {
+interface Counter {
   readonly key: Key
   readonly conv_id: string
   readonly node_id: string
   readonly stored: number
   now: number
   /** The number last told by `take`. */
-  told: number
+  reported: number
   readonly has_semaphors: boolean
 }
 
-const nothing: readonly Counted[] = []
+const nothing: readonly CountChange[] = []
 
 /** `processOf` looks in the transaction that was begun last. */
-export function newTallies(tx: Tx, processOf: (conv_id: string) => Process | undefined): Tallies {
+export function newNodeCounters(
+  tx: Tx,
+  processOf: (conv_id: string) => Process | undefined,
+): NodeCounters {
   let present = tx
-  let by_place = new Map<string, Map<string, Tally>>()
-  const all: Tally[] = []
-  const with_semaphors: Tally[] = []
+  let by_place = new Map<string, Map<string, Counter>>()
+  const all: Counter[] = []
+  const with_semaphors: Counter[] = []
 
-  function newTally(conv_id: string, node_id: string): Tally {
+  function newCounter(conv_id: string, node_id: string): Counter {
     const key = nodeCountKey(conv_id, node_id)
     const stored = decodeCount(present.get(key))
     const semaphors = processOf(conv_id)?.graph.nodes.get(node_id)?.count_semaphors ?? []
     const has_semaphors = semaphors.length > 0
-    const tally = { key, conv_id, node_id, stored, now: stored, told: stored, has_semaphors }
-    all.push(tally)
-    if (has_semaphors) with_semaphors.push(tally)
-    return tally
+    const counter = { key, conv_id, node_id, stored, now: stored, reported: stored, has_semaphors }
+    all.push(counter)
+    if (has_semaphors) with_semaphors.push(counter)
+    return counter
   }
 
   return {
@@ -67,25 +70,25 @@ export function newTallies(tx: Tx, processOf: (conv_id: string) => Process | und
         nodes = new Map()
         by_place.set(conv_id, nodes)
       }
-      let tally = nodes.get(node_id)
-      if (tally === undefined) {
-        tally = newTally(conv_id, node_id)
-        nodes.set(node_id, tally)
+      let counter = nodes.get(node_id)
+      if (counter === undefined) {
+        counter = newCounter(conv_id, node_id)
+        nodes.set(node_id, counter)
       }
-      tally.now += by
+      counter.now += by
     },
     of(conv_id, node_id) {
-      const tally = by_place.get(conv_id)?.get(node_id)
-      return tally?.now ?? decodeCount(present.get(nodeCountKey(conv_id, node_id)))
+      const counter = by_place.get(conv_id)?.get(node_id)
+      return counter?.now ?? decodeCount(present.get(nodeCountKey(conv_id, node_id)))
     },
     take() {
       if (with_semaphors.length === 0) return nothing
-      const counted: Counted[] = []
-      for (const tally of with_semaphors) {
-        const { conv_id, node_id, told, now } = tally
-        if (now === told) continue
-        tally.told = now
-        counted.push({ conv_id, node_id, before: told, now })
+      const counted: CountChange[] = []
+      for (const counter of with_semaphors) {
+        const { conv_id, node_id, reported, now } = counter
+        if (now === reported) continue
+        counter.reported = now
+        counted.push({ conv_id, node_id, before: reported, now })
       }
       return counted
     },

@@ -10,32 +10,32 @@ import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import { enterNode, walkFrom } from './advance.ts'
+import { advance, enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
-import { relocate } from './migrate.ts'
-import { beginOp, settle } from './run-queue.ts'
+import { migrateTask } from './migrate.ts'
+import { beginOp, drainRunQueue } from './run-queue.ts'
 import {
-  admitTask,
+  checkNewTask,
   damaged,
   no_callback,
   not_found_task,
+  type OpRefusal,
   overSize,
   paused,
-  type Refusal,
 } from './task-rules.ts'
-import { type Draft, holderOf, loadTask, newTask, saveTask } from './task-store.ts'
+import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { Reader, Work } from './transaction-context.ts'
-import { isIdle, waitingLogic } from './waits.ts'
+import type { ReadContext, TransactionContext } from './transaction-context.ts'
+import { callbackLogic, isIdle } from './waits.ts'
 
-export function applyOp(work: Work, op: Op, caller: Caller): OpResult {
-  const process = access(work, op, caller)
+export function applyOp(context: TransactionContext, op: Op, caller: Caller): OpResult {
+  const process = access(context, op, caller)
   if ('code' in process) return refused(op, process)
-  if (op.type === 'show') return show(work, op)
-  beginOp(work)
+  if (op.type === 'show') return show(context, op)
+  beginOp(context)
   const result =
-    op.type === 'create' ? create(work, process, op, caller) : modify(work, process, op)
-  settle(work)
+    op.type === 'create' ? create(context, process, op, caller) : modify(context, process, op)
+  drainRunQueue(context)
   return result
 }
 
@@ -47,7 +47,7 @@ export function taskIn(view: View, op: ShowOp): Task | undefined {
   return undefined
 }
 
-export function refused(op: Op, { code, description, task }: Refusal): OpResult {
+export function refused(op: Op, { code, description, task }: OpRefusal): OpResult {
   return {
     type: op.type,
     ...(op.id_text === undefined ? {} : { id_text: op.id_text }),
@@ -71,52 +71,57 @@ export function accepted(op: Op, task: Pick<TaskRecord, 'obj_id' | 'ref'>): OpRe
 }
 
 /** One answer where the grant does not cover it and where there is no such process (wire 1.4). */
-function access(reader: Reader, op: Op, caller: Caller): Process | Refusal {
+function access(context: ReadContext, op: Op, caller: Caller): Process | OpRefusal {
   const { conv_id } = op
   const { user } = caller
-  if (user === undefined) return reader.process(conv_id) ?? convNotFound(conv_id)
-  const is_granted = (reader.granted(user, conv_id) & grant_bits[op.type]) !== 0
-  const process = is_granted ? reader.process(conv_id) : undefined
+  if (user === undefined) return context.process(conv_id) ?? convNotFound(conv_id)
+  const is_granted = (context.granted(user, conv_id) & grant_bits[op.type]) !== 0
+  const process = is_granted ? context.process(conv_id) : undefined
   return process ?? accessDenied(user, conv_id)
 }
 
-function convNotFound(conv_id: string): Refusal {
+function convNotFound(conv_id: string): OpRefusal {
   const description = `Object conv with id ${quoted(conv_id)} does not exist`
   return { code: 'conv_not_found', description }
 }
 
-function accessDenied(user: string, conv_id: string): Refusal {
+function accessDenied(user: string, conv_id: string): OpRefusal {
   return { code: 'access_denied', description: `user: ${user}, conv_id: ${quoted(conv_id)}` }
 }
 
-function create(work: Work, process: Process, op: CreateOp, caller: Caller): OpResult {
-  const admitted = admitTask(work.view, process, op.ref, op.data, work.shared.limits)
+function create(
+  context: TransactionContext,
+  process: Process,
+  op: CreateOp,
+  caller: Caller,
+): OpResult {
+  const admitted = checkNewTask(context.view, process, op.ref, op.data, context.shared.limits)
   if (admitted !== 'new') {
     return 'code' in admitted ? refused(op, admitted) : accepted(op, admitted.same)
   }
-  const draft = newTask(work, {
+  const draft = newTask(context, {
     conv_id: op.conv_id,
     ref: op.ref,
     user_id: caller.user,
     doc: op.data,
   })
-  const { keep_ended } = enterNode(work, process, draft, process.graph.start_id)
-  saveTask(work, draft, keep_ended)
+  const { keep_ended } = enterNode(context, process, draft, process.graph.start_id)
+  saveTask(context, draft, keep_ended)
   return accepted(op, draft.task)
 }
 
-function modify(work: Work, process: Process, op: ModifyOp): OpResult {
+function modify(context: TransactionContext, process: Process, op: ModifyOp): OpResult {
   if (process.head.status === 'paused') return refused(op, paused)
-  const found = findAtHome(work, process, op)
+  const found = findAtHome(context, process, op)
   if ('code' in found) return refused(op, found)
   const { task } = found
-  const waits_at = waitingLogic(process, task)
+  const waits_at = callbackLogic(process, task)
   const demanded_elsewhere = op.node_id !== undefined && op.node_id !== task.node_id
   if ((op.is_sync || op.node_id !== undefined) && (waits_at === -1 || demanded_elsewhere)) {
     return refused(op, { ...no_callback, task })
   }
   const doc = mergeDocs(task.doc, op.data)
-  const over = overSize(doc.text, work.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
   if (over !== undefined) return refused(op, { ...over, task })
   task.doc = doc
   // In a state process a modify moves the task: the logics of its state run anew.
@@ -124,8 +129,8 @@ function modify(work: Work, process: Process, op: ModifyOp): OpResult {
   const { keep_ended } =
     waits_at === -1 && !runs_state
       ? { keep_ended: true }
-      : walkFrom(work, process, found, waits_at + 1)
-  saveTask(work, found, keep_ended)
+      : advance(context, process, found, waits_at + 1)
+  saveTask(context, found, keep_ended)
   return accepted(op, task)
 }
 
@@ -133,41 +138,45 @@ function modify(work: Work, process: Process, op: ModifyOp): OpResult {
  * A live task in a node that is there. One whose node was dropped is moved first, and that stands,
  * whatever becomes of the op: on its way the task may have made or changed others.
  */
-function findAtHome(work: Work, process: Process, op: ModifyOp): Draft | Refusal {
-  const found = findLive(work.tx, op)
+function findAtHome(
+  context: TransactionContext,
+  process: Process,
+  op: ModifyOp,
+): Draft | OpRefusal {
+  const found = findLive(context.tx, op)
   if ('code' in found) return found
-  const walked = relocate(work, process, found)
+  const walked = migrateTask(context, process, found)
   if (walked === undefined) return found
-  saveTask(work, found, walked.keep_ended)
-  return findLive(work.tx, op)
+  saveTask(context, found, walked.keep_ended)
+  return findLive(context.tx, op)
 }
 
-function show(work: Work, op: ShowOp): OpResult {
-  const { answer_bytes_max } = work.shared.limits
+function show(context: TransactionContext, op: ShowOp): OpResult {
+  const { answer_bytes_max } = context.shared.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
   // Those behind the first that is too much are refused too, and not looked for.
-  if (work.shown_bytes > answer_bytes_max) {
+  if (context.shown_bytes > answer_bytes_max) {
     return refused(op, { code: 'answer_too_large', description })
   }
-  const found = findTask(work.tx, op)
+  const found = findTask(context.tx, op)
   if ('code' in found) return refused(op, found)
-  work.shown_bytes += bytesOf(found.task.doc.text)
-  if (work.shown_bytes > answer_bytes_max) {
+  context.shown_bytes += bytesOf(found.task.doc.text)
+  if (context.shown_bytes > answer_bytes_max) {
     return refused(op, { code: 'answer_too_large', description, task: found.task })
   }
   return Object.assign(accepted(op, found.task), { task: viewTask(found.task) })
 }
 
 /** A live task of the op's process. */
-export function findLive(view: View, op: ModifyOp | ShowOp): Draft | Refusal {
+export function findLive(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
   const found = findTask(view, op)
   if ('code' in found || is_live[found.task.status]) return found
   return not_found_task
 }
 
 /** By obj_id where there is one, also an ended task; else the live task with that ref. */
-function findTask(view: View, op: ModifyOp | ShowOp): Draft | Refusal {
-  const obj_id = op.obj_id ?? holderOf(view, op.conv_id, op.ref?.text ?? '')
+function findTask(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
+  const obj_id = op.obj_id ?? refHolder(view, op.conv_id, op.ref?.text ?? '')
   const found = obj_id === undefined ? undefined : loadTask(view, obj_id)
   if (found === 'damaged') return damaged(obj_id as string)
   if (found === undefined || found.task.conv_id !== op.conv_id) return not_found_task

@@ -50,9 +50,9 @@ import {
 } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
 import { mustExist, readCan, userId } from './users.ts'
-import { moveOf } from './waits.ts'
+import { migrationOf } from './waits.ts'
 
-export interface ProcessesPort {
+export interface ProcessesOptions {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
@@ -67,7 +67,7 @@ export interface ProcessAdmin extends Processes {
   putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
 }
 
-export function newProcesses(port: ProcessesPort): ProcessAdmin {
+export function newProcesses(port: ProcessesOptions): ProcessAdmin {
   const { store, catalog, limits, isHandled, noteProcess } = port
   const convId = (given: string | number): string => {
     const conv_id = String(given)
@@ -214,10 +214,10 @@ function pendingMoves(
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.head.moves)])) {
     const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
     if (tasks === 0 || graph.nodes.has(node_id)) continue
-    const before = moveOf(old.head.moves, node_id)
+    const before = migrationOf(old.head.moves, node_id)
     const to =
-      moveOf(wanted, node_id) ??
-      (graph.nodes.has(before ?? '') ? before : moveOf(wanted, before ?? ''))
+      migrationOf(wanted, node_id) ??
+      (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
     if (to === undefined) homeless.push(`node "${node_id}" with ${tasks} tasks`)
     else moves[node_id] = to
   }

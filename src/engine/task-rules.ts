@@ -10,33 +10,33 @@ import type { Limits } from '../core/limits.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
-import { digestOfFirst, holderOf, loadTask } from './task-store.ts'
+import { createDigest, loadTask, refHolder } from './task-store.ts'
 
-export interface Refusal {
+export interface OpRefusal {
   readonly code: OpFaultCode
   readonly description: string
   /** The task it is about, where known. */
   readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
 }
 
-export type Admitted = 'new' | { readonly same: TaskRecord } | Refusal
+export type NewTaskCheck = 'new' | { readonly same: TaskRecord } | OpRefusal
 
 /** Whether a new task may come in; `same` is the live task that the same create made. */
-export function admitTask(
+export function checkNewTask(
   view: View,
   process: Process,
   ref: Ref | undefined,
   doc: Doc,
   limits: Limits,
-): Admitted {
+): NewTaskCheck {
   const { conv_id } = process
-  let clash: Refusal | undefined
+  let clash: OpRefusal | undefined
   if (ref !== undefined) {
-    const obj_id = holderOf(view, conv_id, ref.text)
+    const obj_id = refHolder(view, conv_id, ref.text)
     const holder = obj_id === undefined ? undefined : loadTask(view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
     else if (holder !== undefined) {
-      if (digestOfFirst(holder.task).equals(digestOf(doc))) return { same: holder.task }
+      if (createDigest(holder.task).equals(digestOf(doc))) return { same: holder.task }
       clash = {
         code: 'not_unical_ref',
         description: 'not unical reference',
@@ -55,24 +55,24 @@ export function admitTask(
   return clash ?? 'new'
 }
 
-export const paused: Refusal = {
+export const paused: OpRefusal = {
   code: 'conveyor_is_not_active',
   description: 'conveyor is not active',
 }
 
-export const not_found_task: Refusal = { code: 'not_found_task', description: 'not found task' }
+export const not_found_task: OpRefusal = { code: 'not_found_task', description: 'not found task' }
 
-export const no_callback: Refusal = {
+export const no_callback: OpRefusal = {
   code: 'no_api_callback_in_node_with_task',
   description: 'no api callback logic in node with task',
 }
 
-export function damaged(obj_id: string): Refusal {
+export function damaged(obj_id: string): OpRefusal {
   const description = 'the stored record fails its checksum'
   return { code: 'task_damaged', description, task: { obj_id } }
 }
 
-export function overSize(text: string, bytes_max: number): Refusal | undefined {
+export function overSize(text: string, bytes_max: number): OpRefusal | undefined {
   // A UTF-16 unit takes at most 3 bytes, so a short text needs no counting.
   if (text.length * 3 <= bytes_max) return undefined
   const bytes = bytesOf(text)

@@ -25,7 +25,7 @@ import {
 } from '../codec/task-record.ts'
 import type { Doc, Ref, Status } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import type { Work } from './transaction-context.ts'
+import type { TransactionContext } from './transaction-context.ts'
 
 /** A task under work: its record, and what its indexes say until `saveTask`. */
 export interface Draft {
@@ -59,13 +59,13 @@ export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefi
 }
 
 /** The obj_id of the live task that holds a ref. */
-export function holderOf(view: View, conv_id: string, ref: string): string | undefined {
+export function refHolder(view: View, conv_id: string, ref: string): string | undefined {
   const bytes = view.get(refKey(conv_id, ref))
   return bytes === undefined ? undefined : idOfValue(bytes)
 }
 
 export function newTask(
-  work: Work,
+  context: TransactionContext,
   given: {
     readonly conv_id: string
     readonly ref: Ref | undefined
@@ -75,12 +75,12 @@ export function newTask(
   },
 ): Draft {
   const task: TaskRecord = {
-    obj_id: work.newTaskId(),
+    obj_id: context.newTaskId(),
     conv_id: given.conv_id,
     ref: given.ref,
     user_id: given.user_id,
-    create_ms: work.now_ms,
-    change_ms: work.now_ms,
+    create_ms: context.now_ms,
+    change_ms: context.now_ms,
     status: 'processing',
     details: undefined,
     node_id: '',
@@ -102,7 +102,7 @@ export function newTask(
 }
 
 /** The digest of the data as first created. */
-export function digestOfFirst(task: TaskRecord): Buffer {
+export function createDigest(task: TaskRecord): Buffer {
   return task.digest ?? digestOf(task.doc)
 }
 
@@ -110,32 +110,32 @@ export function digestOfFirst(task: TaskRecord): Buffer {
  * Writes a task and its indexes. An ended task stays where `keep_ended` says so, else it goes.
  * The change time is now, and never before the one stored.
  */
-export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
+export function saveTask(context: TransactionContext, draft: Draft, keep_ended = true): void {
   const { task, stored } = draft
-  const { tx } = work
+  const { tx } = context
   const was_live = stored !== undefined && is_live[stored.status]
   const live = is_live[task.status]
   if (!live) task.due_ms = 0
   if (!live || (task.wait !== 'queue' && task.wait !== 'work')) task.at_ms = 0
-  task.change_ms = Math.max(work.now_ms, stored?.change_ms ?? 0)
+  task.change_ms = Math.max(context.now_ms, stored?.change_ms ?? 0)
 
   if (was_live && (!live || stored.node_id !== task.node_id)) {
     tx.del(atNodeKey(task.conv_id, stored.node_id, task.obj_id))
-    work.count(task.conv_id, stored.node_id, -1)
+    context.countTask(task.conv_id, stored.node_id, -1)
   }
   if (live && (!was_live || stored.node_id !== task.node_id)) {
     tx.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), none)
-    work.count(task.conv_id, task.node_id, 1)
+    context.countTask(task.conv_id, task.node_id, 1)
   }
   const stored_due_ms = stored?.due_ms ?? 0
   if (stored_due_ms !== task.due_ms) {
     if (stored_due_ms !== 0) tx.del(dueKey(task.conv_id, stored_due_ms, task.obj_id))
     if (task.due_ms !== 0) {
       tx.put(dueKey(task.conv_id, task.due_ms, task.obj_id), none)
-      work.noteDue(task.conv_id, task.due_ms)
+      context.recordTimer(task.conv_id, task.due_ms)
     }
   }
-  saveWaitKeys(work, draft)
+  saveWaitKeys(context, draft)
   if (task.ref !== undefined) {
     if (live && stored === undefined) {
       tx.put(refKey(task.conv_id, task.ref.text), idValue(task.obj_id))
@@ -147,17 +147,17 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
   }
   if (task.caller_id !== undefined && (!live || task.status === 'failed')) {
     const { caller_id, obj_id: called_id, moves } = task
-    work.orphans.push({ caller_id, called_id, moves })
+    context.unanswered_callers.push({ caller_id, called_id, moves })
     task.caller_id = undefined
   }
   if (live || keep_ended) tx.put(taskKey(task.obj_id), encodeTask(task))
   else if (stored !== undefined) tx.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
     tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
-    work.noteEnded()
+    context.recordEnded()
   }
-  if (work.shared.isWatched()) {
-    work.noteChange({
+  if (context.shared.isWatched()) {
+    context.recordChange({
       conv_id: task.conv_id,
       obj_id: task.obj_id,
       ref: task.ref?.text ?? null,
@@ -168,17 +168,17 @@ export function saveTask(work: Work, draft: Draft, keep_ended = true): void {
 }
 
 /** The key that lists a task in its queue, or among the work to do. */
-function saveWaitKeys(work: Work, { task, stored }: Draft): void {
+function saveWaitKeys(context: TransactionContext, { task, stored }: Draft): void {
   const was_listed = stored !== undefined && isListed(stored.wait)
   const is_now = is_live[task.status] && isListed(task.wait)
   if (!was_listed && !is_now) return
   const before = was_listed ? waitKey(task, stored) : undefined
   const now = is_now ? waitKey(task, task) : undefined
   if (before === now) return
-  if (before !== undefined) work.tx.del(before)
+  if (before !== undefined) context.tx.del(before)
   if (now === undefined) return
-  work.tx.put(now, none)
-  if (task.wait === 'work') work.noteWork(task.at_ms)
+  context.tx.put(now, none)
+  if (task.wait === 'work') context.recordJob(task.at_ms)
 }
 
 function isListed(wait: Wait): boolean {

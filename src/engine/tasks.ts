@@ -17,16 +17,16 @@ import { nextTurn } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Store } from '../store/store.ts'
-import { enterNode, walkFrom } from './advance.ts'
+import { advance, enterNode } from './advance.ts'
 import type { TaskFilter } from './api.ts'
 import type { Catalog } from './catalog.ts'
-import { relocate } from './migrate.ts'
+import { migrateTask } from './migrate.ts'
 import { accepted, findLive, refused } from './ops.ts'
-import { beginOp, settle } from './run-queue.ts'
+import { beginOp, drainRunQueue } from './run-queue.ts'
 import { paused } from './task-rules.ts'
 import { loadTask, saveTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { Work } from './transaction-context.ts'
+import type { TransactionContext } from './transaction-context.ts'
 
 const default_tasks_max = 100
 const page_keys = 256
@@ -83,18 +83,22 @@ function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): 
   return { from: after(atNodeKey(conv_id, last.node_id, last.obj_id)), to }
 }
 
-export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): OpResult {
-  const process = work.process(op.conv_id)
+export function retryTask(
+  context: TransactionContext,
+  op: ShowOp,
+  node_id: string | undefined,
+): OpResult {
+  const process = context.process(op.conv_id)
   if (process === undefined) return noProcess(op)
-  beginOp(work)
+  beginOp(context)
   if (process.head.status === 'paused') return refused(op, paused)
-  const draft = findLive(work.tx, op)
+  const draft = findLive(context.tx, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   if (task.status !== 'failed') {
     return refused(op, { code: 'error', description: 'the task has not failed', task })
   }
-  relocate(work, process, draft)
+  migrateTask(context, process, draft)
   if (node_id !== undefined && !process.graph.nodes.has(node_id)) {
     const description = `Value is not valid. node_id: "${node_id}" is no node`
     return refused(op, { code: 'error', description, task })
@@ -102,23 +106,23 @@ export function retryTask(work: Work, op: ShowOp, node_id: string | undefined): 
   task.moves = 0
   const { keep_ended } =
     node_id === undefined
-      ? walkFrom(work, process, draft, 0)
-      : enterNode(work, process, draft, node_id)
-  saveTask(work, draft, keep_ended)
-  settle(work)
+      ? advance(context, process, draft, 0)
+      : enterNode(context, process, draft, node_id)
+  saveTask(context, draft, keep_ended)
+  drainRunQueue(context)
   return accepted(op, task)
 }
 
-export function cancelTask(work: Work, op: ShowOp): OpResult {
-  if (work.process(op.conv_id) === undefined) return noProcess(op)
-  const draft = findLive(work.tx, op)
+export function cancelTask(context: TransactionContext, op: ShowOp): OpResult {
+  if (context.process(op.conv_id) === undefined) return noProcess(op)
+  const draft = findLive(context.tx, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'
-  saveTask(work, draft)
-  settle(work)
+  saveTask(context, draft)
+  drainRunQueue(context)
   return accepted(op, task)
 }
 

@@ -26,20 +26,20 @@ import { decodeRecord, type ProcessHead } from '../codec/records.ts'
 import type { Clock } from '../core/clock.ts'
 import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Tx, View } from '../store/store.ts'
-import { enterNode, type Walked } from './advance.ts'
+import { type Advanced, enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
-import { relocate } from './migrate.ts'
-import { relocateSome } from './migrate-slice.ts'
-import { beginOp, goOn, settle } from './run-queue.ts'
+import { migrateTask } from './migrate.ts'
+import { migrateSlice } from './migrate-slice.ts'
+import { beginOp, drainRunQueue, resumeReady } from './run-queue.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import type { Work } from './transaction-context.ts'
+import type { TransactionContext } from './transaction-context.ts'
 
-export interface TimersPort {
+export interface TimersOptions {
   readonly clock: Clock
   readonly slice_tasks_max: number
   readonly ended_kept_ms: number
   /** Runs a transaction, with its workspace, and resolves once it is durable and taken over. */
-  transact<T>(fn: (work: Work) => T): Promise<T>
+  transact<T>(fn: (context: TransactionContext) => T): Promise<T>
   view<T>(fn: (view: View) => T): Promise<T>
   /** Whether the disk has room for what tasks do; where it has none only ended ones are removed. */
   hasRoom(): boolean
@@ -62,9 +62,9 @@ export interface Timers {
 /** So often is looked whether a full disk has room again. */
 const full_disk_ms = 1_000
 
-export function newTimers(port: TimersPort): Timers {
+export function newTimers(port: TimersOptions): Timers {
   const due = new Map<string, number>()
-  const to_relocate = new Set<string>()
+  const to_migrate = new Set<string>()
   let sweep_ms = Number.POSITIVE_INFINITY
   let cancel: (() => void) | undefined
   let running: Promise<void> | undefined
@@ -83,7 +83,7 @@ export function newTimers(port: TimersPort): Timers {
     if (!started || stopped || running !== undefined) return
     cancel?.()
     cancel = undefined
-    const moves_ms = to_relocate.size > 0 ? 0 : earliest(due).ms
+    const moves_ms = to_migrate.size > 0 ? 0 : earliest(due).ms
     const look_ms = port.clock.now_ms() + full_disk_ms
     const first_ms = Math.min(sweep_ms, isHeld() ? Math.max(moves_ms, look_ms) : moves_ms)
     const next_ms = Math.max(first_ms, held_until_ms)
@@ -107,11 +107,11 @@ export function newTimers(port: TimersPort): Timers {
 
   async function runAll(): Promise<void> {
     while (!stopped) {
-      const [relocating] = to_relocate
+      const [relocating] = to_migrate
       const { conv_id, ms, next_ms } = earliest(due)
       const now_ms = port.clock.now_ms()
       const moves = !isHeld()
-      if (moves && relocating !== undefined) await relocateSlice(relocating)
+      if (moves && relocating !== undefined) await migrateTasks(relocating)
       else if (moves && conv_id !== undefined && ms <= now_ms) await fireSlice(conv_id, next_ms)
       else if (sweep_ms <= now_ms) await sweepSlice()
       else return
@@ -122,12 +122,14 @@ export function newTimers(port: TimersPort): Timers {
     const due_ms = due.get(conv_id) ?? 0
     due.delete(conv_id)
     const fireUpTo = (tasks_max: number): Promise<number | undefined> =>
-      port.transact((work) => fireDue(work, conv_id, Math.min(next_ms, work.now_ms), tasks_max))
+      port.transact((context) =>
+        fireDue(context, conv_id, Math.min(next_ms, context.now_ms), tasks_max),
+      )
     const left_ms = await fireUpTo(port.slice_tasks_max)
       // A task on which the engine itself stumbles is found alone, and put aside as failed.
-      .catch((error: unknown) => stumbled(error, () => fireUpTo(1)))
+      .catch((error: unknown) => isolateFault(error, () => fireUpTo(1)))
       .catch((error: unknown) =>
-        stumbled(error, () => port.transact((work) => failFirstDue(work, conv_id))),
+        isolateFault(error, () => port.transact((context) => failFirstDue(context, conv_id))),
       )
       .catch((error: unknown) => {
         lower(conv_id, due_ms)
@@ -136,15 +138,15 @@ export function newTimers(port: TimersPort): Timers {
     if (left_ms !== undefined) lower(conv_id, left_ms)
   }
 
-  async function relocateSlice(conv_id: string): Promise<void> {
+  async function migrateTasks(conv_id: string): Promise<void> {
     const done = await port
-      .transact((work) => relocateSome(work, conv_id, port.slice_tasks_max))
-      .catch((error: unknown) => stumbled(error, async () => true))
-    if (done) to_relocate.delete(conv_id)
+      .transact((context) => migrateSlice(context, conv_id, port.slice_tasks_max))
+      .catch((error: unknown) => isolateFault(error, async () => true))
+    if (done) to_migrate.delete(conv_id)
   }
 
   /** Goes on another way after a bug, which is told; a store that has failed ends all. */
-  function stumbled<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
+  function isolateFault<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
     if (isStoreGone(error)) throw error
     port.onError(error)
     return otherwise()
@@ -154,7 +156,9 @@ export function newTimers(port: TimersPort): Timers {
     const swept_ms = sweep_ms
     sweep_ms = Number.POSITIVE_INFINITY
     const oldest_ms = await port
-      .transact((work) => sweep(work.tx, work.now_ms - port.ended_kept_ms, port.slice_tasks_max))
+      .transact((context) =>
+        sweep(context.tx, context.now_ms - port.ended_kept_ms, port.slice_tasks_max),
+      )
       .catch((error: unknown) => {
         sweep_ms = swept_ms
         throw error
@@ -164,9 +168,9 @@ export function newTimers(port: TimersPort): Timers {
 
   return {
     async start() {
-      const found = await port.view(readAgenda)
+      const found = await port.view(readSchedule)
       for (const [conv_id, due_ms] of found.due) lower(conv_id, due_ms)
-      for (const conv_id of found.to_relocate) to_relocate.add(conv_id)
+      for (const conv_id of found.to_relocate) to_migrate.add(conv_id)
       if (found.oldest_ms !== undefined) sweep_ms = found.oldest_ms + port.ended_kept_ms
       started = true
       arm()
@@ -182,7 +186,7 @@ export function newTimers(port: TimersPort): Timers {
       arm()
     },
     noteProcess(conv_id) {
-      to_relocate.add(conv_id)
+      to_migrate.add(conv_id)
       lower(conv_id, 0)
       arm()
     },
@@ -214,7 +218,7 @@ function earliest(due: ReadonlyMap<string, number>): {
 }
 
 /** Per active process one look for its first due key; no scan of the file. */
-function readAgenda(view: View): {
+function readSchedule(view: View): {
   due: Map<string, number>
   to_relocate: string[]
   oldest_ms: number | undefined
@@ -239,36 +243,36 @@ function firstDue(view: View, conv_id: string): number | undefined {
 
 /** Fires what is due up to `until_ms`; answers when the next timer of the process rings. */
 export function fireDue(
-  work: Work,
+  context: TransactionContext,
   conv_id: string,
   until_ms: number,
   tasks_max: number,
 ): number | undefined {
-  const process = work.process(conv_id)
+  const process = context.process(conv_id)
   if (process === undefined || process.head.status === 'paused') return undefined
-  const overdue = work.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
+  const overdue = context.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
     // What is left fires in the next slice, so that callers get their turn.
-    if (work.moves_made >= work.shared.limits.moves_per_transaction_max) break
-    const draft = loadTask(work.tx, taskOfKey(key))
+    if (context.moves_made >= context.shared.limits.moves_per_transaction_max) break
+    const draft = loadTask(context.tx, taskOfKey(key))
     // A due key without a good task is for `check` to name; it must not ring for ever.
-    if (draft === undefined || draft === 'damaged') work.tx.del(key)
+    if (draft === undefined || draft === 'damaged') context.tx.del(key)
     // One before it in this slice may have woken, moved or ended it.
-    else if (draft.task.due_ms !== timeOfKey(key).ms) work.tx.del(key)
+    else if (draft.task.due_ms !== timeOfKey(key).ms) context.tx.del(key)
     else {
-      beginOp(work)
-      const { keep_ended } = fire(work, process, draft)
-      saveTask(work, draft, keep_ended)
-      settle(work)
+      beginOp(context)
+      const { keep_ended } = fire(context, process, draft)
+      saveTask(context, draft, keep_ended)
+      drainRunQueue(context)
     }
   }
-  return firstDue(work.tx, conv_id)
+  return firstDue(context.tx, conv_id)
 }
 
 /** Puts the first due task of a process aside as failed, for retry and cancel. */
-function failFirstDue(work: Work, conv_id: string): number | undefined {
-  const [first] = work.tx.scan({ ...dueUpTo(conv_id, work.now_ms), limit: 1 })
-  const draft = first && loadTask(work.tx, taskOfKey(first.key))
+function failFirstDue(context: TransactionContext, conv_id: string): number | undefined {
+  const [first] = context.tx.scan({ ...dueUpTo(conv_id, context.now_ms), limit: 1 })
+  const draft = first && loadTask(context.tx, taskOfKey(first.key))
   if (draft !== undefined && draft !== 'damaged') {
     const { task } = draft
     task.status = 'failed'
@@ -276,23 +280,23 @@ function failFirstDue(work: Work, conv_id: string): number | undefined {
     task.wait = 'nothing'
     task.due_ms = 0
     task.at_ms = 0
-    saveTask(work, draft)
-    settle(work)
+    saveTask(context, draft)
+    drainRunQueue(context)
   }
-  return firstDue(work.tx, conv_id)
+  return firstDue(context.tx, conv_id)
 }
 
-function fire(work: Work, process: Process, draft: Draft): Walked {
+function fire(context: TransactionContext, process: Process, draft: Draft): Advanced {
   const { task } = draft
-  if (task.wait === 'ready') return goOn(work, process, draft)
+  if (task.wait === 'ready') return resumeReady(context, process, draft)
   task.due_ms = 0
-  const relocated = relocate(work, process, draft)
+  const relocated = migrateTask(context, process, draft)
   if (relocated !== undefined) return relocated
   // The semaphor is looked up anew: the definition may have changed since it was armed.
   const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
   const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
   if (semaphor === undefined) return { keep_ended: true }
-  return enterNode(work, process, draft, semaphor.to_node_id)
+  return enterNode(context, process, draft, semaphor.to_node_id)
 }
 
 /**

@@ -12,11 +12,11 @@ import type { Limits } from '../core/limits.ts'
 import type { Change, JsonValue } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
-import { type Counted, newTallies } from './node-counters.ts'
+import { type CountChange, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
 
 /** What all transactions of an engine share. */
-export interface Shared {
+export interface EngineContext {
   readonly catalog: Catalog
   readonly limits: Limits
   /** The file's own 5 random bytes, in hex: the middle of each task id. */
@@ -31,10 +31,10 @@ export interface Shared {
 }
 
 /** What logics may read besides their own task; a transaction's Work is one. */
-export interface Reader {
+export interface ReadContext {
   readonly view: View
   readonly now_ms: number
-  readonly shared: Shared
+  readonly shared: EngineContext
   process(conv_id: string): Process | undefined
   /** What a user may do with tasks of a process: `grant_bits`, 0 without a grant. */
   granted(user: string, conv_id: string): number
@@ -42,60 +42,60 @@ export interface Reader {
   nodeCount(conv_id: string, node_id: string): number
 }
 
-export interface Work extends Reader {
+export interface TransactionContext extends ReadContext {
   readonly tx: Tx
   /** 24 hex digits, above every id given before. */
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
-  count(conv_id: string, node_id: string, by: 1 | -1): void
+  countTask(conv_id: string, node_id: string, by: 1 | -1): void
   /** Nodes with count semaphors whose number changed since the last call: before and now. */
-  takeCounted(): readonly Counted[]
+  takeCountChanges(): readonly CountChange[]
   /** Moves that may still be made for the present op; the rest goes on in the next transaction. */
   moves_left: number
   /** The longest chain of moves without rest that the present op has come to. */
   chain_moves: number
   /** Ready tasks to go on with in this transaction, first come first. */
-  readonly agenda: string[]
-  readonly orphans: Orphan[]
+  readonly run_queue: string[]
+  readonly unanswered_callers: UnansweredCaller[]
   /** Moves of all tasks so far, for the present request. */
   moves_made: number
   /** Of the tasks that the present request has shown so far. */
   shown_bytes: number
   /** A timer was set. */
-  noteDue(conv_id: string, due_ms: number): void
+  recordTimer(conv_id: string, due_ms: number): void
   /** Work was put down that may begin at this time. */
-  noteWork(at_ms: number): void
+  recordJob(at_ms: number): void
   /** A task has ended and is kept. */
-  noteEnded(): void
-  noteChange(change: Omit<Change, 'seq'>): void
+  recordEnded(): void
+  recordChange(change: Omit<Change, 'seq'>): void
 }
 
 /** A task that ended owing a reply, with the caller that waits for it. */
-export interface Orphan {
+export interface UnansweredCaller {
   readonly caller_id: string
   readonly called_id: string
   readonly moves: number
 }
 
 /** What a transaction leaves to be told once it is on disk. */
-export interface News {
+export interface CommitEvents {
   /** Due times that were set: conv_id → the earliest. */
-  readonly armed: Map<string, number>
+  readonly timers: Map<string, number>
   /** When the earliest work put down may begin. */
-  work_ms: number | undefined
+  job_ms: number | undefined
   has_ended: boolean
   readonly changes: Omit<Change, 'seq'>[]
 }
 
-export interface Workspace {
+export interface ContextOwner {
   /** Good until `end`, or until the next one begins. */
-  begin(tx: Tx, now_ms: number): Work
+  begin(tx: Tx, now_ms: number): TransactionContext
   /** Writes what was gathered. Undefined where there is nothing to tell. */
-  end(): News | undefined
+  end(): CommitEvents | undefined
 }
 
 /** A Reader of a view, for work outside transactions. */
-export function newReader(view: View, shared: Shared, now_ms: number): Reader {
+export function newReadContext(view: View, shared: EngineContext, now_ms: number): ReadContext {
   return {
     view,
     now_ms,
@@ -108,61 +108,61 @@ export function newReader(view: View, shared: Shared, now_ms: number): Reader {
 
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
-export function newWorkspace(shared: Shared): Workspace {
+export function newTransactionContext(shared: EngineContext): ContextOwner {
   let processes = new Map<string, Process>()
   const ids = newTaskIds(no_tx, shared.id_middle)
-  const tallies = newTallies(no_tx, processOf)
+  const counters = newNodeCounters(no_tx, processOf)
   let grant: { user: string; conv_id: string; bits: number } | undefined
-  let news: News | undefined
+  let events: CommitEvents | undefined
 
   function processOf(conv_id: string): Process | undefined {
     const known = processes.get(conv_id)
     if (known !== undefined) return known
-    const found = shared.catalog.find(work.tx, conv_id)
+    const found = shared.catalog.find(context.tx, conv_id)
     if (found !== undefined) processes.set(conv_id, found)
     return found
   }
 
-  const newsOf = (): News => {
-    news ??= { armed: new Map(), work_ms: undefined, has_ended: false, changes: [] }
-    return news
+  const eventsToRecord = (): CommitEvents => {
+    events ??= { timers: new Map(), job_ms: undefined, has_ended: false, changes: [] }
+    return events
   }
 
-  const work: Writable<Work> = {
+  const context: Writable<TransactionContext> = {
     tx: no_tx,
     view: no_tx,
     now_ms: 0,
     shared,
     moves_left: 0,
     chain_moves: 0,
-    agenda: [],
-    orphans: [],
+    run_queue: [],
+    unanswered_callers: [],
     moves_made: 0,
     shown_bytes: 0,
     process: processOf,
     granted(user, conv_id) {
       if (grant?.user !== user || grant.conv_id !== conv_id) {
-        grant = { user, conv_id, bits: work.tx.get(grantKey(user, conv_id))?.[0] ?? 0 }
+        grant = { user, conv_id, bits: context.tx.get(grantKey(user, conv_id))?.[0] ?? 0 }
       }
       return grant.bits
     },
-    newTaskId: () => ids.next(work.now_ms),
-    count: tallies.add,
-    nodeCount: tallies.of,
-    takeCounted: tallies.take,
-    noteDue(conv_id, due_ms) {
-      const { armed } = newsOf()
-      if (due_ms < (armed.get(conv_id) ?? Number.POSITIVE_INFINITY)) armed.set(conv_id, due_ms)
+    newTaskId: () => ids.next(context.now_ms),
+    countTask: counters.add,
+    nodeCount: counters.of,
+    takeCountChanges: counters.take,
+    recordTimer(conv_id, due_ms) {
+      const { timers } = eventsToRecord()
+      if (due_ms < (timers.get(conv_id) ?? Number.POSITIVE_INFINITY)) timers.set(conv_id, due_ms)
     },
-    noteWork(at_ms) {
-      const noted = newsOf()
-      noted.work_ms = Math.min(noted.work_ms ?? at_ms, at_ms)
+    recordJob(at_ms) {
+      const noted = eventsToRecord()
+      noted.job_ms = Math.min(noted.job_ms ?? at_ms, at_ms)
     },
-    noteEnded() {
-      newsOf().has_ended = true
+    recordEnded() {
+      eventsToRecord().has_ended = true
     },
-    noteChange(change) {
-      newsOf().changes.push(change)
+    recordChange(change) {
+      eventsToRecord().changes.push(change)
     },
   }
 
@@ -171,25 +171,25 @@ export function newWorkspace(shared: Shared): Workspace {
       // A new one: what a map held before it was cleared may live on with those it held later.
       processes = new Map()
       ids.begin(tx)
-      tallies.begin(tx)
+      counters.begin(tx)
       grant = undefined
-      news = undefined
-      work.tx = tx
-      work.view = tx
-      work.now_ms = now_ms
-      work.moves_left = shared.limits.moves_per_transaction_max
-      work.chain_moves = 0
-      work.moves_made = 0
-      work.agenda = []
-      work.orphans = []
-      return work
+      events = undefined
+      context.tx = tx
+      context.view = tx
+      context.now_ms = now_ms
+      context.moves_left = shared.limits.moves_per_transaction_max
+      context.chain_moves = 0
+      context.moves_made = 0
+      context.run_queue = []
+      context.unanswered_callers = []
+      return context
     },
     end() {
-      tallies.end()
+      counters.end()
       ids.end()
-      work.tx = no_tx
-      work.view = no_tx
-      return news
+      context.tx = no_tx
+      context.view = no_tx
+      return events
     },
   }
 }

@@ -12,29 +12,29 @@
 import type { Clock } from '../core/clock.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { beginRequest } from './run-queue.ts'
-import type { News, Work, Workspace } from './transaction-context.ts'
+import type { CommitEvents, ContextOwner, TransactionContext } from './transaction-context.ts'
 
 export interface Transactions {
   /**
    * Resolves with what `fn` returned once all it did is on disk; rejects with what it threw, or as
    * `Store.update` does. `fn` is synchronous and may run twice.
    */
-  run<T>(fn: (work: Work) => T): Promise<T>
+  run<T>(fn: (context: TransactionContext) => T): Promise<T>
   /** The same for what is no work on tasks. */
   change<T>(fn: (tx: Tx) => T): Promise<T>
   /** Begins with what has been asked for. */
   flush(): void
 }
 
-export interface TransactionsPort {
+export interface TransactionsOptions {
   readonly store: Store
   readonly clock: Clock
-  readonly workspace: Workspace
-  tell(news: News): void
+  readonly workspace: ContextOwner
+  publish(events: CommitEvents): void
 }
 
-interface Asked {
-  fn(work: Work): unknown
+interface QueuedRequest {
+  fn(context: TransactionContext): unknown
   resolve(result: unknown): void
   reject(error: unknown): void
 }
@@ -42,43 +42,43 @@ interface Asked {
 /** Behind so much, answers are made and sent first, so that they do not pile up in memory. */
 const shown_bytes_max = 1024 * 1024
 
-export function newTransactions(port: TransactionsPort): Transactions {
+export function newTransactions(port: TransactionsOptions): Transactions {
   const { store, clock, workspace } = port
-  let asked: Asked[] = []
+  let queued: QueuedRequest[] = []
   let turn: NodeJS.Immediate | undefined
 
   function takeTurn(): void {
     turn = undefined
-    const begun = begin(asked)
-    asked = asked.slice(begun)
-    if (asked.length > 0) turn = setImmediate(takeTurn)
+    const begun = begin(queued)
+    queued = queued.slice(begun)
+    if (queued.length > 0) turn = setImmediate(takeTurn)
   }
 
   function flush(): void {
-    while (asked.length > 0) {
+    while (queued.length > 0) {
       clearImmediate(turn)
       takeTurn()
     }
   }
 
   /** How many of the group are in this transaction: all, but for those behind a large answer. */
-  function begin(group: readonly Asked[]): number {
+  function begin(group: readonly QueuedRequest[]): number {
     let begun = group.length
-    let news: News | undefined
+    let events: CommitEvents | undefined
     let thrown: unknown
     const runAll = (tx: Tx): unknown[] => {
-      const work = workspace.begin(tx, clock.now_ms())
+      const context = workspace.begin(tx, clock.now_ms())
       try {
         const results: unknown[] = []
         let shown_bytes = 0
         for (const { fn } of group) {
-          beginRequest(work)
-          results.push(fn(work))
-          shown_bytes += work.shown_bytes
+          beginRequest(context)
+          results.push(fn(context))
+          shown_bytes += context.shown_bytes
           if (shown_bytes > shown_bytes_max) break
         }
         begun = results.length
-        news = workspace.end()
+        events = workspace.end()
         return results
       } catch (error) {
         thrown = error
@@ -87,8 +87,8 @@ export function newTransactions(port: TransactionsPort): Transactions {
     }
     store.update(runAll).then(
       (results) => {
-        if (news !== undefined) port.tell(news)
-        for (let at = 0; at < begun; at++) (group[at] as Asked).resolve(results[at])
+        if (events !== undefined) port.publish(events)
+        for (let at = 0; at < begun; at++) (group[at] as QueuedRequest).resolve(results[at])
       },
       (error: unknown) => {
         // Any other error may have come after the commit.
@@ -100,10 +100,10 @@ export function newTransactions(port: TransactionsPort): Transactions {
   }
 
   return {
-    run: <T>(fn: (work: Work) => T) =>
+    run: <T>(fn: (context: TransactionContext) => T) =>
       new Promise<T>((resolve, reject) => {
         turn ??= setImmediate(takeTurn)
-        asked.push({ fn, resolve: resolve as Asked['resolve'], reject })
+        queued.push({ fn, resolve: resolve as QueuedRequest['resolve'], reject })
       }),
     change(fn) {
       flush()

@@ -5,25 +5,25 @@
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Move } from '../process/logic.ts'
-import type { Work } from './transaction-context.ts'
+import type { TransactionContext } from './transaction-context.ts'
 
 export type FailMove = Extract<Move, { move: 'fail' }>
 
 /** Enters a node without running anything yet. */
-export function step(work: Work, task: TaskRecord, node_id: string): void {
+export function moveToNode(context: TransactionContext, task: TaskRecord, node_id: string): void {
   task.node_prev_id = task.node_id
   task.node_id = node_id
   task.visit++
   task.moves++
   task.due_ms = 0
-  charge(work, task)
+  countMove(context, task)
 }
 
 /** Counts a move that the task, or another for it, has just made. */
-function charge(work: Work, task: TaskRecord): void {
-  work.moves_left--
-  work.moves_made++
-  work.chain_moves = Math.max(work.chain_moves, task.moves)
+function countMove(context: TransactionContext, task: TaskRecord): void {
+  context.moves_left--
+  context.moves_made++
+  context.chain_moves = Math.max(context.chain_moves, task.moves)
 }
 
 /**
@@ -31,31 +31,40 @@ function charge(work: Work, task: TaskRecord): void {
  * a move too, and goes on with the chain of `moves` that led to it: tasks that wake or make one
  * another without end would else escape both bounds.
  */
-export function wake(work: Work, task: TaskRecord, logic_at: number, moves: number): void {
-  makeReady(work, task, logic_at)
+export function wake(
+  context: TransactionContext,
+  task: TaskRecord,
+  logic_at: number,
+  moves: number,
+): void {
+  makeReady(context, task, logic_at)
   task.moves = Math.max(task.moves, moves) + 1
-  charge(work, task)
-  work.agenda.push(task.obj_id)
+  countMove(context, task)
+  context.run_queue.push(task.obj_id)
 }
 
 /** To the error node with the fields that tell what happened, or failed where it is. */
-export function failInto(work: Work, task: TaskRecord, move: FailMove): 'moved' | 'stays' {
+export function moveToErrorNode(
+  context: TransactionContext,
+  task: TaskRecord,
+  move: FailMove,
+): 'moved' | 'stays' {
   if (move.err_node_id === undefined) {
     fail(task, move.tag, move.description)
     return 'stays'
   }
-  setErrorFields(task, move, work.shared.limits.task_bytes_max)
-  step(work, task, move.err_node_id)
+  setErrorFields(task, move, context.shared.limits.task_bytes_max)
+  moveToNode(context, task, move.err_node_id)
   return 'moved'
 }
 
 /** Makes the task go on at a logic of its node, in its turn on the agenda or of the timers. */
-export function makeReady(work: Work, task: TaskRecord, logic_at: number): void {
+export function makeReady(context: TransactionContext, task: TaskRecord, logic_at: number): void {
   task.status = 'processing'
   task.details = undefined
   task.wait = 'ready'
   task.logic_at = logic_at
-  task.due_ms = Math.max(1, work.now_ms)
+  task.due_ms = Math.max(1, context.now_ms)
 }
 
 const description_chars_max = 1_000
@@ -63,7 +72,7 @@ const description_chars_max = 1_000
 /** Stays in its node, failed; retry and cancel are its ways on. */
 export function fail(task: TaskRecord, tag: string, description: string): void {
   task.status = 'failed'
-  task.details = { tag, description: told(description) }
+  task.details = { tag, description: boundedText(description) }
   task.wait = 'nothing'
   task.due_ms = 0
   task.at_ms = 0
@@ -75,12 +84,12 @@ function setErrorFields(task: TaskRecord, move: FailMove, task_bytes_max: number
   const prefix = `__conveyor_${move.kind}_return`
   setMember(data, `${prefix}_type_error__`, move.error_type)
   setMember(data, `${prefix}_type_tag__`, move.tag)
-  setMember(data, `${prefix}_description__`, told(move.description))
+  setMember(data, `${prefix}_description__`, boundedText(move.description))
   const doc = docOfValue(data)
   if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
 }
 
 /** Descriptions come from code and endpoints too; a cut must not leave half a character either. */
-function told(description: string): string {
+function boundedText(description: string): string {
   return description.slice(0, description_chars_max).toWellFormed()
 }

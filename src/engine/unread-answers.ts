@@ -12,10 +12,10 @@ import type { Limits } from '../core/limits.ts'
 /** Of one connection. */
 export interface AnswerAccount {
   /** For the answer to these ops, as they were sent. Throws `overloaded` where there is none. */
-  reserve(ops: readonly unknown[]): AnswerRoom
+  reserve(ops: readonly unknown[]): AnswerReservation
 }
 
-export interface AnswerRoom {
+export interface AnswerReservation {
   /** The answer is there, and takes so much. */
   set(bytes: number): void
   /** It has been read, or never will be. A second call does nothing. */

@@ -5,14 +5,14 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Process } from './catalog.ts'
 
 /** The logic at which the task waits for a callback; -1 where it does not. */
-export function waitingLogic(process: Process, task: TaskRecord): number {
+export function callbackLogic(process: Process, task: TaskRecord): number {
   if (task.status !== 'delayed' || task.wait !== 'callback') return -1
   const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
   return logics[task.logic_at]?.is_wait ? task.logic_at : logics.findIndex((one) => one.is_wait)
 }
 
 /** The logic at which a task that waits for a reply or in a queue rests; -1 where it is gone. */
-export function restingLogic(
+export function waitLogic(
   process: Process,
   task: TaskRecord,
   rests_for: 'reply' | 'queue',
@@ -28,13 +28,16 @@ export function isIdle(task: TaskRecord): boolean {
 }
 
 /** Where a task goes whose node an import dropped; undefined where its node is there. */
-export function newHome({ graph, head }: Process, { node_id }: TaskRecord): string | undefined {
+export function migrationTarget(
+  { graph, head }: Process,
+  { node_id }: TaskRecord,
+): string | undefined {
   if (graph.nodes.has(node_id)) return undefined
-  return moveOf(head.moves, node_id) ?? graph.start_id
+  return migrationOf(head.moves, node_id) ?? graph.start_id
 }
 
 /** Where the tasks of a node go. A node may be called `constructor`, so only own members count. */
-export function moveOf(
+export function migrationOf(
   moves: Readonly<Record<string, string>>,
   node_id: string,
 ): string | undefined {

@@ -9,7 +9,7 @@ import type { Change } from '../core/model.ts'
 
 export interface Watchers {
   isWatched(): boolean
-  tell(changes: readonly Omit<Change, 'seq'>[]): void
+  publish(changes: readonly Omit<Change, 'seq'>[]): void
   watch(conv_id: string | undefined): AsyncIterableIterator<Change>
   /** Ends all watchers, after what they have not read yet. */
   close(): void
@@ -52,7 +52,7 @@ export function newWatchers(changes_max: number): Watchers {
 
   return {
     isWatched: () => watchers.size > 0,
-    tell(changes) {
+    publish(changes) {
       for (const change of changes) {
         const told = { seq: ++seq, ...change }
         for (const watcher of watchers) {

@@ -6,14 +6,14 @@
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Handlers } from '../engine/handlers.ts'
-import type { Doers } from '../engine/job-dispatcher.ts'
+import type { Executors } from '../engine/job-dispatcher.ts'
 import type { WorkOrder } from '../process/logic.ts'
 import type { CallDoer } from './call.ts'
 import { isCallFailure } from './call-failure.ts'
 import { hostOf, readAllowHosts, readUrl } from './call-resolver.ts'
 import type { CodeDoer } from './code.ts'
 
-export interface DoersOptions {
+export interface ExecutorsOptions {
   readonly limits: Limits
   readonly clock: Clock
   /** `host:port` that calls may reach although it is no public address. */
@@ -21,7 +21,7 @@ export interface DoersOptions {
   readonly handlers: Handlers
 }
 
-interface Lane {
+interface ConcurrencyLimit {
   readonly name: string
   /** At once; 0 sets no bound, and a number below is shut. */
   readonly max: number
@@ -31,13 +31,18 @@ interface Lane {
 const call_attempts_max = 8
 
 /** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
-export function newDoers({ limits, clock, allow_hosts, handlers }: DoersOptions): Doers {
+export function newExecutors({
+  limits,
+  clock,
+  allow_hosts,
+  handlers,
+}: ExecutorsOptions): Executors {
   readAllowHosts(allow_hosts)
   const taken = new Map<string, number>()
   let code: Promise<CodeDoer> | undefined
   let call: Promise<CallDoer> | undefined
 
-  function lanesOf(order: WorkOrder, place: string): readonly Lane[] {
+  function lanesOf(order: WorkOrder, place: string): readonly ConcurrencyLimit[] {
     if (order.work === 'code') return [{ name: 'code', max: limits.code_threads_max }]
     if (order.work === 'handler') {
       return [{ name: `handler ${order.handler}`, max: handlers.threadsMax(order.handler) ?? -1 }]
@@ -51,11 +56,11 @@ export function newDoers({ limits, clock, allow_hosts, handlers }: DoersOptions)
     ]
   }
 
-  function isFull({ name, max }: Lane): boolean {
+  function isFull({ name, max }: ConcurrencyLimit): boolean {
     return max < 0 || (max > 0 && (taken.get(name) ?? 0) >= max)
   }
 
-  function take({ name }: Lane, by: 1 | -1): void {
+  function take({ name }: ConcurrencyLimit, by: 1 | -1): void {
     const left = (taken.get(name) ?? 0) + by
     if (left === 0) taken.delete(name)
     else taken.set(name, left)

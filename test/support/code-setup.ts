@@ -8,7 +8,7 @@ import type { Engine } from '../../src/engine/api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/handlers.ts'
 import type { CodeDoer } from '../../src/executors/code.ts'
-import { newDoers } from '../../src/executors/executors.ts'
+import { newExecutors } from '../../src/executors/executors.ts'
 import type { WorkOutcome } from '../../src/process/logic.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
@@ -69,7 +69,7 @@ export async function codeBed(
     clock,
     async open() {
       const handlers = newHandlers({ clock, limits })
-      const doers = newDoers({ limits, clock, allow_hosts: [], handlers })
+      const executors = newExecutors({ limits, clock, allow_hosts: [], handlers })
       let closed = false
       return startEngine({
         path: ':memory:',
@@ -81,17 +81,17 @@ export async function codeBed(
         failure: () => undefined,
         options: { secret_key: '11'.repeat(32), onBug: (bug) => bugs.push(bug) },
         handlers,
-        doers: {
-          ...doers,
+        executors: {
+          ...executors,
           async code(order) {
             await gate(order.src, order.doc.text)
             if (closed) return closed_outcome
-            return shared === undefined ? doers.code(order) : (await shared).run(order)
+            return shared === undefined ? executors.code(order) : (await shared).run(order)
           },
           async close() {
             closed = true
             for (const go of gates) go()
-            await doers.close()
+            await executors.close()
           },
         },
       })

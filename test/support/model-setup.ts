@@ -16,7 +16,7 @@ import { limitsWith } from '../../src/core/limits.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/handlers.ts'
-import { newDoers } from '../../src/executors/executors.ts'
+import { newExecutors } from '../../src/executors/executors.ts'
 import { openEngine } from '../../src/open.ts'
 import { storeOf } from '../../src/store/group.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
@@ -61,7 +61,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     failure: () => failure,
     options: { secret_key: '11'.repeat(32), ...options },
     handlers,
-    doers: newDoers({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
+    executors: newExecutors({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
   })
 }
 

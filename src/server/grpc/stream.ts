@@ -15,7 +15,7 @@ import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Caller, OpResult } from '../../core/model.ts'
-import type { AnswerRoom } from '../../engine/unread-answers.ts'
+import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { streamAnswer } from './answers.ts'
 import { admit, type Door } from './door.ts'
 import type { Answer, Gate, Gates } from './gate.ts'
@@ -47,7 +47,7 @@ interface UnderWay {
   /** As it goes out. */
   answer: Buffer | undefined
   /** For the answer, until it is written. */
-  room: AnswerRoom | undefined
+  room: AnswerReservation | undefined
 }
 
 const queue_full_ms = 20

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseRequest, renderResults } from '../../codec/wire.ts'
-import type { AnswerRoom } from '../../engine/unread-answers.ts'
+import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { admit, announcedBytes, type Door, healthOf } from './admit.ts'
 import { readBody } from './body.ts'
 import { type Connection, closeAfterAnswer } from './connection.ts'
@@ -79,7 +79,7 @@ function reply(
   { door, connection, response }: Exchange,
   status: number,
   body: string,
-  room?: AnswerRoom,
+  room?: AnswerReservation,
 ): void {
   const bytes = Buffer.byteLength(body)
   if (bytes < counted_bytes_min || response.destroyed) room?.release()
