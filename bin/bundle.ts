@@ -67,11 +67,11 @@ const codeInside: Plugin = {
 const logInside: Plugin = {
   name: 'log-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]store[\\/]log[\\/]thread-script\.ts$/ }, () => ({
+    onLoad({ filter: /[\\/]src[\\/]store[\\/]log[\\/]checkpoint-script\.ts$/ }, () => ({
       contents: [
         `const script = ${JSON.stringify(log.outputFiles[0]?.text)}`,
         `const options = { eval: true, execArgv: [] }`,
-        `export function threadScript() {`,
+        `export function checkpointScript() {`,
         `  return { script, options, data: { beside: import.meta.url } }`,
         `}`,
       ].join('\n'),
@@ -120,7 +120,7 @@ const code = await build({
 
 const log = await build({
   ...threadBuild,
-  entryPoints: ['src/store/log/thread-worker.ts'],
+  entryPoints: ['src/store/log/checkpoint-worker.ts'],
   plugins: [lmdbBeside],
 })
 
@@ -148,7 +148,7 @@ if (!outputFiles[0]?.text.includes('gunzipSync(Buffer.from(wasm')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
 }
 if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
-  throw new Error('the program no longer asks src/store/log/thread-script.ts')
+  throw new Error('the program no longer asks src/store/log/checkpoint-script.ts')
 }
 mkdirSync(dirname(out), { recursive: true })
 writeFileSync(

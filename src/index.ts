@@ -21,7 +21,7 @@
  *
  * To read it, follow one request: server/http/request → engine/engine `apply` →
  * engine/transactions → engine/ops → engine/advance → process/logics/table → engine/task-store →
- * store/group → store/log/tree. Then codec/keys, which is the file format on one page.
+ * store/group-commit → store/log/tree. Then codec/keys, which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
  * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal

@@ -18,11 +18,11 @@ import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
-import { newAbsence } from './store/absence.ts'
-import { storeOf } from './store/group.ts'
+import { newBloomFilter } from './store/bloom-filter.ts'
+import { storeOf } from './store/group-commit.ts'
+import { checkpointScript } from './store/log/checkpoint-script.ts'
 import { log_id_bytes } from './store/log/frame.ts'
-import { head_key } from './store/log/head.ts'
-import { threadScript } from './store/log/thread-script.ts'
+import { manifest_key } from './store/log/manifest.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import type { Tree } from './store/store.ts'
 
@@ -43,7 +43,7 @@ const id_middle_bytes = 5
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
   // Else a bundle would find out that it has no threads when it first needs one.
-  threadScript()
+  checkpointScript()
   codeStart()
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
@@ -58,7 +58,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       return claim.writes
     })
     const store = storeOf(tree, {
-      absence: newAbsence(tree, familySpan('ref')),
+      filter: newBloomFilter(tree, familySpan('ref')),
       onFail: (told) => {
         failure = told
         // The embedder's code runs in a turn of its own, so that its throw is its own.
@@ -99,7 +99,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
 
 /** Who holds the file, by its own word; undefined where nobody has told or it cannot be read. */
 export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
-  const { peekLmdb } = await import('./store/lmdb-file.ts')
+  const { peekLmdb } = await import('./store/lmdb/file.ts')
   const bytes = await peekLmdb(path, owner_key)
   return bytes === undefined ? undefined : decodeRecord<OwnerRecord>(bytes)
 }
@@ -135,7 +135,7 @@ async function lockPlace(
   limits: Limits,
   options: EngineOptions,
 ): Promise<Place> {
-  const { lockFile } = await import('./store/lock.ts')
+  const { lockFile } = await import('./store/file-lock.ts')
   const lock = await lockFile(path)
   if (lock === undefined) {
     const owner = await readOwner(path)
@@ -149,11 +149,11 @@ async function lockPlace(
     path: real_path,
     key_path: `${real_path}.key`,
     async openTree(claim) {
-      const { openLmdbTree } = await import('./store/lmdb-tree.ts')
-      const { openLogTree } = await import('./store/log/open-log.ts')
-      const { probeLmdb } = await import('./store/lmdb-probe.ts')
+      const { openLmdbTree } = await import('./store/lmdb/tree.ts')
+      const { openLogTree } = await import('./store/log/open.ts')
+      const { probeLmdb } = await import('./store/lmdb/probe.ts')
       const below = await openLmdbTree(real_path, {
-        not_copied: [head_key],
+        not_copied: [manifest_key],
         probe: options.probe === true ? probeLmdb : undefined,
       })
       steps.onLeave(() => below.close())

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
 import { openEngine, readOwner } from '../src/open.ts'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+import { openLmdbTree } from '../src/store/lmdb/tree.ts'
 
 async function inFolder(fn: (folder: string, path: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-open-'))
@@ -35,7 +35,7 @@ it('a second engine is refused and told who holds the file; the first goes on', 
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
   const tree = await openLmdbTree(path)
   tree.commit((batch) => {
-    for (const [key, text] of Object.entries(keys)) batch.set(key, Buffer.from(text))
+    for (const [key, text] of Object.entries(keys)) batch.put(key, Buffer.from(text))
   })
   await tree.close()
 }

@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
-import { lockFile } from '../src/store/lock.ts'
+import { lockFile } from '../src/store/file-lock.ts'
+import { openLmdbTree } from '../src/store/lmdb/tree.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 
 const waves = 10
@@ -117,7 +117,7 @@ describe('lock', () => {
       return said
     }
     const tree = await openLmdbTree(path)
-    tree.commit((batch) => batch.set('a', Buffer.from('1')))
+    tree.commit((batch) => batch.put('a', Buffer.from('1')))
     assert.deepEqual(await others(), [undefined, 'refused'])
     await tree.close()
     assert.deepEqual(await others(), [undefined, 'refused'], 'closing the database lets nothing go')

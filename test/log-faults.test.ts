@@ -16,12 +16,12 @@ const skip = !canTrace() && 'strace is missing or may not trace here'
 const groups = 60
 
 const segment = 'store/log/segment.ts'
-const worker = 'store/log/thread-worker.ts'
+const worker = 'store/log/checkpoint-worker.ts'
 const in_place: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
-const in_thread = 'mergeSegment(await opening, restored(job), desk)'
+const in_thread = 'runCheckpoint(await opening, restored(job), desk)'
 const garbled: Edit = {
-  file: 'store/log/merger.ts',
+  file: 'store/log/checkpoint-job.ts',
   from: 'own.set(frames)',
   to: 'own.set(frames); own[own.length - 1] ^= 1',
 }

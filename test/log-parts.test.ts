@@ -7,7 +7,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { keyAt, valueAt } from '../src/store/change-bytes.ts'
+import { newSheet } from '../src/store/change-buffer.ts'
+import { keyAt, valueAt } from '../src/store/change-encoding.ts'
 import {
   changesAt,
   type Frame,
@@ -17,10 +18,9 @@ import {
   placesIn,
   sealFrame,
 } from '../src/store/log/frame.ts'
-import { newImage } from '../src/store/log/image.ts'
-import { lastByKey } from '../src/store/log/key-order.ts'
+import { sortLastByKey } from '../src/store/log/key-sort.ts'
+import { newImage } from '../src/store/log/memtable.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
-import { newSheet } from '../src/store/sheet.ts'
 import type { Change } from '../src/store/store.ts'
 import { openLogged, tiny_bounds } from './support/log-setup.ts'
 import { quickFolder } from './support/store-folder.ts'
@@ -137,7 +137,7 @@ describe('the last changes of a segment by key', () => {
       notePlaces(frame, notes, noted)
       noted += frame.count
     }
-    const places = [...lastByKey(segment, notes.subarray(0, noted))]
+    const places = [...sortLastByKey(segment, notes.subarray(0, noted))]
     return places.map((place) => ({ key: keyAt(segment, place), value: valueAt(segment, place) }))
   }
 

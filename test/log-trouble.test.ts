@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { storeOf } from '../src/store/group.ts'
+import { storeOf } from '../src/store/group-commit.ts'
 import {
   assertState,
   foldedState,

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { type Key, outboxKey, queueKey, sumKey, sumsOf } from '../src/codec/keys.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+import { openLmdbTree } from '../src/store/lmdb/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 
 const now_ms = 1_700_000_000_000
@@ -47,7 +47,7 @@ async function breachesAfter(
     await engine.close()
     const tree = await openLmdbTree(path)
     tree.commit((batch) => {
-      for (const [key, value] of change(obj_id)) batch.set(key, value)
+      for (const [key, value] of change(obj_id)) batch.put(key, value)
     })
     await tree.close()
     engine = await open()

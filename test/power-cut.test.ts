@@ -58,7 +58,7 @@ const removed_first: Edit = {
     const is_finished = can_finish`,
 }
 const counted_first: Edit = {
-  file: 'store/log/merge.ts',
+  file: 'store/log/checkpoint.ts',
   from: 'if (slice.length > 0) commitSlice(tree, room, slice)',
   to: 'if (slice.length > 0) commitSlice(tree, room, slice, head)',
 }
@@ -173,7 +173,7 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
   })
 
   const unsynced_tree: Edit = {
-    file: 'store/lmdb-options.ts',
+    file: 'store/lmdb/options.ts',
     from: 'noSubdir: true,',
     to: 'noSubdir: true, noSync: true,',
   }

@@ -7,9 +7,9 @@ import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { Batch } from '../src/store/lmdb-batch.ts'
-import { peekLmdb } from '../src/store/lmdb-file.ts'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
+import { peekLmdb } from '../src/store/lmdb/file.ts'
+import type { Transaction } from '../src/store/lmdb/transaction.ts'
+import { openLmdbTree } from '../src/store/lmdb/tree.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
@@ -25,9 +25,9 @@ const newPath = () => join(folder, `${count++}.conveyor`)
 async function filled(path = newPath()): Promise<string> {
   const tree = await openLmdbTree(path)
   tree.commit((batch) => {
-    batch.set('a', Buffer.from('1'))
-    batch.set('large', Buffer.alloc(100_000, 'x'))
-    batch.set('z', Buffer.from('26'))
+    batch.put('a', Buffer.from('1'))
+    batch.put('large', Buffer.alloc(100_000, 'x'))
+    batch.put('z', Buffer.from('26'))
   })
   await tree.close()
   return path
@@ -86,7 +86,7 @@ describe('lmdb: files that are refused', () => {
     it(`${bytes} zero bytes, as a power cut leaves a new file, are a new database`, async () => {
       const path = await write('\0'.repeat(bytes))(newPath())
       const tree = await openLmdbTree(path)
-      tree.commit((batch) => batch.set('a', Buffer.from('1')))
+      tree.commit((batch) => batch.put('a', Buffer.from('1')))
       await tree.close()
       assert.equal((await peekLmdb(path, 'a'))?.toString(), '1')
     })
@@ -145,7 +145,7 @@ describe('lmdb: the file', () => {
     const tree = await openLmdbTree(path)
     assert.ok(tree.freeBytes() > 0)
     const before = tree.usage()
-    tree.commit((batch) => batch.set('large', null))
+    tree.commit((batch) => batch.put('large', null))
     const { used_bytes, reusable_bytes } = tree.usage()
     assert.ok(used_bytes < before.used_bytes - 90_000)
     assert.ok(reusable_bytes > before.reusable_bytes + 90_000)
@@ -155,14 +155,14 @@ describe('lmdb: the file', () => {
   it('is not touched by a commit that breaks off while it is made, which is the last', async () => {
     const path = newPath()
     const tree = await openLmdbTree(path)
-    tree.commit((batch) => batch.set('a', Buffer.from('1')))
-    const broken = (batch: Batch): void => {
-      batch.set('a', Buffer.from('2'))
-      for (let n = 0; n < 3000; n++) batch.set(`b${n}`, Buffer.from('2'))
+    tree.commit((batch) => batch.put('a', Buffer.from('1')))
+    const broken = (batch: Transaction): void => {
+      batch.put('a', Buffer.from('2'))
+      for (let n = 0; n < 3000; n++) batch.put(`b${n}`, Buffer.from('2'))
       throw new Error('broken off')
     }
     assert.throws(() => tree.commit(broken), /broken off/)
-    assert.throws(() => tree.commit((batch) => batch.set('c', null)), /broken off/)
+    assert.throws(() => tree.commit((batch) => batch.put('c', null)), /broken off/)
     assert.equal(tree.get('a')?.toString(), '1')
     await tree.close()
     assert.equal(await peekLmdb(path, 'b0'), undefined)
@@ -172,13 +172,13 @@ describe('lmdb: the file', () => {
     const tree = await openLmdbTree(newPath())
     const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
     const room = around.subarray(3)
-    tree.commit((batch) => batch.set('gone', Buffer.from('1')))
+    tree.commit((batch) => batch.put('gone', Buffer.from('1')))
     tree.commit((batch) => {
-      batch.setPart(room, 5, 3, 5)
-      batch.setPart(room, 15, 4, -1)
-      batch.set('by name', Buffer.from('2'))
-      batch.setPart(room, 21, 2, 0)
-      batch.setPart(Buffer.from('other room'), 0, 5, 5)
+      batch.putSlice(room, 5, 3, 5)
+      batch.putSlice(room, 15, 4, -1)
+      batch.put('by name', Buffer.from('2'))
+      batch.putSlice(room, 21, 2, 0)
+      batch.putSlice(Buffer.from('other room'), 0, 5, 5)
     })
     const found = [...tree.range('', '\xff\xff', false)]
     assert.deepEqual(
@@ -214,7 +214,7 @@ describe('lmdb: a look from outside', () => {
     )
     const sized = (n: number) => Buffer.alloc(n % 100 === 0 ? 9_000 : n % 50, n)
     tree.commit((batch) => {
-      for (const [n, key] of keys.entries()) batch.set(key, sized(n))
+      for (const [n, key] of keys.entries()) batch.put(key, sized(n))
     })
     for (const [n, key] of keys.entries()) {
       if (n % 37 === 0) assert.ok((await peekLmdb(path, key))?.equals(sized(n)), `key ${n}`)
@@ -228,9 +228,9 @@ describe('lmdb: a look from outside', () => {
     const tree = await openLmdbTree(path)
     const write = (n: number) => {
       tree.commit((batch) => {
-        batch.set('n', Buffer.alloc(6_000, String(n % 10)))
+        batch.put('n', Buffer.alloc(6_000, String(n % 10)))
         for (let key = 0; key < 20; key++) {
-          batch.set(`${(n * 31 + key * 17) % 997}`, Buffer.alloc(400))
+          batch.put(`${(n * 31 + key * 17) % 997}`, Buffer.alloc(400))
         }
       })
       return turns(1)
@@ -283,12 +283,12 @@ describe('lmdb: a look from outside', () => {
 describe('lmdb: backup', () => {
   it('holds the durable state, while writing goes on', async () => {
     const tree = await openLmdbTree(await filled())
-    tree.commit((batch) => batch.set('\xff'.repeat(1978), Buffer.from('last')))
+    tree.commit((batch) => batch.put('\xff'.repeat(1978), Buffer.from('last')))
     const path = newPath()
     let writing = true
     const writer = (async () => {
       for (let n = 0; writing; n++) {
-        tree.commit((batch) => batch.set('n', Buffer.from([n & 255])))
+        tree.commit((batch) => batch.put('n', Buffer.from([n & 255])))
         await turns(1)
       }
     })()

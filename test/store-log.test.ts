@@ -5,10 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { openLmdbTree } from '../src/store/lmdb-tree.ts'
-import { decodeHead, head_key } from '../src/store/log/head.ts'
-import { openLogTree } from '../src/store/log/open-log.ts'
-import { segmentPaths } from '../src/store/log/recover.ts'
+import { openLmdbTree } from '../src/store/lmdb/tree.ts'
+import { decodeManifest, manifest_key } from '../src/store/log/manifest.ts'
+import { openLogTree } from '../src/store/log/open.ts'
+import { segmentPaths } from '../src/store/log/recovery.ts'
 import type { LogBounds } from '../src/store/log/tree.ts'
 import type { Tree } from '../src/store/store.ts'
 import { assertState, groupOf, stateOf } from './support/log-setup.ts'
@@ -31,7 +31,7 @@ function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
     return {
       lasts: true,
       open: async () => {
-        const below = await openLmdbTree(path, { not_copied: [head_key] })
+        const below = await openLmdbTree(path, { not_copied: [manifest_key] })
         const tree = await openLogTree(below, path, { id, bounds })
         opened.push(tree)
         return tree
@@ -51,12 +51,12 @@ storeSuite('log that always merges', bedWith(tiny), 15)
 
 it('what was committed during a merge is merged behind it, though nothing more comes', async () => {
   const path = join(folder, 'behind.conveyor')
-  const below = await openLmdbTree(path, { not_copied: [head_key] })
+  const below = await openLmdbTree(path, { not_copied: [manifest_key] })
   const tree = await openLogTree(below, path, { id, bounds: tiny })
   for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
   // One for each group, behind the frame that opened the log.
   const last_seq = 6
-  while (decodeHead(below.get(head_key) as Buffer).seq < last_seq) {
+  while (decodeManifest(below.get(manifest_key) as Buffer).seq < last_seq) {
     await turns()
     below.refresh()
   }

@@ -26,7 +26,7 @@ describe('sync order', { skip }, () => {
     to: 'const new_log_bytes = Number.MAX_SAFE_INTEGER * 3',
   }
   const worse = (option: string): Edit => ({
-    file: 'store/lmdb-options.ts',
+    file: 'store/lmdb/options.ts',
     from: 'noSubdir: true,',
     to: `noSubdir: true, ${option}: true,`,
   })

@@ -8,7 +8,7 @@ import { metaKey, taskKey } from '../src/codec/keys.ts'
 import { encodeTask } from '../src/codec/task-record.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { loadTask } from '../src/engine/task-store.ts'
-import { storeOf } from '../src/store/group.ts'
+import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { engineOn } from './support/model-setup.ts'
 

@@ -8,7 +8,7 @@
 import { key_bytes, nonce_bytes, readKey, seal, unseal } from '../codec/seal.ts'
 import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
-import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from '../store/key-file.ts'
+import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './secret-key-file.ts'
 
 export interface Vault {
   /** Why no secret can be read; undefined while they can. */

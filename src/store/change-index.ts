@@ -6,29 +6,29 @@
  * Values that come out are parts of the room.
  */
 import type { Key } from '../codec/keys.ts'
-import { firstByteAt, keyAt, type Place, valueAt } from './change-bytes.ts'
+import { firstByteAt, keyAt, type Offset, valueAt } from './change-encoding.ts'
+import { newHashIndex } from './hash-index.ts'
 import { hashOf } from './key-hash.ts'
-import { newPlaceTable } from './place-table.ts'
-import { newShelves } from './shelves.ts'
+import { newSortedIndex } from './sorted-index.ts'
 import type { Change } from './store.ts'
 
 export interface ChangeIndex {
   /** How many keys have a change. */
   size(): number
   /** The change at `place` is its key's last; `hash` is its key's. */
-  set(place: Place, hash: number): void
+  set(place: Offset, hash: number): void
   /** Undefined where the key was not changed, `null` where it was deleted. */
   get(key: Key): Buffer | null | undefined
-  isLast(place: Place, hash: number): boolean
+  isLast(place: Offset, hash: number): boolean
   /** `unseen`: places that no range was told of before. Nothing may be set meanwhile. */
-  range(unseen: Iterable<Place>, from: Key, to: Key, reverse: boolean): Iterable<Change>
+  range(unseen: Iterable<Offset>, from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
 }
 
 /** `room` answers the one that all places are in now: it may grow. */
 export function newChangeIndex(room: () => Buffer): ChangeIndex {
-  const places = newPlaceTable()
-  const emptyShelves = () => newShelves((place: Place) => keyAt(room(), place))
+  const places = newHashIndex()
+  const emptyShelves = () => newSortedIndex((place: Offset) => keyAt(room(), place))
   let shelves = emptyShelves()
 
   function get(key: Key): Buffer | null | undefined {

@@ -71,10 +71,7 @@ export interface Writes extends Iterable<readonly [Key, Buffer | null]> {
   keys(): Iterable<Key>
 }
 
-/**
- * What a local store is made of: a durable ordered map that takes one commit at a time. store/group
- * makes a Store of it.
- */
+/** A durable ordered map that takes one commit at a time; store/group-commit builds on it. */
 export interface Tree {
   get(key: Key): Buffer | undefined
   /** Lazily, in key order; `limit` is not the tree's business. */

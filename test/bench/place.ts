@@ -39,7 +39,7 @@ const child_files = [
 ] as const
 /** Threads of the engine, which it starts from a file beside itself. */
 const threads = [
-  ['thread-worker', join(import.meta.dirname, '../../src/store/log/thread-worker.ts')],
+  ['checkpoint-worker', join(import.meta.dirname, '../../src/store/log/checkpoint-worker.ts')],
   ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
 ]
 export type ChildFile = (typeof child_files)[number]

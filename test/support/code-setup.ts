@@ -10,7 +10,7 @@ import { newHandlers } from '../../src/engine/handlers.ts'
 import type { CodeDoer } from '../../src/executors/code.ts'
 import { newExecutors } from '../../src/executors/executors.ts'
 import type { WorkOutcome } from '../../src/process/logic.ts'
-import { storeOf } from '../../src/store/group.ts'
+import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
 

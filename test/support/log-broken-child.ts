@@ -4,7 +4,7 @@
  * was refused. Before that a line tells of each group that was acknowledged.
  * The failing is done from outside.
  */
-import { storeOf } from '../../src/store/group.ts'
+import { storeOf } from '../../src/store/group-commit.ts'
 import { groupOf, openLogged } from './log-setup.ts'
 
 export interface LogTold {

@@ -3,10 +3,10 @@
  * in the short life of such a process, so there is one that always merges.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { peekLmdb } from '../../src/store/lmdb-file.ts'
+import { peekLmdb } from '../../src/store/lmdb/file.ts'
 import { framesIn } from '../../src/store/log/frame.ts'
-import { decodeHead, head_key } from '../../src/store/log/head.ts'
-import { segmentPaths } from '../../src/store/log/recover.ts'
+import { decodeManifest, manifest_key } from '../../src/store/log/manifest.ts'
+import { segmentPaths } from '../../src/store/log/recovery.ts'
 import type { Edit } from './store-child.ts'
 
 export interface CrashForm {
@@ -16,7 +16,7 @@ export interface CrashForm {
 
 const file = 'store/log/tree.ts'
 const always_merges: readonly Edit[] = [
-  { file, from: 'merge_bytes: 32 * 1024 * 1024', to: 'merge_bytes: 1' },
+  { file, from: 'checkpoint_bytes: 32 * 1024 * 1024', to: 'checkpoint_bytes: 1' },
   { file, from: 'bytes_max: 64 * 1024 * 1024', to: 'bytes_max: 256 * 1024' },
   { file, from: 'slice: slice_bounds,', to: 'slice: { changes_max: 6, bytes_max: 4_000 },' },
 ]
@@ -36,8 +36,8 @@ export interface LogLeft {
 
 /** Before anybody opens the file again. */
 export async function logLeft(path: string): Promise<LogLeft> {
-  const bytes = await peekLmdb(path, head_key)
-  const merged_seq = bytes === undefined ? Infinity : decodeHead(bytes).seq
+  const bytes = await peekLmdb(path, manifest_key)
+  const merged_seq = bytes === undefined ? Infinity : decodeManifest(bytes).seq
   const unmerged = segmentPaths(path).map((segment) => {
     if (!existsSync(segment)) return 0
     const groups = [...framesIn(readFileSync(segment))].filter(({ count }) => count > 0)

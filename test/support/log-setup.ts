@@ -8,11 +8,11 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type LmdbTree, openLmdbTree } from '../../src/store/lmdb-tree.ts'
-import { encodeHead, type Head, head_key } from '../../src/store/log/head.ts'
-import { mergeSegment } from '../../src/store/log/merger.ts'
-import { openLogTree } from '../../src/store/log/open-log.ts'
-import { segmentPaths } from '../../src/store/log/recover.ts'
+import { type LmdbTree, openLmdbTree } from '../../src/store/lmdb/tree.ts'
+import { runCheckpoint } from '../../src/store/log/checkpoint-job.ts'
+import { encodeManifest, type Manifest, manifest_key } from '../../src/store/log/manifest.ts'
+import { openLogTree } from '../../src/store/log/open.ts'
+import { segmentPaths } from '../../src/store/log/recovery.ts'
 import type { LogBounds } from '../../src/store/log/tree.ts'
 import { createLog, type LogWriter } from '../../src/store/log/writer.ts'
 import type { Tree, Writes } from '../../src/store/store.ts'
@@ -24,7 +24,7 @@ export type Image = ReadonlyMap<string, Buffer>
 export const log_id = Buffer.alloc(8, 7)
 /** Merges begin with every group, are of many commits, and soon have callers wait for them. */
 export const tiny_bounds: LogBounds = {
-  merge_bytes: 1,
+  checkpoint_bytes: 1,
   bytes_max: 20_000,
   slice: { changes_max: 3, bytes_max: 1_000 },
 }
@@ -60,19 +60,19 @@ export function stateAfter(n: number): State {
 /** Puts them into the tree itself, as a file that has no log would. */
 export function putInto(tree: LmdbTree, writes: Writes): void {
   tree.commit((batch) => {
-    for (const [key, value] of writes) batch.set(key, value)
+    for (const [key, value] of writes) batch.put(key, value)
   })
 }
 
-function putHead(tree: LmdbTree, head: Head): void {
-  putInto(tree, new Map([[head_key, encodeHead(head)]]))
+function putHead(tree: LmdbTree, head: Manifest): void {
+  putInto(tree, new Map([[manifest_key, encodeManifest(head)]]))
 }
 
 /** All that a tree holds for others than its log. */
 export function stateOf(tree: Pick<Tree, 'range'>): State {
   const state = new Map<string, string>()
   for (const { key, value } of tree.range('', '\xff', false)) {
-    if (key !== head_key) state.set(key, value.toString('latin1'))
+    if (key !== manifest_key) state.set(key, value.toString('latin1'))
   }
   return state
 }
@@ -89,7 +89,7 @@ export function assertState(state: State, from: number, to = from, what = ''): v
 }
 
 export function openTree(path: string): Promise<LmdbTree> {
-  return openLmdbTree(path, { not_copied: [head_key] })
+  return openLmdbTree(path, { not_copied: [manifest_key] })
 }
 
 /** The n-th commit and all behind it fail, that one with nothing written or with all of it. */
@@ -267,23 +267,23 @@ async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void>
   const { tree, log, places } = bed
   for (const step of steps) {
     if (step === 'commit') {
-      const at = log.young().bytes()
+      const at = log.active().bytes()
       await log.write(groupOf(++bed.groups))
-      const bytes = log.young().bytes() - at
+      const bytes = log.active().bytes() - at
       places.set(bed.groups, { end: `-log-${bed.young}`, at, bytes })
     } else if (step === 'turn') {
-      log.turnOver()
+      log.rotate()
       bed.young = 1 - bed.young
     } else {
-      const written = log.oldFrames()
-      const head: Head = { id: bed.id, seq: written.last_seq, is_open: true }
+      const written = log.frozenFrames()
+      const head: Manifest = { id: bed.id, seq: written.last_seq, is_open: true }
       const job = { written, head, slice: no_slice }
       if (step === 'merge') {
-        mergeSegment(tree, job)
-        log.freeOld()
+        runCheckpoint(tree, job)
+        log.releaseFrozen()
       } else {
         try {
-          mergeSegment(breaking(tree, 3, false), job)
+          runCheckpoint(breaking(tree, 3, false), job)
         } catch {}
       }
     }

@@ -8,7 +8,7 @@ import { groupOf, lastOf, openLogged, stateOf } from './log-setup.ts'
 
 const groups_of_round = [30, 25]
 const bounds: LogBounds = {
-  merge_bytes: 3_000,
+  checkpoint_bytes: 3_000,
   bytes_max: 9_000,
   slice: { changes_max: 12, bytes_max: 2_000 },
 }

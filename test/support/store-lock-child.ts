@@ -4,8 +4,8 @@
  * owner does.
  */
 import { writeSync } from 'node:fs'
-import { openLmdbTree } from '../../src/store/lmdb-tree.ts'
-import { lockFile } from '../../src/store/lock.ts'
+import { lockFile } from '../../src/store/file-lock.ts'
+import { openLmdbTree } from '../../src/store/lmdb/tree.ts'
 
 const [path = '', mode] = process.argv.slice(2)
 const lock = await lockFile(path)
@@ -16,7 +16,7 @@ if (lock !== undefined) {
   if (mode === 'work') {
     const tree = await openLmdbTree(path)
     for (let n = 0; ; n++) {
-      tree.commit((batch) => batch.set('n', Buffer.from(String(n))))
+      tree.commit((batch) => batch.put('n', Buffer.from(String(n))))
       if (n === 0) writeSync(1, 'working\n')
       await new Promise((resolve) => setImmediate(resolve))
     }

@@ -7,8 +7,8 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { newAbsence } from '../../src/store/absence.ts'
-import { storeOf } from '../../src/store/group.ts'
+import { newBloomFilter } from '../../src/store/bloom-filter.ts'
+import { storeOf } from '../../src/store/group-commit.ts'
 import type { Entry, Range, Store, View } from '../../src/store/store.ts'
 import type { TreeBed } from './store-suite.ts'
 
@@ -82,7 +82,7 @@ const tiny = { words_min: 4, words_max: 64, keys_a_commit: 1, keys_at_first: 1, 
 
 async function openStore(bed: TreeBed): Promise<Store> {
   const tree = await bed.open()
-  return storeOf(tree, { absence: newAbsence(tree, { from: 'a', to: 'b' }, tiny) })
+  return storeOf(tree, { filter: newBloomFilter(tree, { from: 'a', to: 'b' }, tiny) })
 }
 
 async function runHistory(bed: TreeBed, steps: readonly Step[]): Promise<void> {

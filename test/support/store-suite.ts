@@ -1,12 +1,12 @@
 /**
- * What every tree must do below store/group: rows of scans, then the promises of the port one by
+ * What every tree must do below store/group-commit: rows of scans, then the promises of the port one by
  * one, then random histories against a model. A new tree calls `storeSuite` and passes, or is none.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { after } from '../../src/codec/keys.ts'
 import { type Fault, fault } from '../../src/core/faults.ts'
-import { storeOf } from '../../src/store/group.ts'
+import { storeOf } from '../../src/store/group-commit.ts'
 import { key_bytes_max } from '../../src/store/key-size.ts'
 import type { Range, Store, Tree } from '../../src/store/store.ts'
 import { checkAgainstModel } from './store-model.ts'

@@ -3,7 +3,7 @@
  * between.
  */
 import { writeSync } from 'node:fs'
-import { storeOf } from '../../src/store/group.ts'
+import { storeOf } from '../../src/store/group-commit.ts'
 import { openLogged } from './log-setup.ts'
 
 const [path = '', commits = '1'] = process.argv.slice(2)

@@ -13,7 +13,7 @@ import type { LimitName } from '../../src/core/limits.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'
 import { openEngine } from '../../src/open.ts'
-import { openLmdbTree } from '../../src/store/lmdb-tree.ts'
+import { openLmdbTree } from '../../src/store/lmdb/tree.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 
@@ -138,7 +138,7 @@ async function damageTask(path: string, obj_id: string): Promise<void> {
   const key = taskKey(obj_id)
   const bytes = Buffer.from(tree.get(key) as Buffer)
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] as number) ^ 1
-  tree.commit((batch) => batch.set(key, bytes))
+  tree.commit((batch) => batch.put(key, bytes))
   await tree.close()
 }
 

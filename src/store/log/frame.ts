@@ -7,14 +7,14 @@
  *    12  number of changes (4)
  *    16  sequence: one more than that of the frame before (8)
  *    24  id of the log (8)
- *    32  changes (store/change-bytes), of one key the last counts; zeros up to a multiple of 64
+ *    32  changes (store/change-encoding), of one key the last counts; zeros up to a multiple of 64
  *
  * Numbers are big-endian. Every frame begins at a multiple of 64 of its segment, so that one behind
  * damaged bytes is found; the id is random and never leaves the file, so no data of a caller can
  * look like one. Readers of later versions must go on reading this one.
  */
 import { crc32 } from 'node:zlib'
-import { type Place, placeBehind } from '../change-bytes.ts'
+import { nextOffset, type Offset } from '../change-encoding.ts'
 
 export interface Frame {
   /** Of its log. */
@@ -46,7 +46,7 @@ export function frameBytes(change_bytes: number): number {
 }
 
 /** Where the changes of a frame at `at` begin. */
-export function changesAt(at: number): Place {
+export function changesAt(at: number): Offset {
   return at + head_bytes
 }
 
@@ -68,12 +68,12 @@ export function sealFrame(
 }
 
 /** The places of all changes in the whole frames from `from` up to `to`. */
-export function* placesIn(room: Buffer, from: number, to: number): Generator<Place> {
+export function* placesIn(room: Buffer, from: number, to: number): Generator<Offset> {
   for (let at = from; at < to; at += room.readUInt32BE(at + 8)) {
     let place = changesAt(at)
     for (let left = room.readUInt32BE(at + 12); left > 0; left--) {
       yield place
-      place = placeBehind(room, place)
+      place = nextOffset(room, place)
     }
   }
 }
@@ -108,6 +108,6 @@ export function notePlaces({ segment, at, count }: Frame, notes: Uint32Array, fr
   let place = changesAt(at)
   for (let n = 0; n < count; n++) {
     notes[from + n] = place
-    place = placeBehind(segment, place)
+    place = nextOffset(segment, place)
   }
 }

@@ -3,13 +3,13 @@
  * while no log is there to take it.
  */
 import { dirname } from 'node:path'
-import { fileFault } from '../file-faults.ts'
-import type { LmdbTree } from '../lmdb-tree.ts'
-import type { Sheet } from '../sheet.ts'
-import type { Head } from './head.ts'
-import { removeSegments } from './recover.ts'
+import type { Sheet } from '../change-buffer.ts'
+import { fileFault } from '../file-system.ts'
+import { hasRoomFor, large_value_bytes } from '../lmdb/disk-space.ts'
+import type { LmdbTree } from '../lmdb/tree.ts'
+import type { Manifest } from './manifest.ts'
+import { removeSegments } from './recovery.ts'
 import type { SegmentOptions } from './segment.ts'
-import { hasRoomFor, large_value_bytes } from './space.ts'
 import { createLog, type LogWriter } from './writer.ts'
 
 /** Two segments as they are made, and their folder's entry. */
@@ -22,7 +22,7 @@ const new_log_bytes = 3 * 1024 * 1024
 export async function startLog(
   tree: LmdbTree,
   path: string,
-  head: Head,
+  head: Manifest,
   options: SegmentOptions,
 ): Promise<LogWriter | undefined> {
   await removeSegments(path)
@@ -47,7 +47,7 @@ export function putInto(tree: LmdbTree, sheet: Sheet): boolean {
   const load = { changes: sheet.size, bytes: sheet.bytes(), large_bytes }
   if (!hasRoomFor(load, tree)) return false
   tree.commit((batch) => {
-    for (const [key, value] of sheet) batch.set(key, value)
+    for (const [key, value] of sheet) batch.put(key, value)
   })
   return true
 }

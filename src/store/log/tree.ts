@@ -22,36 +22,36 @@
  */
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import type { LmdbTree } from '../lmdb-tree.ts'
+import { type Sheet, sheetOf } from '../change-buffer.ts'
+import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
+import type { LmdbTree } from '../lmdb/tree.ts'
 import { mergedRange } from '../merged-range.ts'
-import { type Sheet, sheetOf } from '../sheet.ts'
 import type { Entry, Tree, Writes } from '../store.ts'
 import { block_bytes } from './blocks.ts'
+import { type SliceBounds, slice_bounds } from './checkpoint.ts'
+import { newCheckpointer } from './checkpointer.ts'
+import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
-import { encodeHead, type Head, head_key } from './head.ts'
-import type { Image } from './image.ts'
-import { type SliceBounds, slice_bounds } from './merge.ts'
-import { newMerging } from './merging.ts'
-import { removeSegments, segmentPaths } from './recover.ts'
+import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
+import type { Image } from './memtable.ts'
+import { removeSegments, segmentPaths } from './recovery.ts'
+import { newScanHints } from './scan-hints.ts'
 import type { SegmentOptions } from './segment.ts'
 import type { OnNotice } from './segment-file.ts'
-import { newSkips } from './skip.ts'
-import { growthOf, spareBytes } from './space.ts'
 import { putInto, startLog } from './start.ts'
-import { watchFiles } from './watch-files.ts'
 import type { LogWriter } from './writer.ts'
 
 /** Of the young segment: bytes of its frames, and what its changes take in memory beside them. */
 export interface LogBounds {
   /** From here on it is merged, if no other is. */
-  readonly merge_bytes: number
+  readonly checkpoint_bytes: number
   /** Here commits wait for the merger. */
   readonly bytes_max: number
   readonly slice: SliceBounds
 }
 
 const log_bounds: LogBounds = {
-  merge_bytes: 32 * 1024 * 1024,
+  checkpoint_bytes: 32 * 1024 * 1024,
   bytes_max: 64 * 1024 * 1024,
   slice: slice_bounds,
 }
@@ -71,12 +71,12 @@ const least_debt_bytes = 8 * 1024 * 1024
 export function logTree(
   tree: LmdbTree,
   path: string,
-  head: Head,
+  head: Manifest,
   opened_log: LogWriter | undefined,
   how: LogTreeOptions,
 ): Tree {
   const bounds: LogBounds = { ...log_bounds, ...how.bounds }
-  const skips = newSkips()
+  const skips = newScanHints()
   let log = opened_log
   let broken: unknown
   /** Only the log is lost, and all that it held is in memory. */
@@ -87,7 +87,7 @@ export function logTree(
   let turn: Promise<unknown> = Promise.resolve()
   let copies_waiting = 0
   let unwatch = watch()
-  const merging = newMerging({
+  const merging = newCheckpointer({
     tree,
     path,
     id: head.id,
@@ -129,7 +129,7 @@ export function logTree(
   }
 
   const images = (): Image[] =>
-    log === undefined ? [] : [log.young(), log.old()].filter((image) => image.changes() > 0)
+    log === undefined ? [] : [log.active(), log.frozen()].filter((image) => image.changes() > 0)
 
   function weight(image: Image): number {
     return image.bytes() + image.changes() * change_bytes
@@ -154,7 +154,7 @@ export function logTree(
   /** Whether the log has place for it as it is. */
   function fits(log: LogWriter, sheet: Sheet): boolean {
     const bytes = frameBytes(sheet.bytes()) + block_bytes
-    return log.spareBytes() >= bytes || tree.freeBytes() >= bytes + fill_bytes
+    return log.preallocatedBytes() >= bytes || tree.freeBytes() >= bytes + fill_bytes
   }
 
   async function commit(writes: Writes): Promise<void> {
@@ -184,7 +184,7 @@ export function logTree(
    */
   async function makeWay(log: LogWriter, sheet: Sheet): Promise<void> {
     for (;;) {
-      const has_place = weight(log.young()) < bounds.bytes_max && fits(log, sheet)
+      const has_place = weight(log.active()) < bounds.bytes_max && fits(log, sheet)
       if (has_place && debt() <= debtMax()) return
       if (merging.underWay() === undefined) merging.begin()
       const done = merging.underWay()
@@ -200,17 +200,17 @@ export function logTree(
 
   function mergeWhereFull(): void {
     if (log === undefined || broken !== undefined || closing !== undefined) return
-    const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.merge_bytes
+    const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.checkpoint_bytes
     // Well before commits have to wait.
     const is_tight = 2 * debt() > debtMax()
-    if (log.old().bytes() > 0 || weight(log.young()) >= merges_at || is_tight) merging.begin()
+    if (log.frozen().bytes() > 0 || weight(log.active()) >= merges_at || is_tight) merging.begin()
   }
 
   /** There is room for a log by now. */
   async function startLate(): Promise<void> {
     const started = await startLog(tree, path, head, how)
     if (started === undefined) return
-    tree.commit((batch) => batch.set(head_key, encodeHead({ ...head, is_open: true })))
+    tree.commit((batch) => batch.put(manifest_key, encodeManifest({ ...head, is_open: true })))
     log = started
     unwatch()
     unwatch = watch()
@@ -239,7 +239,7 @@ export function logTree(
   function beginCopy(target: string): { readonly copy?: Promise<number> } {
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
-    const is_behind = (log?.old().bytes() ?? 0) > 0
+    const is_behind = (log?.frozen().bytes() ?? 0) > 0
     if (images().length > 0) {
       merging.begin()
       if (merging.underWay() === undefined) throw fault('no_space')
@@ -248,7 +248,7 @@ export function logTree(
     if (is_behind) return {}
     const copy = Promise.resolve(merging.underWay()).then(() => {
       if (broken !== undefined) throw broken
-      if ((log?.old().bytes() ?? 0) > 0) throw fault('no_space')
+      if ((log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
       return tree.backup(target)
     })
     const ended = (): void => {}
@@ -277,7 +277,7 @@ export function logTree(
     const below = tree.range(start, to, reverse)
     let is_first = !reverse
     for (const entry of mergedRange([...sources, below], reverse, counts)) {
-      if (entry.key === head_key) continue
+      if (entry.key === manifest_key) continue
       if (is_first) skips.notePassed(from, entry.key, counts.deleted)
       is_first = false
       yield entry
@@ -288,9 +288,9 @@ export function logTree(
   return {
     get(key) {
       if (log === undefined) return tree.get(key)
-      const newest = log.young().get(key)
+      const newest = log.active().get(key)
       if (newest !== undefined) return newest ?? undefined
-      const older = log.old().get(key)
+      const older = log.frozen().get(key)
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,

@@ -3,13 +3,13 @@
  * sequence that never stands still. What has been written is synced.
  */
 import type { Writes } from '../store.ts'
-import type { Head } from './head.ts'
-import { type Image, newImage, room_bytes } from './image.ts'
-import { type FoundSegment, segmentPaths, syncFolder } from './recover.ts'
+import type { Manifest } from './manifest.ts'
+import { type Image, newImage, room_bytes } from './memtable.ts'
+import { type RecoveredSegment, segmentPaths, syncFolder } from './recovery.ts'
 import { createSegment, openSegment, type Segment, type SegmentOptions } from './segment.ts'
 
 /** Frames that are on disk, one behind the other. */
-export interface Written {
+export interface FrameRange {
   /** A part of the image's room, which threads share; good until the image is cleared. */
   readonly frames: Buffer
   readonly first_seq: number
@@ -18,23 +18,23 @@ export interface Written {
 
 export interface LogWriter {
   /** What is written now, as reads may see it. */
-  young(): Image
+  active(): Image
   /** What was written before; empty where `freeOld` has been called since. */
-  old(): Image
+  frozen(): Image
   /** One frame; one at a time. */
   write(writes: Writes): Promise<void>
   /** Of the last frame. */
   seq(): number
   /** So many bytes of a frame are written without need for more room on the disk. */
-  spareBytes(): number
+  preallocatedBytes(): number
   /**
    * Goes on at the beginning of the other segment, which must be free, over whatever is there. The
    * young one becomes the old one, which stands until it is freed.
    */
-  turnOver(): void
+  rotate(): void
   /** All that the old one holds. */
-  oldFrames(): Written
-  freeOld(): void
+  frozenFrames(): FrameRange
+  releaseFrozen(): void
   close(): Promise<void>
 }
 
@@ -49,7 +49,7 @@ interface Side {
 /** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
 export async function createLog(
   path: string,
-  head: Head,
+  head: Manifest,
   options: SegmentOptions = {},
 ): Promise<LogWriter> {
   const [first, second] = await openBoth(path, (one) => createSegment(one, options))
@@ -68,19 +68,19 @@ export async function createLog(
 /** Goes on behind what was found, once that is on disk for sure. */
 export async function continueLog(
   path: string,
-  head: Head,
-  found: readonly [FoundSegment, FoundSegment],
+  head: Manifest,
+  found: readonly [RecoveredSegment, RecoveredSegment],
   options: SegmentOptions = {},
 ): Promise<LogWriter> {
   const [first, second] = await openBoth(path, (one) => openSegment(one, options))
   const sides = [sideOf(first, found[0]), sideOf(second, found[1])] as const
-  const lastOf = ({ frames }: FoundSegment): number => frames.at(-1)?.seq ?? head.seq
+  const lastOf = ({ frames }: RecoveredSegment): number => frames.at(-1)?.seq ?? head.seq
   const is_second = lastOf(found[1]) > lastOf(found[0])
   const [young, old] = is_second ? [sides[1], sides[0]] : sides
   return logOver([young, old], head.id, Math.max(lastOf(found[0]), lastOf(found[1])))
 }
 
-function sideOf(segment: Segment, found?: FoundSegment): Side {
+function sideOf(segment: Segment, found?: RecoveredSegment): Side {
   const image = newImage(room_bytes)
   if (found === undefined) return { segment, image, first_seq: 0, begin: 0 }
   const { bytes, frames } = found
@@ -94,8 +94,8 @@ function logOver(sides: readonly [Side, Side], id: Buffer, last_seq: number): Lo
   let turned_seq = old.image.bytes() === 0 ? seq : young.first_seq - 1
 
   return {
-    young: () => young.image,
-    old: () => old.image,
+    active: () => young.image,
+    frozen: () => old.image,
     async write(writes) {
       const { segment, image } = young
       const from = image.bytes()
@@ -106,17 +106,17 @@ function logOver(sides: readonly [Side, Side], id: Buffer, last_seq: number): Lo
       image.keep()
     },
     seq: () => seq,
-    spareBytes: () => young.segment.roomBytes() - young.image.bytes(),
-    turnOver() {
+    preallocatedBytes: () => young.segment.roomBytes() - young.image.bytes(),
+    rotate() {
       ;[young, old] = [old, young]
       turned_seq = seq
     },
-    oldFrames() {
+    frozenFrames() {
       const { image, begin, first_seq } = old
       const frames = image.room().subarray(begin, image.bytes())
       return { frames, first_seq, last_seq: turned_seq }
     },
-    freeOld: () => old.image.clear(),
+    releaseFrozen: () => old.image.clear(),
     async close() {
       for (const { segment } of sides) await segment.close()
     },

@@ -9,6 +9,6 @@ export interface ThreadScript extends ThreadStart {
   readonly data: object
 }
 
-export function threadScript(): ThreadScript {
-  return { ...threadStart(import.meta.url, 'thread-worker'), data: {} }
+export function checkpointScript(): ThreadScript {
+  return { ...threadStart(import.meta.url, 'checkpoint-worker'), data: {} }
 }

@@ -15,7 +15,7 @@
  *     node  low 2 · high 2 · flags 2 · key size 2 · key · value
  */
 import type { FileHandle } from 'node:fs/promises'
-import type { Key } from '../codec/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 
 const head_bytes = 24
 const meta_bytes = head_bytes + 24 + 2 * 48 + 16

@@ -7,7 +7,7 @@
  */
 import type { Key } from '../../codec/keys.ts'
 
-export interface Skips {
+export interface ScanHints {
   /** Where a range from `from` on may begin. */
   startOf(from: Key): Key
   /** A range from `from` on found nothing before `until`, passing so many deleted keys. */
@@ -21,7 +21,7 @@ export interface Skips {
 const deleted_min = 64
 const notes_max = 64
 
-export function newSkips(): Skips {
+export function newScanHints(): ScanHints {
   const notes = new Map<Key, Key>()
   return {
     startOf: (from) => notes.get(from) ?? from,

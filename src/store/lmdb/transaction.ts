@@ -6,19 +6,19 @@
  * then it holds the bytes that the value is a part of, which must stay as they are.
  */
 import type { RootDatabase } from 'lmdb'
-import type { Key } from '../codec/keys.ts'
-import { type BytesPart, type LmdbDatabase, partOf } from './lmdb-options.ts'
+import type { Key } from '../../codec/keys.ts'
+import { type ByteSlice, type LmdbDatabase, sliceOf } from './options.ts'
 
-export interface Batch {
-  set(key: Key, value: Buffer | null): void
+export interface Transaction {
+  put(key: Key, value: Buffer | null): void
   /** The value stands right behind its key in `room`; -1 bytes of it delete the key. */
-  setPart(room: Buffer, key_from: number, key_bytes: number, value_bytes: number): void
+  putSlice(room: Buffer, key_from: number, key_bytes: number, value_bytes: number): void
 }
 
 /** Synchronous, and no more than a row of calls. */
-export type Fill = (batch: Batch) => void
+export type Fill = (batch: Transaction) => void
 
-export interface OwnBatch extends Batch {
+export interface OwnBatch extends Transaction {
   /** The commit has ended: so that a room is not kept for nothing. */
   letGo(): void
 }
@@ -26,23 +26,23 @@ export interface OwnBatch extends Batch {
 const nothing: Buffer = Buffer.alloc(0)
 
 export function newBatch(db: LmdbDatabase): OwnBatch {
-  const by_part = db as unknown as RootDatabase<Buffer, BytesPart>
+  const by_part = db as unknown as RootDatabase<Buffer, ByteSlice>
   let last_room: Buffer = nothing
-  let key = partOf(nothing)
-  let value = partOf(nothing)
+  let key = sliceOf(nothing)
+  let value = sliceOf(nothing)
 
   function use(room: Buffer): void {
     last_room = room
-    key = partOf(room)
-    value = partOf(room)
+    key = sliceOf(room)
+    value = sliceOf(room)
   }
 
   return {
-    set(name, bytes) {
+    put(name, bytes) {
       if (bytes === null) void db.remove(name)
       else void db.put(name, bytes)
     },
-    setPart(room, key_from, key_bytes, value_bytes) {
+    putSlice(room, key_from, key_bytes, value_bytes) {
       if (last_room !== room) use(room)
       key.start = room.byteOffset + key_from
       key.end = key.start + key_bytes

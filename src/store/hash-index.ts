@@ -6,17 +6,17 @@
  * free where its place is 0, for no change stands there.
  */
 import type { Key } from '../codec/keys.ts'
-import { hasKeyAt, haveOneKey, type Place } from './change-bytes.ts'
+import { hasKeyAt, haveSameKey, type Offset } from './change-encoding.ts'
 
-export interface PlaceTable {
+export interface HashIndex {
   /** How many keys. */
   size(): number
   /** 0 where the key has none. `room` is where all places of this table are. */
-  get(room: Buffer, key: Key, hash: number): Place
+  get(room: Buffer, key: Key, hash: number): Offset
   /** The place of the last change of the key that the change at `place` is of; it has one. */
-  lastOf(room: Buffer, place: Place, hash: number): Place
+  lastOf(room: Buffer, place: Offset, hash: number): Offset
   /** The change at `place` is its key's last. */
-  set(room: Buffer, place: Place, hash: number): void
+  set(room: Buffer, place: Offset, hash: number): void
   clear(): void
 }
 
@@ -24,17 +24,17 @@ const first_slots = 256
 /** A table that was so much too large for what it held is smaller in its next round. */
 const slots_a_key_max = 32
 
-export function newPlaceTable(): PlaceTable {
+export function newHashIndex(): HashIndex {
   let slots = new Int32Array(2 * first_slots)
   let size = 0
 
   /** Where the slot of the key that stands at `place` begins, or the free one where it would go. */
-  function slotOf(room: Buffer, place: Place, hash: number): number {
+  function slotOf(room: Buffer, place: Offset, hash: number): number {
     const mask = slots.length - 1
     let at = (hash << 1) & mask
     for (;;) {
       const found = slots[at + 1] as number
-      if (found === 0 || (slots[at] === hash && haveOneKey(room, found, place))) return at
+      if (found === 0 || (slots[at] === hash && haveSameKey(room, found, place))) return at
       at = (at + 2) & mask
     }
   }

@@ -7,7 +7,7 @@
 import type { Key } from '../codec/keys.ts'
 import { newSortedKeys, type SortedKeys } from './sorted-keys.ts'
 
-export interface Shelves<Note> {
+export interface SortedIndex<Note> {
   /** A key may come twice. */
   add(first_byte: number, note: Note): void
   /** In key order, each key once; nothing may be added meanwhile. */
@@ -19,7 +19,7 @@ interface Shelf<Note> {
   readonly fresh: Note[]
 }
 
-export function newShelves<Note>(keyOf: (note: Note) => Key): Shelves<Note> {
+export function newSortedIndex<Note>(keyOf: (note: Note) => Key): SortedIndex<Note> {
   const shelves: (Shelf<Note> | undefined)[] = []
 
   function sortedOf({ sorted, fresh }: Shelf<Note>): SortedKeys {

@@ -4,20 +4,20 @@
  */
 import { Worker } from 'node:worker_threads'
 import { fault } from '../../core/faults.ts'
-import type { MergeJob, Merger } from './merger.ts'
-import { threadScript } from './thread-script.ts'
-import type { MergeAnswer, MergeWorkerData } from './thread-worker.ts'
+import type { CheckpointJob, CheckpointRunner } from './checkpoint-job.ts'
+import { checkpointScript } from './checkpoint-script.ts'
+import type { CheckpointResult, CheckpointWorkerData } from './checkpoint-worker.ts'
 
 /** For the tree of the data file at `path`, which this process holds. */
-export function newThread(path: string): Merger {
+export function newCheckpointThread(path: string): CheckpointRunner {
   let worker: Worker | undefined
   let settle: ((error: Error | undefined) => void) | undefined
 
   function start(): Worker {
-    const { script, options, data } = threadScript()
-    const workerData = { ...data, path } satisfies MergeWorkerData
+    const { script, options, data } = checkpointScript()
+    const workerData = { ...data, path } satisfies CheckpointWorkerData
     const made = new Worker(script, { ...options, workerData })
-    made.on('message', ({ error, no_space = false }: MergeAnswer) => {
+    made.on('message', ({ error, no_space = false }: CheckpointResult) => {
       settle?.(error === undefined ? undefined : no_space ? fault('no_space') : new Error(error))
     })
     made.on('error', (error: Error) => settle?.(error))
@@ -28,7 +28,7 @@ export function newThread(path: string): Merger {
     return made
   }
 
-  function ask(message: MergeJob | 'close'): Promise<void> {
+  function ask(message: CheckpointJob | 'close'): Promise<void> {
     return new Promise((resolve, reject) => {
       worker ??= start()
       const mine = worker
@@ -44,7 +44,7 @@ export function newThread(path: string): Merger {
   }
 
   return {
-    merge: ask,
+    run: ask,
     async close() {
       if (worker === undefined) return
       // What it cannot close any more goes with it.

@@ -8,8 +8,8 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { framesIn } from '../src/store/log/frame.ts'
-import { head_key } from '../src/store/log/head.ts'
-import { segmentPaths } from '../src/store/log/recover.ts'
+import { manifest_key } from '../src/store/log/manifest.ts'
+import { segmentPaths } from '../src/store/log/recovery.ts'
 import {
   assertOpens,
   assertRefused,
@@ -235,7 +235,7 @@ describe('a copy made meanwhile', () => {
     await tree.close()
     for (const { target, from, to } of copies) {
       const below = await openTree(target)
-      assert.equal(below.get(head_key), undefined)
+      assert.equal(below.get(manifest_key), undefined)
       const state = stateOf(below)
       await below.close()
       assertState(state, from, to)

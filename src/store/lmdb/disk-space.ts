@@ -2,7 +2,7 @@
  * How much of a disk a commit of the tree may take. Nothing here is exact, and all of it is too
  * much rather than too little: a write for which there is no room would be the end of the store.
  */
-import type { LmdbTree } from '../lmdb-tree.ts'
+import type { LmdbTree } from './tree.ts'
 
 /** Changes on their way into the tree. */
 export interface Load {

@@ -5,11 +5,11 @@
  */
 import { chmod, link, lstat, mkdtemp, open as openHandle, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import type { Key } from '../codec/keys.ts'
-import { type Fault, fault, isFault } from '../core/faults.ts'
-import { fileFault } from './file-faults.ts'
-import { key_bytes_max } from './key-size.ts'
-import { type LmdbDatabase, lmdbOptions } from './lmdb-options.ts'
+import type { Key } from '../../codec/keys.ts'
+import { type Fault, fault, isFault } from '../../core/faults.ts'
+import { fileFault } from '../file-system.ts'
+import { key_bytes_max } from '../key-size.ts'
+import { type LmdbDatabase, lmdbOptions } from './options.ts'
 
 /** Entries read from the copy before others get a turn. */
 const slice_entries = 512

@@ -3,12 +3,12 @@
  * that there is one and who has it now.
  */
 import type { Key } from '../../codec/keys.ts'
-import { fileFault } from '../file-faults.ts'
-import type { LmdbTree } from '../lmdb-tree.ts'
-import { newSheet } from '../sheet.ts'
+import { newSheet } from '../change-buffer.ts'
+import { fileFault } from '../file-system.ts'
+import type { LmdbTree } from '../lmdb/tree.ts'
 import type { Tree } from '../store.ts'
-import { decodeHead, encodeHead, head_key } from './head.ts'
-import { findLog } from './recover.ts'
+import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
+import { recoverLog } from './recovery.ts'
 import type { OnNotice } from './segment-file.ts'
 import { putInto, startLog } from './start.ts'
 import { type LogBounds, logTree } from './tree.ts'
@@ -38,9 +38,9 @@ export async function openLogTree(
   path: string,
   options: LogOptions,
 ): Promise<Tree> {
-  const stored = tree.get(head_key)
-  const known = stored === undefined ? undefined : decodeHead(stored)
-  const found = await findLog(path, known)
+  const stored = tree.get(manifest_key)
+  const known = stored === undefined ? undefined : decodeManifest(stored)
+  const found = await recoverLog(path, known)
   const head = known ?? { id: options.id, seq: 0, is_open: false }
   const how = { ...options, onNotice: once(options.onNotice) }
   const log =
@@ -52,7 +52,7 @@ export async function openLogTree(
     // A full disk can do without a word that is there already.
     const is_known = [...claim.keys()].every((key) => tree.get(key) !== undefined)
     const is_new = found === undefined && log !== undefined
-    if (is_new) claim.set(head_key, encodeHead({ ...head, is_open: true }))
+    if (is_new) claim.set(manifest_key, encodeManifest({ ...head, is_open: true }))
     if (!writeInto(tree, claim) && (is_new || !is_known)) throw fileFault(path, { code: 'ENOSPC' })
   } catch (error) {
     await log?.close()

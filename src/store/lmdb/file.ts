@@ -6,10 +6,10 @@
  * file.
  */
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Key } from '../codec/keys.ts'
-import { fault } from '../core/faults.ts'
-import { fileFault } from './file-faults.ts'
-import { findValue, hasItsPages, isUnborn, readSnapshot, type Snapshot } from './lmdb-pages.ts'
+import type { Key } from '../../codec/keys.ts'
+import { fault } from '../../core/faults.ts'
+import { fileFault } from '../file-system.ts'
+import { findValue, hasItsPages, isUnborn, readSnapshot, type Snapshot } from './pages.ts'
 
 /** LMDB writes two pages of at most 64 KiB before it is first synced. */
 const unsynced_bytes_max = 2 * 65_536

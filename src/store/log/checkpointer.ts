@@ -6,14 +6,14 @@
  * no room is put off, and tried again when it is asked for; any other that fails is the last.
  */
 import { isFault } from '../../core/faults.ts'
-import type { LmdbTree } from '../lmdb-tree.ts'
-import { encodeHead, head_key } from './head.ts'
-import type { SliceBounds } from './merge.ts'
-import { type Merger, mergeSegment } from './merger.ts'
-import { newThread } from './thread.ts'
+import type { LmdbTree } from '../lmdb/tree.ts'
+import type { SliceBounds } from './checkpoint.ts'
+import { type CheckpointRunner, runCheckpoint } from './checkpoint-job.ts'
+import { newCheckpointThread } from './checkpoint-thread.ts'
+import { encodeManifest, manifest_key } from './manifest.ts'
 import type { LogWriter } from './writer.ts'
 
-export interface Merging {
+export interface Checkpointer {
   /** Resolves, and never rejects, once it is done, put off or failed; undefined where none is. */
   underWay(): Promise<void> | undefined
   /**
@@ -29,7 +29,7 @@ export interface Merging {
   close(): Promise<void>
 }
 
-export interface MergingPort {
+export interface CheckpointerPort {
   readonly tree: LmdbTree
   readonly path: string
   /** Of the log. */
@@ -47,10 +47,10 @@ export interface MergingPort {
 /** A merge for which there was no room is not tried again for so long. */
 const put_off_ms = 900
 
-export function newMerging(port: MergingPort): Merging {
+export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   const { tree, path, id, slice } = port
   let under_way: Promise<void> | undefined
-  let thread: Merger | undefined
+  let thread: CheckpointRunner | undefined
   let is_broken = false
   /** Before then none is tried again. */
   let put_off_until_ms = 0
@@ -64,23 +64,23 @@ export function newMerging(port: MergingPort): Merging {
   }
 
   /** False where there was nothing to begin. */
-  function begin(merger: () => Pick<Merger, 'merge'>): boolean {
+  function begin(merger: () => Pick<CheckpointRunner, 'run'>): boolean {
     const log = port.log()
     if (under_way !== undefined || log === undefined || is_broken) return false
     if (performance.now() < put_off_until_ms) return false
-    const image = log.old().bytes() > 0 ? log.old() : log.young()
+    const image = log.frozen().bytes() > 0 ? log.frozen() : log.active()
     if (image.bytes() === 0) return false
-    if (image === log.young()) log.turnOver()
-    const written = log.oldFrames()
+    if (image === log.active()) log.rotate()
+    const written = log.frozenFrames()
     const head = { id, seq: written.last_seq, is_open: true }
-    void hold(merger().merge({ written, head, slice }).then(isDone).catch(isNotDone))
+    void hold(merger().run({ written, head, slice }).then(isDone).catch(isNotDone))
     return true
   }
 
   function isDone(): void {
     // Reads must see what was merged in the tree before they miss it in the image.
     tree.refresh()
-    port.log()?.freeOld()
+    port.log()?.releaseFrozen()
     port.onMerged()
   }
 
@@ -95,17 +95,17 @@ export function newMerging(port: MergingPort): Merging {
     }
   }
 
-  function inThread(): Merger {
-    thread ??= newThread(path)
+  function inThread(): CheckpointRunner {
+    thread ??= newCheckpointThread(path)
     return thread
   }
 
-  const here: Pick<Merger, 'merge'> = { merge: async (job) => mergeSegment(tree, job) }
+  const here: Pick<CheckpointRunner, 'run'> = { run: async (job) => runCheckpoint(tree, job) }
 
   /** A little is merged sooner than a thread has started. */
-  function suited(): Pick<Merger, 'merge'> {
+  function suited(): Pick<CheckpointRunner, 'run'> {
     const log = port.log() as LogWriter
-    const is_little = log.old().bytes() < slice.bytes_max
+    const is_little = log.frozen().bytes() < slice.bytes_max
     return thread === undefined && is_little ? here : inThread()
   }
 
@@ -120,9 +120,9 @@ export function newMerging(port: MergingPort): Merging {
       await thread?.close()
       const log = port.log()
       if (is_broken || log === undefined) return false
-      if (log.old().bytes() > 0 || log.young().bytes() > 0) return false
+      if (log.frozen().bytes() > 0 || log.active().bytes() > 0) return false
       const head = { id, seq: log.seq(), is_open: false }
-      tree.commit((batch) => batch.set(head_key, encodeHead(head)))
+      tree.commit((batch) => batch.put(manifest_key, encodeManifest(head)))
       return true
     },
     async close() {

@@ -8,21 +8,21 @@
  * state on disk is no longer known for sure. Several threads may have a file open, and only one of
  * them may commit at a time.
  *
- * Nothing here waits for the lock that keeps others away; take it first (store/lock).
+ * Nothing here waits for the lock that keeps others away; take it first (store/file-lock).
  */
 import { constants, statfsSync, statSync } from 'node:fs'
 import { open as openHandle } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
-import type { Key } from '../codec/keys.ts'
-import { type Fault, fault, isFault } from '../core/faults.ts'
-import { fileFault } from './file-faults.ts'
-import { key_bytes_max } from './key-size.ts'
-import { copyLmdb } from './lmdb-backup.ts'
-import { type Fill, newBatch } from './lmdb-batch.ts'
-import { judgeFile } from './lmdb-file.ts'
-import { type LmdbDatabase, lmdbOptions } from './lmdb-options.ts'
-import type { Entry, Tree } from './store.ts'
+import type { Key } from '../../codec/keys.ts'
+import { type Fault, fault, isFault } from '../../core/faults.ts'
+import { fileFault } from '../file-system.ts'
+import { key_bytes_max } from '../key-size.ts'
+import type { Entry, Tree } from '../store.ts'
+import { copyLmdb } from './backup.ts'
+import { judgeFile } from './file.ts'
+import { type LmdbDatabase, lmdbOptions } from './options.ts'
+import { type Fill, newBatch } from './transaction.ts'
 
 export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close'> {
   /**

@@ -5,8 +5,8 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fault } from '../core/faults.ts'
-import { lmdbOptions } from './lmdb-options.ts'
+import { fault } from '../../core/faults.ts'
+import { lmdbOptions } from './options.ts'
 
 /** Throws `not_possible` with a sentence where it cannot. The file must be one of LMDB's. */
 export async function probeLmdb(path: string): Promise<void> {

@@ -13,15 +13,15 @@ import { existsSync } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
-import { fileFault } from '../file-faults.ts'
+import { fileFault } from '../file-system.ts'
 import { block_bytes } from './blocks.ts'
 import { type Frame, framesIn } from './frame.ts'
-import type { Head } from './head.ts'
+import type { Manifest } from './manifest.ts'
 
 const zeros = Buffer.alloc(block_bytes)
 
 /** A segment as it was left, and those of its frames that are not in the tree, in order. */
-export interface FoundSegment {
+export interface RecoveredSegment {
   readonly bytes: Buffer
   readonly frames: readonly Frame[]
 }
@@ -35,10 +35,10 @@ export function segmentPaths(path: string): readonly [string, string] {
  * What a log that was left holds; undefined where there is none. Throws `not_possible` or
  * `not_a_database` with a sentence that says what to do. Nobody else may have the file.
  */
-export async function findLog(
+export async function recoverLog(
   path: string,
-  head: Head | undefined,
-): Promise<readonly [FoundSegment, FoundSegment] | undefined> {
+  head: Manifest | undefined,
+): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
   const paths = segmentPaths(path)
   const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
   if (head?.is_open === true) {
@@ -55,7 +55,7 @@ export async function findLog(
 }
 
 /** The frames that are not yet in the tree, in order. */
-function judge(path: string, found: readonly Buffer[], { id, seq }: Head): Frame[] {
+function judge(path: string, found: readonly Buffer[], { id, seq }: Manifest): Frame[] {
   const by_seq = new Map<number, Frame>()
   let last_seq = 0
   for (const frame of found.flatMap((segment) => [...framesIn(segment)])) {
@@ -75,7 +75,7 @@ function judge(path: string, found: readonly Buffer[], { id, seq }: Head): Frame
 }
 
 /** They were written one behind the other, and the last block of the file never. */
-function foundIn(path: string, bytes: Buffer, all: readonly Frame[]): FoundSegment {
+function foundIn(path: string, bytes: Buffer, all: readonly Frame[]): RecoveredSegment {
   const frames = all.filter(({ segment }) => segment === bytes)
   if (!bytes.subarray(-block_bytes).equals(zeros)) throw cut(path)
   for (const [n, { at }] of frames.entries()) {

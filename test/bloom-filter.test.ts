@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type AbsenceBounds, newAbsence } from '../src/store/absence.ts'
-import { storeOf } from '../src/store/group.ts'
+import { type BloomFilterBounds, newBloomFilter } from '../src/store/bloom-filter.ts'
+import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/store.ts'
 
@@ -21,7 +21,7 @@ async function treeWith(keys: readonly string[]): Promise<Tree> {
 
 /** [what, stored before, commits behind which it reads on, noted, bounds, key, whether it lacks] */
 // biome-ignore format: a table
-const rows: readonly (readonly [string, string[], number, string[], Partial<AbsenceBounds>, string, boolean])[] = [
+const rows: readonly (readonly [string, string[], number, string[], Partial<BloomFilterBounds>, string, boolean])[] = [
   ['an empty tree',                    [],               0, [],     {},                                    'rx', true],
   ['a key of another family',          [],               0, [],     {},                                    'qx', false],
   ['a stored key',                     ['rx'],           0, [],     {},                                    'rx', false],
@@ -38,13 +38,13 @@ const rows: readonly (readonly [string, string[], number, string[], Partial<Abse
 describe('lacks', () => {
   for (const [what, stored, commits, noted, bounds, key, expected] of rows) {
     test(`${what}: ${expected}`, async () => {
-      const absence = newAbsence(await treeWith(stored), span, { ...bounds, rests: 0 })
-      for (const one of noted) absence.note(one)
+      const filter = newBloomFilter(await treeWith(stored), span, { ...bounds, rests: 0 })
+      for (const one of noted) filter.add(one)
       for (let n = 0; n < commits; n++) {
-        absence.lacks(key)
-        absence.learn()
+        filter.isAbsent(key)
+        filter.fill()
       }
-      assert.equal(absence.lacks(key), expected)
+      assert.equal(filter.isAbsent(key), expected)
     })
   }
 })
@@ -69,15 +69,15 @@ describe('many keys', () => {
         keys_a_commit: 1_000,
         rests: 0,
       }
-      const absence = newAbsence(tree, span, bounds)
-      for (const key of there.slice(stored)) absence.note(key)
+      const filter = newBloomFilter(tree, span, bounds)
+      for (const key of there.slice(stored)) filter.add(key)
       for (let read = 0; read <= stored; read += 1_000) {
-        absence.lacks('rx')
-        absence.learn()
+        filter.isAbsent('rx')
+        filter.fill()
       }
-      assert.deepEqual(there.filter(absence.lacks), [])
+      assert.deepEqual(there.filter(filter.isAbsent), [])
       const others = keysOf('o', 10_000)
-      const taken = others.filter((key) => !absence.lacks(key)).length
+      const taken = others.filter((key) => !filter.isAbsent(key)).length
       assert.ok(taken <= share * others.length, `${taken} of ${others.length}`)
     })
   }
@@ -91,16 +91,16 @@ test('a tree that cannot be read lacks nothing', async () => {
       yield { key: `${from}a`, value: Buffer.alloc(0) }
     },
   }
-  const absence = newAbsence(tree, span, { keys_at_first: 1 })
-  absence.lacks('rx')
-  absence.learn()
-  assert.equal(absence.lacks('rx'), false)
+  const filter = newBloomFilter(tree, span, { keys_at_first: 1 })
+  filter.isAbsent('rx')
+  filter.fill()
+  assert.equal(filter.isAbsent('rx'), false)
 })
 
 test('a store notes what is put, and lets it read on behind each commit', async () => {
   const tree = await treeWith(['ra', 'rb', 'rc'])
-  const absence = newAbsence(tree, span, { keys_at_first: 1, keys_a_commit: 1, rests: 0 })
-  const store = storeOf(tree, { absence })
+  const filter = newBloomFilter(tree, span, { keys_at_first: 1, keys_a_commit: 1, rests: 0 })
+  const store = storeOf(tree, { filter })
   const found = (): Promise<string> =>
     store.update((tx) =>
       ['ra', 'rb', 'rc', 'rd', 'rx'].filter((key) => tx.get(key) !== undefined).join(' '),
@@ -110,7 +110,7 @@ test('a store notes what is put, and lets it read on behind each commit', async 
     await found()
     await put(key)
   }
-  assert.deepEqual([absence.lacks('rx'), await found()], [true, 'ra rb rc rd'])
+  assert.deepEqual([filter.isAbsent('rx'), await found()], [true, 'ra rb rc rd'])
   await store.update((tx) => tx.del('rd'))
   assert.equal(await found(), 'ra rb rc')
   await put('rd')
@@ -127,12 +127,12 @@ test('is not read on in where nobody asks, nor without a rest', async () => {
       return stored.range(...span)
     },
   }
-  const absence = newAbsence(tree, span, { keys_at_first: 1, rests: 1e9 })
-  absence.learn()
+  const filter = newBloomFilter(tree, span, { keys_at_first: 1, rests: 1e9 })
+  filter.fill()
   assert.equal(reads, 1)
   for (let n = 0; n < 3; n++) {
-    absence.lacks('rx')
-    absence.learn()
+    filter.isAbsent('rx')
+    filter.fill()
   }
   assert.equal(reads, 2)
 })

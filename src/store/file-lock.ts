@@ -10,7 +10,7 @@
 import { close, constants, fstat, open } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { fileFault } from './file-faults.ts'
+import { fileFault } from './file-system.ts'
 
 export interface FileLock {
   /** Lets the file go; a second call does nothing. */

@@ -13,15 +13,15 @@ import type { Key, Span } from '../codec/keys.ts'
 import { hashOf } from './key-hash.ts'
 import type { Tree } from './store.ts'
 
-export interface Absence {
-  lacks(key: Key): boolean
+export interface BloomFilter {
+  isAbsent(key: Key): boolean
   /** The key is put, and may be in the tree from its next commit on. */
-  note(key: Key): void
+  add(key: Key): void
   /** Reads on in what the tree held at first, where there was a question since and it is time. */
-  learn(): void
+  fill(): void
 }
 
-export interface AbsenceBounds {
+export interface BloomFilterBounds {
   /** Powers of two. A word is of 32 bits, and there are as many as keys up to the last of them. */
   readonly words_min: number
   readonly words_max: number
@@ -32,7 +32,7 @@ export interface AbsenceBounds {
   readonly rests: number
 }
 
-const usual: AbsenceBounds = {
+const usual: BloomFilterBounds = {
   words_min: 16 * 1024,
   words_max: 4 * 1024 * 1024,
   keys_a_commit: 64,
@@ -44,11 +44,11 @@ const usual: AbsenceBounds = {
  * Of a tree whose every change from now on is noted. All keys of the span begin with one character,
  * which no others do.
  */
-export function newAbsence(
+export function newBloomFilter(
   tree: Pick<Tree, 'range'>,
   { from, to }: Span,
-  bounds: Partial<AbsenceBounds> = {},
-): Absence {
+  bounds: Partial<BloomFilterBounds> = {},
+): BloomFilter {
   const { words_min, words_max, keys_a_commit, keys_at_first, rests } = { ...usual, ...bounds }
   const family = from.charCodeAt(0)
   let words = new Int32Array(words_min)
@@ -82,7 +82,7 @@ export function newAbsence(
 
   let rest = read(from, keys_at_first)
   return {
-    lacks(key) {
+    isAbsent(key) {
       if (key.charCodeAt(0) !== family) return false
       if (rest !== undefined) {
         is_asked = true
@@ -92,10 +92,10 @@ export function newAbsence(
       const bits = bitsOf(hash)
       return ((words[hash & (words.length - 1)] as number) & bits) !== bits
     },
-    note(key) {
+    add(key) {
       if (key.charCodeAt(0) === family) add(hashOf(key))
     },
-    learn() {
+    fill() {
       if (!is_asked || rest === undefined) return
       const began_ms = performance.now()
       if (began_ms < resumes_ms) return

@@ -8,15 +8,15 @@
 import { type Key, metaKey } from '../../codec/keys.ts'
 import { log_id_bytes } from './frame.ts'
 
-export interface Head {
+export interface Manifest {
   readonly id: Buffer
   readonly seq: number
   readonly is_open: boolean
 }
 
-export const head_key: Key = metaKey('log')
+export const manifest_key: Key = metaKey('log')
 
-export function encodeHead({ id, seq, is_open }: Head): Buffer {
+export function encodeManifest({ id, seq, is_open }: Manifest): Buffer {
   const out = Buffer.alloc(log_id_bytes + 9)
   out.set(id)
   out.writeBigUInt64BE(BigInt(seq), log_id_bytes)
@@ -24,7 +24,7 @@ export function encodeHead({ id, seq, is_open }: Head): Buffer {
   return out
 }
 
-export function decodeHead(bytes: Buffer): Head {
+export function decodeManifest(bytes: Buffer): Manifest {
   return {
     id: Buffer.from(bytes.subarray(0, log_id_bytes)),
     seq: Number(bytes.readBigUInt64BE(log_id_bytes)),

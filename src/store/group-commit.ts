@@ -15,10 +15,10 @@
  */
 import type { Key } from '../codec/keys.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
-import type { Absence } from './absence.ts'
+import type { BloomFilter } from './bloom-filter.ts'
+import { newSheet, type Sheet } from './change-buffer.ts'
 import { checkKeySize } from './key-size.ts'
 import { mergedRange } from './merged-range.ts'
-import { newSheet, type Sheet } from './sheet.ts'
 import type { Entry, Range, Store, Tree, Tx } from './store.ts'
 
 interface Group {
@@ -28,14 +28,14 @@ interface Group {
   reject(error: Fault): void
 }
 
-export interface GroupOptions {
+export interface StoreOptions {
   /** Told once, when a commit has failed. */
   readonly onFail?: (failure: Fault) => void
   /** Of this tree. */
-  readonly absence?: Absence
+  readonly filter?: BloomFilter
 }
 
-export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Store {
+export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Store {
   let open: Group = newGroup(newSheet())
   let flying: Group | undefined
   /** The sheet of the group that flew last, for the one that opens next. */
@@ -46,7 +46,7 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
 
   const write = (key: Key, value: Buffer | null): void => {
     checkKeySize(key)
-    if (value !== null) absence?.note(key)
+    if (value !== null) filter?.add(key)
     open.sheet.put(key, value)
   }
   const durable = viewOf(tree)
@@ -56,7 +56,7 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
       if (mine !== undefined) return mine ?? undefined
       const theirs = flying?.sheet.get(key)
       if (theirs !== undefined) return theirs ?? undefined
-      return absence?.lacks(key) === true ? undefined : tree.get(key)
+      return filter?.isAbsent(key) === true ? undefined : tree.get(key)
     },
     scan: (range) =>
       scanOver(tree, flying === undefined ? [open.sheet] : [open.sheet, flying.sheet], range),
@@ -94,7 +94,7 @@ export function storeOf(tree: Tree, { onFail, absence }: GroupOptions = {}): Sto
         spare.clear()
         group.resolve()
         if (open.sheet.size > 0 && failure === undefined) fly()
-        absence?.learn()
+        filter?.fill()
       },
       (cause: unknown) => {
         flying = undefined

@@ -8,15 +8,15 @@ import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isFault } from '../../core/faults.ts'
-import { openLmdbTree } from '../lmdb-tree.ts'
-import { type MergeJob, mergeSegment, newDesk } from './merger.ts'
+import { openLmdbTree } from '../lmdb/tree.ts'
+import { type CheckpointJob, newScratch, runCheckpoint } from './checkpoint-job.ts'
 
 /** Handed over as the thread starts. */
-export interface MergeWorkerData {
+export interface CheckpointWorkerData {
   readonly path: string
 }
 
-export interface MergeAnswer {
+export interface CheckpointResult {
   readonly error?: string
   /** The merge broke off for lack of room, and may be done again. */
   readonly no_space?: boolean
@@ -25,14 +25,14 @@ export interface MergeAnswer {
 const port = parentPort
 if (port !== null) {
   stepBack()
-  const { path } = workerData as MergeWorkerData
+  const { path } = workerData as CheckpointWorkerData
   const opening = openLmdbTree(path)
-  const desk = newDesk()
-  const merge = async (job: MergeJob): Promise<void> => {
-    mergeSegment(await opening, restored(job), desk)
+  const desk = newScratch()
+  const merge = async (job: CheckpointJob): Promise<void> => {
+    runCheckpoint(await opening, restored(job), desk)
   }
-  port.on('message', async (message: MergeJob | 'close') => {
-    let answer: MergeAnswer = {}
+  port.on('message', async (message: CheckpointJob | 'close') => {
+    let answer: CheckpointResult = {}
     try {
       if (message === 'close') await (await opening).close()
       else await merge(message)
@@ -45,7 +45,7 @@ if (port !== null) {
 }
 
 /** Buffers come over as bytes; those of the frames are the log's own, not a copy. */
-function restored({ written, head, slice }: MergeJob): MergeJob {
+function restored({ written, head, slice }: CheckpointJob): CheckpointJob {
   const { buffer, byteOffset, byteLength } = written.frames
   const frames = Buffer.from(buffer, byteOffset, byteLength)
   return { written: { ...written, frames }, head: { ...head, id: Buffer.from(head.id) }, slice }

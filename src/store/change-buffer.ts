@@ -7,7 +7,7 @@
  * reading function returns; those of a walk over all changes, until the sheet is changed.
  */
 import type { Key } from '../codec/keys.ts'
-import { changeBytes, keyAt, type Place, putChange, valueAt } from './change-bytes.ts'
+import { encodeChange, encodedBytes, keyAt, type Offset, valueAt } from './change-encoding.ts'
 import { type ChangeIndex, newChangeIndex } from './change-index.ts'
 import { hashOf } from './key-hash.ts'
 import type { Change, Writes } from './store.ts'
@@ -27,9 +27,9 @@ export interface Sheet extends Writes {
   count(): number
   bytes(): number
   /** Copies them into another room, from `at` on. */
-  copyTo(room: Buffer, at: Place): void
+  copyTo(room: Buffer, at: Offset): void
   /** Tells the index of that room that they stand there from `at` on. */
-  tell(index: ChangeIndex, at: Place): void
+  tell(index: ChangeIndex, at: Offset): void
 }
 
 const first_room_bytes = 64 * 1024
@@ -63,10 +63,10 @@ export function newSheet(): Sheet {
   }
 
   const hashAt = (n: number): number => notes[2 * n] as number
-  const placeAt = (n: number): Place => notes[2 * n + 1] as Place
+  const placeAt = (n: number): Offset => notes[2 * n + 1] as Offset
   const isLast = (n: number): boolean => index.isLast(placeAt(n), hashAt(n))
 
-  function* unseen(): Generator<Place> {
+  function* unseen(): Generator<Offset> {
     for (; seen < count; seen++) yield placeAt(seen)
   }
 
@@ -88,9 +88,9 @@ export function newSheet(): Sheet {
     [Symbol.iterator]: changes,
     get: index.get,
     put(key, value) {
-      const bytes = changeBytes(key, value)
+      const bytes = encodedBytes(key, value)
       demand(bytes)
-      putChange(room, end, key, value)
+      encodeChange(room, end, key, value)
       const hash = hashOf(key)
       index.set(end, hash)
       notes[2 * count] = hash

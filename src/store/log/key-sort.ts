@@ -8,7 +8,7 @@
  * key in it, so no choice of keys makes it slow; keys that are in order already, as ascending ids
  * and counters are, are not even sorted.
  */
-import { keyBytesAt, keyFrom, type Place } from '../change-bytes.ts'
+import { keyBytesAt, keyStart, type Offset } from '../change-encoding.ts'
 
 const word_bytes = 4
 /** So few are put in order one by one. */
@@ -27,14 +27,14 @@ interface Sort {
  * The place of the last change of each key, in key order. `places` stand in the order of the
  * changes, and are reordered; the answer is a part of them.
  */
-export function lastByKey(room: Buffer, places: Uint32Array): Uint32Array {
+export function sortLastByKey(room: Buffer, places: Uint32Array): Uint32Array {
   const packed = new BigUint64Array(places.length)
   const words = new Uint32Array(packed.buffer)
   const held = new Uint32Array(places.length)
   sortRun({ room, places, held, packed, words }, 0, places.length, 0)
   let kept = 0
   for (const [at, place] of places.entries()) {
-    if (at > 0 && compare(room, places[kept - 1] as Place, place, 0) === 0) kept--
+    if (at > 0 && compare(room, places[kept - 1] as Offset, place, 0) === 0) kept--
     places[kept++] = place
   }
   return places.subarray(0, kept)
@@ -57,9 +57,9 @@ function sortRun(sort: Sort, from: number, to: number, depth: number): void {
 }
 
 /** Big-endian; zeros behind the end of the key. */
-function wordAt(room: Buffer, place: Place, depth: number): number {
+function wordAt(room: Buffer, place: Offset, depth: number): number {
   const left = keyBytesAt(room, place) - depth
-  const at = keyFrom(place) + depth
+  const at = keyStart(place) + depth
   if (left >= word_bytes) {
     const high = ((room[at] as number) << 24) | ((room[at + 1] as number) << 16)
     return (high | ((room[at + 2] as number) << 8) | (room[at + 3] as number)) >>> 0
@@ -75,11 +75,11 @@ function pack(
   to: number,
   depth: number,
 ): 'equal' | 'ordered' | 'unordered' {
-  const first = wordAt(room, places[from] as Place, depth)
+  const first = wordAt(room, places[from] as Offset, depth)
   let last = first
   let is_ordered = true
   for (let at = from; at < to; at++) {
-    const word = wordAt(room, places[at] as Place, depth)
+    const word = wordAt(room, places[at] as Offset, depth)
     words[2 * (at - from)] = at - from
     words[2 * (at - from) + 1] = word
     if (word < last) is_ordered = false
@@ -93,7 +93,7 @@ function sortPacked({ places, held, packed, words }: Sort, from: number, to: num
   packed.subarray(0, to - from).sort()
   held.set(places.subarray(from, to))
   for (let at = from; at < to; at++) {
-    places[at] = held[words[2 * (at - from)] as number] as Place
+    places[at] = held[words[2 * (at - from)] as number] as Offset
   }
 }
 
@@ -101,9 +101,9 @@ function sortPacked({ places, held, packed, words }: Sort, from: number, to: num
 function sortTies(sort: Sort, from: number, to: number, depth: number): void {
   const { room, places } = sort
   let begin = from
-  let word = wordAt(room, places[from] as Place, depth)
+  let word = wordAt(room, places[from] as Offset, depth)
   for (let at = from + 1; at <= to; at++) {
-    const next = at < to ? wordAt(room, places[at] as Place, depth) : -1
+    const next = at < to ? wordAt(room, places[at] as Offset, depth) : -1
     if (next === word) continue
     if (at - begin > 1) {
       sortRun(sort, endedFirst(sort, begin, at, depth), at, depth + word_bytes)
@@ -119,7 +119,7 @@ function sortTies(sort: Sort, from: number, to: number, depth: number): void {
  */
 function endedFirst({ room, places, held }: Sort, from: number, to: number, depth: number): number {
   const end = depth + word_bytes
-  const isLonger = (place: Place): boolean => keyBytesAt(room, place) > end
+  const isLonger = (place: Offset): boolean => keyBytesAt(room, place) > end
   const run = places.subarray(from, to)
   if (run.every(isLonger)) return from
   const old = held.subarray(0, to - from)
@@ -135,10 +135,10 @@ function endedFirst({ room, places, held }: Sort, from: number, to: number, dept
 
 function sortFew({ room, places }: Sort, from: number, to: number, depth: number): void {
   for (let at = from + 1; at < to; at++) {
-    const place = places[at] as Place
+    const place = places[at] as Offset
     let free = at
-    while (free > from && compare(room, places[free - 1] as Place, place, depth) > 0) {
-      places[free] = places[free - 1] as Place
+    while (free > from && compare(room, places[free - 1] as Offset, place, depth) > 0) {
+      places[free] = places[free - 1] as Offset
       free--
     }
     places[free] = place
@@ -146,10 +146,10 @@ function sortFew({ room, places }: Sort, from: number, to: number, depth: number
 }
 
 /** Below, above or 0 as the first key is to the other; both have the same first `depth` bytes. */
-function compare(room: Buffer, one: Place, other: Place, depth: number): number {
+function compare(room: Buffer, one: Offset, other: Offset, depth: number): number {
   const [one_bytes, other_bytes] = [keyBytesAt(room, one), keyBytesAt(room, other)]
   const both_bytes = Math.min(one_bytes, other_bytes)
-  const [one_at, other_at] = [keyFrom(one), keyFrom(other)]
+  const [one_at, other_at] = [keyStart(one), keyStart(other)]
   for (let n = depth; n < both_bytes; n++) {
     const difference = (room[one_at + n] as number) - (room[other_at + n] as number)
     if (difference !== 0) return difference

@@ -2,8 +2,8 @@
  * How LMDB is opened for the engine's file. Nothing opens it for writing in another way.
  */
 import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
-import type { Key } from '../codec/keys.ts'
-import type { KeyBytes } from './key-bytes.ts'
+import type { Key } from '../../codec/keys.ts'
+import type { KeyBytes } from '../key-bytes.ts'
 
 export interface LmdbOptions extends RootDatabaseOptions {
   readonly permissionsMode: number
@@ -15,14 +15,14 @@ export interface LmdbOptions extends RootDatabaseOptions {
 export type LmdbDatabase = RootDatabase<Buffer, Key>
 
 /** A key or a value that is a part of larger bytes. LMDB knows the two names as we do. */
-export type BytesPart = Buffer & { start: number; end: number }
+export type ByteSlice = Buffer & { start: number; end: number }
 
 /** For parts of all the memory that `room` is in. */
-export function partOf(room: Buffer): BytesPart {
+export function sliceOf(room: Buffer): ByteSlice {
   return Object.assign(Buffer.from(room.buffer), { start: 0, end: 0 })
 }
 
-function writeKey(key: Key | BytesPart, target: Uint8Array & KeyBytes, at: number): number {
+function writeKey(key: Key | ByteSlice, target: Uint8Array & KeyBytes, at: number): number {
   if (typeof key === 'string') return at + target.latin1Write(key, at)
   const { start, end } = key
   for (let from = start; from < end; from++) target[at + from - start] = key[from] as number

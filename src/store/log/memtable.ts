@@ -7,11 +7,11 @@
  * part of that room, and good until the reading function returns, as the port says.
  */
 import type { Key } from '../../codec/keys.ts'
-import type { Place } from '../change-bytes.ts'
-import { keyAt } from '../change-bytes.ts'
+import { type Sheet, sheetOf } from '../change-buffer.ts'
+import type { Offset } from '../change-encoding.ts'
+import { keyAt } from '../change-encoding.ts'
 import { newChangeIndex } from '../change-index.ts'
 import { hashOf } from '../key-hash.ts'
-import { type Sheet, sheetOf } from '../sheet.ts'
 import type { Change, Writes } from '../store.ts'
 import { blockRoom, endOfBlock } from './blocks.ts'
 import { changesAt, type Frame, frameBytes, placesIn, sealFrame } from './frame.ts'
@@ -52,7 +52,7 @@ export function newImage(first_bytes = 0): Image {
     room = larger
   }
 
-  function* unseen(): Generator<Place> {
+  function* unseen(): Generator<Offset> {
     yield* placesIn(room, seen_to, at)
     seen_to = at
   }

@@ -9,14 +9,14 @@
  * and where it has none breaks off itself.
  */
 import { fault } from '../../core/faults.ts'
-import { keyBytesAt, keyFrom, type Place, valueBytesAt } from '../change-bytes.ts'
+import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../change-encoding.ts'
 import { checkKeyBytes } from '../key-size.ts'
-import type { Batch } from '../lmdb-batch.ts'
-import type { LmdbTree } from '../lmdb-tree.ts'
+import { hasRoomFor, type Load, large_value_bytes } from '../lmdb/disk-space.ts'
+import type { Transaction } from '../lmdb/transaction.ts'
+import type { LmdbTree } from '../lmdb/tree.ts'
 import { type Frame, notePlaces } from './frame.ts'
-import { encodeHead, type Head, head_key } from './head.ts'
-import { lastByKey } from './key-order.ts'
-import { hasRoomFor, type Load, large_value_bytes } from './space.ts'
+import { sortLastByKey } from './key-sort.ts'
+import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
 
 /**
  * What one commit takes: so that it is soon done, and neighbours share their pages all the same.
@@ -29,21 +29,21 @@ export interface SliceBounds {
 
 export const slice_bounds: SliceBounds = { changes_max: 4_096, bytes_max: 1024 * 1024 }
 
-export type MergedTree = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage'>
+export type CheckpointTarget = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage'>
 
 /**
  * `head` is what the tree says once all of `frames`, of one segment, are in it. On disk when it
  * returns; throws `no_space`, or the reason for which the tree could not be written.
  */
-export function mergeFrames(
-  tree: MergedTree,
+export function writeFrames(
+  tree: CheckpointTarget,
   room: Buffer,
   frames: Iterable<Frame>,
-  head: Head,
+  head: Manifest,
   bounds: SliceBounds = slice_bounds,
 ): void {
   let slice: Slice = new Uint32Array()
-  for (const next of slicesOf(room, lastByKey(room, placesOf(frames)), bounds)) {
+  for (const next of slicesOf(room, sortLastByKey(room, placesOf(frames)), bounds)) {
     if (slice.length > 0) commitSlice(tree, room, slice)
     slice = next
   }
@@ -57,7 +57,7 @@ type Slice = Uint32Array
 const few_changes = 32
 
 /** In halves, and those in halves, where the disk has no room for all of it at once. */
-function commitSlice(tree: MergedTree, room: Buffer, slice: Slice, head?: Head): void {
+function commitSlice(tree: CheckpointTarget, room: Buffer, slice: Slice, head?: Manifest): void {
   if (!hasRoomFor(loadOf(room, slice), tree)) {
     if (slice.length <= few_changes) throw fault('no_space')
     const half = slice.length >> 1
@@ -67,14 +67,14 @@ function commitSlice(tree: MergedTree, room: Buffer, slice: Slice, head?: Head):
   }
   tree.commit((batch) => {
     putAll(batch, room, slice)
-    if (head !== undefined) batch.set(head_key, encodeHead(head))
+    if (head !== undefined) batch.put(manifest_key, encodeManifest(head))
   })
 }
 
 function loadOf(room: Buffer, slice: Slice): Load {
   let [bytes, large_bytes] = [0, 0]
   for (let at = 0; at < slice.length; at++) {
-    const place = slice[at] as Place
+    const place = slice[at] as Offset
     const value_bytes = Math.max(0, valueBytesAt(room, place))
     bytes += keyBytesAt(room, place) + value_bytes
     if (value_bytes >= large_value_bytes) large_bytes += value_bytes
@@ -102,7 +102,7 @@ function* slicesOf(room: Buffer, sorted: Uint32Array, bounds: SliceBounds): Gene
   let from = 0
   let bytes = 0
   for (let next = 1; next <= sorted.length; next++) {
-    const place = sorted[next - 1] as Place
+    const place = sorted[next - 1] as Offset
     const key_bytes = keyBytesAt(room, place)
     checkKeyBytes(key_bytes)
     bytes += key_bytes + Math.max(0, valueBytesAt(room, place))
@@ -114,9 +114,9 @@ function* slicesOf(room: Buffer, sorted: Uint32Array, bounds: SliceBounds): Gene
   if (from < sorted.length) yield sorted.subarray(from)
 }
 
-function putAll(batch: Batch, room: Buffer, slice: Slice): void {
+function putAll(batch: Transaction, room: Buffer, slice: Slice): void {
   for (let at = 0; at < slice.length; at++) {
-    const place = slice[at] as Place
-    batch.setPart(room, keyFrom(place), keyBytesAt(room, place), valueBytesAt(room, place))
+    const place = slice[at] as Offset
+    batch.putSlice(room, keyStart(place), keyBytesAt(room, place), valueBytesAt(room, place))
   }
 }
