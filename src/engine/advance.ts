@@ -53,7 +53,7 @@ export function advance(
   first?: Move,
 ): Advanced {
   const { task } = draft
-  const { limits } = context.shared
+  const { limits } = context.engine
   const scope = evaluationContextOf(context, process, task)
   let at = logic_at
   let decided = first
@@ -91,7 +91,7 @@ export function advance(
     if (rests_for !== undefined) {
       // A handler registered for the node answers in the place of a modify. Looked at as the task
       // comes to rest: one that rests for a modify already goes on waiting for it.
-      const is_handled = rests_for === 'callback' && context.shared.isHandled(node.title)
+      const is_handled = rests_for === 'callback' && context.engine.isHandled(node.title)
       const wait = is_handled ? 'work' : rests_for
       startWait(context, task, node, wait, at, scope)
       return { keep_ended: true }

@@ -68,7 +68,7 @@ function copyCreate(
   // This task holds its own ref, stored yet or not.
   const is_own = isOwnRef(task, move.conv, move.ref)
   if (is_own && target.head.status !== 'paused') return copyFailed(ref_taken, err_node_id)
-  const admitted = checkNewTask(context.view, target, ref, doc, context.shared.limits)
+  const admitted = checkNewTask(context.view, target, ref, doc, context.engine.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return copyFailed(admitted, err_node_id)
   const copied = copyDone(context, task.doc, err_node_id)
   if (admitted === 'new' && copied.move === 'set') startTask(context, target, task, { ref, doc })
@@ -116,7 +116,7 @@ function modifyOther(
   const waits_at = is_homeless ? -1 : callbackLogic(target, task)
   if (move.is_sync && waits_at === -1) return no_callback
   const doc = mergeDocs(task.doc, move.doc)
-  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.engine.limits.task_bytes_max)
   if (over !== undefined) return over
   task.doc = doc
   if (waits_at !== -1) wake(context, task, waits_at + 1, maker.moves)
@@ -134,7 +134,7 @@ function call(
   const { err_node_id, doc } = move
   const target = resolveTarget(context, process, task, move.conv, 'create')
   if (target === undefined) return rpcFailed(denied(move.conv, task), err_node_id)
-  const admitted = checkNewTask(context.view, target, undefined, doc, context.shared.limits)
+  const admitted = checkNewTask(context.view, target, undefined, doc, context.engine.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return rpcFailed(admitted, err_node_id)
   const caller_id = task.obj_id
   task.called_id = startTask(context, target, task, { ref: undefined, doc, caller_id })
@@ -178,7 +178,7 @@ function reply(
   task.caller_id = undefined
   resumeCaller(context, caller_id, task, (caller, err_node_id) => {
     const doc = mergeDocs(caller.doc, move.data)
-    const over = overSize(doc.text, context.shared.limits.task_bytes_max)
+    const over = overSize(doc.text, context.engine.limits.task_bytes_max)
     if (over !== undefined) return rpcFailed(over, err_node_id)
     caller.doc = doc
     if (move.move === 'reply') return undefined
@@ -228,7 +228,7 @@ function resumeCaller(
 function queue(context: TransactionContext, task: TaskRecord, move: Of<'queue'>): Move {
   const { doc, err_node_id } = move
   if (doc === undefined) return move
-  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.engine.limits.task_bytes_max)
   if (over !== undefined) return tooLarge('queue', 'queue_task_size_overflow', over, err_node_id)
   task.doc = doc
   return move
@@ -265,7 +265,7 @@ function take(
     __queue_task_id__: found.task.obj_id,
   }
   const doc = withMembers(task.doc, given)
-  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.engine.limits.task_bytes_max)
   if (over !== undefined) return tooLarge('get_task', 'get_task_size_overflow', over, err_node_id)
   wake(context, found.task, waitLogic(target, found.task, 'queue') + 1, task.moves)
   saveTask(context, found)
@@ -322,7 +322,7 @@ export function sendSignals(context: TransactionContext): void {
 
 function copyDone(context: TransactionContext, doc: Doc, err_node_id: string | undefined): Move {
   const done = withMembers(doc, { __conveyor_copy_task_result__: 'ok' })
-  const over = overSize(done.text, context.shared.limits.task_bytes_max)
+  const over = overSize(done.text, context.engine.limits.task_bytes_max)
   return over === undefined
     ? { move: 'set', doc: done, err_node_id }
     : copyFailed(over, err_node_id)

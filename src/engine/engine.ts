@@ -59,7 +59,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const { path, store, limits, clock, chance, options, handlers } = parts
   const watchers = newWatchers(limits.watch_changes_max)
   const catalog = newCatalog()
-  const shared: EngineContext = {
+  const engine_context: EngineContext = {
     catalog,
     limits,
     id_middle: await store.view(idMiddle),
@@ -72,7 +72,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const transactions = newTransactions({
     store,
     clock,
-    workspace: newTransactionContext(shared),
+    workspace: newTransactionContext(engine_context),
     publish,
   })
   /** What an administrator changes comes behind what was asked for before it. */
@@ -97,7 +97,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const jobs = newJobDispatcher({
     clock,
     limits,
-    fraction: shared.fraction,
+    fraction: engine_context.fraction,
     transact: transactions.run,
     hasRoom: admission.hasRoom,
     read: readDurable,
@@ -110,7 +110,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     store: inTurn,
     catalog,
     limits,
-    isHandled: shared.isHandled,
+    isHandled: engine_context.isHandled,
     noteProcess: (conv_id) => {
       timers.noteProcess(conv_id)
       jobs.noteProcess()
@@ -120,7 +120,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   let closing: Promise<void> | undefined
 
   function readDurable<T>(fn: (context: ReadContext) => T): Promise<T> {
-    return store.view((view) => fn(newReadContext(view, shared, clock.now_ms())))
+    return store.view((view) => fn(newReadContext(view, engine_context, clock.now_ms())))
   }
 
   function publish({ timers: set_timers, has_ended, job_ms, changes }: CommitEvents): void {

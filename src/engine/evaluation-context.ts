@@ -41,10 +41,10 @@ const context_members: Scope & ThisType<TaskContext> = {
     return this.reader.now_ms
   },
   get task_bytes_max() {
-    return this.reader.shared.limits.task_bytes_max
+    return this.reader.engine.limits.task_bytes_max
   },
   fraction() {
-    return this.reader.shared.fraction()
+    return this.reader.engine.fraction()
   },
   root(name) {
     return rootOf(this.process, this.task, name)
@@ -65,7 +65,7 @@ const context_members: Scope & ThisType<TaskContext> = {
     return bytes === undefined ? undefined : decodeCount(bytes)
   },
   variable(name) {
-    const { variables } = this.reader.shared
+    const { variables } = this.reader.engine
     return Object.hasOwn(variables, name) ? variables[name] : undefined
   },
 }

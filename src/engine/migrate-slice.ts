@@ -35,7 +35,7 @@ export function migrateSlice(
       saveTask(context, draft, walked.keep_ended)
       drainRunQueue(context)
       moved++
-      if (context.moves_made >= context.shared.limits.moves_per_transaction_max) return false
+      if (context.moves_made >= context.engine.limits.moves_per_transaction_max) return false
     }
     if (left === 0) return moved === 0
   }

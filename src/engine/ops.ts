@@ -95,7 +95,7 @@ function create(
   op: CreateOp,
   caller: Caller,
 ): OpResult {
-  const admitted = checkNewTask(context.view, process, op.ref, op.data, context.shared.limits)
+  const admitted = checkNewTask(context.view, process, op.ref, op.data, context.engine.limits)
   if (admitted !== 'new') {
     return 'code' in admitted ? refused(op, admitted) : accepted(op, admitted.same)
   }
@@ -121,7 +121,7 @@ function modify(context: TransactionContext, process: Process, op: ModifyOp): Op
     return refused(op, { ...no_callback, task })
   }
   const doc = mergeDocs(task.doc, op.data)
-  const over = overSize(doc.text, context.shared.limits.task_bytes_max)
+  const over = overSize(doc.text, context.engine.limits.task_bytes_max)
   if (over !== undefined) return refused(op, { ...over, task })
   task.doc = doc
   // In a state process a modify moves the task: the logics of its state run anew.
@@ -152,7 +152,7 @@ function findAtHome(
 }
 
 function show(context: TransactionContext, op: ShowOp): OpResult {
-  const { answer_bytes_max } = context.shared.limits
+  const { answer_bytes_max } = context.engine.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
   // Those behind the first that is too much are refused too, and not looked for.
   if (context.shown_bytes > answer_bytes_max) {

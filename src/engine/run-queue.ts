@@ -26,7 +26,7 @@ export function beginRequest(context: TransactionContext): void {
 
 /** To be called before each op, so that one cannot use up the moves of the next. */
 export function beginOp(context: TransactionContext): void {
-  const each_max = context.shared.limits.moves_per_transaction_max
+  const each_max = context.engine.limits.moves_per_transaction_max
   context.moves_left = Math.min(each_max, each_max * ops_worth_max - context.moves_made)
   context.chain_moves = 0
 }

@@ -156,7 +156,7 @@ export function saveTask(context: TransactionContext, draft: Draft, keep_ended =
     tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
     context.recordEnded()
   }
-  if (context.shared.isWatched()) {
+  if (context.engine.isWatched()) {
     context.recordChange({
       conv_id: task.conv_id,
       obj_id: task.obj_id,

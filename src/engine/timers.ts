@@ -253,7 +253,7 @@ export function fireDue(
   const overdue = context.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
     // What is left fires in the next slice, so that callers get their turn.
-    if (context.moves_made >= context.shared.limits.moves_per_transaction_max) break
+    if (context.moves_made >= context.engine.limits.moves_per_transaction_max) break
     const draft = loadTask(context.tx, taskOfKey(key))
     // A due key without a good task is for `check` to name; it must not ring for ever.
     if (draft === undefined || draft === 'damaged') context.tx.del(key)

@@ -34,7 +34,7 @@ export interface EngineContext {
 export interface ReadContext {
   readonly view: View
   readonly now_ms: number
-  readonly shared: EngineContext
+  readonly engine: EngineContext
   process(conv_id: string): Process | undefined
   /** What a user may do with tasks of a process: `grant_bits`, 0 without a grant. */
   granted(user: string, conv_id: string): number
@@ -87,7 +87,7 @@ export interface CommitEvents {
   readonly changes: Omit<Change, 'seq'>[]
 }
 
-export interface ContextOwner {
+export interface ReusableContext {
   /** Good until `end`, or until the next one begins. */
   begin(tx: Tx, now_ms: number): TransactionContext
   /** Writes what was gathered. Undefined where there is nothing to tell. */
@@ -95,12 +95,12 @@ export interface ContextOwner {
 }
 
 /** A Reader of a view, for work outside transactions. */
-export function newReadContext(view: View, shared: EngineContext, now_ms: number): ReadContext {
+export function newReadContext(view: View, engine: EngineContext, now_ms: number): ReadContext {
   return {
     view,
     now_ms,
-    shared,
-    process: (conv_id) => shared.catalog.find(view, conv_id),
+    engine,
+    process: (conv_id) => engine.catalog.find(view, conv_id),
     granted: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
     nodeCount: (conv_id, node_id) => decodeCount(view.get(nodeCountKey(conv_id, node_id))),
   }
@@ -108,9 +108,9 @@ export function newReadContext(view: View, shared: EngineContext, now_ms: number
 
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
-export function newTransactionContext(shared: EngineContext): ContextOwner {
+export function newTransactionContext(engine: EngineContext): ReusableContext {
   let processes = new Map<string, Process>()
-  const ids = newTaskIds(no_tx, shared.id_middle)
+  const ids = newTaskIds(no_tx, engine.id_middle)
   const counters = newNodeCounters(no_tx, processOf)
   let grant: { user: string; conv_id: string; bits: number } | undefined
   let events: CommitEvents | undefined
@@ -118,7 +118,7 @@ export function newTransactionContext(shared: EngineContext): ContextOwner {
   function processOf(conv_id: string): Process | undefined {
     const known = processes.get(conv_id)
     if (known !== undefined) return known
-    const found = shared.catalog.find(context.tx, conv_id)
+    const found = engine.catalog.find(context.tx, conv_id)
     if (found !== undefined) processes.set(conv_id, found)
     return found
   }
@@ -132,7 +132,7 @@ export function newTransactionContext(shared: EngineContext): ContextOwner {
     tx: no_tx,
     view: no_tx,
     now_ms: 0,
-    shared,
+    engine,
     moves_left: 0,
     chain_moves: 0,
     run_queue: [],
@@ -177,7 +177,7 @@ export function newTransactionContext(shared: EngineContext): ContextOwner {
       context.tx = tx
       context.view = tx
       context.now_ms = now_ms
-      context.moves_left = shared.limits.moves_per_transaction_max
+      context.moves_left = engine.limits.moves_per_transaction_max
       context.chain_moves = 0
       context.moves_made = 0
       context.run_queue = []

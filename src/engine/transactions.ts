@@ -12,7 +12,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { beginRequest } from './run-queue.ts'
-import type { CommitEvents, ContextOwner, TransactionContext } from './transaction-context.ts'
+import type { CommitEvents, ReusableContext, TransactionContext } from './transaction-context.ts'
 
 export interface Transactions {
   /**
@@ -29,7 +29,7 @@ export interface Transactions {
 export interface TransactionsOptions {
   readonly store: Store
   readonly clock: Clock
-  readonly workspace: ContextOwner
+  readonly workspace: ReusableContext
   publish(events: CommitEvents): void
 }
 

@@ -53,7 +53,7 @@ export function moveToErrorNode(
     fail(task, move.tag, move.description)
     return 'stays'
   }
-  setErrorFields(task, move, context.shared.limits.task_bytes_max)
+  setErrorFields(task, move, context.engine.limits.task_bytes_max)
   moveToNode(context, task, move.err_node_id)
   return 'moved'
 }
