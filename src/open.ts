@@ -81,7 +81,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     })
     place.onLeave(() => engine.close())
     if (socket !== null) {
-      const { serveAdmin } = await import('./server/admin/serve.ts')
+      const { serveAdmin } = await import('./server/admin/server.ts')
       const door = await serveAdmin(engine, { socket, file_id, version })
       place.onLeave(() => door.close())
     }
@@ -188,7 +188,7 @@ function leaving(): Pick<Place, 'onLeave' | 'leave'> {
 
 async function adminSocket(real_path: string, options: EngineOptions): Promise<string> {
   if (real_path === ':memory:') throw fault('not_possible', 'a store in memory has no admin socket')
-  const { adminSocketPath } = await import('./server/admin/place.ts')
+  const { adminSocketPath } = await import('./server/admin/socket-path.ts')
   return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
 }
 

@@ -3,12 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { OpResult, Task } from '../src/core/model.ts'
-import {
-  addressAnswer,
-  resultsAnswer,
-  streamAnswer,
-  taskAnswer,
-} from '../src/server/grpc/answers.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
   type OpMessage,
@@ -17,7 +11,13 @@ import {
   readModify,
   readShow,
   readStreamOps,
-} from '../src/server/grpc/requests.ts'
+} from '../src/server/grpc/request-messages.ts'
+import {
+  addressAnswer,
+  resultsAnswer,
+  streamAnswer,
+  taskAnswer,
+} from '../src/server/grpc/response-messages.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 
 const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps } = loadSchema().service

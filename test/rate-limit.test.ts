@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { rateLimit } from '../src/engine/rate-limit.ts'
-import type { Refusal } from '../src/server/http/refusal.ts'
-import { refusalOf } from '../src/server/http/refusal.ts'
+import type { Refusal } from '../src/server/http/fault-response.ts'
+import { refusalOf } from '../src/server/http/fault-response.ts'
 import { createOp } from './support/grpc-client.ts'
 import { openGrpc } from './support/grpc-server.ts'
 

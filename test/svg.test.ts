@@ -6,9 +6,9 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { svgOf } from '../src/cli/svg.ts'
-import { type Drawn, pictureOf } from '../src/cli/svg-graph.ts'
-import { box_px, layoutOf } from '../src/cli/svg-layout.ts'
+import { type Drawn, pictureOf } from '../src/cli/diagram/graph.ts'
+import { box_px, layoutOf } from '../src/cli/diagram/layout.ts'
+import { svgOf } from '../src/cli/diagram/svg.ts'
 
 interface NodeGiven {
   readonly id: string

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { fault } from '../core/faults.ts'
-import { usage } from './exits.ts'
+import { usage } from './exit-codes.ts'
 import { type Io, readAll } from './io.ts'
 
 /** The bytes of a file, or of standard input. A usage fault where it cannot be read. */

@@ -3,13 +3,13 @@
  * needs is handed in, so a test is a plain call.
  */
 import { version } from '../core/version.ts'
-import { exits, failureOf } from './exits.ts'
+import { exits, failureOf } from './exit-codes.ts'
 import { helpOfAll, helpOfVerb } from './help.ts'
 import { type Env, type Io, print } from './io.ts'
 import { type Parsed, parseWords } from './parse.ts'
 import { clean } from './table.ts'
 import { isOn } from './verb.ts'
-import { verbs } from './verbs.ts'
+import { verbs } from './verb-table.ts'
 
 /**
  * Runs `argv` (without the program's name) and resolves with the exit code of wire 3. Rejects only

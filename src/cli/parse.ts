@@ -4,7 +4,7 @@
  * in the wrong place must not be printed again.
  */
 import { parseArgs } from 'node:util'
-import { usage } from './exits.ts'
+import { usage } from './exit-codes.ts'
 import type { Env } from './io.ts'
 import type { Flag, Given, Verb } from './verb.ts'
 

@@ -2,7 +2,7 @@
  * Where a secret may come from: a file, the environment, or standard input where that is free.
  * Never an argument, which every user of the machine can read.
  */
-import { usage } from './exits.ts'
+import { usage } from './exit-codes.ts'
 import { decodeText, readInput } from './input.ts'
 import type { Io } from './io.ts'
 import { type Flag, type Given, text } from './verb.ts'

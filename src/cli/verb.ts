@@ -3,7 +3,7 @@
  * of it: parsing, help and running read the same row.
  */
 
-import type { Exit } from './exits.ts'
+import type { Exit } from './exit-codes.ts'
 import type { Env, Io } from './io.ts'
 
 export interface Flag {

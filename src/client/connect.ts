@@ -4,10 +4,10 @@
  */
 import { systemChance, systemClock } from '../core/clock.ts'
 import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
-import { deadlineIn, type Ending, endingOf, endingWith, type Joined } from './ending.ts'
+import { newGather } from './batcher.ts'
+import { deadlineIn, type Ending, endingOf, endingWith, type Joined } from './cancellation.ts'
 import { type ClientFault, clientFault } from './faults.ts'
-import { newGather } from './gather.ts'
-import { httpTransport, sockets_max_default } from './http.ts'
+import { httpTransport, sockets_max_default } from './http-transport.ts'
 import { withRetries } from './retry.ts'
 import { isHarmless, sentOpOf } from './sent-op.ts'
 
@@ -25,7 +25,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const transport =
     'url' in options
       ? await httpTransport(options, clock)
-      : await (await import('./grpc.ts')).grpcTransport(options, clock)
+      : await (await import('./grpc-transport.ts')).grpcTransport(options, clock)
   const gather = newGather(transport, requests_max)
   /** What is under way ends with the client. */
   const open = new Set<Joined>()

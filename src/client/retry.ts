@@ -12,7 +12,7 @@
  */
 import { setTimeout as pause_ms } from 'node:timers/promises'
 import type { Chance, Clock } from '../core/clock.ts'
-import { type Deadline, type Ending, throwIfEnded } from './ending.ts'
+import { type Deadline, type Ending, throwIfEnded } from './cancellation.ts'
 import { type ClientFault, isClientFault } from './faults.ts'
 
 export interface RetryOptions {

@@ -3,7 +3,7 @@
  * a try is a try, and its failure a ClientFault.
  */
 import type { BatchResult, ClientResult } from './api.ts'
-import type { Ending } from './ending.ts'
+import type { Ending } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
 
 /** A call made ready: each `send` is one try of it, with the same bytes each time. */

@@ -6,7 +6,7 @@
  * Taking from the source and handing out answers go on side by side, so a source that waits for an
  * answer before it gives its next batch gets it.
  */
-import { type Ending, throwIfEnded } from './ending.ts'
+import { type Ending, throwIfEnded } from './cancellation.ts'
 
 export interface WindowParts<In, Out> {
   readonly source: AsyncIterable<In>

@@ -6,7 +6,7 @@ import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
-import type { Identity, Who } from './identity.ts'
+import type { Identity, Who } from './authenticate.ts'
 
 export interface Door {
   readonly engine: Engine

@@ -15,8 +15,8 @@ import {
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import type { Limits } from '../../core/limits.ts'
-import { type Certificate, type Identity, nameless } from './identity.ts'
-import type { Names } from './names.ts'
+import { type Certificate, type Identity, nameless } from './authenticate.ts'
+import type { Names } from './certificate-names.ts'
 import type { TlsSet } from './tls-files.ts'
 
 export interface Listener {

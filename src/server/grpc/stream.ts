@@ -16,12 +16,12 @@ import { systemClock } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Caller, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { streamAnswer } from './answers.ts'
 import { admit, type Door } from './door.ts'
-import type { Answer, Gate, Gates } from './gate.ts'
-import { explained, type RawOps, readBatch } from './ops.ts'
-import type { StreamBatch } from './requests.ts'
-import { failedStatus, refusalOf } from './status.ts'
+import { failedStatus, refusalOf } from './fault-response.ts'
+import type { Answer, Gate, Gates } from './interceptor.ts'
+import { explained, type RawOps, readBatch } from './message-ops.ts'
+import type { StreamBatch } from './request-messages.ts'
+import { streamAnswer } from './response-messages.ts'
 
 export function streamHandler(
   door: Door,

@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
-import { refuse } from './refusal.ts'
+import { refuse } from './fault-response.ts'
 
 /** What is held of bodies not yet verified. */
 export interface Unverified {

@@ -12,7 +12,7 @@ import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import type { AnswerAccount } from '../../engine/unread-answers.ts'
 import type { Reading } from './body.ts'
-import { type Refusal, rawMessage } from './refusal.ts'
+import { type Refusal, rawMessage } from './fault-response.ts'
 
 export interface Connection {
   readonly socket: Socket

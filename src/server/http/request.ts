@@ -6,12 +6,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseRequest, renderResults } from '../../codec/wire.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { admit, announcedBytes, type Door, healthOf } from './admit.ts'
+import { verify } from './authenticate.ts'
 import { readBody } from './body.ts'
+import { admit, announcedBytes, type Door, healthOf } from './check-head.ts'
 import { type Connection, closeAfterAnswer } from './connection.ts'
+import { content_type, refusalOf } from './fault-response.ts'
 import type { Target } from './path.ts'
-import { content_type, refusalOf } from './refusal.ts'
-import { verify } from './verify.ts'
 
 /** A request on its way through the door. */
 interface Exchange {

@@ -1,0 +1,197 @@
+/**
+ * Where the boxes of a picture stand. Where the definition draws every node in a place of its own,
+ * there; else in layers, each arrow leading down but for those that close a circle: the layer of a
+ * box is its longest way from the start, long arrows get a place in each layer they cross, and each
+ * layer is ordered and moved so that arrows are short. Linear in the arrows, times a few rounds.
+ */
+import type { Box, Picture, Point } from './graph.ts'
+
+export const box_px = { width: 190, height: 58 } as const
+const gap_px = { x: 46, y: 74, crossing: 26 } as const
+/** Places for long arrows beyond this number are left out: such a picture is no help anyway. */
+const crossings_max = 20_000
+
+export interface Layout {
+  /** The middle of each box. */
+  readonly boxes: readonly Point[]
+  /** For each arrow, the middles of its places in the layers it crosses, from its start on. */
+  readonly bends: readonly (readonly Point[])[]
+}
+
+export function layoutOf(picture: Picture): Layout {
+  const drawn = drawnPlaces(picture.boxes)
+  return drawn === undefined
+    ? layeredLayout(picture)
+    : { boxes: drawn, bends: picture.arrows.map(() => []) }
+}
+
+/** Undefined where a box has no place, or two would cover each other. */
+function drawnPlaces(boxes: readonly Box[]): Point[] | undefined {
+  const { width, height } = box_px
+  const taken = new Set<string>()
+  const places: Point[] = []
+  for (const { drawn_at } of boxes) {
+    if (drawn_at === undefined) return undefined
+    const [column, row] = [Math.round(drawn_at.x / width), Math.round(drawn_at.y / height)]
+    if (taken.has(`${column} ${row}`)) return undefined
+    taken.add(`${column} ${row}`)
+    places.push(drawn_at)
+  }
+  return places
+}
+
+/** A box, or a place where a long arrow crosses a layer. */
+interface Place {
+  readonly layer: number
+  readonly half_px: number
+  readonly up: Place[]
+  readonly down: Place[]
+  rank: number
+  x: number
+}
+
+function layeredLayout({ boxes, arrows }: Picture): Layout {
+  const layers_of = layersOf(boxes, arrows)
+  const layers: Place[][] = []
+  const add = (layer: number, half_px: number): Place => {
+    const place: Place = { layer, half_px, up: [], down: [], rank: 0, x: 0 }
+    layers[layer] ??= []
+    const row = layers[layer] as Place[]
+    place.rank = row.length
+    row.push(place)
+    return place
+  }
+  const places = boxes.map((_box, at) => add(layers_of[at] as number, box_px.width / 2))
+  let crossings = 0
+  const bends = arrows.map(({ from, to }): Place[] => {
+    const [start, end] = [places[from] as Place, places[to] as Place]
+    const [top, bottom] = start.layer <= end.layer ? [start, end] : [end, start]
+    const between: Place[] = []
+    let last = top
+    for (let layer = top.layer + 1; layer < bottom.layer; layer++) {
+      if (crossings++ > crossings_max) break
+      const place = add(layer, 0)
+      join(last, place)
+      between.push(place)
+      last = place
+    }
+    if (top !== bottom) join(last, bottom)
+    return top === start ? between : between.reverse()
+  })
+  const rows = Array.from(layers, (row) => row ?? [])
+  order(rows)
+  spread(rows)
+  const { height } = box_px
+  const middle = ({ x, layer }: Place): Point => ({ x, y: layer * (height + gap_px.y) })
+  return { boxes: places.map(middle), bends: bends.map((one) => one.map(middle)) }
+}
+
+function join(above: Place, below: Place): void {
+  above.down.push(below)
+  below.up.push(above)
+}
+
+/** The longest way from a start, over the arrows that close no circle. */
+function layersOf(boxes: readonly Box[], arrows: Picture['arrows']): number[] {
+  const ways: number[][] = boxes.map(() => [])
+  for (const { from, to } of arrows) if (from !== to) ways[from]?.push(to)
+  const state: ('new' | 'open' | 'done')[] = boxes.map(() => 'new')
+  const forward: number[][] = boxes.map(() => [])
+  const finished: number[] = []
+  const starts = boxes.flatMap(({ kind }, at) => (kind === 'start' ? [at] : []))
+  for (const root of [...starts, ...boxes.keys()]) {
+    if (state[root] !== 'new') continue
+    const trail = [{ at: root, next: 0 }]
+    state[root] = 'open'
+    for (let top = trail.at(-1); top !== undefined; top = trail.at(-1)) {
+      const to = ways[top.at]?.[top.next++]
+      if (to === undefined) {
+        state[top.at] = 'done'
+        finished.push(top.at)
+        trail.pop()
+      } else if (state[to] !== 'open') {
+        forward[top.at]?.push(to)
+        if (state[to] === 'new') {
+          state[to] = 'open'
+          trail.push({ at: to, next: 0 })
+        }
+      }
+    }
+  }
+  const layers: number[] = boxes.map(() => 0)
+  for (const at of finished.reverse()) {
+    for (const to of forward[at] ?? []) {
+      layers[to] = Math.max(layers[to] as number, (layers[at] as number) + 1)
+    }
+  }
+  return layers
+}
+
+const rounds = 8
+
+/** Each place goes towards the middle of those it is joined to, layer by layer, down and up. */
+function order(layers: readonly Place[][]): void {
+  for (let round = 0; round < rounds; round++) {
+    const down = round % 2 === 0
+    for (const row of down ? layers : layers.toReversed()) {
+      const wanted = new Map(
+        row.map((place) => [place, mean(down ? place.up : place.down, 'rank') ?? place.rank]),
+      )
+      row.sort((a, b) => (wanted.get(a) as number) - (wanted.get(b) as number))
+      for (const [rank, place] of row.entries()) place.rank = rank
+    }
+  }
+}
+
+/** Places come as near to those they are joined to as their neighbours let them. */
+function spread(layers: readonly Place[][]): void {
+  for (const row of layers) settle(row, 'none')
+  for (let round = 0; round < rounds; round++) {
+    const down = round % 2 === 0
+    for (const row of down ? layers : layers.toReversed()) settle(row, down ? 'up' : 'down')
+  }
+  for (const row of layers) settle(row, 'both')
+}
+
+function settle(row: readonly Place[], towards: 'none' | 'up' | 'down' | 'both'): void {
+  const offsets: number[] = []
+  let offset = 0
+  for (const [at, place] of row.entries()) {
+    const before = row[at - 1]
+    if (before !== undefined) offset += before.half_px + place.half_px + gapOf(before, place)
+    offsets.push(offset)
+  }
+  const wanted = row.map((place, at) => {
+    if (towards === 'none') return -offset / 2
+    const joined = towards === 'both' ? [...place.up, ...place.down] : place[towards]
+    return (mean(joined, 'x') ?? place.x) - (offsets[at] as number)
+  })
+  for (const [at, x] of nearestAscending(wanted).entries()) {
+    const place = row[at] as Place
+    place.x = x + (offsets[at] as number)
+  }
+}
+
+function gapOf(a: Place, b: Place): number {
+  return a.half_px === 0 || b.half_px === 0 ? gap_px.crossing : gap_px.x
+}
+
+function mean(places: readonly Place[], of: 'rank' | 'x'): number | undefined {
+  if (places.length === 0) return undefined
+  return places.reduce((sum, place) => sum + place[of], 0) / places.length
+}
+
+/** The ascending list nearest to the wanted one: what would descend shares its mean. */
+function nearestAscending(wanted: readonly number[]): number[] {
+  const blocks: { sum: number; count: number }[] = []
+  for (const value of wanted) {
+    let block = { sum: value, count: 1 }
+    for (let last = blocks.at(-1); last !== undefined; last = blocks.at(-1)) {
+      if (last.sum / last.count <= block.sum / block.count) break
+      block = { sum: block.sum + last.sum, count: block.count + last.count }
+      blocks.pop()
+    }
+    blocks.push(block)
+  }
+  return blocks.flatMap(({ sum, count }) => Array<number>(count).fill(sum / count))
+}

@@ -1,0 +1,81 @@
+/**
+ * `certs …`: the certificates of mutual TLS, as files in a folder. They reach no data file: what a
+ * certificate may do is said by `user bind`.
+ */
+import { addClient, initFolder, type Making } from '../../certs/folder.ts'
+import { systemChance } from '../../core/clock.ts'
+import { exits, usage } from '../exit-codes.ts'
+import { type Io, print } from '../io.ts'
+import { printJson } from '../output.ts'
+import { clean, columns } from '../table.ts'
+import { type Flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
+
+const days_flag: Flag = {
+  name: 'days',
+  value: 'N',
+  says: 'how long the certificate holds (default 365)',
+}
+
+export const certsVerbs: readonly Verb[] = [
+  {
+    name: 'certs init',
+    words: [{ name: 'DIR' }],
+    flags: [
+      {
+        name: 'host',
+        value: 'H',
+        many: true,
+        says: 'a name or address the server is called by, beside localhost',
+      },
+      days_flag,
+      json_flag,
+    ],
+    says: "make an authority and a server's certificate",
+    notes: [
+      'Makes ca.crt and ca.key, which hold ten years, server.crt and server.key. Who has ca.key',
+      'can make callers: keep it away from the server where you can. To renew the certificate of',
+      'a server, move its two files away and run this again.',
+    ],
+    async run(given, io) {
+      const folder = word(given, 0)
+      const files = await initFolder(folder, list(given, 'host'), makingOf(given, io))
+      if (isOn(given, 'json')) await printJson(io, JSON.stringify({ folder, files }))
+      else await print(io.stdout, `${clean(folder)}: ${files.join(' ')}\n`)
+      return exits.done
+    },
+  },
+  {
+    name: 'certs client',
+    words: [{ name: 'DIR' }, { name: 'NAME' }],
+    flags: [days_flag, json_flag],
+    says: 'make the certificate of a caller',
+    notes: [
+      'The caller needs NAME.crt, NAME.key and ca.crt. Unless its name is bound to a user, it may',
+      'use every process. To renew it, move its files away and run this again: the name stays.',
+    ],
+    async run(given, io) {
+      const [folder, name] = [word(given, 0), word(given, 1)]
+      const { files, names } = await addClient(folder, name, makingOf(given, io))
+      if (isOn(given, 'json')) {
+        await printJson(io, JSON.stringify({ folder, files, names }))
+        return exits.done
+      }
+      const rows = names.map((one, at) => [at === 0 ? 'names' : '', one])
+      await print(io.stdout, `${clean(folder)}: ${files.join(' ')}\n${columns(rows)}`)
+      await print(io.stdout, `To let it act as a user: conveyor user bind ID ${names[0]}\n`)
+      return exits.done
+    },
+  },
+]
+
+function makingOf(given: Given, io: Io): Making {
+  const days = text(given, 'days')
+  if (days !== undefined && !/^[1-9][0-9]{0,3}$/.test(days)) {
+    throw usage('--days takes a whole number from 1 to 9999')
+  }
+  return {
+    now_ms: io.clock.now_ms(),
+    chance: systemChance,
+    ...(days === undefined ? {} : { days: Number(days) }),
+  }
+}

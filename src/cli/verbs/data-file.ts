@@ -1,0 +1,44 @@
+/**
+ * `backup` and `check`: the data file as a whole.
+ */
+import { resolve } from 'node:path'
+import { withAdmin } from '../admin-connection.ts'
+import { exits } from '../exit-codes.ts'
+import { print } from '../io.ts'
+import { printJson } from '../output.ts'
+import { clean } from '../table.ts'
+import { db_flag, isOn, json_flag, type Verb, word } from '../verb.ts'
+
+const flags = [db_flag, json_flag]
+
+export const fileVerbs: readonly Verb[] = [
+  {
+    name: 'backup',
+    words: [{ name: 'FILE' }],
+    flags,
+    says: 'write a checked copy of the data file while it is in use',
+    notes: ['FILE must not exist yet. The key of the secrets is a file of its own: keep it too.'],
+    async run(given, io) {
+      // The owner may run in another folder.
+      const path = resolve(word(given, 0))
+      const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
+      if (isOn(given, 'json')) await printJson(io, JSON.stringify(made))
+      else await print(io.stdout, `${clean(made.path)}: ${made.bytes} bytes\n`)
+      return exits.done
+    },
+  },
+  {
+    name: 'check',
+    words: [],
+    flags,
+    says: 'walk every invariant of the data file',
+    notes: ['Prints nothing where all is well; else a line for each breach, and exits 1.'],
+    async run(given, io) {
+      const report = await withAdmin(given, io, (admin) => admin.call('check', {}))
+      const { breaches } = report
+      if (isOn(given, 'json')) await printJson(io, JSON.stringify(report))
+      else await print(io.stdout, breaches.map((breach) => `${clean(breach)}\n`).join(''))
+      return breaches.length === 0 ? exits.done : exits.refused
+    },
+  },
+]

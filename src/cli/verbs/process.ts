@@ -1,0 +1,246 @@
+/**
+ * `process …`: definitions in and out, who may use them, and stopping them for a while.
+ */
+
+import type { Can } from '../../engine/api.ts'
+import type { AdminValue } from '../../server/admin/verbs.ts'
+import { withAdmin } from '../admin-connection.ts'
+import { mermaidOf } from '../diagram/mermaid.ts'
+import { svgOf } from '../diagram/svg.ts'
+import { type Exit, exits, usage } from '../exit-codes.ts'
+import { decodeText, readInput } from '../input.ts'
+import { type Io, print } from '../io.ts'
+import { idJson, jsonOf, printJson, printLines } from '../output.ts'
+import { clean, columns, table } from '../table.ts'
+import { db_flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
+
+const flags = [db_flag, json_flag]
+const id_word = { name: 'ID' }
+
+export const processVerbs: readonly Verb[] = [
+  {
+    name: 'process import',
+    words: [{ name: 'FILE' }],
+    flags: [
+      { name: 'id', value: 'CONV_ID', says: 'its id, instead of the one it carries' },
+      {
+        name: 'move',
+        value: 'OLD=NEW',
+        says: 'where tasks of a dropped node go; may be repeated',
+        many: true,
+      },
+      {
+        name: 'map',
+        value: 'OLD=NEW',
+        says: 'a new id for a process of FILE, or what @name means; may be repeated',
+        many: true,
+      },
+      ...flags,
+    ],
+    says: 'store a definition, or a new version of one',
+    notes: [
+      'FILE holds one definition or an array of them; - is standard input. Every mistake is',
+      'named, and with any mistake nothing is stored. A process given a new id with --map is',
+      'named by it in all of FILE.',
+    ],
+    run: importFile,
+  },
+  {
+    name: 'process list',
+    words: [],
+    flags,
+    says: 'list the processes',
+    async run(given, io) {
+      const processes = await withAdmin(given, io, (admin) => admin.call('process.list', {}))
+      if (isOn(given, 'json')) {
+        await printLines(
+          io,
+          processes.map((row) => JSON.stringify(row)),
+        )
+        return exits.done
+      }
+      const rows = processes.map(({ conv_id, title, status, version, tasks }) => [
+        conv_id,
+        title,
+        status,
+        String(version),
+        String(tasks),
+      ])
+      await print(io.stdout, table(['PROCESS', 'TITLE', 'STATUS', 'VERSION', 'TASKS'], rows))
+      return exits.done
+    },
+  },
+  {
+    name: 'process show',
+    words: [id_word],
+    flags: [
+      { name: 'mermaid', says: 'as a Mermaid flowchart' },
+      { name: 'svg', says: 'as a picture, an SVG file' },
+      ...flags,
+    ],
+    says: 'show a process, its nodes and the tasks in them',
+    async run(given, io) {
+      const id = word(given, 0)
+      if (['json', 'mermaid', 'svg'].filter((name) => isOn(given, name)).length > 1) {
+        throw usage('--json, --mermaid or --svg, not both')
+      }
+      const found = await withAdmin(given, io, (admin) => admin.call('process.show', { id }))
+      const { definition_text: _long, ...shown } = found
+      if (isOn(given, 'json')) await printJson(io, JSON.stringify(shown))
+      else if (isOn(given, 'svg')) await print(io.stdout, svgOf(found))
+      else await print(io.stdout, isOn(given, 'mermaid') ? mermaidOf(found) : pageOf(found))
+      return exits.done
+    },
+  },
+  {
+    name: 'process export',
+    words: [id_word],
+    flags,
+    says: 'print the definition as it was given',
+    async run(given, io) {
+      const id = word(given, 0)
+      const found = await withAdmin(given, io, (admin) => admin.call('process.export', { id }))
+      await print(io.stdout, `${found.definition_text}\n`)
+      return exits.done
+    },
+  },
+  {
+    name: 'process share',
+    words: [id_word, { name: 'USER' }],
+    flags: [
+      { name: 'can', value: 'LIST', says: 'some of create,modify,show (default all three)' },
+      ...flags,
+    ],
+    says: 'let a user work with a process',
+    async run(given, io) {
+      const [id, user] = [word(given, 0), word(given, 1)]
+      const can = canOf(text(given, 'can'))
+      await withAdmin(given, io, (admin) => admin.call('process.share', { id, user, can }))
+      return printDone(given, io, { user: idJson(user), can: JSON.stringify(can) })
+    },
+  },
+  {
+    name: 'process unshare',
+    words: [id_word, { name: 'USER' }],
+    flags,
+    says: 'take that back',
+    async run(given, io) {
+      const [id, user] = [word(given, 0), word(given, 1)]
+      await withAdmin(given, io, (admin) => admin.call('process.unshare', { id, user }))
+      return printDone(given, io, { user: idJson(user), can: '[]' })
+    },
+  },
+  {
+    name: 'process pause',
+    words: [id_word],
+    flags,
+    says: 'refuse creates and modifies; no task moves',
+    async run(given, io) {
+      const id = word(given, 0)
+      await withAdmin(given, io, (admin) => admin.call('process.pause', { id }))
+      return printDone(given, io, { status: '"paused"' })
+    },
+  },
+  {
+    name: 'process resume',
+    words: [id_word],
+    flags,
+    says: 'let a paused process go on',
+    async run(given, io) {
+      const id = word(given, 0)
+      await withAdmin(given, io, (admin) => admin.call('process.resume', { id }))
+      return printDone(given, io, { status: '"active"' })
+    },
+  },
+  {
+    name: 'process remove',
+    words: [id_word],
+    flags,
+    says: 'remove a process in which no task lives',
+    async run(given, io) {
+      const id = word(given, 0)
+      await withAdmin(given, io, (admin) => admin.call('process.remove', { id }))
+      return printDone(given, io, { removed: 'true' })
+    },
+  },
+]
+
+async function importFile(given: Given, io: Io): Promise<Exit> {
+  const file = word(given, 0)
+  const id = text(given, 'id')
+  const moves = pairsOf('move', list(given, 'move'))
+  const map = pairsOf('map', list(given, 'map'))
+  const definitions = decodeText(await readInput(file, io), file)
+  const results = await withAdmin(
+    given,
+    io,
+    (admin) =>
+      admin.call('process.import', {
+        text: definitions,
+        moves,
+        map,
+        ...(id === undefined ? {} : { id }),
+      }),
+    { creates: true },
+  )
+  if (isOn(given, 'json')) {
+    await printLines(
+      io,
+      results.map((result) => JSON.stringify(result)),
+    )
+    return exits.done
+  }
+  for (const { conv_id, version, state, warnings } of results) {
+    await print(io.stdout, `process ${clean(conv_id)}: ${state}, version ${version}\n`)
+    for (const warning of warnings) await print(io.stderr, `  warning: ${clean(warning)}\n`)
+  }
+  return exits.done
+}
+
+function pairsOf(flag: string, given: readonly string[]): Record<string, string> {
+  const pairs: [string, string][] = []
+  for (const pair of given) {
+    const [, old_id, new_id] = /^([^=]+)=([^=]+)$/.exec(pair) ?? []
+    if (old_id === undefined || new_id === undefined) throw usage(`--${flag} takes OLD=NEW`)
+    pairs.push([old_id, new_id])
+  }
+  return Object.fromEntries(pairs)
+}
+
+const all_can: readonly Can[] = ['create', 'modify', 'show']
+
+function canOf(given: string | undefined): Can[] {
+  if (given === undefined) return [...all_can]
+  const names = given.split(',')
+  const can = all_can.filter((name) => names.includes(name))
+  if (can.length !== names.length) throw usage('--can takes some of create,modify,show')
+  return can
+}
+
+/** People read the exit code and silence; programs get the process and what now holds of it. */
+async function printDone(given: Given, io: Io, members: Record<string, string>): Promise<Exit> {
+  if (isOn(given, 'json')) {
+    await printJson(io, jsonOf({ conv_id: JSON.stringify(word(given, 0)), ...members }))
+  }
+  return exits.done
+}
+
+function pageOf(found: AdminValue<'process.show'>): string {
+  const { conv_id, title, status, version, hash, tasks, nodes, shared_with } = found
+  const head = columns([
+    ['process', conv_id],
+    ['title', title],
+    ['status', status],
+    ['version', `${version} (${hash.slice(0, 12)})`],
+    ['tasks', String(tasks)],
+    ['shared', shared_with.map(({ user, can }) => `${user} (${can.join(',')})`).join(' ') || '-'],
+  ])
+  const rows = nodes.map((node) => [
+    node.id,
+    node.kind,
+    String(node.tasks),
+    node.title,
+    node.to.join(' '),
+  ])
+  return `${head}\n${table(['NODE', 'KIND', 'TASKS', 'TITLE', 'LEADS TO'], rows)}`
+}

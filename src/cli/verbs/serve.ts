@@ -1,0 +1,267 @@
+/**
+ * `serve`: one process that owns the file and answers at the doors, until it is told to stop or
+ * cannot write any more. It drains before it ends, so no request that was taken goes without its
+ * answer.
+ */
+import { missingOf, serverFiles } from '../../certs/folder.ts'
+import { type Fault, isFault } from '../../core/faults.ts'
+import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
+import type { Engine, EngineOptions } from '../../engine/api.ts'
+import { openEngine } from '../../open.ts'
+import { fromEnv, heldBy } from '../admin-connection.ts'
+import { type Exit, exits, isRangeError, unreachable, usage } from '../exit-codes.ts'
+import { type Io, print } from '../io.ts'
+import {
+  db_flag,
+  dbOf,
+  type Flag,
+  type Given,
+  isOn,
+  json_flag,
+  list,
+  text,
+  type Verb,
+} from '../verb.ts'
+import { demoJson, demoText, makeDemo } from './demo.ts'
+import { bindDemo, demoGrpcText, hasDemoClient, makeDemoCertificates } from './demo-grpc.ts'
+import { doorsOf, type OpenDoors, openDoors, type WantedDoors } from './servers.ts'
+
+const limit_flags: readonly Flag[] = limitNames.map((name) => ({
+  name: name.replaceAll('_', '-'),
+  value: 'N',
+  says: `${limitTable[name].says} (${limitTable[name].value})`,
+}))
+
+export const serveVerb: Verb = {
+  name: 'serve',
+  words: [],
+  flags: [
+    {
+      name: 'http',
+      value: 'HOST:PORT',
+      says: 'where to answer (default 127.0.0.1:8080); port 0 picks one, `off` opens none',
+    },
+    {
+      name: 'grpc',
+      value: 'HOST:PORT',
+      says: 'where to answer gRPC over mutual TLS (default off)',
+    },
+    { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
+    { name: 'grpc-strict', says: 'refuse certificates without a binding' },
+    { name: 'reflection', says: 'tell gRPC callers what the service offers' },
+    { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
+    { name: 'base', value: 'PATH', says: 'the path in front of /api' },
+    { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
+    {
+      name: 'allow-host',
+      value: 'HOST:PORT',
+      many: true,
+      says: 'calls of processes may reach it although it is no public address',
+    },
+    db_flag,
+    json_flag,
+    ...limit_flags,
+  ],
+  says: 'answer signed requests, and gRPC calls',
+  notes: [
+    'The data file is made where it is missing. SIGTERM and SIGINT end it once the requests under',
+    'way are answered; a second one ends it at once. A number in brackets is the default.',
+  ],
+  run: serve,
+}
+
+async function serve(given: Given, io: Io): Promise<Exit> {
+  const wanted = doorsOf(given)
+  const limits = limitsOf(given)
+  if (isOn(given, 'demo') && wanted.http === undefined) throw usage('--demo needs --http')
+  const json = isOn(given, 'json')
+  const onBug = (error: unknown): void => {
+    void print(io.stderr, bugLine(error, json))
+  }
+  const ended = endOf(io)
+  try {
+    const tell = (sentence: string): Promise<void> => print(io.stderr, noticeLine(sentence, json))
+    const onNotice = (sentence: string): void => void tell(sentence)
+    const engine = await openToServe(given, { limits, onFailure: ended.fail, onBug, onNotice })
+    const hung = killsHung(engine, io, tell)
+    void ended.reason.then(hung.flush)
+    try {
+      const tls = await certificatesOf(given, io, engine, wanted)
+      const doors = await openDoors(engine, wanted, { tls, onBug })
+      const failure = await untilEnd(doors, async () => {
+        await tellReady(given, io, engine, doors, tls)
+        return ended.reason
+      })
+      if (failure !== undefined) {
+        throw unreachable(`${failure.message}, so serving ends: look at the disk`, failure.code)
+      }
+    } finally {
+      await hung.close()
+    }
+    return exits.done
+  } finally {
+    ended.forget()
+  }
+}
+
+/** So often the time that requests get to end a close may take: it folds in the log. */
+const close_times_drain = 6
+
+/**
+ * No signal ends a write that hangs, so the process is killed where one that was under way takes
+ * longer than requests get to end, or closing does not come to its end. Nothing that was answered
+ * is lost, for it is in the log.
+ */
+function killsHung(engine: Engine, io: Io, tell: (sentence: string) => Promise<void>) {
+  const { drain_ms_max } = engine.limits
+  const inTime = async (work: Promise<void>, ms_max: number): Promise<void> => {
+    let cancel = (): void => {}
+    const late = new Promise<'late'>((resolve) => {
+      cancel = io.clock.wake_at(io.clock.now_ms() + ms_max, () => resolve('late'))
+    })
+    const first = await Promise.race([work, late]).finally(cancel)
+    if (first !== 'late') return
+    await tell('a write hangs, so the process is killed; what was answered is in the log')
+    io.kill()
+  }
+  return {
+    flush: () => inTime(engine.flush(), drain_ms_max),
+    close: () => inTime(engine.close(), close_times_drain * drain_ms_max),
+  }
+}
+
+/** What `run` comes to; the doors are drained however it ends. */
+async function untilEnd<T>(doors: OpenDoors, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } finally {
+    await doors.drain()
+  }
+}
+
+/** The folder of certificates for the gRPC door, where one is wanted; `--demo` makes a set. */
+async function certificatesOf(
+  given: Given,
+  io: Io,
+  engine: Engine,
+  wanted: WantedDoors,
+): Promise<string | undefined> {
+  if (wanted.grpc === undefined) return undefined
+  const folder = text(given, 'tls') ?? `${engine.path}.tls`
+  if (isOn(given, 'demo')) await makeDemoCertificates(folder, io.clock)
+  const missing = await missingOf(folder, serverFiles)
+  if (missing.length === 0) return folder
+  throw unreachable(
+    `${folder} holds no ${missing.join(', ')}: \`conveyor certs init ${folder}\` makes them`,
+  )
+}
+
+async function tellReady(
+  given: Given,
+  io: Io,
+  engine: Engine,
+  doors: OpenDoors,
+  tls: string | undefined,
+): Promise<void> {
+  const { http, grpc } = doors
+  const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
+  const grpc_lines =
+    demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
+      ? await demoCalls(engine, grpc, tls)
+      : ''
+  if (isOn(given, 'json')) {
+    const line = {
+      event: 'listening',
+      http: http ?? null,
+      grpc: grpc ?? null,
+      db: engine.path,
+      pid: io.pid,
+      ...(demo === undefined ? {} : { demo: demoJson(demo) }),
+    }
+    await print(io.stdout, `${JSON.stringify(line)}\n`)
+    return
+  }
+  await print(io.stdout, `http  ${http ?? 'off'}\ngrpc  ${grpc ?? 'off'}\ndb    ${engine.path}\n`)
+  if (demo === undefined) return
+  await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
+}
+
+interface End {
+  /** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
+  readonly reason: Promise<Fault | undefined>
+  readonly fail: (failure: Fault) => void
+  forget(): void
+}
+
+function endOf(io: Io): End {
+  let resolve: (failure: Fault | undefined) => void = () => {}
+  const reason = new Promise<Fault | undefined>((done) => {
+    resolve = done
+  })
+  return { reason, fail: resolve, forget: io.onStop(() => resolve(undefined)) }
+}
+
+async function openToServe(
+  given: Given,
+  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'onBug' | 'onNotice'>,
+): Promise<Engine> {
+  const path = dbOf(given)
+  try {
+    return await openEngine(path, {
+      ...how,
+      admin: true,
+      blocking_commits: false,
+      probe: true,
+      allow_hosts: list(given, 'allow-host'),
+      ...fromEnv(given.env),
+    })
+  } catch (error) {
+    if (isRangeError(error)) throw usage(error.message)
+    if (!isFault(error)) throw error
+    if (error.code === 'file_held') throw await heldBy(path)
+    throw unreachable(error.message, error.code)
+  }
+}
+
+function noticeLine(message: string, json: boolean): string {
+  return json ? `${JSON.stringify({ event: 'notice', message })}\n` : `conveyor: ${message}\n`
+}
+
+/** What is told while it runs: certificates changed into ones that cannot be used, or a bug. */
+function bugLine(error: unknown, json: boolean): string {
+  if (isOfCertificates(error)) {
+    const { code, message } = error
+    return json ? `${JSON.stringify({ event: code, message })}\n` : `conveyor: ${message}\n`
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  if (json) return `${JSON.stringify({ event: 'bug', stack })}\n`
+  return `conveyor: this is a bug of conveyor, please report it\n${stack}\n`
+}
+
+function isOfCertificates(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && (error as { code?: unknown }).code === 'bad_certificates'
+}
+
+/** Lets the demo's certificate act as its user; the line that calls by it, where there is one. */
+async function demoCalls(engine: Engine, address: string, tls: string): Promise<string> {
+  if (!(await hasDemoClient(tls))) return ''
+  await bindDemo(engine)
+  return demoGrpcText(address, tls)
+}
+
+function limitsOf(given: Given): Partial<Record<LimitName, number>> {
+  const limits: Partial<Record<LimitName, number>> = {}
+  for (const name of limitNames) {
+    const flag = name.replaceAll('_', '-')
+    const value = text(given, flag)
+    if (value !== undefined) limits[name] = wholeNumber(flag, value)
+  }
+  const window = text(given, 'window')
+  if (window !== undefined) limits.window_s = wholeNumber('window', window)
+  return limits
+}
+
+function wholeNumber(flag: string, given: string): number {
+  if (!/^[0-9]{1,15}$/.test(given)) throw usage(`--${flag} takes a whole number`)
+  return Number(given)
+}

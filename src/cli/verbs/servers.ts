@@ -1,0 +1,115 @@
+/**
+ * The doors that `serve` opens and ends together: which of them the flags ask for, where each
+ * listens, and one drain for both, so that a signal gives every caller the same time.
+ *
+ * gRPC is loaded only where a door for it is asked for.
+ */
+import type { Engine } from '../../engine/api.ts'
+import { serveHttp } from '../../server/http/server.ts'
+import { isRangeError, unreachable, usage } from '../exit-codes.ts'
+import { type Given, isOn, text } from '../verb.ts'
+
+export interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+export interface WantedDoors {
+  readonly http?: Place & { readonly base?: string }
+  readonly grpc?: Place & { readonly strict: boolean; readonly reflection: boolean }
+}
+
+/** What the flags ask for. Throws a usage fault where they do not go together. */
+export function doorsOf(given: Given): WantedDoors {
+  const http = placeOf('http', text(given, 'http') ?? '127.0.0.1:8080')
+  const grpc = placeOf('grpc', text(given, 'grpc') ?? 'off')
+  const base = text(given, 'base')
+  if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
+    throw usage('--grpc needs --tls DIR: `conveyor certs init DIR` makes what stands in it')
+  }
+  return {
+    ...(http === undefined ? {} : { http: { ...http, ...(base === undefined ? {} : { base }) } }),
+    ...(grpc === undefined
+      ? {}
+      : {
+          grpc: {
+            ...grpc,
+            strict: isOn(given, 'grpc-strict'),
+            reflection: isOn(given, 'reflection'),
+          },
+        }),
+  }
+}
+
+/** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
+export function placeOf(flag: 'http' | 'grpc', given: string): Place | undefined {
+  if (given === 'off') return undefined
+  const [, six, name, digits] =
+    /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(given) ?? []
+  const host = six ?? name
+  if (host === undefined || Number(digits) > 65_535) {
+    throw usage(`--${flag} takes HOST:PORT, such as 127.0.0.1:8080, or off`)
+  }
+  return { host, port: Number(digits) }
+}
+
+export interface OpenDoors {
+  /** Its URL with the base path. */
+  readonly http: string | undefined
+  /** HOST:PORT. */
+  readonly grpc: string | undefined
+  /** Ends both, each with the engine's `drain_ms_max` from now. */
+  drain(): Promise<void>
+}
+
+interface Options {
+  /** The folder of certificates; set where a gRPC door is wanted. */
+  readonly tls: string | undefined
+  readonly onBug: (error: unknown) => void
+}
+
+/** Opens what is wanted, or nothing: where one cannot listen the other is closed again. */
+export async function openDoors(
+  engine: Engine,
+  wanted: WantedDoors,
+  { tls, onBug }: Options,
+): Promise<OpenDoors> {
+  const { http: http_place, grpc: grpc_place } = wanted
+  const http =
+    http_place === undefined
+      ? undefined
+      : await listen('http', http_place, () => serveHttp(engine, { ...http_place, onBug }))
+  try {
+    const grpc =
+      grpc_place === undefined || tls === undefined
+        ? undefined
+        : await listen('grpc', grpc_place, async () => {
+            const { serveGrpc } = await import('../../server/grpc/server.ts')
+            return serveGrpc(engine, { ...grpc_place, tls: { folder: tls }, onBug })
+          })
+    return {
+      http: http?.url,
+      grpc: grpc?.address,
+      drain: async () => void (await Promise.all([http?.drain(), grpc?.drain()])),
+    }
+  } catch (error) {
+    await http?.drain()
+    throw error
+  }
+}
+
+async function listen<Door>(
+  flag: 'http' | 'grpc',
+  { host, port }: Place,
+  open: () => Promise<Door>,
+): Promise<Door> {
+  try {
+    return await open()
+  } catch (error) {
+    if (isRangeError(error)) throw usage(error.message)
+    const { code, message } = error as NodeJS.ErrnoException
+    const is_taken = code === 'EADDRINUSE' || /\bEADDRINUSE\b/.test(message)
+    const why = is_taken ? `the port is taken, name another with --${flag}` : message
+    throw unreachable(`cannot listen on ${host} port ${port}: ${why}`)
+  }
+}

@@ -1,0 +1,288 @@
+/**
+ * `task …`: tasks without signing, as whoever may open the file. Several verbs name a task by a
+ * word: 24 lowercase hex digits are an obj_id, anything else is a ref; `--ref` and `--obj-id` say
+ * which.
+ */
+import { parseJson } from '../../codec/json.ts'
+import { fault, isFault } from '../../core/faults.ts'
+import type { JsonValue, Status } from '../../core/model.ts'
+import type { TargetInput, TaskFilter, TaskPlace } from '../../engine/api.ts'
+import type { TaskView } from '../../server/admin/task-verbs.ts'
+import type { Admin } from '../../server/admin/verbs.ts'
+import { withAdmin } from '../admin-connection.ts'
+import { type Exit, exits, usage } from '../exit-codes.ts'
+import { type Io, print } from '../io.ts'
+import { printJson, printLines, printResult, taskJson, timeText } from '../output.ts'
+import { columns, table } from '../table.ts'
+import { dataText } from '../task-line.ts'
+import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { createFromFile } from './task-import.ts'
+
+const flags = [db_flag, json_flag]
+const conv_word = { name: 'CONV' }
+const task_word = { name: 'TASK', optional: true } as const
+
+const target_flags: readonly Flag[] = [
+  { name: 'ref', value: 'R', says: 'the task with this ref' },
+  { name: 'obj-id', value: 'ID', says: 'the task with this obj_id' },
+]
+
+const target_notes = [
+  'TASK: 24 lowercase hex digits are an obj_id, anything else is a ref. --ref and --obj-id',
+  'stand in for it where that is not meant.',
+]
+
+const data_flag: Flag = { name: 'data', value: 'JSON', says: 'a JSON object (default {})' }
+
+export const taskVerbs: readonly Verb[] = [
+  {
+    name: 'task create',
+    words: [conv_word],
+    flags: [
+      { name: 'ref', value: 'R', says: 'its ref, unique among the live tasks of the process' },
+      data_flag,
+      { name: 'file', value: 'F.ndjson', says: 'one task a line, instead of --ref and --data' },
+      ...flags,
+    ],
+    says: 'create a task, or one for each line of a file',
+    notes: [
+      'A line of the file with a member "data" is a task, {"ref":"…","data":{…}}, and may hold',
+      'nothing else; a line without one is the data itself. - is standard input. Bad lines are',
+      'named and passed over; with --json each line is answered by one.',
+    ],
+    run: createTask,
+  },
+  {
+    name: 'task modify',
+    words: [conv_word, task_word],
+    flags: [
+      ...target_flags,
+      data_flag,
+      { name: 'sync', says: 'only if the task waits for a callback' },
+      { name: 'node', value: 'N', says: 'only if it waits in this node' },
+      ...flags,
+    ],
+    says: 'add data to a task; one that waits for a callback goes on',
+    notes: target_notes,
+    run: modifyTask,
+  },
+  {
+    name: 'task show',
+    words: [conv_word, task_word],
+    flags: [...target_flags, ...flags],
+    says: 'show a task and its data',
+    notes: [...target_notes, 'Parameters that the process marks as auto-clear are shown as ***.'],
+    async run(given, io) {
+      const target = targetOf(given)
+      const task = await withAdmin(given, io, (admin) => admin.call('task.show', target))
+      if (task === null) throw fault('not_found_task', 'there is no such task in this process')
+      if (isOn(given, 'json')) await printJson(io, taskJson(task))
+      else await print(io.stdout, pageOf(task))
+      return exits.done
+    },
+  },
+  {
+    name: 'task list',
+    words: [conv_word],
+    flags: [
+      { name: 'node', value: 'N', says: 'only those in this node' },
+      { name: 'status', value: 'S', says: 'only these: processing, delayed, failed, …' },
+      { name: 'limit', value: 'N', says: 'at most so many (default 100; 0 lists all)' },
+      ...flags,
+    ],
+    says: 'list the tasks of a process',
+    run: listTasks,
+  },
+  {
+    name: 'task retry',
+    words: [conv_word, task_word],
+    flags: [
+      { name: 'to', value: 'NODE', says: 'from this node, instead of the one it failed in' },
+      ...target_flags,
+      ...flags,
+    ],
+    says: 'run a failed task again',
+    notes: target_notes,
+    async run(given, io) {
+      const target = targetOf(given)
+      const to = text(given, 'to')
+      const args = to === undefined ? { target } : { target, node_id: to }
+      const result = await withAdmin(given, io, (admin) => admin.call('task.retry', args))
+      return printResult(io, isOn(given, 'json'), result, 'runs again')
+    },
+  },
+  {
+    name: 'task cancel',
+    words: [conv_word, task_word],
+    flags: [...target_flags, ...flags],
+    says: 'end a live task and free its ref',
+    notes: target_notes,
+    async run(given, io) {
+      const target = targetOf(given)
+      const result = await withAdmin(given, io, (admin) => admin.call('task.cancel', { target }))
+      return printResult(io, isOn(given, 'json'), result, 'canceled')
+    },
+  },
+]
+
+async function createTask(given: Given, io: Io): Promise<Exit> {
+  const conv_id = word(given, 0)
+  const file = text(given, 'file')
+  const ref = text(given, 'ref')
+  const json = isOn(given, 'json')
+  if (file !== undefined) {
+    if (ref !== undefined || text(given, 'data') !== undefined) {
+      throw usage('--file brings refs and data: leave out --ref and --data')
+    }
+    return withAdmin(given, io, (admin) => createFromFile(admin, io, { conv_id, file, json }))
+  }
+  const op = {
+    type: 'create',
+    conv_id,
+    data_text: dataOf(given),
+    ...(ref === undefined ? {} : { ref_text: JSON.stringify(ref) }),
+  } as const
+  const [result] = await withAdmin(given, io, (admin) => admin.call('task.apply', { ops: [op] }))
+  if (result === undefined) throw new Error('an op came back without a result')
+  return printResult(io, json, result, result.obj_id ?? '')
+}
+
+async function modifyTask(given: Given, io: Io): Promise<Exit> {
+  const { conv_id, ref, obj_id } = targetOf(given)
+  const node_id = text(given, 'node')
+  const op = {
+    type: 'modify',
+    conv_id,
+    data_text: dataOf(given),
+    ...(ref === undefined ? {} : { ref_text: JSON.stringify(ref) }),
+    ...(obj_id === undefined ? {} : { obj_id }),
+    ...(isOn(given, 'sync') ? { is_sync: true } : {}),
+    ...(node_id === undefined ? {} : { node_id }),
+  } as const
+  const [result] = await withAdmin(given, io, (admin) => admin.call('task.apply', { ops: [op] }))
+  if (result === undefined) throw new Error('an op came back without a result')
+  return printResult(io, isOn(given, 'json'), result, 'modified')
+}
+
+const page_tasks = 500
+
+async function listTasks(given: Given, io: Io): Promise<Exit> {
+  const limit = limitOf(text(given, 'limit') ?? '100')
+  const filter = filterOf(given)
+  await withAdmin(given, io, async (admin) => {
+    let shown = 0
+    for await (const tasks of pagesOf(admin, word(given, 0), filter, limit)) {
+      if (isOn(given, 'json')) await printLines(io, tasks.map(taskJson))
+      else await print(io.stdout, rowsOf(tasks, shown === 0))
+      shown += tasks.length
+    }
+  })
+  return exits.done
+}
+
+function filterOf(given: Given): TaskFilter {
+  const node_id = text(given, 'node')
+  const status = text(given, 'status')
+  return {
+    ...(node_id === undefined ? {} : { node_id }),
+    ...(status === undefined ? {} : { status: statusOf(status) }),
+  }
+}
+
+async function* pagesOf(
+  admin: Admin,
+  conv_id: string,
+  filter: TaskFilter,
+  limit: number,
+): AsyncGenerator<readonly TaskView[]> {
+  let left = limit
+  let after: TaskPlace | undefined
+  while (left > 0) {
+    const page = { ...filter, limit: Math.min(left, page_tasks) }
+    const tasks = await admin.call('task.list', {
+      conv_id,
+      filter: after === undefined ? page : { ...page, after },
+    })
+    if (tasks.length === 0) return
+    yield tasks
+    left -= tasks.length
+    const { obj_id, node_id, change_time_ms } = tasks.at(-1) as TaskView
+    after = { obj_id, node_id, change_time_ms }
+  }
+}
+
+const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
+
+function statusOf(given: string): Status {
+  const status = statuses.find((name) => name === given)
+  if (status === undefined) throw usage(`--status is one of ${statuses.join(', ')}`)
+  return status
+}
+
+function limitOf(given: string): number {
+  if (!/^[0-9]{1,15}$/.test(given)) throw usage('--limit is a whole number')
+  return Number(given) === 0 ? Number.MAX_SAFE_INTEGER : Number(given)
+}
+
+/** The task that the words and flags name. Throws a usage fault unless it is named exactly once. */
+function targetOf(given: Given): TargetInput & { readonly conv_id: string; readonly ref?: string } {
+  const [conv_id = '', task] = given.words
+  const ref = text(given, 'ref')
+  const obj_id = text(given, 'obj-id')
+  const named = [task, ref, obj_id].filter((name) => name !== undefined)
+  if (named.length !== 1) {
+    throw usage(
+      named.length === 0
+        ? 'name the task: its obj_id or ref as a word, or --ref or --obj-id'
+        : 'name the task once: as a word, by --ref or by --obj-id',
+    )
+  }
+  if (obj_id !== undefined) {
+    if (!/^[0-9a-fA-F]{24}$/.test(obj_id)) throw usage('--obj-id takes 24 hex digits')
+    return { conv_id, obj_id: obj_id.toLowerCase() }
+  }
+  if (task !== undefined && /^[0-9a-f]{24}$/.test(task)) return { conv_id, obj_id: task }
+  return { conv_id, ref: ref ?? (task as string) }
+}
+
+function dataOf(given: Given): string {
+  const wrong = 'quote a JSON object, such as --data \'{"amount":120}\''
+  try {
+    const data = dataText(parseJson(text(given, 'data') ?? '{}') as JsonValue)
+    if (data !== undefined) return data
+  } catch (error) {
+    if (isFault(error)) throw usage(`--data is ${error.message}; ${wrong}`)
+    throw error
+  }
+  throw usage(`--data is not a JSON object; ${wrong}`)
+}
+
+function rowsOf(tasks: readonly TaskView[], with_heads: boolean): string {
+  const rows = tasks.map(({ obj_id, status, change_time_ms, node_id, ref }) => [
+    obj_id,
+    status.padEnd('processing'.length),
+    timeText(change_time_ms),
+    node_id,
+    ref ?? '-',
+  ])
+  return with_heads ? table(['TASK', 'STATUS', 'CHANGED', 'NODE', 'REF'], rows) : columns(rows)
+}
+
+function pageOf(task: TaskView): string {
+  const { status_details } = task
+  return columns([
+    ['task', task.obj_id],
+    ['process', task.conv_id],
+    ['ref', task.ref ?? '-'],
+    ['status', task.status],
+    ...(status_details === undefined
+      ? []
+      : [['why', `${status_details.tag}: ${status_details.description}`]]),
+    ['node', task.node_id],
+    ['came from', task.node_prev_id === '' ? '-' : task.node_prev_id],
+    ['user', task.user_id ?? '-'],
+    ['created', timeText(task.create_time_ms)],
+    ['changed', timeText(task.change_time_ms)],
+    ['data', task.dataText],
+  ])
+}

@@ -1,0 +1,149 @@
+/**
+ * `user …`: who may sign requests. A secret is printed once, when it is made, and is never taken
+ * from the command line. Whom certificates act as is in bind.
+ */
+
+import { withAdmin } from '../admin-connection.ts'
+import { exits, usage } from '../exit-codes.ts'
+import { print } from '../io.ts'
+import { idJson, jsonOf, printJson, printLines, timeText } from '../output.ts'
+import { table } from '../table.ts'
+import { db_flag, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+
+const flags = [db_flag, json_flag]
+
+export const userVerbs: readonly Verb[] = [
+  {
+    name: 'user add',
+    words: [],
+    flags: [
+      { name: 'id', value: 'N', says: 'its number (default: the next free one)' },
+      { name: 'name', value: 'S', says: 'a name to tell it by' },
+      ...flags,
+    ],
+    says: 'make a user and print its secret, once',
+    async run(given, io) {
+      const id = text(given, 'id')
+      const name = text(given, 'name')
+      if (id !== undefined) demandUserId(id)
+      const made = await withAdmin(
+        given,
+        io,
+        (admin) =>
+          admin.call('user.add', {
+            ...(id === undefined ? {} : { id }),
+            ...(name === undefined ? {} : { name }),
+          }),
+        { creates: true },
+      )
+      await print(io.stdout, newSecret(isOn(given, 'json'), made))
+      return exits.done
+    },
+  },
+  {
+    name: 'user list',
+    words: [],
+    flags,
+    says: 'list the users and what they may do',
+    async run(given, io) {
+      const users = await withAdmin(given, io, (admin) => admin.call('user.list', {}))
+      if (isOn(given, 'json')) {
+        const lines = users.map((user) =>
+          jsonOf({
+            id: idJson(user.id),
+            name: JSON.stringify(user.name),
+            create_time_ms: String(user.create_time_ms),
+            secrets: String(user.secrets),
+            grants: JSON.stringify(user.grants),
+          }),
+        )
+        await printLines(io, lines)
+        return exits.done
+      }
+      const rows = users.map(({ id, name, create_time_ms, secrets, grants }) => [
+        id,
+        name,
+        timeText(create_time_ms),
+        String(secrets),
+        grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
+      ])
+      await print(io.stdout, table(['USER', 'NAME', 'MADE', 'SECRETS', 'PROCESSES'], rows))
+      return exits.done
+    },
+  },
+  {
+    name: 'user rotate',
+    words: [{ name: 'ID' }],
+    flags: [
+      { name: 'grace', value: 'TIME', says: 'how long the old secret still works, such as 24h' },
+      ...flags,
+    ],
+    says: 'give a user a new secret and print it, once',
+    notes: ['Without --grace the old secret ends at once. TIME is a number and s, m, h or d.'],
+    async run(given, io) {
+      const id = word(given, 0)
+      const grace = text(given, 'grace')
+      const args = grace === undefined ? { id } : { id, grace_ms: durationMs(grace) }
+      const made = await withAdmin(given, io, (admin) => admin.call('user.rotate', args))
+      await print(io.stdout, newSecret(isOn(given, 'json'), made))
+      return exits.done
+    },
+  },
+  {
+    name: 'user remove',
+    words: [{ name: 'ID' }],
+    flags,
+    says: 'remove a user, its secrets and its grants',
+    async run(given, io) {
+      const id = word(given, 0)
+      await withAdmin(given, io, (admin) => admin.call('user.remove', { id }))
+      if (isOn(given, 'json')) await printJson(io, jsonOf({ id: idJson(id), removed: 'true' }))
+      return exits.done
+    },
+  },
+  {
+    name: 'user rekey',
+    words: [],
+    flags,
+    says: 'seal all secrets anew under a fresh key file',
+    notes: [
+      'Secrets stay what they are; the key that seals them in the file changes. Where',
+      'CONVEYOR_NEW_KEY holds 32 bytes in hex or base64, that is the new key, and CONVEYOR_KEY',
+      'must hold it from then on.',
+    ],
+    async run(given, io) {
+      const secret_key = given.env.CONVEYOR_NEW_KEY
+      const args = secret_key === undefined ? {} : { secret_key }
+      const { secrets } = await withAdmin(given, io, (admin) => admin.call('user.rekey', args))
+      if (isOn(given, 'json')) await printJson(io, JSON.stringify({ secrets }))
+      else await print(io.stdout, `sealed ${secrets} secrets anew\n`)
+      return exits.done
+    },
+  },
+]
+
+function newSecret(json: boolean, made: { readonly id: string; readonly secret: string }): string {
+  if (json) return `${jsonOf({ id: idJson(made.id), secret: JSON.stringify(made.secret) })}\n`
+  return `user    ${made.id}\nsecret  ${made.secret}\nThis is the only time the secret is shown.\n`
+}
+
+const unit_ms: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+
+/** `90s`, `15m`, `24h`, `7d` in milliseconds. Throws a usage fault. */
+export function durationMs(given: string): number {
+  const [, digits, unit] = /^([0-9]{1,9})([smhd])$/.exec(given) ?? []
+  if (digits === undefined || unit === undefined) {
+    throw usage('a time is a whole number and s, m, h or d, such as 24h')
+  }
+  return Number(digits) * (unit_ms[unit] as number)
+}
+
+/** What the path of a signed request can hold (wire 1). */
+export function demandUserId(id: string): void {
+  if (!/^[1-9][0-9]{0,15}$/.test(id)) throw usage('a user id is a number of 1 to 16 digits')
+}

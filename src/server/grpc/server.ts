@@ -1,0 +1,171 @@
+/**
+ * The gRPC door: a grpc-js server behind a listener of our own, its bounds, and its end.
+ *
+ * Requests are read and answers written by codecs of our own (requests, answers), which grpc-js
+ * takes with the service; the rest is as it serves any. Bounds that it has are set from the limits.
+ * No process-wide handler is installed and nothing exits.
+ */
+import {
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js'
+import { systemClock } from '../../core/clock.ts'
+import { type LimitName, limitsWith } from '../../core/limits.ts'
+import type { Engine } from '../../engine/api.ts'
+import { newIdentity } from './authenticate.ts'
+import type { Door } from './door.ts'
+import { addHealth } from './health.ts'
+import { newGates, takeBytes } from './interceptor.ts'
+import { type Listener, listen } from './listener.ts'
+import { readStreamOps } from './request-messages.ts'
+import { loadSchema, type Schema, service_name } from './schema.ts'
+import { streamHandler } from './stream.ts'
+import { followTls, readTls, type TlsOptions } from './tls-files.ts'
+import { unary_rpcs } from './unary.ts'
+
+export interface GrpcOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** The certificates; taken up anew when the files change. Needed unless `plain`. */
+  readonly tls?: TlsOptions
+  /** Refuses certificates without a binding, which may otherwise use every process. */
+  readonly strict?: boolean
+  /** Lets clients ask which services there are. */
+  readonly reflection?: boolean
+  /** No TLS and no names, for tests: every caller may use every process. Only on loopback. */
+  readonly plain?: true
+  /** Laid over the engine's own, for this door; the rate and answers are bounded by the engine. */
+  readonly limits?: Partial<Record<LimitName, number>>
+  /** Told of a bug, and of changed certificate files that cannot be used. */
+  readonly onBug?: (error: unknown) => void
+}
+
+export interface GrpcDoor {
+  /** `host:port` as a client takes it, such as `127.0.0.1:41234`. */
+  readonly address: string
+  /**
+   * Ends the door: no new connections and calls, streams end once what they began is answered,
+   * calls under way get `drain_ms_max`, then every connection is closed. Resolves when the port is
+   * free; the engine stays open.
+   */
+  drain(): Promise<void>
+}
+
+/**
+ * Opens the door. Rejects with the system's error where it cannot listen or a file is missing, with
+ * an Error that says what is wrong with the certificates, and with a RangeError for options that
+ * make no sense.
+ */
+export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<GrpcDoor> {
+  const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
+  const plain = options.plain === true
+  if (plain === (options.tls !== undefined)) throw new RangeError('either tls or plain')
+  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback alone')
+  const limits = limitsWith({ ...engine.limits, ...options.limits })
+  const tls = options.tls === undefined ? undefined : await readTls(options.tls)
+  const identity = await newIdentity(engine, strict)
+  const door: Door = { engine, limits, identity, onBug, endings: new Set(), draining: false }
+
+  const schema = loadSchema()
+  const server = newServer(door, schema)
+  if (options.reflection) {
+    const { ReflectionService } = await import('@grpc/reflection')
+    new ReflectionService(schema.package).addToServer(server)
+  }
+  const endHealth = addHealth(server, door)
+  const sockets = server.createConnectionInjector(ServerCredentials.createInsecure())
+  let listener: Listener
+  try {
+    listener = await listen({
+      host,
+      port,
+      tls,
+      limits,
+      identity,
+      onConnection: (socket) => sockets.injectConnection(socket),
+      onError: onBug,
+    })
+  } catch (error) {
+    endHealth()
+    throw error
+  }
+  const unfollow =
+    tls === undefined || options.tls === undefined
+      ? () => {}
+      : followTls(options.tls, tls, limits.tls_reload_ms, (set) => listener.use(set), onBug)
+
+  const drain = async (): Promise<void> => {
+    door.draining = true
+    unfollow()
+    endHealth()
+    const closed = listener.close()
+    for (const end of [...door.endings]) end()
+    // It tells of its end before calls on connections that are not its own have ended.
+    server.tryShutdown(() => {})
+    await within(limits.drain_ms_max, closed)
+    server.forceShutdown()
+    listener.destroyAll()
+    await closed
+  }
+  const name = host.includes(':') ? `[${host}]` : host
+  let drained: Promise<void> | undefined
+  return {
+    address: `${name}:${listener.address.port}`,
+    drain() {
+      drained ??= drain()
+      return drained
+    },
+  }
+}
+
+const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
+
+function newServer(door: Door, { service }: Schema): Server {
+  const { limits } = door
+  const gates = newGates(door, `/${service_name}/`)
+  const server = new Server({
+    interceptors: [gates.interceptor],
+    'grpc.max_receive_message_length': limits.body_bytes_max,
+    // Answers are bounded before they are made.
+    'grpc.max_send_message_length': -1,
+    'grpc.max_concurrent_streams': limits.grpc_streams_max,
+    'grpc-node.max_session_memory': Math.max(1, Math.ceil(limits.grpc_session_bytes_max / 1e6)),
+    'grpc.max_connection_idle_ms': limits.grpc_idle_ms_max,
+    'grpc.max_connection_age_ms': limits.grpc_age_ms_max,
+    // A stream opened at the last moment has its whole time too.
+    'grpc.max_connection_age_grace_ms': limits.grpc_age_ms_max,
+    'grpc.keepalive_time_ms': limits.grpc_ping_ms,
+    'grpc.keepalive_timeout_ms': limits.header_ms_max,
+    'grpc.enable_channelz': 0,
+  })
+  const { ops_max } = limits
+  const definition: Record<string, object> = {
+    StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
+  }
+  const handlers: UntypedServiceImplementation = { StreamOps: streamHandler(door, gates) }
+  for (const [name, { read, handler }] of Object.entries(unary_rpcs)) {
+    definition[name] = withCodec(service[name] as object, (bytes) => read(bytes, ops_max))
+    handlers[name] = handler(door, gates)
+  }
+  server.addService(definition as ServiceDefinition, handlers)
+  return server
+}
+
+/** Requests are read by `read`; answers come as the bytes they are. */
+function withCodec(method: object, read: (bytes: Buffer) => unknown): object {
+  return { ...method, requestDeserialize: read, responseSerialize: takeBytes }
+}
+
+/** Resolves with `done`, or after `ms_max`. */
+async function within(ms_max: number, done: Promise<void>): Promise<void> {
+  let cancel = (): void => {}
+  const late = new Promise<void>((resolve) => {
+    cancel = systemClock.wake_at(systemClock.now_ms() + ms_max, resolve)
+  })
+  await Promise.race([done, late])
+  cancel()
+}

@@ -1,0 +1,102 @@
+/**
+ * What is said of a request before a byte of its body is read, in the order of the fault table
+ * (wire 1.4). Looks and throws; changes nothing.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { WholeFaultCode } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Engine } from '../../engine/api.ts'
+import { hasRoom, tooLarge, type Unverified } from './body.ts'
+import type { Connection } from './connection.ts'
+import { refuse } from './fault-response.ts'
+import type { Route, Target } from './path.ts'
+
+/** A running door: what every request needs. */
+export interface Door {
+  readonly engine: Engine
+  readonly limits: Limits
+  readonly route: Route
+  readonly held: Unverified
+  readonly onBug: (bug: unknown) => void
+  draining: boolean
+}
+
+/** The target of a request that may go on to its body. Throws the first fault that applies. */
+export function admit(
+  door: Door,
+  connection: Connection,
+  request: IncomingMessage,
+): Target | 'health' {
+  const { headers } = request
+  checkFraming(door.limits, request)
+  const target = door.route(request.url as string)
+  if (target === undefined) throw refuse('not_found')
+  checkMethod(target, request.method as string)
+  if (target === 'health') return target
+
+  const health = healthOf(door)
+  if (health === 'shutting_down' || health === 'store_failed') throw refuse(health)
+  const announced_bytes = announcedBytes(request)
+  const fits = announced_bytes <= door.limits.body_bytes_max
+  if (connection.surplus) throw refuse('overloaded', 'too many connections')
+  // A body over the limit is never held, and its caller must not be told to try again.
+  if (fits && !hasRoom(door.held, announced_bytes, request)) {
+    throw refuse('overloaded', 'too many bodies not yet verified')
+  }
+  if (health !== 'ok') throw refuse(health)
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && !/^(?:identity)?$/i.test(encoding)) {
+    throw refuse('unsupported_encoding')
+  }
+  if (!fits) throw tooLarge(door.limits.body_bytes_max)
+  return target
+}
+
+/** `ok`, or the code of why no op would be taken now. */
+export function healthOf(door: Door): 'ok' | WholeFaultCode {
+  return door.draining ? 'shutting_down' : door.engine.health()
+}
+
+/** The Content-Length, whose form the HTTP parser has checked; 0 where there is none. */
+export function announcedBytes(request: IncomingMessage): number {
+  return Number(request.headers['content-length'] ?? 0)
+}
+
+function checkFraming(limits: Limits, request: IncomingMessage): void {
+  if (request.rawHeaders.length > 2 * limits.header_count_max) {
+    const text = `more than ${limits.header_count_max} headers`
+    throw refuse('bad_request', text, { status: 431 })
+  }
+  if (request.httpVersionMajor !== 1) throw refuse('bad_request', 'only HTTP/1.0 and HTTP/1.1')
+  // As HTTP has it; a proxy in between may have taken another of two for the true one.
+  const hosts = hostsOf(request)
+  if (hosts > 1 || (hosts === 0 && request.httpVersionMinor === 1)) {
+    throw refuse('bad_request', 'a request of HTTP/1.1 has one Host')
+  }
+  // HTTP/1.0 knows no transfer codings: a proxy in between may have seen another end of the body.
+  const coding = request.headers['transfer-encoding']
+  if (request.httpVersionMinor === 0 && coding !== undefined) {
+    throw refuse('bad_request', 'Transfer-Encoding in HTTP/1.0')
+  }
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw refuse('bad_request', 'Transfer-Encoding other than chunked')
+  }
+}
+
+function hostsOf({ rawHeaders }: IncomingMessage): number {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts
+}
+
+function checkMethod(target: Target | 'health', method: string): void {
+  if (target !== 'health') {
+    if (method === 'POST') return
+    throw refuse('method_not_allowed', undefined, { allow: 'POST' })
+  }
+  if (method === 'GET' || method === 'HEAD') return
+  throw refuse('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
+}

@@ -1,0 +1,109 @@
+/**
+ * The signed HTTP door: a node:http server around `answer`, its bounds, and its end.
+ *
+ * node parses HTTP and keeps pipelined answers in order; this file sets its bounds from the limits
+ * and listens. No process-wide handler is installed and nothing exits.
+ */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
+import type { Engine } from '../../engine/api.ts'
+import { noUnverified } from './body.ts'
+import type { Door } from './check-head.ts'
+import { routeUnder } from './path.ts'
+import { attach } from './server-events.ts'
+
+export interface HttpOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string
+  /** Default 8080; 0 picks a free one. */
+  readonly port?: number
+  /** A path that stands before `/api`, such as `/conveyor`. */
+  readonly base?: string
+  /** Laid over the engine's own, for this door; the rate and answers are bounded by the engine. */
+  readonly limits?: Partial<Record<LimitName, number>>
+  /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
+  readonly onBug?: (error: unknown) => void
+}
+
+export interface HttpDoor {
+  /** With the base path, such as `http://127.0.0.1:8080/conveyor`. */
+  readonly url: string
+  readonly address: AddressInfo
+  /**
+   * Ends the door: new requests are answered `shutting_down`, those under way get `drain_ms_max`,
+   * then every connection is closed. Resolves when the port is free; the engine stays open.
+   */
+  drain(): Promise<void>
+}
+
+/**
+ * Opens the door. Rejects with the system's error where it cannot listen, and with a RangeError for
+ * an option that makes no sense.
+ */
+export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpDoor> {
+  const { host = '127.0.0.1', port = 8080, base = '', onBug = () => {} } = options
+  const limits = limitsWith({ ...engine.limits, ...options.limits })
+  if (limits.unverified_bytes_max < limits.body_bytes_max) {
+    throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
+  }
+  const door: Door = {
+    engine,
+    limits,
+    route: routeUnder(base),
+    held: noUnverified(limits),
+    onBug,
+    draining: false,
+  }
+  const server = serverWith(limits)
+  const drain = attach(server, door)
+  await listening(server, host, port)
+  server.on('error', onBug)
+  const address = server.address() as AddressInfo
+  const name = host.includes(':') ? `[${host}]` : host
+  const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
+  let drained: Promise<void> | undefined
+  return {
+    url,
+    address,
+    drain() {
+      drained ??= drain()
+      return drained
+    },
+  }
+}
+
+function serverWith(limits: Limits): Server {
+  const server = createServer({
+    maxHeaderSize: limits.header_bytes_max,
+    headersTimeout: Math.min(limits.header_ms_max, limits.request_ms_max),
+    requestTimeout: limits.request_ms_max,
+    connectionsCheckingInterval: checkEvery_ms(limits),
+    keepAliveTimeout: limits.idle_ms_max,
+    noDelay: true,
+    insecureHTTPParser: false,
+    // It is looked for where the answer can say so.
+    requireHostHeader: false,
+  })
+  // One more than allowed, so that the one too many is seen rather than dropped.
+  server.maxHeadersCount = limits.header_count_max + 1
+  server.timeout = limits.idle_ms_max
+  // A client may shut its side once it has sent its request, and still waits for the answer.
+  return Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+/** Late answers to slow clients stay within a quarter of the shorter bound, or a second. */
+function checkEvery_ms(limits: Limits): number {
+  const shortest_ms = Math.min(limits.header_ms_max, limits.request_ms_max)
+  return Math.min(1_000, Math.max(20, Math.ceil(shortest_ms / 4)))
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
