@@ -4,5 +4,5 @@
  *
  * Importing this file starts nothing; `serveGrpc(engine, options)` does.
  */
-export { type GrpcDoor, type GrpcOptions, serveGrpc } from './server/grpc/server.ts'
+export { type GrpcOptions, type GrpcServer, serveGrpc } from './server/grpc/server.ts'
 export type { TlsOptions } from './server/grpc/tls-files.ts'

@@ -3,4 +3,4 @@
  *
  * Importing this file starts nothing; `serveHttp(engine, options)` does.
  */
-export { type HttpDoor, type HttpOptions, serveHttp } from './server/http/server.ts'
+export { type HttpOptions, type HttpServer, serveHttp } from './server/http/server.ts'

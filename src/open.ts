@@ -82,8 +82,8 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     place.onLeave(() => engine.close())
     if (socket !== null) {
       const { serveAdmin } = await import('./server/admin/server.ts')
-      const door = await serveAdmin(engine, { socket, file_id, version })
-      place.onLeave(() => door.close())
+      const server = await serveAdmin(engine, { socket, file_id, version })
+      place.onLeave(() => server.close())
     }
     let leaving: Promise<void> | undefined
     const close = (): Promise<void> => {

@@ -1,5 +1,5 @@
 /**
- * The admin door: where its socket stands, who it answers, and that nothing is lost on the way over
+ * The admin server: where its socket stands, who it answers, and that nothing is lost on the way over
  * it. The engine behind it holds its tasks in memory.
  */
 import assert from 'node:assert/strict'
@@ -32,12 +32,12 @@ const engine = await openEngine(':memory:', { timers: false })
 await engine.putProcess(callback_process)
 const identity = { file_id: 'f1', version: '1.0.0' }
 const { socket } = adminSocketPath('/some/file', { runtime_dir: join(folder.path, 'run') })
-const door = await serveAdmin(engine, { ...identity, socket })
+const server = await serveAdmin(engine, { ...identity, socket })
 const far = adminClient({ ...identity, socket })
 
 after(async () => {
   await far.close()
-  await door.close()
+  await server.close()
   await engine.close()
   folder.remove()
 })

@@ -1,6 +1,6 @@
 /**
- * `serve` with a gRPC door: where it listens, what it needs, what the demo tells people to paste,
- * and that both doors end together.
+ * `serve` with a gRPC server: where it listens, what it needs, what the demo tells people to paste,
+ * and that both servers end together.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -32,7 +32,7 @@ test('without certificates it exits 3 in a sentence that says what makes them', 
   rmSync(certs, { recursive: true })
 })
 
-test('a taken port, and certificates that are none, exit 3 and free the other door', async () => {
+test('a taken port, and certificates that are none, exit 3 and free the other server', async () => {
   await run(['certs', 'init', certs])
   const db = join(folder.path, 'ports.lmdb')
   const first = await startServe([

@@ -8,7 +8,7 @@ import type { Env } from '../src/cli/io.ts'
 import { parseWords } from '../src/cli/parse.ts'
 import { table } from '../src/cli/table.ts'
 import { verbs } from '../src/cli/verb-table.ts'
-import { placeOf } from '../src/cli/verbs/servers.ts'
+import { listenAddressOf } from '../src/cli/verbs/servers.ts'
 import { durationMs } from '../src/cli/verbs/user.ts'
 import { limitNames } from '../src/core/limits.ts'
 import { version } from '../src/core/version.ts'
@@ -183,8 +183,8 @@ const places: [string, { host: string; port: number } | undefined | 'usage'][] =
 ]
 for (const [given, place] of places) {
   test(`--http ${given}`, () => {
-    if (place === 'usage') assert.throws(() => placeOf('http', given), { code: 'usage' })
-    else assert.deepEqual(placeOf('http', given), place)
+    if (place === 'usage') assert.throws(() => listenAddressOf('http', given), { code: 'usage' })
+    else assert.deepEqual(listenAddressOf('http', given), place)
   })
 }
 

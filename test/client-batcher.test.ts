@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test'
 import { type Client, connect } from '../src/client.ts'
 import { type FaultCode, fault } from '../src/core/faults.ts'
 import { tempFolder } from './support/cli-run.ts'
-import { type ClientDoors, faces, openClientDoors } from './support/client-servers.ts'
+import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { conv_id } from './support/http-server.ts'
 
 const folder = tempFolder()
@@ -20,9 +20,9 @@ after(() => folder.remove())
 let sizes: number[] = []
 let thrown: FaultCode | undefined
 let gate: Promise<void> = Promise.resolve()
-let doors: ClientDoors
+let servers: ClientServers
 before(async () => {
-  doors = await openClientDoors(join(folder.path, 'doors'), (engine) => ({
+  servers = await openClientServers(join(folder.path, 'servers'), (engine) => ({
     apply: async (ops, caller) => {
       sizes.push(ops.length)
       const code = thrown
@@ -33,7 +33,7 @@ before(async () => {
     },
   }))
 })
-after(() => doors.close())
+after(() => servers.close())
 
 let refs = 0
 type Call = (client: Client) => Promise<{ readonly proc: string }>
@@ -70,14 +70,14 @@ const refusals: readonly (readonly [FaultCode, readonly Call[], readonly number[
   ['rate_limited',   [again],          [1, 1],       [undefined]],
 ]
 
-for (const face of faces) {
-  describe(face, () => {
+for (const transport of transports) {
+  describe(transport, () => {
     for (const [what, calls, expected, procs] of turns) {
       test(`${what}: ${expected}`, async () => {
         sizes = []
         // Nothing is there yet for a modify that comes first.
         refs += 1_000
-        const results = await Promise.all(calls.map((call) => call(doors.clients[face])))
+        const results = await Promise.all(calls.map((call) => call(servers.clients[transport])))
         assert.deepEqual(
           results.map(({ proc }) => proc),
           procs ?? calls.map(() => 'ok'),
@@ -90,7 +90,9 @@ for (const face of faces) {
       test(`${code} for ${calls.length}: ${expected}`, async () => {
         sizes = []
         thrown = code
-        const results = await Promise.allSettled(calls.map((call) => call(doors.clients[face])))
+        const results = await Promise.allSettled(
+          calls.map((call) => call(servers.clients[transport])),
+        )
         assert.deepEqual(
           results.map((result) => (result.status === 'rejected' ? result.reason.code : undefined)),
           ends,
@@ -108,7 +110,7 @@ for (const face of faces) {
       const abort = new AbortController()
       const { signal } = abort
       const reason = new Error('enough')
-      const client = doors.clients[face]
+      const client = servers.clients[transport]
       const ended = client.create({ conv_id, ref: `g${++refs}`, data: {} }, { signal })
       const stays = create(client)
       setTimeout(() => abort.abort(reason), 30)
@@ -126,7 +128,7 @@ test('what comes while as many requests are under way as may be travels together
   gate = new Promise((resolve) => {
     open = resolve
   })
-  const client = await connect({ ...doors.targets.http, sockets_max: 1 } as never)
+  const client = await connect({ ...servers.targets.http, sockets_max: 1 } as never)
   const called = [create(client)]
   while (sizes.length === 0) await new Promise((resolve) => setImmediate(resolve))
   for (let turn = 0; turn < 30; turn++) {

@@ -15,7 +15,7 @@ import { type CallOptions, type ClientOp, connect } from '../src/client.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
 import { tempFolder } from './support/cli-run.ts'
-import { type ClientDoors, faces, openClientDoors } from './support/client-servers.ts'
+import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { fakeChance } from './support/fake-clock.ts'
 import { conv_id } from './support/http-server.ts'
 
@@ -47,9 +47,9 @@ const repeats: readonly (readonly [Parameters<typeof fault>[0], readonly ClientO
 describe('what is tried again', () => {
   let calls = 0
   let code: Parameters<typeof fault>[0] = 'store_failed'
-  let doors: ClientDoors
+  let servers: ClientServers
   before(async () => {
-    doors = await openClientDoors(join(folder.path, 'repeats'), (engine) => ({
+    servers = await openClientServers(join(folder.path, 'repeats'), (engine) => ({
       apply: (ops, caller) => {
         calls++
         if (calls < 2) throw fault(code)
@@ -57,24 +57,24 @@ describe('what is tried again', () => {
       },
     }))
   })
-  after(() => doors.close())
+  after(() => servers.close())
 
-  for (const face of faces) {
+  for (const transport of transports) {
     for (const [given, ops, expected] of repeats) {
       const what = ops.map((op) => `${op.type}${op.ref === undefined ? '' : ' ref'}`).join(', ')
-      test(`${face}: ${given} for ${what}: ${expected}`, async () => {
+      test(`${transport}: ${given} for ${what}: ${expected}`, async () => {
         calls = 0
         code = given
-        const applied = doors.clients[face].apply(ops)
+        const applied = servers.clients[transport].apply(ops)
         if (expected === 2) assert.equal((await applied).length, ops.length)
         else await assert.rejects(applied, { code: given })
         assert.equal(calls, expected)
       })
     }
-    test(`${face}: nothing is, where no retries are wanted`, async () => {
+    test(`${transport}: nothing is, where no retries are wanted`, async () => {
       calls = 0
       code = 'store_failed'
-      const client = await connect({ ...doors.targets[face], retries_max: 0 })
+      const client = await connect({ ...servers.targets[transport], retries_max: 0 })
       await assert.rejects(client.apply([named]), { code: 'store_failed', outcome: 'unknown' })
       assert.equal(calls, 1)
       await client.close()
@@ -128,22 +128,22 @@ describe('waiting between tries', () => {
 })
 
 describe('a server that does not answer', () => {
-  let doors: ClientDoors
+  let servers: ClientServers
   let open = (): void => {}
   before(async () => {
     const gate = new Promise<void>((resolve) => {
       open = resolve
     })
-    doors = await openClientDoors(join(folder.path, 'silent'), (engine) => ({
+    servers = await openClientServers(join(folder.path, 'silent'), (engine) => ({
       apply: (ops, caller) => gate.then(() => engine.apply(ops, caller)),
     }))
   })
   after(async () => {
     open()
-    await doors.close()
+    await servers.close()
   })
 
-  for (const face of faces) {
+  for (const transport of transports) {
     const short = { timeout_ms: 80 }
     const timed_out = { code: 'timed_out', outcome: 'unknown' }
     const reason = new Error('enough')
@@ -153,18 +153,19 @@ describe('a server that does not answer', () => {
       return { signal: abort.signal }
     }
     const read = async (options: CallOptions): Promise<void> => {
-      for await (const _ of doors.clients[face].stream([[named], [modify]], options)) assert.fail()
+      for await (const _ of servers.clients[transport].stream([[named], [modify]], options))
+        assert.fail()
     }
-    test(`${face}: a call ends at its deadline`, () =>
-      assert.rejects(doors.clients[face].apply([named], short), timed_out))
-    test(`${face}: a stream ends at the deadline of a batch`, () =>
+    test(`${transport}: a call ends at its deadline`, () =>
+      assert.rejects(servers.clients[transport].apply([named], short), timed_out))
+    test(`${transport}: a stream ends at the deadline of a batch`, () =>
       assert.rejects(read(short), timed_out))
-    test(`${face}: a call under way ends when it is aborted`, () =>
-      assert.rejects(doors.clients[face].apply([named], soon()), reason))
-    test(`${face}: a stream under way ends when it is aborted`, () =>
+    test(`${transport}: a call under way ends when it is aborted`, () =>
+      assert.rejects(servers.clients[transport].apply([named], soon()), reason))
+    test(`${transport}: a stream under way ends when it is aborted`, () =>
       assert.rejects(read(soon()), reason))
-    test(`${face}: a call under way ends when the client is closed`, async () => {
-      const client = await connect({ ...doors.targets[face], retries_max: 0 })
+    test(`${transport}: a call under way ends when the client is closed`, async () => {
+      const client = await connect({ ...servers.targets[transport], retries_max: 0 })
       const called = client.apply([named])
       setTimeout(() => void client.close(), 80)
       await assert.rejects(called, { code: 'unreachable', outcome: 'unknown' })
@@ -249,22 +250,24 @@ describe('strange servers', () => {
 })
 
 describe('no server', () => {
-  let doors: ClientDoors
+  let servers: ClientServers
   let port = 0
   before(async () => {
-    doors = await openClientDoors(join(folder.path, 'none'))
+    servers = await openClientServers(join(folder.path, 'none'))
     const free = createTcp().listen(0, '127.0.0.1')
     await once(free, 'listening')
     port = (free.address() as AddressInfo).port
     free.close()
   })
-  after(() => doors.close())
+  after(() => servers.close())
 
-  for (const face of faces) {
-    test(`${face}: nobody listens: unreachable, certainly not applied, tried again`, async () => {
+  for (const transport of transports) {
+    test(`${transport}: nobody listens: unreachable, certainly not applied, tried again`, async () => {
       const at =
-        face === 'http' ? { url: `http://127.0.0.1:${port}` } : { address: `127.0.0.1:${port}` }
-      const target = { ...doors.targets[face], ...at }
+        transport === 'http'
+          ? { url: `http://127.0.0.1:${port}` }
+          : { address: `127.0.0.1:${port}` }
+      const target = { ...servers.targets[transport], ...at }
       const client = await connect({ ...target, retries_max: 1 })
       await assert.rejects(client.apply([modify]), {
         code: 'unreachable',
@@ -279,9 +282,9 @@ describe('no server', () => {
       await client.close()
     })
 
-    test(`${face}: a server that has drained is told as such`, async () => {
-      const other = await openClientDoors(join(folder.path, `drain-${face}`))
-      const client = await connect({ ...other.targets[face], retries_max: 0 })
+    test(`${transport}: a server that has drained is told as such`, async () => {
+      const other = await openClientServers(join(folder.path, `drain-${transport}`))
+      const client = await connect({ ...other.targets[transport], retries_max: 0 })
       assert.equal((await client.apply([nameless]))[0]?.proc, 'ok')
       await other.drain()
       await assert.rejects(client.apply([nameless]), (error: { code: string }) => {
@@ -294,9 +297,9 @@ describe('no server', () => {
   }
 
   test('grpc: another authority, or another name, is no server of ours', async () => {
-    const other = await openClientDoors(join(folder.path, 'other'))
+    const other = await openClientServers(join(folder.path, 'other'))
     const { ca } = other.targets.grpc as { ca: string }
-    const target = { ...doors.targets.grpc, ca, retries_max: 0 } as never
+    const target = { ...servers.targets.grpc, ca, retries_max: 0 } as never
     const client = await connect(target)
     await assert.rejects(client.apply([modify]), { code: 'unreachable', outcome: 'not_applied' })
     await client.close()

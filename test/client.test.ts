@@ -14,16 +14,16 @@ import {
   rawJson,
 } from '../src/client.ts'
 import { tempFolder } from './support/cli-run.ts'
-import { type ClientDoors, faces, openClientDoors } from './support/client-servers.ts'
+import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { conv_id } from './support/http-server.ts'
 
 const folder = tempFolder()
-let doors: ClientDoors
+let servers: ClientServers
 before(async () => {
-  doors = await openClientDoors(folder.path)
+  servers = await openClientServers(folder.path)
 })
 after(async () => {
-  await doors.close()
+  await servers.close()
   folder.remove()
 })
 
@@ -128,16 +128,16 @@ const rows: readonly (readonly [string, readonly ClientOp[], readonly object[]])
   ],
 ]
 
-for (const face of faces) {
-  describe(`over ${face}`, () => {
+for (const transport of transports) {
+  describe(`over ${transport}`, () => {
     let client: Client
     before(() => {
-      client = doors.clients[face]
+      client = servers.clients[transport]
     })
 
     for (const [at, [what, ops, expected]] of rows.entries()) {
       test(what, async () => {
-        const ref = `${face}-${at}`
+        const ref = `${transport}-${at}`
         const named = ops.map((op) => (op.ref === 'REF' ? { ...op, ref } : op))
         const results = await client.apply(named)
         const wanted = expected.map((one) => ('ref' in one && one.ref ? { ...one, ref } : one))
@@ -146,21 +146,21 @@ for (const face of faces) {
     }
 
     test('create, task, modify by obj_id, and the ended task by obj_id', async () => {
-      const made = await client.create({ conv_id, ref: `${face}-one`, data: { amount: 120 } })
+      const made = await client.create({ conv_id, ref: `${transport}-one`, data: { amount: 120 } })
       assert.equal(made.proc, 'ok', made.description)
       const obj_id = made.obj_id as string
-      const task = await client.task({ conv_id, ref: `${face}-one` })
+      const task = await client.task({ conv_id, ref: `${transport}-one` })
       assert.equal(task?.obj_id, obj_id)
       assert.equal(task?.conv_id, conv_id)
       assert.equal(task?.user_id, '13000')
       assert.equal(task?.node_id, 'wait')
       assert.equal(task?.node_prev_id, 'start')
       assert.deepEqual(task?.data, { amount: 120 })
-      const stored = await doors.engine.task({ conv_id, obj_id })
+      const stored = await servers.engine.task({ conv_id, obj_id })
       assert.equal(Math.floor(task.create_time_ms / 1000), seconds(stored?.create_time_ms))
       const done = await client.modify({ conv_id, obj_id, data: { paid: true } })
       assert.deepEqual([done.proc, done.obj_id], ['ok', obj_id])
-      assert.equal(await client.task({ conv_id, ref: `${face}-one` }), undefined)
+      assert.equal(await client.task({ conv_id, ref: `${transport}-one` }), undefined)
       const ended = await client.task({ conv_id, obj_id })
       assert.deepEqual(
         [ended?.status, ended?.dataText],
@@ -216,13 +216,15 @@ for (const face of faces) {
         n === 20
           ? too_many
           : [
-              { type: 'create', conv_id, ref: `${face}-s${n}`, data: { n } },
-              { type: 'modify', conv_id, ref: `${face}-s${n}`, data: {}, id: String(n) },
+              { type: 'create', conv_id, ref: `${transport}-s${n}`, data: { n } },
+              { type: 'modify', conv_id, ref: `${transport}-s${n}`, data: {}, id: String(n) },
             ],
       )
       const answers = await collect(client.stream(batches))
       const expected = batches.map((_, n) =>
-        n === 20 ? ['too_many_ops'] : ['ok', [`${face}-s${n}`, 'ok'], [`${face}-s${n}`, 'ok']],
+        n === 20
+          ? ['too_many_ops']
+          : ['ok', [`${transport}-s${n}`, 'ok'], [`${transport}-s${n}`, 'ok']],
       )
       const found = answers.map(({ proc, results }) => [
         proc,
@@ -303,7 +305,7 @@ for (const face of faces) {
       process.on('warning', note)
       const { signal } = new AbortController()
       const calls = Array.from({ length: 50 }, (_, n) =>
-        client.create({ conv_id, ref: `${face}-many-${n}`, data: {} }, { signal }),
+        client.create({ conv_id, ref: `${transport}-many-${n}`, data: {} }, { signal }),
       )
       const results = await Promise.all(calls)
       assert.equal(new Set(results.map(({ obj_id }) => obj_id)).size, 50)
@@ -314,8 +316,8 @@ for (const face of faces) {
     })
 
     test('a removed user is refused from the next call on', async () => {
-      const other = await openClientDoors(`${folder.path}/${face}`)
-      const caller = other.clients[face]
+      const other = await openClientServers(`${folder.path}/${transport}`)
+      const caller = other.clients[transport]
       assert.equal((await caller.create({ conv_id, data: {} })).proc, 'ok')
       await other.engine.users.remove('13000')
       await assert.rejects(caller.create({ conv_id, data: {} }), (error) => {

@@ -1,5 +1,5 @@
 /**
- * Clients in other languages, written the way third parties write them, against a real door: each
+ * Clients in other languages, written the way third parties write them, against a real server: each
  * creates a task and answers its callback. A client whose program is not on the machine is skipped.
  */
 import assert from 'node:assert/strict'
@@ -7,7 +7,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { openDoor, type TestDoor, user } from './support/http-server.ts'
+import { openHttp, type TestHttp, user } from './support/http-server.ts'
 
 /** [name, command, its script, a command that fails where something is missing] */
 const clients: [string, string[], string, string[]][] = [
@@ -19,11 +19,11 @@ const clients: [string, string[], string, string[]][] = [
 ]
 
 describe('clients', () => {
-  let door: TestDoor
+  let server: TestHttp
   before(async () => {
-    door = await openDoor()
+    server = await openHttp()
   })
-  after(() => door.close())
+  after(() => server.close())
 
   for (const [name, [command = '', ...args], script, probe] of clients) {
     test(name, { skip: whyNot(probe) }, async () => {
@@ -31,15 +31,15 @@ describe('clients', () => {
       const path = fileURLToPath(new URL(`support/clients/${script}`, import.meta.url))
       const { stdout } = await promisify(execFile)(
         command,
-        [...args, path, door.door.url, user, ref],
-        { env: { ...process.env, API_SECRET: door.secret }, timeout: 30_000 },
+        [...args, path, server.http.url, user, ref],
+        { env: { ...process.env, API_SECRET: server.secret }, timeout: 30_000 },
       )
       const [created = '', modified] = stdout.trim().split('\n')
       const { obj_id } = JSON.parse(created).ops[0] as { obj_id: string }
       const one = `{"ref":"${ref}","obj":"task","obj_id":"${obj_id}","proc":"ok"}`
       assert.equal(created, `{"request_proc":"ok","ops":[${one}]}`)
       assert.equal(modified, `{"request_proc":"ok","ops":[{"ref":"${ref}","proc":"ok"}]}`)
-      const task = await door.engine.task({ conv_id: 1234, obj_id })
+      const task = await server.engine.task({ conv_id: 1234, obj_id })
       assert.equal(task?.status, 'processed')
       assert.match(task?.dataText ?? '', /"amount":10\.0\b/)
       assert.deepEqual(task?.data, { name: 'Київ', amount: 10, paid: true })

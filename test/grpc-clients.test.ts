@@ -43,11 +43,11 @@ const skip =
       : false
 
 test('Python with grpcio', { skip }, async () => {
-  const door = await openGrpc()
+  const server = await openGrpc()
   const script = at('support/clients/client-grpc.py')
   const { stdout } = await run(
     python as string,
-    [script, door.door.address, door.folder, folder, 'ref of Python'],
+    [script, server.grpc.address, server.folder, folder, 'ref of Python'],
     { timeout: 30_000 },
   )
   const [obj_id = '', ...told] = stdout.trim().split('\n')
@@ -58,12 +58,12 @@ test('Python with grpcio', { skip }, async () => {
     'True',
     "['ok']",
   ])
-  const task = await door.engine.task({ conv_id: '1234', obj_id })
+  const task = await server.engine.task({ conv_id: '1234', obj_id })
   assert.equal(task?.status, 'processed')
   assert.match(task?.dataText ?? '', /"amount":10\.0\b/)
   assert.deepEqual(task?.data, { name: 'Київ', amount: 10, paid: true })
-  const ended = await door.engine.tasks.list('1234', { status: 'processed' })
+  const ended = await server.engine.tasks.list('1234', { status: 'processed' })
   assert.equal(ended.length, 51)
-  await door.close()
-  assert.deepEqual(door.bugs, [])
+  await server.close()
+  assert.deepEqual(server.bugs, [])
 })

@@ -13,20 +13,20 @@ import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 const conv_id = '1234'
 const { CreateTask, StreamOps } = loadSchema().service
 
-let door: TestGrpc
+let server: TestGrpc
 
 before(async () => {
-  // Calls of `late` are not answered before the door ends.
+  // Calls of `late` are not answered before the server ends.
   const apply: TestGrpc['engine']['apply'] = async (ops, caller) => {
     if ((ops[0] as { ref?: string }).ref === 'late') await new Promise(() => {})
-    return door.engine.apply(ops, caller)
+    return server.engine.apply(ops, caller)
   }
-  door = await openGrpc({ limits: { drain_ms_max: 100 } }, { apply })
+  server = await openGrpc({ limits: { drain_ms_max: 100 } }, { apply })
 })
 
 after(async () => {
-  await door.close()
-  assert.deepEqual(door.bugs, [])
+  await server.close()
+  assert.deepEqual(server.bugs, [])
 })
 
 interface Ended {
@@ -35,7 +35,7 @@ interface Ended {
 }
 
 async function callWith(path: string, head: OutgoingHttpHeaders, sent: Buffer): Promise<Ended> {
-  const session = await rawSession(door)
+  const session = await rawSession(server)
   const stream = session.request({ ...rawHead(path), ...head })
   let code: unknown
   for (const event of ['response', 'trailers'] as const) {

@@ -15,27 +15,27 @@ import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 const conv_id = '1234'
 const { service } = loadSchema()
 
-/** The door still serves a caller who behaves; ends it, and looks that no bug was told. */
-async function endWell(door: TestGrpc): Promise<void> {
-  assert.equal(await door.connect().statusOf('CreateTask', { conv_id }), 'OK')
-  await door.close()
-  assert.deepEqual(door.bugs, [])
+/** The server still serves a caller who behaves; ends it, and looks that no bug was told. */
+async function endWell(server: TestGrpc): Promise<void> {
+  assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'OK')
+  await server.close()
+  assert.deepEqual(server.bugs, [])
 }
 
 describe('bad manners', () => {
   test('the bounds of the connection are told to the peer', async () => {
-    const door = await openGrpc({ limits: { grpc_streams_max: 7 } })
-    const session = await rawSession(door)
+    const server = await openGrpc({ limits: { grpc_streams_max: 7 } })
+    const session = await rawSession(server)
     assert.equal(session.remoteSettings.maxConcurrentStreams, 7)
     session.destroy()
-    await endWell(door)
+    await endWell(server)
   })
 
   test('a message over the limit is RESOURCE_EXHAUSTED, compressed or not', async () => {
-    const door = await openGrpc({ limits: { body_bytes_max: 10_000 } })
+    const server = await openGrpc({ limits: { body_bytes_max: 10_000 } })
     const ops = [createOp('r', { x: 'x'.repeat(20_000) })]
     for (const encoding of [0, 2]) {
-      const client = door.connect(undefined, {
+      const client = server.connect(undefined, {
         'grpc.default_compression_algorithm': encoding,
       })
       assert.equal(await client.statusOf('ApplyOps', { ops }), 'RESOURCE_EXHAUSTED')
@@ -48,8 +48,8 @@ describe('bad manners', () => {
       )
       assert.equal(code, status.RESOURCE_EXHAUSTED)
     }
-    assert.deepEqual(await door.engine.tasks.list(conv_id), [])
-    await endWell(door)
+    assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+    await endWell(server)
   })
 
   /** [what, how many, bytes each] */
@@ -59,8 +59,8 @@ describe('bad manners', () => {
   ] as const
   for (const [name, count, bytes] of metadata_rows) {
     test(`metadata over the limit: ${name}`, async () => {
-      const door = await openGrpc()
-      const client = door.connect()
+      const server = await openGrpc()
+      const client = server.connect()
       const metadata = new Metadata()
       for (let n = 0; n < count; n++) metadata.set(`x-${n}`, 'x'.repeat(bytes))
       const error = await client
@@ -69,15 +69,15 @@ describe('bad manners', () => {
         .catch((thrown: ServiceError) => thrown)
       assert.equal(error?.code, status.RESOURCE_EXHAUSTED)
       assert.match(error.details, /^bad_request: /)
-      assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+      assert.deepEqual(await server.engine.tasks.list(conv_id), [])
       assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
-      await endWell(door)
+      await endWell(server)
     })
   }
 
   test('a call reset in the middle of its message leaves nothing', async () => {
-    const door = await openGrpc()
-    const session = await rawSession(door)
+    const server = await openGrpc()
+    const session = await rawSession(server)
     const message = framed(service.CreateTask.requestSerialize({ conv_id, ref: 'half' }))
     for (const length of [0, 3, 5, message.length - 1, message.length]) {
       const stream = session.request(rawHead(service.CreateTask.path))
@@ -87,13 +87,13 @@ describe('bad manners', () => {
       stream.close(constants.NGHTTP2_CANCEL)
       await once(stream, 'close')
     }
-    assert.deepEqual(await door.engine.tasks.list(conv_id), [])
+    assert.deepEqual(await server.engine.tasks.list(conv_id), [])
     session.destroy()
-    await endWell(door)
+    await endWell(server)
   })
 
   const brief = { limits: { request_ms_max: 60 } }
-  /** [what, options of the door, bytes held back, the status that comes while the call is open] */
+  /** [what, options of the server, bytes held back, the status that comes while the call is open] */
   const early_rows = [
     ['a caller without rights', { strict: true }, 1, status.PERMISSION_DENIED],
     ['a message that never ends', brief, 1, status.DEADLINE_EXCEEDED],
@@ -101,8 +101,8 @@ describe('bad manners', () => {
   ] as const
   for (const [name, options, held_back, expected] of early_rows) {
     test(`answered before its end is in: ${name}`, async () => {
-      const door = await openGrpc(options)
-      const session = await rawSession(door)
+      const server = await openGrpc(options)
+      const session = await rawSession(server)
       const stream = session.request(rawHead(service.CreateTask.path))
       stream.on('error', () => {})
       stream.resume()
@@ -118,16 +118,16 @@ describe('bad manners', () => {
       })
       assert.equal(code, expected)
       session.destroy()
-      assert.deepEqual(await door.engine.tasks.list(conv_id), [])
-      await door.close()
-      assert.deepEqual(door.bugs, [])
+      assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+      await server.close()
+      assert.deepEqual(server.bugs, [])
     })
   }
 
   for (const count of [0, 2]) {
     test(`a call of one message that sends ${count}`, async () => {
-      const door = await openGrpc()
-      const session = await rawSession(door)
+      const server = await openGrpc()
+      const session = await rawSession(server)
       const stream = session.request(rawHead(service.CreateTask.path))
       stream.resume()
       for (let n = 0; n < count; n++) {
@@ -137,14 +137,14 @@ describe('bad manners', () => {
       const [headers] = await once(stream, 'response')
       assert.equal(Number(headers['grpc-status']), status.UNIMPLEMENTED)
       session.destroy()
-      assert.deepEqual(await door.engine.tasks.list(conv_id), [])
-      await endWell(door)
+      assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+      await endWell(server)
     })
   }
 
   test('rapid resets cost the peer his connection', async () => {
-    const door = await openGrpc()
-    const session = await rawSession(door)
+    const server = await openGrpc()
+    const session = await rawSession(server)
     const isOver = (): boolean => session.destroyed || session.closed
     let resets = 0
     while (!isOver() && resets < 5_000) {
@@ -161,17 +161,17 @@ describe('bad manners', () => {
     const ended = isOver()
     session.destroy()
     assert.ok(ended, `${resets} resets and still there`)
-    assert.deepEqual(await door.engine.tasks.list(conv_id), [])
-    await endWell(door)
+    assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+    await endWell(server)
   })
 
   test('bytes that are no HTTP/2, with and without TLS', async () => {
-    const door = await openGrpc()
-    const port = Number(door.door.address.split(':')[1])
-    const { cert, key } = door.client
+    const server = await openGrpc()
+    const port = Number(server.grpc.address.split(':')[1])
+    const { cert, key } = server.client
     const sockets = [
       connectPlain(port),
-      connectTls({ port, ca: door.ca.cert, cert, key, ALPNProtocols: ['h2'] }),
+      connectTls({ port, ca: server.ca.cert, cert, key, ALPNProtocols: ['h2'] }),
     ]
     for (const socket of sockets) {
       socket.on('error', () => {})
@@ -179,51 +179,51 @@ describe('bad manners', () => {
       socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100))
       await once(socket, 'close')
     }
-    await endWell(door)
+    await endWell(server)
   })
 
   test('a handshake that does not come is not waited for', async () => {
-    const door = await openGrpc({ limits: { header_ms_max: 50 } })
-    const socket = connectPlain(Number(door.door.address.split(':')[1]))
+    const server = await openGrpc({ limits: { header_ms_max: 50 } })
+    const socket = connectPlain(Number(server.grpc.address.split(':')[1]))
     socket.on('error', () => {})
     socket.resume()
     await once(socket, 'close')
-    await endWell(door)
+    await endWell(server)
   })
 
   test('connections are counted', async () => {
-    const door = await openGrpc({ limits: { connections_max: 2 } })
-    const sessions = [await rawSession(door), await rawSession(door)]
-    assert.equal(await door.connect().statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
+    const server = await openGrpc({ limits: { connections_max: 2 } })
+    const sessions = [await rawSession(server), await rawSession(server)]
+    assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
     for (const session of sessions) session.destroy()
     await sleep_ms(50)
-    await endWell(door)
+    await endWell(server)
   })
 
   test('a silent peer is cut off when it gives no sign', async () => {
-    const door = await openGrpc({ limits: { grpc_ping_ms: 50, header_ms_max: 100 } })
-    const { cert, key } = door.client
-    const port = Number(door.door.address.split(':')[1])
-    const socket = connectTls({ port, ca: door.ca.cert, cert, key, ALPNProtocols: ['h2'] })
+    const server = await openGrpc({ limits: { grpc_ping_ms: 50, header_ms_max: 100 } })
+    const { cert, key } = server.client
+    const port = Number(server.grpc.address.split(':')[1])
+    const socket = connectTls({ port, ca: server.ca.cert, cert, key, ALPNProtocols: ['h2'] })
     socket.on('error', () => {})
     socket.resume()
     socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1')
     await once(socket, 'close')
-    await endWell(door)
+    await endWell(server)
   })
 
   test('an idle connection and an old one are ended', async () => {
     for (const limits of [{ grpc_idle_ms_max: 50 }, { grpc_age_ms_max: 50 }]) {
-      const door = await openGrpc({ limits })
-      const session = await rawSession(door)
+      const server = await openGrpc({ limits })
+      const session = await rawSession(server)
       await once(session, 'close')
-      await endWell(door)
+      await endWell(server)
     }
   })
 
   test('content that is no gRPC', async () => {
-    const door = await openGrpc()
-    const session = await rawSession(door)
+    const server = await openGrpc()
+    const session = await rawSession(server)
     const stream = session.request({
       ...rawHead(service.CreateTask.path),
       'content-type': 'application/json',
@@ -232,6 +232,6 @@ describe('bad manners', () => {
     const [answer] = await once(stream, 'response')
     assert.equal(answer[':status'], 415)
     session.destroy()
-    await endWell(door)
+    await endWell(server)
   })
 })

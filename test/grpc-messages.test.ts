@@ -13,10 +13,10 @@ import {
   readStreamOps,
 } from '../src/server/grpc/request-messages.ts'
 import {
-  addressAnswer,
-  resultsAnswer,
-  streamAnswer,
-  taskAnswer,
+  encodeAddress,
+  encodeResults,
+  encodeStreamResponse,
+  encodeTask,
 } from '../src/server/grpc/response-messages.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 
@@ -190,9 +190,9 @@ describe('what is written the schema reads', () => {
       fc.property(result, (given) => {
         const { ref, obj_id } = given
         const address = ref === null ? { obj_id } : { ref, obj_id, _ref: 'ref' }
-        assert.deepEqual({ ...CreateTask.responseDeserialize(addressAnswer(given)) }, address)
+        assert.deepEqual({ ...CreateTask.responseDeserialize(encodeAddress(given)) }, address)
         const task = given.task === undefined ? null : readTask(given.task)
-        assert.deepEqual(plain(GetTask.responseDeserialize(taskAnswer(given))), { task })
+        assert.deepEqual(plain(GetTask.responseDeserialize(encodeTask(given))), { task })
       }),
     )
   })
@@ -203,12 +203,12 @@ describe('what is written the schema reads', () => {
         const ops: OpMessage[] = given.map(({ id }) => ({ id, kind: undefined }))
         const all = given.map((one) => one.result)
         const read = given.map((one) => ({ id: one.id, ...readResult(one.result) }))
-        const applied = ApplyOps.responseDeserialize(resultsAnswer(ops, all))
+        const applied = ApplyOps.responseDeserialize(encodeResults(ops, all))
         assert.deepEqual(plain(applied), { results: read })
         const number = seq <= Number.MAX_SAFE_INTEGER ? Number(seq) : seq
         for (const given_seq of [seq, number]) {
           const batch = { seq: given_seq, ops, request_key: '' }
-          const bytes = streamAnswer(
+          const bytes = encodeStreamResponse(
             { ...batch, op_count: batch.ops.length, bytes: 0 },
             { proc, description, results: all },
           )

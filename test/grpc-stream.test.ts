@@ -14,11 +14,11 @@ import { process_definition } from './support/http-server.ts'
 
 const conv_id = '1234'
 
-/** A door whose engine counts the batches it is given, and may answer them its own way. */
-async function countingDoor(
+/** A server whose engine counts the batches it is given, and may answer them its own way. */
+async function countingServer(
   limits: object,
   isRefused: (call: number) => boolean = () => false,
-): Promise<{ door: TestGrpc; begun: string[] }> {
+): Promise<{ server: TestGrpc; begun: string[] }> {
   const begun: string[] = []
   let count = 0
   let engine: Engine | undefined
@@ -27,15 +27,15 @@ async function countingDoor(
     begun.push(String((ops[0] as { ref?: string }).ref))
     return (engine as Engine).apply(ops, caller)
   }
-  const door = await openGrpc({ limits }, { apply })
-  engine = door.engine
-  return { door, begun }
+  const server = await openGrpc({ limits }, { apply })
+  engine = server.engine
+  return { server, begun }
 }
 
 describe('StreamOps', () => {
   test('answers in the order sent, to the number, and lives on after bad batches', async () => {
-    const door = await openGrpc()
-    const stream = door.connect().stream()
+    const server = await openGrpc()
+    const stream = server.connect().stream()
     const collected = collect(stream)
     const sent: [string, object, string][] = [
       ['18446744073709551615', { ops: [createOp('a')] }, 'ok'],
@@ -58,13 +58,13 @@ describe('StreamOps', () => {
       [['ok'], [], [], [], ['ok', 'error'], ['not_found_task']],
     )
     assert.equal(answers[1]?.description, 'ops is empty')
-    await door.close()
-    assert.deepEqual(door.bugs, [])
+    await server.close()
+    assert.deepEqual(server.bugs, [])
   })
 
   test('has many batches under way at once, and each sees those before it', async () => {
-    const { door, begun } = await countingDoor({})
-    const stream = door.connect().stream()
+    const { server, begun } = await countingServer({})
+    const stream = server.connect().stream()
     const collected = collect(stream)
     for (let n = 0; n < 200; n++) {
       const before = n === 0 ? [] : [{ show: { conv_id, ref: `r${n - 1}` } }]
@@ -81,13 +81,13 @@ describe('StreamOps', () => {
       begun,
       answers.map((_, n) => `r${n}`),
     )
-    await door.close()
+    await server.close()
   })
 
   test('waits at its place while the queue of the engine is full', async () => {
     const refused = new Set([1, 2, 3, 7])
-    const { door, begun } = await countingDoor({}, (call) => refused.has(call))
-    const stream = door.connect().stream()
+    const { server, begun } = await countingServer({}, (call) => refused.has(call))
+    const stream = server.connect().stream()
     const collected = collect(stream)
     for (let n = 0; n < 10; n++) stream.write({ seq: n, ops: [createOp(`r${n}`)] })
     stream.end()
@@ -100,11 +100,11 @@ describe('StreamOps', () => {
       begun,
       [...Array(10).keys()].map((n) => `r${n}`),
     )
-    await door.close()
+    await server.close()
   })
 
   test('waits with the real queue full, and refuses nothing', async () => {
-    const door = await openGrpc()
+    const server = await openGrpc()
     const engine = await openEngine(':memory:', { limits: { queue_ops_max: 10 } })
     await engine.putProcess(process_definition)
     let refused = 0
@@ -113,9 +113,9 @@ describe('StreamOps', () => {
       applied.catch(() => refused++)
       return applied
     }
-    const tls = { folder: door.folder }
+    const tls = { folder: server.folder }
     const small = await serveGrpc({ ...engine, apply }, { port: 0, tls })
-    const client = openClient(small.address, door)
+    const client = openClient(small.address, server)
     const load = async (name: string) => {
       const stream = client.stream()
       const collected = collect(stream)
@@ -138,7 +138,7 @@ describe('StreamOps', () => {
     client.close()
     await small.drain()
     await engine.close()
-    await door.close()
+    await server.close()
   })
 
   test('one stream leaves half of the queue to others', async () => {
@@ -149,20 +149,20 @@ describe('StreamOps', () => {
       return never
     }
     const limits = { queue_ops_max: 10, drain_ms_max: 50 }
-    const door = await openGrpc({ limits }, { apply })
-    const stream = door.connect().stream()
+    const server = await openGrpc({ limits }, { apply })
+    const stream = server.connect().stream()
     stream.on('error', () => {})
     for (let seq = 0; seq < 10; seq++) stream.write({ seq, ops: [createOp('a'), createOp('b')] })
     await sleep_ms(200)
     assert.equal(begun.length, 6)
     stream.cancel()
-    await door.close()
+    await server.close()
   })
 
   test('refuses overloaded in the end, and lives on', async () => {
     const over = { apply: async () => Promise.reject(fault('overloaded')) }
-    const door = await openGrpc({ limits: { request_ms_max: 60 } }, over)
-    const stream = door.connect().stream()
+    const server = await openGrpc({ limits: { request_ms_max: 60 } }, over)
+    const stream = server.connect().stream()
     const collected = collect(stream)
     for (const seq of [1, 2]) stream.write({ seq, ops: [createOp('r')] })
     stream.end()
@@ -172,18 +172,18 @@ describe('StreamOps', () => {
       answers.map(({ proc }) => proc),
       ['overloaded', 'overloaded'],
     )
-    await door.close()
+    await server.close()
   })
 
   test('a caller who does not read stops being read', async () => {
-    const { door, begun } = await countingDoor({ grpc_batches_max: 8 })
-    const client = door.connect()
+    const { server, begun } = await countingServer({ grpc_batches_max: 8 })
+    const client = server.connect()
     const big = { text: 'x'.repeat(100_000) }
     await client.apply([createOp('big', big)])
     begun.length = 0
     // A client of grpc-js reads ahead by itself, so this one is bare HTTP/2.
     const { path, requestSerialize, responseDeserialize } = loadSchema().service.StreamOps
-    const session = await rawSession(door)
+    const session = await rawSession(server)
     const stream = session.request(rawHead(path))
     const total = 200
     for (let seq = 0; seq < total; seq++) {
@@ -202,7 +202,7 @@ describe('StreamOps', () => {
       [...Array(total).keys()],
     )
     session.destroy()
-    await door.close()
+    await server.close()
   })
 
   test('bytes under way are bounded too', async () => {
@@ -216,8 +216,8 @@ describe('StreamOps', () => {
       await gate
       return [{ ref: null, obj: 'task', proc: 'ok' }]
     }
-    const door = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { apply })
-    const stream = door.connect().stream()
+    const server = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { apply })
+    const stream = server.connect().stream()
     const collected = collect(stream)
     const data = { text: 'x'.repeat(90_000) }
     for (let n = 0; n < 20; n++) stream.write({ seq: n, ops: [createOp(`r${n}`, data)] })
@@ -226,12 +226,12 @@ describe('StreamOps', () => {
     assert.ok(asked >= 2 && asked <= 4, `${asked} batches were begun`)
     open()
     assert.equal((await collected).answers.length, 20)
-    await door.close()
+    await server.close()
   })
 
   test('a stream reset in the middle leaves whole batches, and no more than were begun', async () => {
-    const { door, begun } = await countingDoor({ grpc_batches_max: 4 })
-    const client = door.connect()
+    const { server, begun } = await countingServer({ grpc_batches_max: 4 })
+    const client = server.connect()
     const stream = client.stream()
     stream.on('error', () => {})
     const ended = new Promise((resolve) => stream.on('status', resolve))
@@ -244,7 +244,7 @@ describe('StreamOps', () => {
     }
     await ended
     await sleep_ms(100)
-    const tasks = await door.engine.tasks.list(conv_id, { limit: 1000 })
+    const tasks = await server.engine.tasks.list(conv_id, { limit: 1000 })
     assert.equal(tasks.length, 3 * begun.length)
     assert.ok(begun.length < 100)
     assert.deepEqual(
@@ -252,13 +252,13 @@ describe('StreamOps', () => {
       begun.map((_, n) => `r${n}-1`),
     )
     assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
-    await door.close()
-    assert.deepEqual(door.bugs, [])
+    await server.close()
+    assert.deepEqual(server.bugs, [])
   })
 
   test('a stream that is too old ends, with all it began answered', async () => {
-    const { door, begun } = await countingDoor({ grpc_age_ms_max: 200 })
-    const stream = door.connect().stream()
+    const { server, begun } = await countingServer({ grpc_age_ms_max: 200 })
+    const stream = server.connect().stream()
     const collected = collect(stream)
     const writing = setInterval(() => stream.write({ ops: [createOp(`r${Math.random()}`)] }), 5)
     const { answers, status, details } = await collected
@@ -267,7 +267,7 @@ describe('StreamOps', () => {
     assert.match(details, /^shutting_down: /)
     assert.equal(answers.length, begun.length)
     assert.ok(answers.length > 0)
-    await door.close()
-    assert.deepEqual(door.bugs, [])
+    await server.close()
+    assert.deepEqual(server.bugs, [])
   })
 })

@@ -1,5 +1,5 @@
 /**
- * Who may speak to the gRPC door, and as whom: what the handshake refuses, what the names of a
+ * Who may speak to the gRPC server, and as whom: what the handshake refuses, what the names of a
  * certificate are worth, and what changes while a connection stands.
  */
 import assert from 'node:assert/strict'
@@ -29,16 +29,16 @@ import { process_definition } from './support/http-server.ts'
 const create = { conv_id: '1234' }
 
 describe('the handshake', () => {
-  let door: TestGrpc
+  let server: TestGrpc
   let other: TestCertificate
   before(async () => {
-    door = await openGrpc()
+    server = await openGrpc()
     other = await makeCa('another CA')
   })
   after(async () => {
-    assert.deepEqual(await door.engine.tasks.list('1234'), [])
-    await door.close()
-    assert.deepEqual(door.bugs, [])
+    assert.deepEqual(await server.engine.tasks.list('1234'), [])
+    await server.close()
+    assert.deepEqual(server.bugs, [])
   })
 
   /** [name, the certificate; undefined: none] */
@@ -46,29 +46,29 @@ describe('the handshake', () => {
     ['no certificate', async () => undefined],
     ['the certificate of another CA', () => makeClient(other)],
     ['one of another CA with the same name', async () => makeClient(await makeCa())],
-    ['an expired one', () => makeClient(door.ca, { from_days: -3, to_days: -1 })],
-    ['one not yet valid', () => makeClient(door.ca, { from_days: 1, to_days: 3 })],
-    ['one for servers', () => makeClient(door.ca, { usage: ['serverAuth'] })],
-    ['one for nothing in particular', () => makeClient(door.ca, { usage: [] })],
+    ['an expired one', () => makeClient(server.ca, { from_days: -3, to_days: -1 })],
+    ['one not yet valid', () => makeClient(server.ca, { from_days: 1, to_days: 3 })],
+    ['one for servers', () => makeClient(server.ca, { usage: ['serverAuth'] })],
+    ['one for nothing in particular', () => makeClient(server.ca, { usage: [] })],
     ['a self-signed one', () => makeCertificate({ usage: ['clientAuth'] })],
     ['a self-signed one that calls itself a CA', () => makeCa()],
-    ['one signed by a client', async () => makeClient(await makeClient(door.ca))],
+    ['one signed by a client', async () => makeClient(await makeClient(server.ca))],
   ]
   for (const [name, make] of refused) {
     test(`refuses ${name}`, async () => {
-      const client = openClient(door.door.address, { ca: door.ca, client: await make() })
+      const client = openClient(server.grpc.address, { ca: server.ca, client: await make() })
       assert.equal(await client.statusOf('CreateTask', create), 'UNAVAILABLE')
       client.close()
     })
   }
 
   test('refuses plaintext', async () => {
-    const client = openClient(door.door.address, credentials.createInsecure())
+    const client = openClient(server.grpc.address, credentials.createInsecure())
     assert.equal(await client.statusOf('CreateTask', create), 'UNAVAILABLE')
     client.close()
   })
 
-  /** [name, options of tls.connect, whether the door keeps the connection] */
+  /** [name, options of tls.connect, whether the server keeps the connection] */
   const sockets: readonly (readonly [string, ConnectionOptions, boolean])[] = [
     ['TLS 1.3', { ALPNProtocols: ['h2'] }, true],
     ['TLS 1.2', { ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' }, true],
@@ -79,9 +79,9 @@ describe('the handshake', () => {
   ]
   for (const [name, options, is_kept] of sockets) {
     test(`${is_kept ? 'takes' : 'refuses'} ${name}`, async () => {
-      const { cert, key } = door.client
-      const port = Number(door.door.address.split(':')[1])
-      const socket = connect({ host: '127.0.0.1', port, ca: door.ca.cert, cert, key, ...options })
+      const { cert, key } = server.client
+      const port = Number(server.grpc.address.split(':')[1])
+      const socket = connect({ host: '127.0.0.1', port, ca: server.ca.cert, cert, key, ...options })
       // What the server of HTTP/2 says first, unasked, is its settings.
       const first = await new Promise<number>((resolve) => {
         socket.on('data', (bytes) => resolve(bytes.length))
@@ -94,10 +94,10 @@ describe('the handshake', () => {
   }
 
   test('resumes no session, for a resumed one is not verified again', async () => {
-    const { cert, key } = door.client
-    const port = Number(door.door.address.split(':')[1])
+    const { cert, key } = server.client
+    const port = Number(server.grpc.address.split(':')[1])
     for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-      const options = { port, ca: door.ca.cert, cert, key, ALPNProtocols: ['h2'], maxVersion }
+      const options = { port, ca: server.ca.cert, cert, key, ALPNProtocols: ['h2'], maxVersion }
       const once = async (session?: Buffer): Promise<{ reused: boolean; session?: Buffer }> => {
         const socket = connect({ ...options, ...(session ? { session } : {}) })
         let kept: Buffer | undefined = session
@@ -233,14 +233,14 @@ describe('names', () => {
         [false, lenient],
         [true, strict],
       ] as const) {
-        const door = await openGrpc({ strict: is_strict })
-        await door.engine.users.add({ id: '13001' })
-        const certificate = await makeClient(door.ca, wanted)
-        await prepare(door.engine, certificate.sha256)
-        const client = door.connect(certificate)
+        const server = await openGrpc({ strict: is_strict })
+        await server.engine.users.add({ id: '13001' })
+        const certificate = await makeClient(server.ca, wanted)
+        await prepare(server.engine, certificate.sha256)
+        const client = server.connect(certificate)
         assert.equal(await client.statusOf('CreateTask', create), status)
-        await door.close()
-        assert.deepEqual(door.bugs, [])
+        await server.close()
+        assert.deepEqual(server.bugs, [])
       }
     })
   }
@@ -248,10 +248,10 @@ describe('names', () => {
 
 describe('on a connection that stands', () => {
   test('bindings and users count from the next call on, also in a stream', async () => {
-    const door = await openGrpc()
-    const client = door.connect()
+    const server = await openGrpc()
+    const client = server.connect()
     const name = 'uri:conveyor:test'
-    const { users } = door.engine
+    const { users } = server.engine
     const status = (): Promise<string> => client.statusOf('CreateTask', create)
     assert.equal(await status(), 'OK')
     const stream = client.stream()
@@ -272,21 +272,21 @@ describe('on a connection that stands', () => {
     assert.deepEqual(answers, ['ok'])
     await users.bindAll(name)
     assert.equal(await status(), 'OK')
-    await users.unbind(`sha256:${door.client.sha256}`)
+    await users.unbind(`sha256:${server.client.sha256}`)
     assert.equal(await status(), 'PERMISSION_DENIED')
-    assert.equal((await door.engine.tasks.list('1234')).length, 3)
-    await door.close()
+    assert.equal((await server.engine.tasks.list('1234')).length, 3)
+    await server.close()
   })
 
   test('a certificate that ends meanwhile is UNAUTHENTICATED', async () => {
-    const door = await openGrpc()
+    const server = await openGrpc()
     // The times in a certificate are whole seconds.
     const to = new Date(Math.ceil(Date.now() / 1000 + 1) * 1000)
-    const client = door.connect(await makeClient(door.ca, { to }))
+    const client = server.connect(await makeClient(server.ca, { to }))
     assert.equal(await client.statusOf('CreateTask', create), 'OK')
     await sleep_ms(to.getTime() - Date.now() + 10)
     assert.equal(await client.statusOf('CreateTask', create), 'UNAUTHENTICATED')
-    await door.close()
+    await server.close()
   })
 })
 
@@ -300,15 +300,15 @@ describe('the files', () => {
     const engine = await openEngine(':memory:')
     await engine.putProcess(process_definition)
     const bugs: Error[] = []
-    const door = await serveGrpc(engine, {
+    const grpc = await serveGrpc(engine, {
       port: 0,
       tls: { folder },
       limits: { tls_reload_ms: 10 },
       onBug: (bug) => bugs.push(bug as Error),
     })
-    const connected = openClient(door.address, { ca, client })
+    const connected = openClient(grpc.address, { ca, client })
     const fresh = async (keys: { ca: TestCertificate; client: TestCertificate }) => {
-      const once = openClient(door.address, keys)
+      const once = openClient(grpc.address, keys)
       const status = await once.statusOf('CreateTask', create)
       once.close()
       return status
@@ -341,7 +341,7 @@ describe('the files', () => {
     assert.equal(await connected.statusOf('CreateTask', create), 'OK')
     assert.deepEqual(bugs, [])
     connected.close()
-    await door.drain()
+    await grpc.drain()
     await engine.close()
     rmSync(folder, { recursive: true })
   })
@@ -378,11 +378,11 @@ describe('the files', () => {
     const good = await openGrpc()
     const at = (name: string) => join(good.folder, name)
     const tls = { ca_path: at('ca.crt'), cert_path: at('server.crt'), key_path: at('server.key') }
-    const door = await serveGrpc(good.engine, { port: 0, tls })
-    const client = openClient(door.address, good)
+    const server = await serveGrpc(good.engine, { port: 0, tls })
+    const client = openClient(server.address, good)
     assert.equal(await client.statusOf('CreateTask', create), 'OK')
     client.close()
-    await door.drain()
+    await server.drain()
     await good.close()
   })
 })

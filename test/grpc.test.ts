@@ -1,4 +1,4 @@
-/** The calls of the gRPC door: what comes back for good input, bad input, and a door that ends. */
+/** The calls of the gRPC server: what comes back for good input, bad input, and a server that ends. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
@@ -100,15 +100,15 @@ function message(fields: readonly (readonly [number, string | number | Buffer])[
 }
 
 describe('calls', () => {
-  let door: TestGrpc
+  let server: TestGrpc
   let client: TestClient
   before(async () => {
-    door = await openGrpc()
-    client = door.connect()
+    server = await openGrpc()
+    client = server.connect()
   })
   after(async () => {
-    await door.close()
-    assert.deepEqual(door.bugs, [])
+    await server.close()
+    assert.deepEqual(server.bugs, [])
   })
 
   test('a task made, shown, finished and shown again', async () => {
@@ -117,7 +117,7 @@ describe('calls', () => {
     assert.match(obj_id, /^[0-9a-f]{24}$/)
     assert.equal(ref, 'r')
     const { task } = await client.call('GetTask', { conv_id, ref: 'r' })
-    const stored = await door.engine.task({ conv_id, obj_id })
+    const stored = await server.engine.task({ conv_id, obj_id })
     const wanted = {
       obj_id,
       conv_id,
@@ -330,11 +330,11 @@ describe('calls', () => {
 
   test('grants count as over HTTP', async () => {
     const name = 'uri:conveyor:test'
-    await door.engine.users.bind(user, name)
-    await door.engine.processes.unshare(conv_id, user)
+    await server.engine.users.bind(user, name)
+    await server.engine.processes.unshare(conv_id, user)
     const error = await failureOf(client.call('CreateTask', { conv_id }))
     assert.equal(error.details, `access_denied: user: ${user}, conv_id: ${conv_id}`)
-    await door.engine.users.bindAll(name)
+    await server.engine.users.bindAll(name)
   })
 })
 
@@ -343,22 +343,22 @@ describe('whole faults of the engine', () => {
   for (const code of codes) {
     test(code, async () => {
       const apply = () => Promise.reject(fault(code, 'as told'))
-      const door = await openGrpc({}, { apply })
-      const error = await failureOf(door.connect().call('CreateTask', { conv_id }))
+      const server = await openGrpc({}, { apply })
+      const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
       assert.equal(status[error.code], wholeFaults[code].grpc)
       assert.equal(error.details, `${code}: as told`)
-      await door.close()
-      assert.deepEqual(door.bugs, [])
+      await server.close()
+      assert.deepEqual(server.bugs, [])
     })
   }
 
   test('a bug is told to the embedder and not to the caller', async () => {
     const bug = new Error('a secret')
-    const door = await openGrpc({}, { apply: () => Promise.reject(bug) })
-    const error = await failureOf(door.connect().call('CreateTask', { conv_id }))
+    const server = await openGrpc({}, { apply: () => Promise.reject(bug) })
+    const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
     assert.equal(error.details, 'internal_error: internal error')
-    await door.close()
-    assert.deepEqual(door.bugs, [bug])
+    await server.close()
+    assert.deepEqual(server.bugs, [bug])
   })
 })
 
@@ -376,11 +376,11 @@ describe('health and reflection', () => {
 
   test('health follows the engine, for certificates that may not call too', async () => {
     let health: 'ok' | WholeFaultCode = 'ok'
-    const door = await openGrpc({ strict: true }, { health: () => health })
-    const client = door.connect()
+    const server = await openGrpc({ strict: true }, { health: () => health })
+    const client = server.connect()
     assert.equal(await client.statusOf('CreateTask', { conv_id }), 'PERMISSION_DENIED')
     const asked = new Health.h(
-      door.door.address,
+      server.grpc.address,
       {},
       { channelOverride: client.client.getChannel() },
     )
@@ -389,13 +389,13 @@ describe('health and reflection', () => {
     assert.equal(await check(asked, 'other'), 'NOT_FOUND')
     health = 'store_failed'
     assert.equal(await check(asked, ''), 'NOT_SERVING')
-    await door.close()
+    await server.close()
   })
 
   test('a watch is told of the drain and does not hold it up', async () => {
-    const door = await openGrpc({ limits: { drain_ms_max: 60_000 } })
-    const { client } = door.connect()
-    const asked = new Health.h(door.door.address, {}, { channelOverride: client.getChannel() })
+    const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+    const { client } = server.connect()
+    const asked = new Health.h(server.grpc.address, {}, { channelOverride: client.getChannel() })
     const watch = (
       asked.watch as (
         request: object,
@@ -405,14 +405,14 @@ describe('health and reflection', () => {
     watch.on('data', (answer) => told.push(answer.status))
     watch.on('error', () => {})
     await once(watch, 'data')
-    await door.close()
+    await server.close()
     assert.deepEqual(told, ['SERVING', 'NOT_SERVING'])
   })
 
   for (const reflection of [true, false]) {
     test(`reflection ${reflection ? 'tells the services' : 'is off unless asked for'}`, async () => {
-      const door = await openGrpc({ reflection })
-      const { client } = door.connect()
+      const server = await openGrpc({ reflection })
+      const { client } = server.connect()
       const folder = new URL('../node_modules/@grpc/reflection/build/proto/', import.meta.url)
       const loaded = loadSync('grpc/reflection/v1/reflection.proto', {
         includeDirs: [folder.pathname],
@@ -423,7 +423,7 @@ describe('health and reflection', () => {
         grpc: { reflection: { v1: { ServerReflection: new (...args: unknown[]) => never } } }
       }
       const asked = new service.grpc.reflection.v1.ServerReflection(
-        door.door.address,
+        server.grpc.address,
         {},
         {
           channelOverride: client.getChannel(),
@@ -440,24 +440,24 @@ describe('health and reflection', () => {
       assert.equal(await ended, reflection ? status.OK : status.UNIMPLEMENTED)
       assert.equal(answers.length, reflection ? 2 : 0)
       if (reflection) assert.match(answers[0] as string, /conveyor\.v1\.TaskService/)
-      await door.close()
+      await server.close()
     })
   }
 })
 
-describe('the end of the door', () => {
+describe('the end of the server', () => {
   test('calls under way are answered, new ones are refused, the port is free', async () => {
     let letGo = (): void => {}
     const gate = new Promise<void>((resolve) => {
       letGo = resolve
     })
-    const door = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+    const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
     const apply: Engine['apply'] = async (...args) => {
       await gate
-      return door.engine.apply(...args)
+      return server.engine.apply(...args)
     }
     const held = await serveGrpc(
-      { ...door.engine, apply },
+      { ...server.engine, apply },
       { port: 0, plain: true, limits: { drain_ms_max: 60_000 } },
     )
     const client = openClient(held.address)
@@ -481,22 +481,22 @@ describe('the end of the door', () => {
     assert.equal(details, 'shutting_down: shutting down')
     await drained
     const port = Number(held.address.split(':')[1])
-    const again = await serveGrpc(door.engine, { port, plain: true })
+    const again = await serveGrpc(server.engine, { port, plain: true })
     await again.drain()
     client.close()
-    await door.close()
+    await server.close()
   })
 
   test('waits no longer than it may', async () => {
-    const door = await openGrpc(
+    const server = await openGrpc(
       { limits: { drain_ms_max: 50 } },
       { apply: () => new Promise(() => {}) },
     )
-    const failed = failureOf(door.connect().call('CreateTask', { conv_id }))
+    const failed = failureOf(server.connect().call('CreateTask', { conv_id }))
     await sleep_ms(50)
-    await door.door.drain()
+    await server.grpc.drain()
     assert.notEqual((await failed).code, status.OK)
-    await door.close()
+    await server.close()
   })
 })
 
@@ -511,24 +511,24 @@ describe('serveGrpc', () => {
   ]
   for (const [name, options, error] of senseless) {
     test(`rejects ${name}`, async () => {
-      const door = await openGrpc({ plain: true })
-      const port = Number(door.door.address.split(':')[1])
-      await assert.rejects(serveGrpc(door.engine, { port, ...options }), error)
-      await door.close()
+      const server = await openGrpc({ plain: true })
+      const port = Number(server.grpc.address.split(':')[1])
+      await assert.rejects(serveGrpc(server.engine, { port, ...options }), error)
+      await server.close()
     })
   }
 
   test('plain lets every loopback caller use every process', async () => {
-    const door = await openGrpc({ plain: true })
-    assert.equal(await door.connect().statusOf('CreateTask', { conv_id }), 'OK')
-    await door.close()
+    const server = await openGrpc({ plain: true })
+    assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'OK')
+    await server.close()
   })
 
   test('metadata of the caller is of no account', async () => {
-    const door = await openGrpc()
+    const server = await openGrpc()
     const metadata = new Metadata()
     metadata.set('authorization', 'anything')
-    await door.connect().call('CreateTask', { conv_id }, metadata)
-    await door.close()
+    await server.connect().call('CreateTask', { conv_id }, metadata)
+    await server.close()
   })
 })

@@ -1,19 +1,19 @@
-/** Reading bodies: the bytes come out as they went in, and the account of unverified bytes holds. */
+/** BodyReading bodies: the bytes come out as they went in, and the account of unverified bytes holds. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
 import { limitsWith } from '../src/core/limits.ts'
 import {
-  giveUp,
-  hasRoom,
-  noUnverified,
-  type Reading,
+  abortReading,
+  type BodyReading,
+  hasCapacity,
+  newUnverifiedBodies,
   readBody,
-  type Unverified,
+  type UnverifiedBodies,
 } from '../src/server/http/body.ts'
 import { connectRaw } from './support/http-raw.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
+import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
 const limits = limitsWith({
   body_bytes_max: 1_000,
@@ -31,9 +31,9 @@ function arriving(address = '10.0.0.1'): PassThrough & IncomingMessage {
 function reading(
   request: IncomingMessage,
   announced_bytes: number,
-  held: Unverified,
-): { started: Reading; body: Promise<Buffer> } {
-  let started = undefined as unknown as Reading
+  held: UnverifiedBodies,
+): { started: BodyReading; body: Promise<Buffer> } {
+  let started = undefined as unknown as BodyReading
   const body = new Promise<Buffer>((resolve, reject) => {
     started = readBody(request, announced_bytes, held, (whole, reason) => {
       if (whole === undefined) reject(reason as Error)
@@ -55,7 +55,7 @@ const pieces: [string, number[], number][] = [
 describe('readBody', () => {
   for (const [says, sizes, announced] of pieces) {
     test(says, async () => {
-      const held = noUnverified(limits)
+      const held = newUnverifiedBodies(limits)
       const request = arriving()
       const { body } = reading(request, announced, held)
       const sent = sizes.map((size, at) => Buffer.alloc(size, at % 251))
@@ -68,7 +68,7 @@ describe('readBody', () => {
   }
 
   test('what is held follows what has arrived, at most twice', async () => {
-    const held = noUnverified(limits)
+    const held = newUnverifiedBodies(limits)
     const request = arriving()
     const { started, body } = reading(request, 900, held)
     assert.equal(held.bytes, 0, 'nothing for an announcement')
@@ -77,12 +77,12 @@ describe('readBody', () => {
       await new Promise((resolve) => setImmediate(resolve))
       assert.ok(held.bytes >= bytes && held.bytes <= Math.min(2 * bytes, 900), `${held.bytes}`)
     }
-    giveUp(started, new Error('gone'))
+    abortReading(started, new Error('gone'))
     await assert.rejects(body, /gone/)
     assert.deepEqual([held.bytes, held.large.size], [0, 0])
   })
 
-  const refused: [string, string, (held: ReturnType<typeof noUnverified>) => number[]][] = [
+  const refused: [string, string, (held: ReturnType<typeof newUnverifiedBodies>) => number[]][] = [
     ['over the limit', 'body_too_large', () => [600, 401]],
     [
       'over what all may hold',
@@ -103,7 +103,7 @@ describe('readBody', () => {
   ]
   for (const [says, code, sizesGiven] of refused) {
     test(`refused: ${says}`, async () => {
-      const held = noUnverified(limits)
+      const held = newUnverifiedBodies(limits)
       const sizes = sizesGiven(held)
       const before = [held.bytes, held.large.get('10.0.0.1')]
       const request = arriving()
@@ -118,54 +118,54 @@ describe('readBody', () => {
   }
 
   test('room, before a byte is read', () => {
-    const held = noUnverified(limits)
+    const held = newUnverifiedBodies(limits)
     held.bytes = 700
     held.large.set('10.0.0.1', 1)
-    assert.equal(hasRoom(held, 400, arriving('10.0.0.1')), true)
-    assert.equal(hasRoom(held, 401, arriving('10.0.0.1')), false)
-    assert.equal(hasRoom(held, 401, arriving('10.0.0.2')), true)
-    assert.equal(hasRoom(held, 801, arriving('10.0.0.2')), false)
+    assert.equal(hasCapacity(held, 400, arriving('10.0.0.1')), true)
+    assert.equal(hasCapacity(held, 401, arriving('10.0.0.1')), false)
+    assert.equal(hasCapacity(held, 401, arriving('10.0.0.2')), true)
+    assert.equal(hasCapacity(held, 801, arriving('10.0.0.2')), false)
   })
 })
 
 describe('unverified bodies over sockets', () => {
-  let door: TestDoor
+  let server: TestHttp
   before(async () => {
     const few = { body_bytes_max: 100_000, unverified_bytes_max: 100_000, large_bodies_max: 1_000 }
-    door = await openDoor({ limits: few })
+    server = await openHttp({ limits: few })
   })
-  after(() => door.close())
+  after(() => server.close())
 
   test('over the bound in all: refused before and while it arrives, served again after', async () => {
     const post = (length: number): string =>
-      `POST ${door.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`
-    const holder = await connectRaw(door.port)
-    const grower = await connectRaw(door.port)
+      `POST ${server.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`
+    const holder = await connectRaw(server.port)
+    const grower = await connectRaw(server.port)
     grower.send(`${post(60_000)}${'x'.repeat(20_000)}`)
     holder.send(`${post(70_000)}${'x'.repeat(60_000)}`)
     await new Promise((resolve) => setTimeout(resolve, 60))
-    const early = await connectRaw(door.port)
+    const early = await connectRaw(server.port)
     early.send(post(60_000))
     assert.equal(codeOf(await early.answer()), 'overloaded')
     grower.send('x'.repeat(39_000))
     assert.equal(codeOf(await grower.answer()), 'overloaded')
-    assert.equal(codeOf(await door.send(createBody('small'))), 'ok')
+    assert.equal(codeOf(await server.send(createBody('small'))), 'ok')
     holder.socket.resetAndDestroy()
     await new Promise((resolve) => setTimeout(resolve, 60))
     const large = createBody('large', { text: 'x'.repeat(90_000) })
-    assert.equal(codeOf(await door.send(large)), 'ok')
+    assert.equal(codeOf(await server.send(large)), 'ok')
     for (const { socket } of [early, grower]) socket.destroy()
   })
 
   test('many refused large bodies leave memory flat', async () => {
     const large = Buffer.alloc(90_000, 'x')
-    const wrong = door.post(large, { secret: 'wrong' })
+    const wrong = server.post(large, { secret: 'wrong' })
     const too_large = Buffer.from(
-      `POST ${door.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(90_000)}`,
+      `POST ${server.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(90_000)}`,
     )
     const flood = async (count: number): Promise<void> => {
       for (let at = 0; at < count; at++) {
-        const client = await connectRaw(door.port)
+        const client = await connectRaw(server.port)
         client.send(at % 2 ? wrong : too_large)
         assert.equal(codeOf(await client.answer()), at % 2 ? 'bad_signature' : 'body_too_large')
         client.socket.destroy()

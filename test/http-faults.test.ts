@@ -9,7 +9,7 @@ import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
 import type { Engine } from '../src/engine/api.ts'
 import type { HttpOptions } from '../src/http.ts'
 import { type Answer, exchange } from './support/http-raw.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
+import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
 interface Row {
   readonly says: string
@@ -24,15 +24,15 @@ interface Row {
   readonly bodiless?: true
   /** How often `onBug` is told. */
   readonly bugs?: number
-  send(door: TestDoor): string | Uint8Array
+  send(server: TestHttp): string | Uint8Array
 }
 
 const body = createBody('r')
 const old = '1370442000'
 const gzip = ['Content-Encoding: gzip']
 /** A head that announces more than is ever sent: only an early answer can come. */
-const headOnly = (door: TestDoor, length: number, ...lines: string[]): string =>
-  `POST ${door.path('x')} HTTP/1.1\r\nHost: x\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
+const headOnly = (server: TestHttp, length: number, ...lines: string[]): string =>
+  `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
 const health = (code: WholeFaultCode): Partial<Engine> => ({ health: () => code })
 const apply = (thrown: unknown): Partial<Engine> => ({ apply: () => Promise.reject(thrown) })
 const retry = { 'retry-after': '1' }
@@ -45,14 +45,14 @@ const rows: Row[] = [
     code: 'bad_request',
     status: 431,
     closes: true,
-    send: (door) => door.post(body, { headers: [`X: ${'x'.repeat(9000)}`] }),
+    send: (server) => server.post(body, { headers: [`X: ${'x'.repeat(9000)}`] }),
   },
   {
     says: 'too many headers',
     code: 'bad_request',
     status: 431,
     closes: true,
-    send: (door) => door.post(body, { headers: Array(64).fill('A: b') }),
+    send: (server) => server.post(body, { headers: Array(64).fill('A: b') }),
   },
   {
     says: 'another path, before its body',
@@ -65,14 +65,14 @@ const rows: Row[] = [
     says: 'GET',
     code: 'method_not_allowed',
     headers: { allow: 'POST' },
-    send: (door) => `GET ${door.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    send: (server) => `GET ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
   },
   {
     says: 'HEAD',
     code: 'method_not_allowed',
     headers: { allow: 'POST' },
     bodiless: true,
-    send: (door) => `HEAD ${door.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    send: (server) => `HEAD ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
   },
   {
     says: 'POST to health',
@@ -86,7 +86,7 @@ const rows: Row[] = [
     headers: drain,
     closes: true,
     over: health('shutting_down'),
-    send: (door) => headOnly(door, 100, ...gzip),
+    send: (server) => headOnly(server, 100, ...gzip),
   },
   {
     says: 'the engine closed meanwhile',
@@ -94,20 +94,20 @@ const rows: Row[] = [
     headers: drain,
     closes: true,
     over: apply(fault('shutting_down')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'the store has failed, before the body',
     code: 'store_failed',
     over: health('store_failed'),
-    send: (door) => headOnly(door, 100, ...gzip),
+    send: (server) => headOnly(server, 100, ...gzip),
   },
   {
     says: 'the commit failed',
     code: 'store_failed',
     over: apply(fault('store_failed', 'disk gone')),
     description: 'disk gone',
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'the key file is missing',
@@ -120,40 +120,40 @@ const rows: Row[] = [
       } as unknown as Engine['users'],
     },
     description: 'no key file',
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'a full queue, before the body',
     code: 'overloaded',
     headers: retry,
     over: health('overloaded'),
-    send: (door) => headOnly(door, 100, ...gzip),
+    send: (server) => headOnly(server, 100, ...gzip),
   },
   {
     says: 'a full queue',
     code: 'overloaded',
     headers: retry,
     over: apply(fault('overloaded')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'no space, before the body',
     code: 'no_space',
     closes: true,
     over: health('no_space'),
-    send: (door) => headOnly(door, 1e9, ...gzip),
+    send: (server) => headOnly(server, 1e9, ...gzip),
   },
   {
     says: 'no space',
     code: 'no_space',
     over: apply(fault('no_space')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'gzip, before the body and its size',
     code: 'unsupported_encoding',
     closes: true,
-    send: (door) => headOnly(door, 1e9, ...gzip),
+    send: (server) => headOnly(server, 1e9, ...gzip),
   },
   {
     says: 'a length over the limit, before the body',
@@ -161,22 +161,22 @@ const rows: Row[] = [
     closes: true,
     description: 'the body is over 1000 bytes',
     options: { limits: { body_bytes_max: 1000 } },
-    send: (door) => headOnly(door, 1001),
+    send: (server) => headOnly(server, 1001),
   },
   {
     says: 'a length no double holds',
     code: 'body_too_large',
     closes: true,
-    send: (door) =>
-      `POST ${door.path('x')} HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n`,
+    send: (server) =>
+      `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n`,
   },
   {
     says: 'chunks over the limit',
     code: 'body_too_large',
     closes: true,
     options: { limits: { body_bytes_max: 1000 } },
-    send: (door) =>
-      `POST ${door.path('x')} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n` +
+    send: (server) =>
+      `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n` +
       `3e8\r\n${'x'.repeat(1000)}\r\n1\r\nx`,
   },
   {
@@ -184,45 +184,45 @@ const rows: Row[] = [
     code: 'request_timeout',
     closes: true,
     options: { limits: { request_ms_max: 60 } },
-    send: (door) => `${headOnly(door, 2)}x`,
+    send: (server) => `${headOnly(server, 2)}x`,
   },
   {
     says: 'a wrong secret, and an old time, and no JSON',
     code: 'bad_signature',
     description: 'unknown user or wrong signature',
-    send: (door) => door.post('x', { secret: 'y', timestamp: old }),
+    send: (server) => server.post('x', { secret: 'y', timestamp: old }),
   },
   {
     says: 'an unknown user is answered alike',
     code: 'bad_signature',
     description: 'unknown user or wrong signature',
-    send: (door) => door.post('x', { user: '13001', timestamp: old }),
+    send: (server) => server.post('x', { user: '13001', timestamp: old }),
   },
   {
     says: 'an old time, and no JSON',
     code: 'stale_timestamp',
-    send: (door) => door.post('x', { timestamp: old }),
+    send: (server) => server.post('x', { timestamp: old }),
   },
   {
     says: 'a time to come',
     code: 'stale_timestamp',
-    send: (door) => door.post(body, { timestamp: '9999999999.5' }),
+    send: (server) => server.post(body, { timestamp: '9999999999.5' }),
   },
   {
     says: 'the rate of the engine',
     code: 'rate_limited',
     headers: retry,
     over: apply(fault('rate_limited')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
-  { says: 'no JSON', code: 'format_error', send: (door) => door.post('{"ops":') },
-  { says: 'no body', code: 'format_error', send: (door) => door.post('') },
-  { says: 'no ops', code: 'format_error', send: (door) => door.post('{}') },
+  { says: 'no JSON', code: 'format_error', send: (server) => server.post('{"ops":') },
+  { says: 'no body', code: 'format_error', send: (server) => server.post('') },
+  { says: 'no ops', code: 'format_error', send: (server) => server.post('{}') },
   {
     says: 'too many ops',
     code: 'too_many_ops',
     options: { limits: { ops_max: 1 } },
-    send: (door) => door.post('{"ops":[1,2]}'),
+    send: (server) => server.post('{"ops":[1,2]}'),
   },
   {
     says: 'a bug keeps its text',
@@ -230,14 +230,14 @@ const rows: Row[] = [
     description: 'internal error',
     bugs: 1,
     over: apply(new Error('secret words')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'a bug the engine has seen keeps its text',
     code: 'internal_error',
     description: 'internal error',
     over: apply(fault('internal_error', 'secret words')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
   {
     says: 'a fault that is no answer to a request is a bug',
@@ -245,7 +245,7 @@ const rows: Row[] = [
     description: 'internal error',
     bugs: 1,
     over: apply(fault('user_exists')),
-    send: (door) => door.post(body),
+    send: (server) => server.post(body),
   },
 ]
 
@@ -254,14 +254,14 @@ describe('whole-request faults', () => {
     test(`${row.code}: ${row.says}`, async () => {
       const bugs: unknown[] = []
       const options: HttpOptions = { ...row.options, onBug: (bug) => bugs.push(bug) }
-      const door = await openDoor(options, row.over)
+      const server = await openHttp(options, row.over)
       try {
-        const answer = await exchange(door.port, row.send(door), row.bodiless)
+        const answer = await exchange(server.port, row.send(server), row.bodiless)
         check(row, answer)
         assert.equal(bugs.length, row.bugs ?? 0)
-        if (row.over === undefined) assert.equal(codeOf(await door.send(createBody('s'))), 'ok')
+        if (row.over === undefined) assert.equal(codeOf(await server.send(createBody('s'))), 'ok')
       } finally {
-        await door.close()
+        await server.close()
       }
     })
   }
@@ -292,9 +292,9 @@ describe('whole-request faults', () => {
 describe('window', async () => {
   let now_ms = 1_700_000_000_000
   const clock = { now_ms: () => now_ms, wake_at: () => () => {} }
-  const door = await openDoor({}, { clock })
-  const open = await openDoor({ limits: { window_s: 0 } }, { clock })
-  after(() => Promise.all([door.close(), open.close()]))
+  const server = await openHttp({}, { clock })
+  const open = await openHttp({ limits: { window_s: 0 } }, { clock })
+  after(() => Promise.all([server.close(), open.close()]))
 
   const windows: [string, number, string][] = [
     ['1699999700', 0, 'ok'],
@@ -308,7 +308,7 @@ describe('window', async () => {
   for (const [timestamp, later_ms, code] of windows) {
     test(`${timestamp} at 1700000000 s and ${later_ms} ms: ${code}`, async () => {
       now_ms = 1_700_000_000_000 + later_ms
-      assert.equal(codeOf(await door.send(body, { timestamp })), code)
+      assert.equal(codeOf(await server.send(body, { timestamp })), code)
       assert.equal(codeOf(await open.send(body, { timestamp })), 'ok', 'without a window')
     })
   }
@@ -316,16 +316,16 @@ describe('window', async () => {
 
 describe('rate', () => {
   test('is counted in ops, and told with the time to wait', async () => {
-    const door = await openDoor({ limits: { rate_ops_per_s: 2 } })
+    const server = await openHttp({ limits: { rate_ops_per_s: 2 } })
     const op = JSON.stringify(JSON.parse(body).ops[0])
     const eight = `{"ops":[${Array(8).fill(op).join()}]}`
-    assert.equal(codeOf(await door.send(eight)), 'ok')
-    const answer = await door.send('no JSON')
+    assert.equal(codeOf(await server.send(eight)), 'ok')
+    const answer = await server.send('no JSON')
     assert.equal(answer.status, 429)
     assert.equal(answer.headers['retry-after'], '3')
     assert.equal(codeOf(answer), 'rate_limited')
-    assert.equal(codeOf(await door.send(body, { secret: 'x' })), 'bad_signature')
-    await door.close()
+    assert.equal(codeOf(await server.send(body, { secret: 'x' })), 'bad_signature')
+    await server.close()
   })
 })
 
@@ -338,13 +338,13 @@ describe('health', () => {
   ]
   for (const [code, status] of states) {
     test(code, async () => {
-      const door = await openDoor({}, { health: () => code })
-      const answer = await exchange(door.port, 'GET /healthz?probe HTTP/1.1\r\nHost: x\r\n\r\n')
+      const server = await openHttp({}, { health: () => code })
+      const answer = await exchange(server.port, 'GET /healthz?probe HTTP/1.1\r\nHost: x\r\n\r\n')
       assert.equal(answer.status, status)
       assert.equal(answer.body, `{"request_proc":"${code}"}`)
-      const head = await exchange(door.port, 'HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n', true)
+      const head = await exchange(server.port, 'HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n', true)
       assert.equal(head.status, status)
-      await door.close()
+      await server.close()
     })
   }
 })

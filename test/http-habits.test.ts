@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { connectRaw, exchange } from './support/http-raw.ts'
-import { codeOf, openDoor, type Signing, type TestDoor } from './support/http-server.ts'
+import { codeOf, openHttp, type Signing, type TestHttp } from './support/http-server.ts'
 
 const op = '"type":"create","obj":"task","conv_id":1234'
 
@@ -43,18 +43,18 @@ const signings: [string, Signing][] = [
 ]
 
 describe('client habits', () => {
-  let door: TestDoor
+  let server: TestHttp
   before(async () => {
-    door = await openDoor()
+    server = await openHttp()
   })
-  after(() => door.close())
+  after(() => server.close())
 
   const stored = async (obj_id: string): Promise<string | undefined> =>
-    (await door.engine.task({ conv_id: 1234, obj_id }))?.dataText
+    (await server.engine.task({ conv_id: 1234, obj_id }))?.dataText
 
   for (const [says, body, data] of bodies) {
     test(says, async () => {
-      const answer = await door.send(body)
+      const answer = await server.send(body)
       assert.equal(codeOf(answer), 'ok', answer.body)
       const [result] = JSON.parse(answer.body).ops
       assert.equal(await stored(result.obj_id), data)
@@ -64,27 +64,29 @@ describe('client habits', () => {
   const body = `{"ops":[{${op},"data":{}}]}`
   for (const [says, lines] of headers) {
     test(`header: ${says}`, async () => {
-      assert.equal(codeOf(await door.send(body, { headers: lines })), 'ok')
+      assert.equal(codeOf(await server.send(body, { headers: lines })), 'ok')
     })
   }
   for (const [says, how] of signings) {
-    test(says, async () => assert.equal(codeOf(await door.send(body, how)), 'ok'))
+    test(says, async () => assert.equal(codeOf(await server.send(body, how)), 'ok'))
   }
 
   test('an upper-case signature', async () => {
-    const path = door.path(body).replace(/[0-9a-f]{40}$/, (hex) => hex.toUpperCase())
+    const path = server.path(body).replace(/[0-9a-f]{40}$/, (hex) => hex.toUpperCase())
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`
-    assert.equal(codeOf(await exchange(door.port, head + body)), 'ok')
+    assert.equal(codeOf(await exchange(server.port, head + body)), 'ok')
   })
 
   test('a query is ignored', async () => {
-    const head = `POST ${door.path(body)}?a=1 HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`
-    assert.equal(codeOf(await exchange(door.port, head + body)), 'ok')
+    const head = `POST ${server.path(body)}?a=1 HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`
+    assert.equal(codeOf(await exchange(server.port, head + body)), 'ok')
   })
 
   test('HTTP/1.0 ends the connection after the answer', async () => {
-    const client = await connectRaw(door.port)
-    client.send(`POST ${door.path(body)} HTTP/1.0\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    const client = await connectRaw(server.port)
+    client.send(
+      `POST ${server.path(body)} HTTP/1.0\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
     const answer = await client.answer()
     assert.equal(codeOf(answer), 'ok')
     assert.equal(answer.headers.connection, 'close')
@@ -92,10 +94,10 @@ describe('client habits', () => {
   })
 
   test('HTTP/1.0 with keep-alive is served twice', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     const lines = `Connection: Keep-Alive\r\nContent-Length: ${body.length}`
     for (let at = 0; at < 2; at++) {
-      client.send(`POST ${door.path(body)} HTTP/1.0\r\n${lines}\r\n\r\n${body}`)
+      client.send(`POST ${server.path(body)} HTTP/1.0\r\n${lines}\r\n\r\n${body}`)
       const answer = await client.answer()
       assert.equal(codeOf(answer), 'ok')
       assert.equal(answer.headers.connection, 'keep-alive')
@@ -105,15 +107,15 @@ describe('client habits', () => {
 
   test('chunks, one byte each, with extensions and trailers', async () => {
     const chunks = [...Buffer.from(body)].map((byte) => `1;a=b\r\n${String.fromCharCode(byte)}\r\n`)
-    const head = `POST ${door.path(body)} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
-    const answer = await exchange(door.port, `${head}${chunks.join('')}0\r\nX-Sum: 1\r\n\r\n`)
+    const head = `POST ${server.path(body)} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const answer = await exchange(server.port, `${head}${chunks.join('')}0\r\nX-Sum: 1\r\n\r\n`)
     assert.equal(codeOf(answer), 'ok')
   })
 
   test('Expect: 100-continue is told to go on', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}`
-    client.send(`POST ${door.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`)
+    client.send(`POST ${server.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`)
     assert.equal((await client.answer()).status, 100)
     client.send(body)
     assert.equal(codeOf(await client.answer()), 'ok')
@@ -121,7 +123,7 @@ describe('client habits', () => {
   })
 
   test('Expect: 100-continue is refused before the body', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     client.send(
       'POST /api/3 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n',
     )
@@ -135,17 +137,17 @@ describe('client habits', () => {
     const create =
       '{"ops":[{"type":"create","obj":"task","conv_id":1234,"ref":"130605ref1","data":{}}]}'
     const modify = create.replace('create', 'modify')
-    const created = await door.send(create)
+    const created = await server.send(create)
     const { obj_id } = JSON.parse(created.body).ops[0]
     assert.match(obj_id, /^[0-9a-f]{24}$/)
     const one = `{"ref":"130605ref1","obj":"task","obj_id":"${obj_id}","proc":"ok"}`
     assert.equal(created.body, `{"request_proc":"ok","ops":[${one}]}`)
     const two = `{"id":"","proc":"ok","obj":"task","ref":"130605ref1","obj_id":"${obj_id}"}`
     assert.equal(
-      (await door.send(create, { version: 2 })).body,
+      (await server.send(create, { version: 2 })).body,
       `{"request_proc":"ok","ops":[${two}]}`,
     )
     const done = '{"ref":"130605ref1","proc":"ok"}'
-    assert.equal((await door.send(modify)).body, `{"request_proc":"ok","ops":[${done}]}`)
+    assert.equal((await server.send(modify)).body, `{"request_proc":"ok","ops":[${done}]}`)
   })
 })

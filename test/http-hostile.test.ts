@@ -1,13 +1,13 @@
 /**
  * Hostile and broken HTTP: each row ends in the answer it says, or in a closed connection, and a
- * good request behind it is still answered. Nothing here may crash the door, answer twice on one
+ * good request behind it is still answered. Nothing here may crash the server, answer twice on one
  * request or see two requests where a proxy saw one.
  */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
 import { connectRaw, type RawClient } from './support/http-raw.ts'
-import { codeOf, createBody, openDoor, type TestDoor } from './support/http-server.ts'
+import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
 const limits = {
   header_ms_max: 80,
@@ -22,19 +22,19 @@ const limits = {
 const body = createBody('r')
 
 describe('hostile HTTP', () => {
-  let door: TestDoor
+  let server: TestHttp
   const bugs: unknown[] = []
   before(async () => {
-    door = await openDoor({ limits, onBug: (bug) => bugs.push(bug) })
+    server = await openHttp({ limits, onBug: (bug) => bugs.push(bug) })
   })
-  after(() => door.close())
+  after(() => server.close())
   afterEach(async () => {
-    assert.equal(codeOf(await door.send(body)), 'ok')
+    assert.equal(codeOf(await server.send(body)), 'ok')
     assert.deepEqual(bugs, [])
   })
 
   const post = (lines: string, rest = ''): string =>
-    `POST ${door.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
+    `POST ${server.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
   const length = `Content-Length: ${body.length}`
   const chunked = 'Transfer-Encoding: chunked'
 
@@ -110,7 +110,7 @@ describe('hostile HTTP', () => {
   ]
   for (const [says, bytes, code] of refused) {
     test(`${says}: ${code}`, async () => {
-      const client = await connectRaw(door.port)
+      const client = await connectRaw(server.port)
       // Like clients that read nothing until they have written all.
       client.socket.pause()
       await new Promise((resolve) => client.socket.write(bytes(), resolve))
@@ -124,7 +124,7 @@ describe('hostile HTTP', () => {
   }
 
   test('a length too short: one refusal, then what is left is no HTTP', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     client.send(post(`Content-Length: ${body.length - 1}`, body))
     assert.equal(codeOf(await client.answer()), 'bad_signature')
     assert.equal(codeOf(await client.answer()), 'bad_request')
@@ -132,10 +132,10 @@ describe('hostile HTTP', () => {
   })
 
   test('pipelined requests are answered in order', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     const refs = ['a', 'b', 'c', 'd', 'e']
     const slow = createBody('slow', { text: 'x'.repeat(20_000) })
-    const posts = refs.flatMap((ref) => [door.post(slow), door.post(createBody(ref))])
+    const posts = refs.flatMap((ref) => [server.post(slow), server.post(createBody(ref))])
     client.send(Buffer.concat(posts))
     for (const ref of refs) {
       assert.match((await client.answer()).body, /"ref":"slow"/)
@@ -145,9 +145,13 @@ describe('hostile HTTP', () => {
   })
 
   test('garbage behind pipelined requests waits for their answers', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     client.send(
-      Buffer.concat([door.post(createBody('f')), door.post(createBody('g')), Buffer.from('\0\0')]),
+      Buffer.concat([
+        server.post(createBody('f')),
+        server.post(createBody('g')),
+        Buffer.from('\0\0'),
+      ]),
     )
     assert.match((await client.answer()).body, /"ref":"f"/)
     assert.match((await client.answer()).body, /"ref":"g"/)
@@ -156,18 +160,18 @@ describe('hostile HTTP', () => {
   })
 
   test('a refusal that closes is the last answer, whatever is pipelined behind it', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     const bad = 'GET / HTTP/2.0\r\n\r\n'
-    client.send(Buffer.concat([door.post(createBody('h')), Buffer.from(bad), door.post(body)]))
+    client.send(Buffer.concat([server.post(createBody('h')), Buffer.from(bad), server.post(body)]))
     assert.match((await client.answer()).body, /"ref":"h"/)
     assert.equal(codeOf(await client.answer()), 'bad_request')
     await client.ended()
   })
 
   test('a refused short body leaves the connection in order', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     client.send(
-      `POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nGET / HT${door.post(body).toString()}`,
+      `POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nGET / HT${server.post(body).toString()}`,
     )
     assert.equal(codeOf(await client.answer()), 'not_found')
     assert.equal(codeOf(await client.answer()), 'ok')
@@ -175,8 +179,8 @@ describe('hostile HTTP', () => {
   })
 
   test('a side shut after the request still gets its answer', async () => {
-    const client = await connectRaw(door.port)
-    client.socket.end(door.post(body))
+    const client = await connectRaw(server.port)
+    client.socket.end(server.post(body))
     assert.equal(codeOf(await client.answer()), 'ok')
     await client.ended()
   })
@@ -186,7 +190,7 @@ describe('hostile HTTP', () => {
       await settle()
       return [{ type: 'modify', ref: 'late', obj: 'task', proc: 'ok' }]
     }
-    const slow = await openDoor({}, { apply })
+    const slow = await openHttp({}, { apply })
     const client = await connectRaw(slow.port)
     client.socket.end(slow.post(body))
     assert.match((await client.answer()).body, /"ref":"late"/)
@@ -195,7 +199,7 @@ describe('hostile HTTP', () => {
   })
 
   test('a side shut in the middle of a body', async () => {
-    const client = await connectRaw(door.port)
+    const client = await connectRaw(server.port)
     client.socket.end(post('Content-Length: 50', '{'))
     assert.equal(codeOf(await client.answer()), 'bad_request')
     await client.ended()
@@ -208,7 +212,7 @@ describe('hostile HTTP', () => {
   ]
   for (const [says, act] of silent) {
     test(`${says}: closed without a word`, async () => {
-      const client = await connectRaw(door.port)
+      const client = await connectRaw(server.port)
       act(client)
       if (says.includes('idle')) assert.equal((await client.answer()).status, 200)
       await client.ended()
@@ -216,11 +220,11 @@ describe('hostile HTTP', () => {
   }
 
   test('resets in the middle of everything', async () => {
-    const cuts = [1, 30, 120, door.post(body).length - 1, door.post(body).length]
+    const cuts = [1, 30, 120, server.post(body).length - 1, server.post(body).length]
     for (const cut of cuts) {
       for (let at = 0; at < 5; at++) {
-        const client = await connectRaw(door.port)
-        client.send(door.post(body).subarray(0, cut))
+        const client = await connectRaw(server.port)
+        client.send(server.post(body).subarray(0, cut))
         await new Promise((resolve) => setImmediate(resolve))
         client.socket.resetAndDestroy()
       }
@@ -229,43 +233,43 @@ describe('hostile HTTP', () => {
 
   test('large unverified bodies: so many of one address, and room again once they are gone', async () => {
     const large = post('Content-Length: 20000', '{')
-    const clients = [await connectRaw(door.port), await connectRaw(door.port)]
+    const clients = [await connectRaw(server.port), await connectRaw(server.port)]
     for (const client of clients) client.send(large)
     await settle()
-    const third = await connectRaw(door.port)
+    const third = await connectRaw(server.port)
     third.send(large)
     const answer = await third.answer()
     assert.equal(codeOf(answer), 'overloaded')
     assert.equal(answer.headers['retry-after'], '1')
     await third.ended()
-    const growing = await connectRaw(door.port)
+    const growing = await connectRaw(server.port)
     growing.send(post(chunked, `4e20\r\n${'x'.repeat(15_000)}`))
     assert.equal(codeOf(await growing.answer()), 'overloaded', 'one that turns out large')
     await growing.ended()
     for (const client of clients) client.socket.resetAndDestroy()
     await settle()
     const good = createBody('large', { text: 'x'.repeat(20_000) })
-    assert.equal(codeOf(await door.send(good)), 'ok')
+    assert.equal(codeOf(await server.send(good)), 'ok')
   })
 
   test('connections over the bound are told so, and the others are served', async () => {
     const clients: RawClient[] = []
-    for (let at = 0; at < limits.connections_max; at++) clients.push(await connectRaw(door.port))
-    const surplus = await connectRaw(door.port)
-    surplus.send(door.post(body))
+    for (let at = 0; at < limits.connections_max; at++) clients.push(await connectRaw(server.port))
+    const surplus = await connectRaw(server.port)
+    surplus.send(server.post(body))
     const answer = await surplus.answer()
     assert.equal(codeOf(answer), 'overloaded')
     assert.equal(answer.headers.connection, 'close')
     await surplus.ended()
     const first = clients[0] as RawClient
-    first.send(door.post(body))
+    first.send(server.post(body))
     assert.equal(codeOf(await first.answer()), 'ok')
     for (const { socket } of clients) socket.destroy()
     await settle()
   })
 
   test('one who asks without end and never reads is cut off', async () => {
-    const { socket } = await connectRaw(door.port)
+    const { socket } = await connectRaw(server.port)
     socket.pause()
     const many = Buffer.from('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100_000))
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
@@ -276,8 +280,8 @@ describe('hostile HTTP', () => {
     clearInterval(poke)
   })
 
-  test('a thousand connections at once leave the door standing', async () => {
-    const clients = await Promise.all(Array.from({ length: 1_000 }, () => connectRaw(door.port)))
+  test('a thousand connections at once leave the server standing', async () => {
+    const clients = await Promise.all(Array.from({ length: 1_000 }, () => connectRaw(server.port)))
     for (const { socket } of clients) socket.resetAndDestroy()
     await settle()
   })

@@ -259,8 +259,8 @@ function vite(entry: string, out: string, ssr: InlineConfig['ssr'] & object): Pr
 
 const consumer = `
 import { type Engine, isFault, openEngine, rawJson, type Task } from 'conveyor-engine'
-import { type HttpDoor, serveHttp } from 'conveyor-engine/http'
-import { type GrpcDoor, serveGrpc } from 'conveyor-engine/grpc'
+import { type HttpServer, serveHttp } from 'conveyor-engine/http'
+import { type GrpcServer, serveGrpc } from 'conveyor-engine/grpc'
 import { type Client, type ClientResult, connect, isClientFault } from 'conveyor-engine/client'
 
 export async function call(folder: string): Promise<string | undefined> {
@@ -274,7 +274,7 @@ export async function call(folder: string): Promise<string | undefined> {
     if (isClientFault(error)) console.error(error.code, error.outcome)
   })
   const engine = await openEngine(':memory:')
-  const door: GrpcDoor = await serveGrpc(engine, { port: 0, tls: { folder } })
+  const door: GrpcServer = await serveGrpc(engine, { port: 0, tls: { folder } })
   // @ts-expect-error: half a target
   await connect({ url: 'http://h', user: 1 })
   return made.obj_id ?? door.address
@@ -288,7 +288,7 @@ export async function use(definition: unknown): Promise<string> {
   ])
   await engine.modify({ conv_id: 1234, ref: 'order-1', data: { paid: true } })
   const task: Task | undefined = await engine.task({ conv_id: 1234, ref: 'order-1' })
-  const door: HttpDoor = await serveHttp(engine, { port: 0 })
+  const door: HttpServer = await serveHttp(engine, { port: 0 })
   const port: number = door.address.port
   await door.drain()
   for await (const change of engine.watch({ conv_id: 1234 })) return change.obj_id

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { rateLimit } from '../src/engine/rate-limit.ts'
-import type { Refusal } from '../src/server/http/fault-response.ts'
-import { refusalOf } from '../src/server/http/fault-response.ts'
+import type { FaultResponse } from '../src/server/http/fault-response.ts'
+import { faultResponseOf } from '../src/server/http/fault-response.ts'
 import { createOp } from './support/grpc-client.ts'
 import { openGrpc } from './support/grpc-server.ts'
 
@@ -48,7 +48,7 @@ describe('rate limit', () => {
       check()
       return 'in'
     } catch (thrown) {
-      const refusal: Refusal = refusalOf(thrown, () => assert.fail())
+      const refusal: FaultResponse = faultResponseOf(thrown, () => assert.fail())
       assert.equal(refusal.code, 'rate_limited')
       return Number(refusal.headers[refusal.headers.indexOf('Retry-After') + 1])
     }

@@ -11,7 +11,7 @@ import { addClient, initFolder } from '../src/certs/folder.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
 import { limitTable } from '../src/core/limits.ts'
-import { type GrpcDoor, serveGrpc } from '../src/grpc.ts'
+import { type GrpcServer, serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { type Engine, openEngine, version } from '../src/index.ts'
 import { tempFolder, top } from './support/package-folder.ts'
@@ -112,7 +112,7 @@ test('embedding it', async () => {
 
 let engine: Engine
 let url: string
-let grpc: GrpcDoor
+let grpc: GrpcServer
 let certs: string
 let SECRET: string
 let drain: () => Promise<void>

@@ -1,5 +1,5 @@
 /**
- * No byte of an answer leaves the HTTP door before the commit it speaks of is on disk: read from
+ * No byte of an answer leaves the HTTP server before the commit it speaks of is on disk: read from
  * what the server asked of the kernel. The reader of the trace is shown to see mistakes in
  * log-order.
  */

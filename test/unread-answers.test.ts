@@ -14,7 +14,7 @@ import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
 import { openGrpc } from './support/grpc-server.ts'
 import { connectRaw } from './support/http-raw.ts'
-import { codeOf, createBody, openDoor } from './support/http-server.ts'
+import { codeOf, createBody, openHttp } from './support/http-server.ts'
 
 /** `set` and `read` are of the account's last answer that was let in. */
 type Step = [account: string, shows: number | 'set' | 'read', expected?: 'in' | 'overloaded']
@@ -87,8 +87,8 @@ interface Server {
 }
 
 async function httpServer(): Promise<Server> {
-  const door = await openDoor({ limits })
-  await fill(door.engine)
+  const server = await openHttp({ limits })
+  await fill(server.engine)
   const shows = Array.from({ length: tasks }, (_, n) => ({
     type: 'show',
     obj: 'task',
@@ -98,30 +98,30 @@ async function httpServer(): Promise<Server> {
   const body = JSON.stringify({ ops: shows })
   return {
     async ask() {
-      const { socket, send } = await connectRaw(door.port)
+      const { socket, send } = await connectRaw(server.port)
       socket.pause()
-      send(door.post(body))
+      send(server.post(body))
       return { leave: () => socket.destroy() }
     },
-    create: async (ref) => codeOf(await door.send(createBody(ref))),
-    askAndRead: async () => codeOf(await door.send(body)),
-    close: door.close,
+    create: async (ref) => codeOf(await server.send(createBody(ref))),
+    askAndRead: async () => codeOf(await server.send(body)),
+    close: server.close,
   }
 }
 
 async function grpcServer(is_stream: boolean): Promise<Server> {
-  const door = await openGrpc({ limits })
-  await fill(door.engine)
+  const server = await openGrpc({ limits })
+  await fill(server.engine)
   const { service } = loadSchema()
   const ops = Array.from({ length: tasks }, (_, n) => ({
     id: `${n}`,
     show: { conv_id, ref: `${n}` },
   }))
   const { path, requestSerialize } = is_stream ? service.StreamOps : service.ApplyOps
-  const client = door.connect()
+  const client = server.connect()
   return {
     async ask() {
-      const session = await rawSession(door)
+      const session = await rawSession(server)
       const call = session.request(rawHead(path))
       call.on('error', () => {})
       call.write(framed(requestSerialize({ ops })))
@@ -130,7 +130,7 @@ async function grpcServer(is_stream: boolean): Promise<Server> {
     },
     create: (ref) => client.statusOf('ApplyOps', { ops: [createOp(ref)] }),
     askAndRead: () => client.statusOf('ApplyOps', { ops }),
-    close: door.close,
+    close: server.close,
   }
 }
 

@@ -28,7 +28,7 @@ export async function withAdmin<T>(
   use: (admin: Admin) => Promise<T>,
   options: { readonly creates?: true } = {},
 ): Promise<T> {
-  const admin = await reach(given, io, options.creates === true)
+  const admin = await connectAdmin(given, io, options.creates === true)
   try {
     return await use(admin)
   } finally {
@@ -39,7 +39,7 @@ export async function withAdmin<T>(
 const tries_max = 12
 const pause_ms = 100
 
-async function reach(given: Given, io: Io, creates: boolean): Promise<Admin> {
+async function connectAdmin(given: Given, io: Io, creates: boolean): Promise<Admin> {
   const path = dbOf(given)
   if (!creates && !existsSync(path)) {
     throw unreachable(
@@ -47,9 +47,9 @@ async function reach(given: Given, io: Io, creates: boolean): Promise<Admin> {
     )
   }
   for (let tries = 1; ; tries++) {
-    const admin = (await openHere(path, given)) ?? (await askOwner(path))
+    const admin = (await openHere(path, given)) ?? (await connectOwner(path))
     if (admin !== undefined) return admin
-    if (tries === tries_max) throw await heldBy(path)
+    if (tries === tries_max) throw await heldFault(path)
     await io.sleep_ms(pause_ms)
   }
 }
@@ -59,7 +59,7 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
   try {
     const engine = await openEngine(path, {
       timers: false,
-      ...fromEnv(given.env),
+      ...engineOptionsFrom(given.env),
     })
     return localAdmin(engine)
   } catch (error) {
@@ -70,7 +70,7 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
 }
 
 /** What an engine is opened with that has no flag. */
-export function fromEnv(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_dir'> {
+export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_dir'> {
   const { CONVEYOR_KEY: secret_key, CONVEYOR_RUNTIME_DIR: runtime_dir } = env
   return {
     ...(secret_key === undefined ? {} : { secret_key }),
@@ -79,7 +79,7 @@ export function fromEnv(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_d
 }
 
 /** Undefined where the owner has no socket, or has just gone. */
-async function askOwner(path: string): Promise<Admin | undefined> {
+async function connectOwner(path: string): Promise<Admin | undefined> {
   const owner = await readOwner(path)
   if (owner === undefined || owner.socket === null) return undefined
   const admin = adminClient({
@@ -98,7 +98,7 @@ async function askOwner(path: string): Promise<Admin | undefined> {
 }
 
 /** The refusal for a file held by a process that cannot be asked. */
-export async function heldBy(path: string): Promise<Error> {
+export async function heldFault(path: string): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`
   return unreachable(`${path} is held by ${who}: stop it, or wait for it to end`, 'file_held')

@@ -10,19 +10,19 @@
  * where two of them name one task alike, as long as one request takes them all.
  */
 import type { ClientResult } from './api.ts'
-import { type Ender, type Ending, newEnder } from './cancellation.ts'
+import { type Cancellation, type Canceller, newCanceller } from './cancellation.ts'
 import { isClientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
 import type { Transport } from './transport.ts'
 
-export interface Gather {
+export interface Batcher {
   /** One try of one op. */
-  send(op: SentOp, ending: Ending): Promise<ClientResult>
+  send(op: SentOp, cancellation: Cancellation): Promise<ClientResult>
 }
 
 interface Call {
   readonly op: SentOp
-  readonly ending: Ending
+  readonly cancellation: Cancellation
   resolve(result: ClientResult): void
   reject(error: unknown): void
 }
@@ -35,7 +35,7 @@ const requests_wanted = 3
 const ops_wanted = 8
 
 /** `requests_max`: gathered requests under way at once. */
-export function newGather({ ready }: Pick<Transport, 'ready'>, requests_max: number): Gather {
+export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: number): Batcher {
   const waiting: Call[] = []
   let under_way = 0
   let is_due = false
@@ -65,21 +65,21 @@ export function newGather({ ready }: Pick<Transport, 'ready'>, requests_max: num
     const [only] = live
     if (only === undefined) return
     if (live.length === 1) return sendAlone(only)
-    const { ending, clear } = endOfAll(live)
+    const { cancellation, clear } = cancelledWithAll(live)
     try {
-      const results = await ready(live.map(({ op }) => op)).send(ending)
+      const results = await ready(live.map(({ op }) => op)).send(cancellation)
       for (const [at, call] of live.entries()) call.resolve(results[at] as ClientResult)
     } catch (error) {
-      if (!isOfOne(error)) for (const call of live) call.reject(error)
+      if (!isSingleOpFault(error)) for (const call of live) call.reject(error)
       else await Promise.all(live.map(sendAlone))
     } finally {
       clear()
     }
   }
 
-  async function sendAlone({ op, ending, resolve, reject }: Call): Promise<void> {
+  async function sendAlone({ op, cancellation, resolve, reject }: Call): Promise<void> {
     try {
-      const [result] = await ready([op]).send(ending)
+      const [result] = await ready([op]).send(cancellation)
       resolve(result as ClientResult)
     } catch (error) {
       reject(error)
@@ -87,10 +87,10 @@ export function newGather({ ready }: Pick<Transport, 'ready'>, requests_max: num
   }
 
   return {
-    send: (op, ending) =>
+    send: (op, cancellation) =>
       new Promise((resolve, reject) => {
         sendAtTurnsEnd()
-        waiting.push({ op, ending, resolve, reject })
+        waiting.push({ op, cancellation, resolve, reject })
       }),
   }
 }
@@ -114,35 +114,38 @@ function takeFirst(waiting: Call[], most: number): Call[] {
   return waiting.splice(0, count)
 }
 
-function isLive({ ending, reject }: Call): boolean {
-  const reason = ending.reason()
+function isLive({ cancellation, reject }: Call): boolean {
+  const reason = cancellation.reason()
   if (reason !== undefined) reject(reason)
   return reason === undefined
 }
 
 /** A request that was too large or malformed was so by one of its ops, or by all together. */
-function isOfOne(error: unknown): boolean {
-  return isClientFault(error) && codes_of_one.has(error.code)
+function isSingleOpFault(error: unknown): boolean {
+  return isClientFault(error) && single_op_codes.has(error.code)
 }
 
-const codes_of_one: ReadonlySet<string> = new Set([
+const single_op_codes: ReadonlySet<string> = new Set([
   'format_error',
   'too_many_ops',
   'body_too_large',
 ])
 
 /** The request ends early once each of its calls has; until then each ends by itself. */
-function endOfAll(calls: readonly Call[]): { readonly ending: Ender; clear(): void } {
-  const all = newEnder()
+function cancelledWithAll(calls: readonly Call[]): {
+  readonly cancellation: Canceller
+  clear(): void
+} {
+  const all = newCanceller()
   let left = calls.length
-  const forgets = calls.map(({ ending, reject }) =>
-    ending.hear(() => {
-      reject(ending.reason())
-      if (--left === 0) all.end(ending.reason())
+  const forgets = calls.map(({ cancellation, reject }) =>
+    cancellation.onCancel(() => {
+      reject(cancellation.reason())
+      if (--left === 0) all.end(cancellation.reason())
     }),
   )
   return {
-    ending: all,
+    cancellation: all,
     clear() {
       for (const forget of forgets) forget()
     },

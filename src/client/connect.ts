@@ -4,8 +4,14 @@
  */
 import { systemChance, systemClock } from '../core/clock.ts'
 import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
-import { newGather } from './batcher.ts'
-import { deadlineIn, type Ending, endingOf, endingWith, type Joined } from './cancellation.ts'
+import { newBatcher } from './batcher.ts'
+import {
+  type Cancellation,
+  cancellationOf,
+  deadlineIn,
+  type LinkedCancellation,
+  linkedCancellation,
+} from './cancellation.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import { httpTransport, sockets_max_default } from './http-transport.ts'
 import { withRetries } from './retry.ts'
@@ -26,28 +32,28 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     'url' in options
       ? await httpTransport(options, clock)
       : await (await import('./grpc-transport.ts')).grpcTransport(options, clock)
-  const gather = newGather(transport, requests_max)
+  const batcher = newBatcher(transport, requests_max)
   /** What is under way ends with the client. */
-  const open = new Set<Joined>()
+  const open = new Set<LinkedCancellation>()
   let closed: ClientFault | undefined
   const timeoutOf = (call: CallOptions): number =>
     call.timeout_ms ?? options.timeout_ms ?? timeout_ms_default
 
-  const endOf = ({ signal }: CallOptions): Ending | undefined =>
-    signal === undefined ? undefined : endingOf(signal)
+  const endOf = ({ signal }: CallOptions): Cancellation | undefined =>
+    signal === undefined ? undefined : cancellationOf(signal)
 
-  function begin(call: Joined): void {
+  function begin(call: LinkedCancellation): void {
     open.add(call)
     if (closed !== undefined) call.end(closed)
   }
 
-  function over(call: Joined): void {
+  function over(call: LinkedCancellation): void {
     open.delete(call)
     call.clear()
   }
 
   async function inTime<T>(
-    send: (ending: Ending) => Promise<T>,
+    send: (cancellation: Cancellation) => Promise<T>,
     is_harmless: boolean,
     call: CallOptions,
   ): Promise<T> {
@@ -72,7 +78,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 
   async function one(given: ClientOp, call: CallOptions = {}): Promise<ClientResult> {
     const op = sentOpOf(given)
-    return inTime((ending) => gather.send(op, ending), isHarmless(op), call)
+    return inTime((cancellation) => batcher.send(op, cancellation), isHarmless(op), call)
   }
 
   const close = (): Promise<void> => {
@@ -85,12 +91,12 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     create: (op, call) => one({ ...op, type: 'create' }, call),
     modify: (op, call) => one({ ...op, type: 'modify' }, call),
     async *stream(batches, call = {}) {
-      const ending = endingWith(endOf(call))
-      begin(ending)
+      const cancellation = linkedCancellation(endOf(call))
+      begin(cancellation)
       try {
-        yield* transport.stream(sentBatches(batches), { ending, timeout_ms: timeoutOf(call) })
+        yield* transport.stream(sentBatches(batches), { cancellation, timeout_ms: timeoutOf(call) })
       } finally {
-        over(ending)
+        over(cancellation)
       }
     },
     async task(target, call) {

@@ -51,7 +51,7 @@ export function isClientFault(value: unknown): value is ClientFault {
 }
 
 /** Faults of one batch; any other would meet the next batch too. */
-const batch_codes: ReadonlySet<string> = new Set<WholeFaultCode>([
+const batch_fault_codes: ReadonlySet<string> = new Set<WholeFaultCode>([
   'format_error',
   'too_many_ops',
   'body_too_large',
@@ -60,8 +60,8 @@ const batch_codes: ReadonlySet<string> = new Set<WholeFaultCode>([
   'no_space',
 ])
 
-export function isOfBatch(code: string): code is WholeFaultCode {
-  return batch_codes.has(code)
+export function isBatchFault(code: string): code is WholeFaultCode {
+  return batch_fault_codes.has(code)
 }
 
 function isCode(code: string): code is ClientFaultCode {

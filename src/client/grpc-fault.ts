@@ -8,8 +8,8 @@
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { isWholeFaultCode, opFaults } from '../core/faults.ts'
 import {
+  cursorOver,
   readBytes,
-  readingOf,
   readNumber,
   sized_field,
   skipField,
@@ -71,7 +71,7 @@ function reasonIn(bytes: Buffer): string | undefined {
 
 /** The length-delimited fields with this number; none where the bytes make no sense. */
 function fieldsOf(bytes: Buffer, wanted: number): Buffer[] {
-  const from = readingOf(bytes)
+  const from = cursorOver(bytes)
   const found: Buffer[] = []
   try {
     while (from.at < from.end) {

@@ -10,8 +10,8 @@ import type { Clock } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
 import type { BatchResult, ClientResult, GrpcTarget } from './api.ts'
-import { type Ending, newEnder } from './cancellation.ts'
-import { type ClientFault, clientFault, isOfBatch } from './faults.ts'
+import { type Cancellation, newCanceller } from './cancellation.ts'
+import { type ClientFault, clientFault, isBatchFault } from './faults.ts'
 import { faultOfStatus } from './grpc-fault.ts'
 import { messageOf, resultOf } from './grpc-messages.ts'
 import { clientTls } from './grpc-tls.ts'
@@ -46,7 +46,7 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
   const client = new Client(target.address, tls.credentials, { ...channel_options, ...tls.options })
   const { ApplyOps, StreamOps } = loadSchema().service
 
-  function call(ops: readonly SentOp[], ending: Ending): Promise<Applied> {
+  function call(ops: readonly SentOp[], cancellation: Cancellation): Promise<Applied> {
     return new Promise((resolve, reject) => {
       const calling = client.makeUnaryRequest(
         ApplyOps.path,
@@ -56,19 +56,21 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
         new Metadata(),
         (error, answer) => {
           forget()
-          const ended = ending.reason()
+          const ended = cancellation.reason()
           if (ended !== undefined) reject(ended)
           else if (error !== null) reject(faultOfStatus(error))
           else resolve(answer as Applied)
         },
       )
-      const forget = ending.hear(() => calling.cancel())
+      const forget = cancellation.onCancel(() => calling.cancel())
     })
   }
 
   return {
-    ready: (ops) => ({ send: async (ending) => resultsOf((await call(ops, ending)).results, ops) }),
-    async *stream(source, { ending, timeout_ms }) {
+    ready: (ops) => ({
+      send: async (cancellation) => resultsOf((await call(ops, cancellation)).results, ops),
+    }),
+    async *stream(source, { cancellation, timeout_ms }) {
       const stream = client.makeBidiStreamRequest(
         StreamOps.path,
         StreamOps.requestSerialize,
@@ -78,7 +80,7 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
       yield* windowed({
         source,
         size: window_batches,
-        ...streamOver(stream, clock, timeout_ms, ending),
+        ...streamOver(stream, clock, timeout_ms, cancellation),
       })
     },
     close: async () => client.close(),
@@ -103,9 +105,14 @@ interface Sent {
 }
 
 /** One stream: batches out, their answers matched to them by order, and one way to fail. */
-function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, ending: Ending) {
+function streamOver(
+  call: StreamCall,
+  clock: Clock,
+  timeout_ms: number,
+  cancellation: Cancellation,
+) {
   const sent: Sent[] = []
-  const broken = newEnder()
+  const broken = newCanceller()
   let seq = 0
 
   const fail = (error: unknown): void => {
@@ -120,7 +127,7 @@ function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, ending: 
   }
   const breakOff = (text: string): void => fail(clientFault('unreachable', text))
   let forget = (): void => {}
-  forget = ending.hear(() => fail(ending.reason()))
+  forget = cancellation.onCancel(() => fail(cancellation.reason()))
 
   call.on('data', (answer: Answer) => {
     const batch = sent.shift()
@@ -140,7 +147,7 @@ function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, ending: 
   })
 
   return {
-    ending: broken,
+    cancellation: broken,
     send: (ops: readonly SentOp[]) =>
       new Promise<BatchResult>((resolve, reject) => {
         const ended = broken.reason()
@@ -158,11 +165,11 @@ function streamOver(call: StreamCall, clock: Clock, timeout_ms: number, ending: 
 function batchResult(answer: Answer, ops: readonly SentOp[]): BatchResult {
   const { proc, description, results } = answer
   if (proc === 'ok') return { proc, results: resultsOf(results, ops) }
-  if (isOfBatch(proc)) return { proc, description, results: [] }
-  throw refusalOf(proc, description)
+  if (isBatchFault(proc)) return { proc, description, results: [] }
+  throw faultOfBatch(proc, description)
 }
 
-function refusalOf(proc: string, description: string): ClientFault {
+function faultOfBatch(proc: string, description: string): ClientFault {
   if (isWholeFaultCode(proc)) return clientFault(proc, description)
   return clientFault('bad_answer', `no fault of a whole request: ${proc}`)
 }

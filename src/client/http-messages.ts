@@ -10,7 +10,7 @@ import { type ClientFault, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
 import { taskWith } from './task.ts'
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   /** The header as it came. */
   readonly retry_after: string | undefined
@@ -18,13 +18,13 @@ export interface HttpAnswer {
 }
 
 /** One result for each op. Throws a ClientFault where the request was refused as a whole. */
-export function resultsOf(answer: HttpAnswer, ops: readonly SentOp[]): ClientResult[] {
+export function resultsOf(answer: HttpResponse, ops: readonly SentOp[]): ClientResult[] {
   const value = bodyOf(answer)
-  if (value.request_proc !== 'ok') throw refusalOf(answer, value)
+  if (value.request_proc !== 'ok') throw faultOfResponse(answer, value)
   const results = value.ops
-  if (!Array.isArray(results) || results.length !== ops.length) throw strange(answer)
+  if (!Array.isArray(results) || results.length !== ops.length) throw badResponse(answer)
   return results.map((result, at) => {
-    if (!isObject(result)) throw strange(answer)
+    if (!isObject(result)) throw badResponse(answer)
     return resultOf(result, ops[at] as SentOp)
   })
 }
@@ -32,26 +32,26 @@ export function resultsOf(answer: HttpAnswer, ops: readonly SentOp[]): ClientRes
 /** An answer may nest deeper than what was sent; the server has bounded it already. */
 const bounds = { nesting_max: 1_000, values_max: Number.MAX_SAFE_INTEGER }
 
-function bodyOf(answer: HttpAnswer): JsonObject {
+function bodyOf(answer: HttpResponse): JsonObject {
   try {
     const value = parseJson(answer.body, bounds)
     if (isObject(value) && typeof value.request_proc === 'string') return value
   } catch (cause) {
-    throw strange(answer, cause)
+    throw badResponse(answer, cause)
   }
-  throw strange(answer)
+  throw badResponse(answer)
 }
 
-function refusalOf(answer: HttpAnswer, value: JsonObject): ClientFault {
+function faultOfResponse(answer: HttpResponse, value: JsonObject): ClientFault {
   const code = String(value.request_proc)
-  if (!isWholeFaultCode(code)) return strange(answer)
+  if (!isWholeFaultCode(code)) return badResponse(answer)
   const { description } = value
   const text = typeof description === 'string' ? description : code
   return clientFault(code, text, { retry_after_ms: retryAfter_ms(answer) })
 }
 
 /** A proxy on the way answers 502 to 504 where it cannot reach the server. */
-function strange(answer: HttpAnswer, cause?: unknown): ClientFault {
+function badResponse(answer: HttpResponse, cause?: unknown): ClientFault {
   const { status, body } = answer
   if (status >= 502 && status <= 504) {
     const text = `something on the way answered ${status}`
@@ -62,7 +62,7 @@ function strange(answer: HttpAnswer, cause?: unknown): ClientFault {
   return clientFault('bad_answer', text, { cause })
 }
 
-function retryAfter_ms({ retry_after }: HttpAnswer): number | undefined {
+function retryAfter_ms({ retry_after }: HttpResponse): number | undefined {
   return /^[0-9]{1,6}$/.test(retry_after ?? '') ? Number(retry_after) * 1_000 : undefined
 }
 

@@ -11,9 +11,14 @@ import https from 'node:https'
 import { signatureOf } from '../codec/signature.ts'
 import type { Clock } from '../core/clock.ts'
 import type { BatchResult, HttpTarget } from './api.ts'
-import { deadlineIn, type Ending, endingWith, throwIfEnded } from './cancellation.ts'
-import { type ClientFault, clientFault, isClientFault, isOfBatch } from './faults.ts'
-import { type HttpAnswer, resultsOf } from './http-messages.ts'
+import {
+  type Cancellation,
+  deadlineIn,
+  linkedCancellation,
+  throwIfCancelled,
+} from './cancellation.ts'
+import { type ClientFault, clientFault, isBatchFault, isClientFault } from './faults.ts'
+import { type HttpResponse, resultsOf } from './http-messages.ts'
 import { readPem } from './pem.ts'
 import type { SentOp } from './sent-op.ts'
 import { type Transport, window_batches } from './transport.ts'
@@ -39,23 +44,24 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
     const signature = signatureOf(timestamp, secret, body)
     const url = `${base}/api/2/json/${user}/${timestamp}/${signature}`
     return {
-      send: async (ending) => resultsOf(await post(url, { agent, is_tls, body }, ending), ops),
+      send: async (cancellation) =>
+        resultsOf(await post(url, { agent, is_tls, body }, cancellation), ops),
     }
   }
 
   return {
     ready,
-    async *stream(source, { ending, timeout_ms }) {
+    async *stream(source, { cancellation, timeout_ms }) {
       // One request after the other: only so is the order of the batches the order of arrival.
       let before: Promise<unknown> = Promise.resolve()
-      const all = endingWith(ending)
+      const all = linkedCancellation(cancellation)
       const sendNext = async (ops: readonly SentOp[]): Promise<BatchResult> => {
         const deadline = deadlineIn(timeout_ms, clock, all)
         try {
           return { proc: 'ok', results: await ready(ops).send(deadline) }
         } catch (error) {
-          throwIfEnded(deadline)
-          return refusedBatch(error)
+          throwIfCancelled(deadline)
+          return batchFaultResult(error)
         } finally {
           deadline.clear()
         }
@@ -63,7 +69,7 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
       const answers = windowed({
         source,
         size: window_batches,
-        ending,
+        cancellation,
         send(ops) {
           const answer = before.then(() => sendNext(ops))
           before = answer
@@ -86,8 +92,8 @@ const idle_ms_max = 60_000
 const answer_bytes_max = 256 * 1024 * 1024
 
 /** A refusal of one batch as its answer; anything else is thrown on. */
-function refusedBatch(error: unknown): BatchResult {
-  if (!isClientFault(error) || !isOfBatch(error.code)) throw error
+function batchFaultResult(error: unknown): BatchResult {
+  if (!isClientFault(error) || !isBatchFault(error.code)) throw error
   return { proc: error.code, description: error.message, results: [] }
 }
 
@@ -118,12 +124,16 @@ interface Post {
   readonly body: Buffer
 }
 
-function post(url: string, { agent, is_tls, body }: Post, ending: Ending): Promise<HttpAnswer> {
+function post(
+  url: string,
+  { agent, is_tls, body }: Post,
+  cancellation: Cancellation,
+): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     let may_have_left = false
     const lost = (error: NodeJS.ErrnoException): void => {
       forget()
-      reject(ending.reason() ?? unreachable(url, error, may_have_left))
+      reject(cancellation.reason() ?? unreachable(url, error, may_have_left))
     }
     const request = is_tls ? https.request : http.request
     const headers = { 'content-type': 'application/json', 'content-length': body.length }
@@ -143,7 +153,7 @@ function post(url: string, { agent, is_tls, body }: Post, ending: Ending): Promi
       }
     })
     call.on('error', lost)
-    const forget = ending.hear(() => call.destroy())
+    const forget = cancellation.onCancel(() => call.destroy())
     call.end(body)
   })
 }

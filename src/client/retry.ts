@@ -12,7 +12,7 @@
  */
 import { setTimeout as pause_ms } from 'node:timers/promises'
 import type { Chance, Clock } from '../core/clock.ts'
-import { type Deadline, type Ending, throwIfEnded } from './cancellation.ts'
+import { type Cancellation, type Deadline, throwIfCancelled } from './cancellation.ts'
 import { type ClientFault, isClientFault } from './faults.ts'
 
 export interface RetryOptions {
@@ -22,7 +22,7 @@ export interface RetryOptions {
   /** Each op of the call may be applied twice. */
   readonly is_harmless: boolean
   /** How a pause is made, where a test wants none. */
-  readonly pause?: (ms: number, ending: Ending) => Promise<void>
+  readonly pause?: (ms: number, cancellation: Cancellation) => Promise<void>
 }
 
 /** The first try that comes through; else rejects as the last one did. */
@@ -33,11 +33,11 @@ export async function withRetries<T>(
 ): Promise<T> {
   const { clock, chance, retries_max, is_harmless, pause = realPause } = options
   for (let tries = 0; ; tries++) {
-    throwIfEnded(deadline)
+    throwIfCancelled(deadline)
     try {
       return await send()
     } catch (error) {
-      throwIfEnded(deadline)
+      throwIfCancelled(deadline)
       if (tries === retries_max || !mayRepeat(error, is_harmless)) throw error
       const wait_ms = waitBefore(tries, error, chance)
       if (clock.now_ms() + wait_ms >= deadline.at_ms) throw error
@@ -68,9 +68,9 @@ function waitBefore(tries: number, error: ClientFault, chance: Chance): number {
   return (error.retry_after_ms ?? 0) + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
 }
 
-async function realPause(ms: number, ending: Ending): Promise<void> {
+async function realPause(ms: number, cancellation: Cancellation): Promise<void> {
   const early = new AbortController()
-  const forget = ending.hear(() => early.abort())
+  const forget = cancellation.onCancel(() => early.abort())
   // Why it has ended is thrown by the loop; the pause itself only ends early.
   await pause_ms(ms, undefined, early).catch(() => {})
   forget()

@@ -3,16 +3,16 @@
  * a try is a try, and its failure a ClientFault.
  */
 import type { BatchResult, ClientResult } from './api.ts'
-import type { Ending } from './cancellation.ts'
+import type { Cancellation } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
 
 /** A call made ready: each `send` is one try of it, with the same bytes each time. */
 export interface ReadyCall {
-  send(ending: Ending): Promise<ClientResult[]>
+  send(cancellation: Cancellation): Promise<ClientResult[]>
 }
 
 export interface StreamLimit {
-  readonly ending: Ending
+  readonly cancellation: Cancellation
   /** For each batch. */
   readonly timeout_ms: number
 }

@@ -6,7 +6,7 @@
  * Taking from the source and handing out answers go on side by side, so a source that waits for an
  * answer before it gives its next batch gets it.
  */
-import { type Ending, throwIfEnded } from './cancellation.ts'
+import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 
 export interface WindowParts<In, Out> {
   readonly source: AsyncIterable<In>
@@ -18,16 +18,16 @@ export interface WindowParts<In, Out> {
   /** The reader has gone, or something failed: nothing more is sent or read. */
   abandon?(): void
   /** Ends the stream with its reason, also while the source is silent. */
-  readonly ending: Ending
+  readonly cancellation: Cancellation
 }
 
 export async function* windowed<In, Out>(
   parts: WindowParts<In, Out>,
 ): AsyncGenerator<Out, void, undefined> {
-  const { source, size, send, ending } = parts
+  const { source, size, send, cancellation } = parts
   const iterator = source[Symbol.asyncIterator]()
   const waiting: Promise<Out>[] = []
-  const bell = newBell()
+  const notifier = newNotifier()
   let state: 'open' | 'ended' | 'left' = 'open'
   let failure: { readonly error: unknown } | undefined
 
@@ -35,7 +35,7 @@ export async function* windowed<In, Out>(
     try {
       while (state === 'open') {
         if (waiting.length >= size) {
-          await bell.next()
+          await notifier.next()
           continue
         }
         const next = await iterator.next()
@@ -48,28 +48,28 @@ export async function* windowed<In, Out>(
         const answer = send(next.value)
         answer.catch(() => {})
         waiting.push(answer)
-        bell.ring()
+        notifier.notify()
       }
     } catch (error) {
       failure = { error }
     }
     if (state === 'open') state = 'ended'
-    bell.ring()
+    notifier.notify()
   }
 
-  const forget = ending.hear(bell.ring)
+  const forget = cancellation.onCancel(notifier.notify)
   void pump()
   let is_whole = false
   try {
     for (;;) {
-      throwIfEnded(ending)
+      throwIfCancelled(cancellation)
       const [first] = waiting
       if (first !== undefined) {
         const answer = await first
         waiting.shift()
-        bell.ring()
+        notifier.notify()
         yield answer
-      } else if (state === 'open') await bell.next()
+      } else if (state === 'open') await notifier.next()
       else if (failure !== undefined) throw failure.error
       else break
     }
@@ -77,7 +77,7 @@ export async function* windowed<In, Out>(
   } finally {
     state = 'left'
     forget()
-    bell.ring()
+    notifier.notify()
     if (!is_whole) {
       parts.abandon?.()
       // Not awaited: a source that is waiting for its own next batch would hold the reader up.
@@ -87,10 +87,10 @@ export async function* windowed<In, Out>(
 }
 
 /** Wakes all who wait. */
-function newBell(): { ring(): void; next(): Promise<void> } {
+function newNotifier(): { notify(): void; next(): Promise<void> } {
   let waiters: (() => void)[] = []
   return {
-    ring() {
+    notify() {
       const woken = waiters
       waiters = []
       for (const wake of woken) wake()

@@ -1,5 +1,5 @@
 /**
- * One engine in memory with both doors, and a client for each: what the same rows run on.
+ * One engine in memory with both servers, and a client for each: what the same rows run on.
  */
 import { join } from 'node:path'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
@@ -11,24 +11,24 @@ import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
 import { conv_id, process_definition, user } from './http-server.ts'
 
-export const faces = ['http', 'grpc'] as const
-export type Face = (typeof faces)[number]
+export const transports = ['http', 'grpc'] as const
+export type TransportName = (typeof transports)[number]
 
-export interface ClientDoors {
+export interface ClientServers {
   readonly engine: Engine
-  readonly clients: Readonly<Record<Face, Client>>
+  readonly clients: Readonly<Record<TransportName, Client>>
   /** What the clients were made with, for others with other options. */
-  readonly targets: Readonly<Record<Face, ConnectOptions>>
-  /** Drains both doors. */
+  readonly targets: Readonly<Record<TransportName, ConnectOptions>>
+  /** Drains both servers. */
   drain(): Promise<void>
   close(): Promise<void>
 }
 
-/** `over` replaces members of the engine that the doors see; certificates go into `folder`. */
-export async function openClientDoors(
+/** `over` replaces members of the engine that the servers see; certificates go into `folder`. */
+export async function openClientServers(
   folder: string,
   over: (engine: Engine) => Partial<Engine> = () => ({}),
-): Promise<ClientDoors> {
+): Promise<ClientServers> {
   const making = { now_ms: systemClock.now_ms(), chance: systemChance }
   await initFolder(folder, [], making)
   const { names } = await addClient(folder, 'billing', making)
@@ -57,7 +57,7 @@ export async function openClientDoors(
     targets,
     drain,
     async close() {
-      await Promise.all(faces.map((face) => clients[face].close()))
+      await Promise.all(transports.map((transport) => clients[transport].close()))
       await drain()
       await engine.close()
     },

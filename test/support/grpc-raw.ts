@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import type { TestGrpc } from './grpc-server.ts'
 
-/** A session that the door has taken, with the shared client's certificate. */
-export async function rawSession(door: TestGrpc): Promise<ClientHttp2Session> {
-  const { cert, key } = door.client
-  const session = connect(`https://${door.door.address}`, { ca: door.ca.cert, cert, key })
+/** A session that the server has taken, with the shared client's certificate. */
+export async function rawSession(server: TestGrpc): Promise<ClientHttp2Session> {
+  const { cert, key } = server.client
+  const session = connect(`https://${server.grpc.address}`, { ca: server.ca.cert, cert, key })
   session.on('error', () => {})
   await once(session, 'remoteSettings')
   return session

@@ -1,9 +1,9 @@
 /**
- * A gRPC door over a real engine in memory with one user and one process: start, wait for a
+ * A gRPC server over a real engine in memory with one user and one process: start, wait for a
  * callback, end. Its certificates are made once for a test file.
  */
 import type { Engine } from '../../src/engine/api.ts'
-import { type GrpcDoor, type GrpcOptions, serveGrpc } from '../../src/grpc.ts'
+import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
 import { makeCa, makeClient, makeServer, type TestCertificate, writeFolder } from './grpc-certs.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
@@ -26,7 +26,7 @@ export async function newAuthority(): Promise<Authority> {
 
 let shared: Promise<Authority> | undefined
 
-/** One for all doors of a test file. */
+/** One for all servers of a test file. */
 export function sharedAuthority(): Promise<Authority> {
   shared ??= newAuthority()
   return shared
@@ -34,9 +34,9 @@ export function sharedAuthority(): Promise<Authority> {
 
 export interface TestGrpc extends Authority {
   readonly engine: Engine
-  readonly door: GrpcDoor
+  readonly grpc: GrpcServer
   readonly bugs: unknown[]
-  /** With the shared client's certificate, or another; closed with the door. */
+  /** With the shared client's certificate, or another; closed with the server. */
   connect(client?: TestCertificate, options?: object): TestClient
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export async function openGrpc(
   await engine.processes.share(conv_id, user)
   const bugs: unknown[] = []
   const tls = options.plain ? {} : { tls: { folder: made.folder } }
-  const door = await serveGrpc(
+  const grpc = await serveGrpc(
     { ...engine, ...over },
     { port: 0, ...tls, onBug: (bug) => bugs.push(bug), ...options },
   )
@@ -61,18 +61,18 @@ export async function openGrpc(
   return {
     ...made,
     engine,
-    door,
+    grpc,
     bugs,
     connect(client = made.client, how = {}) {
       const opened = options.plain
-        ? openClient(door.address, undefined, how)
-        : openClient(door.address, { ca: made.ca, client }, how)
+        ? openClient(grpc.address, undefined, how)
+        : openClient(grpc.address, { ca: made.ca, client }, how)
       clients.push(opened)
       return opened
     },
     async close() {
       for (const client of clients) client.close()
-      await door.drain()
+      await grpc.drain()
       await engine.close()
     },
   }

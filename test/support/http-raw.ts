@@ -1,6 +1,6 @@
 /**
  * An HTTP client that sends bytes and nothing else, so that a test can send what no library would.
- * It reads answers one by one, in order, and knows only Content-Length, which the door always
+ * It reads answers one by one, in order, and knows only Content-Length, which the server always
  * gives.
  */
 import { connect, type Socket } from 'node:net'

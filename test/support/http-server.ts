@@ -1,11 +1,11 @@
 /**
- * A signed door over a real engine in memory, with one user and one process: start, wait for a
+ * A signed server over a real engine in memory, with one user and one process: start, wait for a
  * callback, end. Tests post to it by hand-made bytes.
  */
 
 import { signatureOf } from '../../src/codec/signature.ts'
 import type { Engine } from '../../src/engine/api.ts'
-import { type HttpDoor, type HttpOptions, serveHttp } from '../../src/http.ts'
+import { type HttpOptions, type HttpServer, serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
 import { type Answer, exchange } from './http-raw.ts'
 
@@ -28,9 +28,9 @@ export const process_definition = {
   },
 }
 
-export interface TestDoor {
+export interface TestHttp {
   readonly engine: Engine
-  readonly door: HttpDoor
+  readonly http: HttpServer
   readonly port: number
   readonly secret: string
   /** The path of a request signed now, or at `timestamp`. */
@@ -51,25 +51,25 @@ export interface Signing {
   readonly headers?: readonly string[]
 }
 
-/** `over` replaces members of the engine that the door sees. */
-export async function openDoor(
+/** `over` replaces members of the engine that the server sees. */
+export async function openHttp(
   options: HttpOptions = {},
   over: Partial<Engine> = {},
-): Promise<TestDoor> {
+): Promise<TestHttp> {
   const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
   await engine.putProcess(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
-  const door = await serveHttp({ ...engine, ...over }, { port: 0, ...options })
-  const { port } = door.address
+  const http = await serveHttp({ ...engine, ...over }, { port: 0, ...options })
+  const { port } = http.address
   const base = options.base ?? ''
 
-  const path: TestDoor['path'] = (body, how = {}) => {
+  const path: TestHttp['path'] = (body, how = {}) => {
     const timestamp = how.timestamp ?? String(Math.floor(engine.clock.now_ms() / 1000))
     const signature = signatureOf(timestamp, how.secret ?? secret, body)
     return `${base}/api/${how.version ?? 1}/json/${how.user ?? user}/${timestamp}/${signature}`
   }
-  const post: TestDoor['post'] = (body, how = {}) => {
+  const post: TestHttp['post'] = (body, how = {}) => {
     const bytes = Buffer.from(body)
     const lines = [...(how.headers ?? ['Host: x']), `Content-Length: ${bytes.length}`]
     const head = `POST ${path(bytes, how)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
@@ -77,14 +77,14 @@ export async function openDoor(
   }
   return {
     engine,
-    door,
+    http,
     port,
     secret,
     path,
     post,
     send: (body, how) => exchange(port, post(body, how)),
     async close() {
-      await door.drain()
+      await http.drain()
       await engine.close()
     },
   }

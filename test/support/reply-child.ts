@@ -26,9 +26,9 @@ await engine.putProcess({
 })
 const { id, secret } = await engine.users.add()
 await engine.processes.share(1, id)
-const door = await serveHttp(engine, { port: 0 })
+const server = await serveHttp(engine, { port: 0 })
 writeSync(1, 'ready\n')
-const socket = connect(door.address.port, door.address.address)
+const socket = connect(server.address.port, server.address.address)
 for (let n = 0; n < Number(requests); n++) {
   const type = n % 2 === 0 ? 'create' : 'modify'
   const op = { type, obj: 'task', conv_id: 1, ref: `r${n >> 1}`, data: { n } }
@@ -42,5 +42,5 @@ for (let n = 0; n < Number(requests); n++) {
   if (!answer.includes('"proc":"ok"}]')) throw new Error(answer.toString())
 }
 socket.end()
-await door.drain()
+await server.drain()
 await engine.close()

@@ -22,7 +22,7 @@ interface Rect {
 
 const square_px = 100
 
-export function newFreeRoom(boxes: readonly Point[]): {
+export function newLabelPlacer(boxes: readonly Point[]): {
   take(places: readonly Point[], width: number): Point
 } {
   const squares = new Map<string, Rect[]>()

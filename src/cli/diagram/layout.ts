@@ -41,32 +41,32 @@ function drawnPlaces(boxes: readonly Box[]): Point[] | undefined {
 }
 
 /** A box, or a place where a long arrow crosses a layer. */
-interface Place {
+interface LayoutNode {
   readonly layer: number
   readonly half_px: number
-  readonly up: Place[]
-  readonly down: Place[]
+  readonly up: LayoutNode[]
+  readonly down: LayoutNode[]
   rank: number
   x: number
 }
 
 function layeredLayout({ boxes, arrows }: Picture): Layout {
   const layers_of = layersOf(boxes, arrows)
-  const layers: Place[][] = []
-  const add = (layer: number, half_px: number): Place => {
-    const place: Place = { layer, half_px, up: [], down: [], rank: 0, x: 0 }
+  const layers: LayoutNode[][] = []
+  const add = (layer: number, half_px: number): LayoutNode => {
+    const place: LayoutNode = { layer, half_px, up: [], down: [], rank: 0, x: 0 }
     layers[layer] ??= []
-    const row = layers[layer] as Place[]
+    const row = layers[layer] as LayoutNode[]
     place.rank = row.length
     row.push(place)
     return place
   }
   const places = boxes.map((_box, at) => add(layers_of[at] as number, box_px.width / 2))
   let crossings = 0
-  const bends = arrows.map(({ from, to }): Place[] => {
-    const [start, end] = [places[from] as Place, places[to] as Place]
+  const bends = arrows.map(({ from, to }): LayoutNode[] => {
+    const [start, end] = [places[from] as LayoutNode, places[to] as LayoutNode]
     const [top, bottom] = start.layer <= end.layer ? [start, end] : [end, start]
-    const between: Place[] = []
+    const between: LayoutNode[] = []
     let last = top
     for (let layer = top.layer + 1; layer < bottom.layer; layer++) {
       if (crossings++ > crossings_max) break
@@ -82,11 +82,11 @@ function layeredLayout({ boxes, arrows }: Picture): Layout {
   order(rows)
   spread(rows)
   const { height } = box_px
-  const middle = ({ x, layer }: Place): Point => ({ x, y: layer * (height + gap_px.y) })
+  const middle = ({ x, layer }: LayoutNode): Point => ({ x, y: layer * (height + gap_px.y) })
   return { boxes: places.map(middle), bends: bends.map((one) => one.map(middle)) }
 }
 
-function join(above: Place, below: Place): void {
+function join(above: LayoutNode, below: LayoutNode): void {
   above.down.push(below)
   below.up.push(above)
 }
@@ -130,7 +130,7 @@ function layersOf(boxes: readonly Box[], arrows: Picture['arrows']): number[] {
 const rounds = 8
 
 /** Each place goes towards the middle of those it is joined to, layer by layer, down and up. */
-function order(layers: readonly Place[][]): void {
+function order(layers: readonly LayoutNode[][]): void {
   for (let round = 0; round < rounds; round++) {
     const down = round % 2 === 0
     for (const row of down ? layers : layers.toReversed()) {
@@ -144,7 +144,7 @@ function order(layers: readonly Place[][]): void {
 }
 
 /** Places come as near to those they are joined to as their neighbours let them. */
-function spread(layers: readonly Place[][]): void {
+function spread(layers: readonly LayoutNode[][]): void {
   for (const row of layers) settle(row, 'none')
   for (let round = 0; round < rounds; round++) {
     const down = round % 2 === 0
@@ -153,7 +153,7 @@ function spread(layers: readonly Place[][]): void {
   for (const row of layers) settle(row, 'both')
 }
 
-function settle(row: readonly Place[], towards: 'none' | 'up' | 'down' | 'both'): void {
+function settle(row: readonly LayoutNode[], towards: 'none' | 'up' | 'down' | 'both'): void {
   const offsets: number[] = []
   let offset = 0
   for (const [at, place] of row.entries()) {
@@ -167,16 +167,16 @@ function settle(row: readonly Place[], towards: 'none' | 'up' | 'down' | 'both')
     return (mean(joined, 'x') ?? place.x) - (offsets[at] as number)
   })
   for (const [at, x] of nearestAscending(wanted).entries()) {
-    const place = row[at] as Place
+    const place = row[at] as LayoutNode
     place.x = x + (offsets[at] as number)
   }
 }
 
-function gapOf(a: Place, b: Place): number {
+function gapOf(a: LayoutNode, b: LayoutNode): number {
   return a.half_px === 0 || b.half_px === 0 ? gap_px.crossing : gap_px.x
 }
 
-function mean(places: readonly Place[], of: 'rank' | 'x'): number | undefined {
+function mean(places: readonly LayoutNode[], of: 'rank' | 'x'): number | undefined {
   if (places.length === 0) return undefined
   return places.reduce((sum, place) => sum + place[of], 0) / places.length
 }

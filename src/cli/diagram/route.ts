@@ -3,7 +3,7 @@
  * other. Arrows that share a side are spread over it in the order of where they go.
  */
 import type { Arrow, Point } from './graph.ts'
-import { labelWidth, newFreeRoom } from './labels.ts'
+import { labelWidth, newLabelPlacer } from './labels.ts'
 import { box_px, type Layout } from './layout.ts'
 
 export interface Route {
@@ -25,7 +25,7 @@ interface End {
 export function routesOf(arrows: readonly Arrow[], layout: Layout): Route[] {
   const ends = arrows.map(({ from, to }, at) => endsOf(from, to, layout, layout.bends[at] ?? []))
   const ports = portsOf(ends.flat(), layout)
-  const free = newFreeRoom(layout.boxes)
+  const free = newLabelPlacer(layout.boxes)
   return arrows.map(({ from, to, label }, at) => {
     const [start, end] = ends[at] as [End, End]
     const a = ports.get(start) as Point

@@ -1,5 +1,5 @@
 /**
- * `serve`: one process that owns the file and answers at the doors, until it is told to stop or
+ * `serve`: one process that owns the file and answers at the servers, until it is told to stop or
  * cannot write any more. It drains before it ends, so no request that was taken goes without its
  * answer.
  */
@@ -8,7 +8,7 @@ import { type Fault, isFault } from '../../core/faults.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
-import { fromEnv, heldBy } from '../admin-connection.ts'
+import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachable, usage } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import {
@@ -24,7 +24,7 @@ import {
 } from '../verb.ts'
 import { demoJson, demoText, makeDemo } from './demo.ts'
 import { bindDemo, demoGrpcText, hasDemoClient, makeDemoCertificates } from './demo-grpc.ts'
-import { doorsOf, type OpenDoors, openDoors, type WantedDoors } from './servers.ts'
+import { type RunningServers, startServers, type WantedServers, wantedServers } from './servers.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   name: name.replaceAll('_', '-'),
@@ -71,14 +71,14 @@ export const serveVerb: Verb = {
 }
 
 async function serve(given: Given, io: Io): Promise<Exit> {
-  const wanted = doorsOf(given)
+  const wanted = wantedServers(given)
   const limits = limitsOf(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usage('--demo needs --http')
   const json = isOn(given, 'json')
   const onBug = (error: unknown): void => {
     void print(io.stderr, bugLine(error, json))
   }
-  const ended = endOf(io)
+  const ended = newStop(io)
   try {
     const tell = (sentence: string): Promise<void> => print(io.stderr, noticeLine(sentence, json))
     const onNotice = (sentence: string): void => void tell(sentence)
@@ -87,9 +87,9 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     void ended.reason.then(hung.flush)
     try {
       const tls = await certificatesOf(given, io, engine, wanted)
-      const doors = await openDoors(engine, wanted, { tls, onBug })
-      const failure = await untilEnd(doors, async () => {
-        await tellReady(given, io, engine, doors, tls)
+      const servers = await startServers(engine, wanted, { tls, onBug })
+      const failure = await untilEnd(servers, async () => {
+        await printReady(given, io, engine, servers, tls)
         return ended.reason
       })
       if (failure !== undefined) {
@@ -130,12 +130,12 @@ function killsHung(engine: Engine, io: Io, tell: (sentence: string) => Promise<v
   }
 }
 
-/** What `run` comes to; the doors are drained however it ends. */
-async function untilEnd<T>(doors: OpenDoors, run: () => Promise<T>): Promise<T> {
+/** What `run` comes to; the servers are drained however it ends. */
+async function untilEnd<T>(servers: RunningServers, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } finally {
-    await doors.drain()
+    await servers.drain()
   }
 }
 
@@ -144,7 +144,7 @@ async function certificatesOf(
   given: Given,
   io: Io,
   engine: Engine,
-  wanted: WantedDoors,
+  wanted: WantedServers,
 ): Promise<string | undefined> {
   if (wanted.grpc === undefined) return undefined
   const folder = text(given, 'tls') ?? `${engine.path}.tls`
@@ -156,14 +156,14 @@ async function certificatesOf(
   )
 }
 
-async function tellReady(
+async function printReady(
   given: Given,
   io: Io,
   engine: Engine,
-  doors: OpenDoors,
+  servers: RunningServers,
   tls: string | undefined,
 ): Promise<void> {
-  const { http, grpc } = doors
+  const { http, grpc } = servers
   const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
   const grpc_lines =
     demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
@@ -186,14 +186,14 @@ async function tellReady(
   await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
 }
 
-interface End {
+interface Stop {
   /** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
   readonly reason: Promise<Fault | undefined>
   readonly fail: (failure: Fault) => void
   forget(): void
 }
 
-function endOf(io: Io): End {
+function newStop(io: Io): Stop {
   let resolve: (failure: Fault | undefined) => void = () => {}
   const reason = new Promise<Fault | undefined>((done) => {
     resolve = done
@@ -213,12 +213,12 @@ async function openToServe(
       blocking_commits: false,
       probe: true,
       allow_hosts: list(given, 'allow-host'),
-      ...fromEnv(given.env),
+      ...engineOptionsFrom(given.env),
     })
   } catch (error) {
     if (isRangeError(error)) throw usage(error.message)
     if (!isFault(error)) throw error
-    if (error.code === 'file_held') throw await heldBy(path)
+    if (error.code === 'file_held') throw await heldFault(path)
     throw unreachable(error.message, error.code)
   }
 }

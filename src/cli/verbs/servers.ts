@@ -1,5 +1,5 @@
 /**
- * The doors that `serve` opens and ends together: which of them the flags ask for, where each
+ * The servers that `serve` opens and ends together: which of them the flags ask for, where each
  * listens, and one drain for both, so that a signal gives every caller the same time.
  *
  * gRPC is loaded only where a door for it is asked for.
@@ -9,20 +9,20 @@ import { serveHttp } from '../../server/http/server.ts'
 import { isRangeError, unreachable, usage } from '../exit-codes.ts'
 import { type Given, isOn, text } from '../verb.ts'
 
-export interface Place {
+export interface ListenAddress {
   readonly host: string
   readonly port: number
 }
 
-export interface WantedDoors {
-  readonly http?: Place & { readonly base?: string }
-  readonly grpc?: Place & { readonly strict: boolean; readonly reflection: boolean }
+export interface WantedServers {
+  readonly http?: ListenAddress & { readonly base?: string }
+  readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
 /** What the flags ask for. Throws a usage fault where they do not go together. */
-export function doorsOf(given: Given): WantedDoors {
-  const http = placeOf('http', text(given, 'http') ?? '127.0.0.1:8080')
-  const grpc = placeOf('grpc', text(given, 'grpc') ?? 'off')
+export function wantedServers(given: Given): WantedServers {
+  const http = listenAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
+  const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const base = text(given, 'base')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
     throw usage('--grpc needs --tls DIR: `conveyor certs init DIR` makes what stands in it')
@@ -42,7 +42,7 @@ export function doorsOf(given: Given): WantedDoors {
 }
 
 /** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
-export function placeOf(flag: 'http' | 'grpc', given: string): Place | undefined {
+export function listenAddressOf(flag: 'http' | 'grpc', given: string): ListenAddress | undefined {
   if (given === 'off') return undefined
   const [, six, name, digits] =
     /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(given) ?? []
@@ -53,7 +53,7 @@ export function placeOf(flag: 'http' | 'grpc', given: string): Place | undefined
   return { host, port: Number(digits) }
 }
 
-export interface OpenDoors {
+export interface RunningServers {
   /** Its URL with the base path. */
   readonly http: string | undefined
   /** HOST:PORT. */
@@ -69,11 +69,11 @@ interface Options {
 }
 
 /** Opens what is wanted, or nothing: where one cannot listen the other is closed again. */
-export async function openDoors(
+export async function startServers(
   engine: Engine,
-  wanted: WantedDoors,
+  wanted: WantedServers,
   { tls, onBug }: Options,
-): Promise<OpenDoors> {
+): Promise<RunningServers> {
   const { http: http_place, grpc: grpc_place } = wanted
   const http =
     http_place === undefined
@@ -98,11 +98,11 @@ export async function openDoors(
   }
 }
 
-async function listen<Door>(
+async function listen<Server>(
   flag: 'http' | 'grpc',
-  { host, port }: Place,
-  open: () => Promise<Door>,
-): Promise<Door> {
+  { host, port }: ListenAddress,
+  open: () => Promise<Server>,
+): Promise<Server> {
   try {
     return await open()
   } catch (error) {

@@ -7,30 +7,30 @@
 import { Agent, request } from 'node:http'
 import { parsePlain } from '../../codec/json.ts'
 import { fault } from '../../core/faults.ts'
-import { type Answer, demandSame, type Identity, question_bytes_max } from './protocol.ts'
+import { type AdminResponse, checkEndpoint, type Endpoint, request_bytes_max } from './protocol.ts'
 import type { Admin } from './verbs.ts'
 
 /** Connects with the first call. Calls may overlap; `close` lets go of the connections. */
-export function adminClient(options: Identity & { readonly socket: string }): Admin {
+export function adminClient(options: Endpoint & { readonly socket: string }): Admin {
   const { socket, file_id, version } = options
   const mine = { file_id, version }
   const agent = new Agent({ keepAlive: true })
   return {
     async call(verb, args) {
-      const question = Buffer.from(JSON.stringify({ ...mine, verb, args }))
-      if (question.length > question_bytes_max) {
+      const body = Buffer.from(JSON.stringify({ ...mine, verb, args }))
+      if (body.length > request_bytes_max) {
         throw fault(
           'body_too_large',
-          `over ${question_bytes_max} bytes at once: send less at a time`,
+          `over ${request_bytes_max} bytes at once: send less at a time`,
         )
       }
-      const answer = readAnswer(await post(agent, socket, question))
-      demandSame(mine, answer)
-      if ('fault' in answer) {
-        const { code, message, mistakes } = answer.fault
+      const response = readResponse(await post(agent, socket, body))
+      checkEndpoint(mine, response)
+      if ('fault' in response) {
+        const { code, message, mistakes } = response.fault
         throw fault(code, message, mistakes === undefined ? {} : { mistakes })
       }
-      return answer.value as never
+      return response.value as never
     },
     async close() {
       agent.destroy()
@@ -38,9 +38,9 @@ export function adminClient(options: Identity & { readonly socket: string }): Ad
   }
 }
 
-function readAnswer(text: string): Answer {
+function readResponse(text: string): AdminResponse {
   try {
-    return parsePlain(text) as Answer
+    return parsePlain(text) as AdminResponse
   } catch {
     throw fault('file_held', 'the process that holds the file did not answer: see its log')
   }

@@ -5,12 +5,12 @@
  */
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 
-export interface Identity {
+export interface Endpoint {
   readonly file_id: string
   readonly version: string
 }
 
-export interface Question extends Identity {
+export interface AdminRequest extends Endpoint {
   readonly verb: string
   readonly args: unknown
 }
@@ -21,10 +21,10 @@ export interface FaultView {
   readonly mistakes?: readonly string[]
 }
 
-export type Answer = Identity & ({ readonly value: unknown } | { readonly fault: FaultView })
+export type AdminResponse = Endpoint & ({ readonly value: unknown } | { readonly fault: FaultView })
 
-/** Bytes of one question: a full batch of ops, each far below the largest, fits many times over. */
-export const question_bytes_max = 64 * 1024 * 1024
+/** Bytes of one request: a full batch of ops, each far below the largest, fits many times over. */
+export const request_bytes_max = 64 * 1024 * 1024
 
 export function faultView(error: unknown): FaultView {
   if (!isFault(error)) {
@@ -38,7 +38,7 @@ export function faultView(error: unknown): FaultView {
 }
 
 /** Throws `file_held` with a sentence that says what differs, and what to do. */
-export function demandSame(mine: Identity, theirs: Identity): void {
+export function checkEndpoint(mine: Endpoint, theirs: Endpoint): void {
   if (theirs.file_id !== mine.file_id) {
     throw fault('file_held', 'the socket belongs to another data file: run the command again')
   }

@@ -12,17 +12,17 @@ import { parsePlain } from '../../codec/json.ts'
 import { fault } from '../../core/faults.ts'
 import type { Engine } from '../../engine/api.ts'
 import {
-  type Answer,
-  demandSame,
+  type AdminRequest,
+  type AdminResponse,
+  checkEndpoint,
+  type Endpoint,
   faultView,
-  type Identity,
-  type Question,
-  question_bytes_max,
+  request_bytes_max,
 } from './protocol.ts'
-import { sweepSockets } from './socket-path.ts'
+import { removeDeadSockets } from './socket-path.ts'
 import { isAdminVerb, runVerb } from './verbs.ts'
 
-export interface AdminDoor {
+export interface AdminServer {
   close(): Promise<void>
 }
 
@@ -32,8 +32,8 @@ export interface AdminDoor {
  */
 export async function serveAdmin(
   engine: Engine,
-  options: Identity & { readonly socket: string },
-): Promise<AdminDoor> {
+  options: Endpoint & { readonly socket: string },
+): Promise<AdminServer> {
   const { socket, file_id, version } = options
   const running = new Set<Promise<void>>()
   const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
@@ -51,7 +51,7 @@ export async function serveAdmin(
     server.once('error', reject).listen(socket, resolve)
   })
   chmodSync(socket, 0o600)
-  void sweepSockets(dirname(socket))
+  void removeDeadSockets(dirname(socket))
   server.unref()
 
   return {
@@ -69,25 +69,25 @@ async function readBody(request: IncomingMessage): Promise<string> {
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > question_bytes_max) throw fault('body_too_large')
+    if (bytes > request_bytes_max) throw fault('body_too_large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
-async function answer(engine: Engine, mine: Identity, body: string): Promise<Answer> {
+async function answer(engine: Engine, mine: Endpoint, body: string): Promise<AdminResponse> {
   try {
-    const question = parsePlain(body) as Question
-    demandSame(question, mine)
-    if (!isAdminVerb(question.verb)) throw fault('not_found', `no such verb: ${question.verb}`)
-    return { ...mine, value: (await runVerb(engine, question.verb, question.args)) ?? null }
+    const request = parsePlain(body) as AdminRequest
+    checkEndpoint(request, mine)
+    if (!isAdminVerb(request.verb)) throw fault('not_found', `no such verb: ${request.verb}`)
+    return { ...mine, value: (await runVerb(engine, request.verb, request.args)) ?? null }
   } catch (error) {
     return { ...mine, fault: faultView(error) }
   }
 }
 
 /** Resolves when the answer has left, or the caller has. */
-async function reply(response: ServerResponse, answered: Promise<Answer>): Promise<void> {
+async function reply(response: ServerResponse, answered: Promise<AdminResponse>): Promise<void> {
   const text = JSON.stringify(await answered)
   await new Promise<void>((resolve) => {
     response.once('close', resolve)

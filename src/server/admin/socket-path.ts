@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 
-export interface AdminPlace {
+export interface AdminSocket {
   readonly folder: string
   readonly socket: string
 }
@@ -27,7 +27,7 @@ export interface AdminPlace {
 export function adminSocketPath(
   real_path: string,
   options: { readonly runtime_dir?: string | undefined } = {},
-): AdminPlace {
+): AdminSocket {
   const uid = process.getuid?.() ?? 0
   const wanted = options.runtime_dir ?? `/tmp/conveyor-${uid}`
   const folder = isSafeFolder(wanted, uid) ? wanted : mkdtempSync('/tmp/conveyor-')
@@ -41,20 +41,20 @@ export function adminSocketPath(
 const socket_path_bytes_max = 100
 const socket_name = /^[0-9a-f]{16}$/
 /** A younger one may belong to a server that is about to listen. */
-const swept_after_ms = 60_000
+const removed_after_ms = 60_000
 
 /** Takes away what killed servers left in the folder: sockets at which nobody listens. */
-export async function sweepSockets(folder: string): Promise<void> {
+export async function removeDeadSockets(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     const found = await lstat(path).catch(() => undefined)
     if (!socket_name.test(name) || found?.isSocket() !== true) continue
-    if (systemClock.now_ms() - found.mtimeMs < swept_after_ms) continue
-    if (await isDeaf(path)) await rm(path, { force: true })
+    if (systemClock.now_ms() - found.mtimeMs < removed_after_ms) continue
+    if (await hasNoListener(path)) await rm(path, { force: true })
   }
 }
 
-function isDeaf(path: string): Promise<boolean> {
+function hasNoListener(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path, () => {
       socket.destroy()

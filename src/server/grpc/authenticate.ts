@@ -1,75 +1,86 @@
 /**
- * Who is it: from the verified certificate of a call's connection to the caller the engine knows
- * (wire 2). Bindings are asked anew for each message, and so is the end of the certificate, for a
- * call may outlive both; what a certificate says is read once and remembered.
+ * Who calls: the verified client certificate of a connection, and the caller that its names are
+ * bound to (wire 2).
+ *
+ * The names and the end of a certificate are read once and cached. The bindings and the end are
+ * checked again for each message, because both may change while a call is open.
  */
+import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { loadX509 } from '../../certs/x509.ts'
+import { loadX509, type X509 } from '../../certs/x509.ts'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
-import { type Names, namesOf } from './certificate-names.ts'
 
-export interface Identity {
-  /** What the certificate says, by its DER and node's fingerprint of it. */
-  read(certificate: Certificate): Names
-  /** A connection was taken, whose certificate says this; until it is closed it is known. */
-  connected(socket: Socket, names: Pick<Names, 'names' | 'ends_ms'>): void
-  /** By the address of the peer. Throws `access_denied` where its connection is gone. */
-  whoIs(peer: string): Who
+export interface Authenticator {
+  /** The names in a certificate. Throws what the parser throws for malformed bytes. */
+  read(certificate: Certificate): CertificateNames
+  /** Registers an accepted connection with its certificate's names until the socket closes. */
+  connected(socket: Socket, names: Pick<CertificateNames, 'names' | 'ends_ms'>): void
+  /** The peer at `address` (`host:port`). Throws `access_denied` where its connection is gone. */
+  peerAt(address: string): Peer
   /**
-   * Throws `bad_signature` for a certificate that has ended, `access_denied` where its names are
+   * Throws `bad_signature` for an expired certificate, and `access_denied` where its names are
    * refused, are bound to different users or, under `strict`, are not bound at all.
    */
-  callerOf(who: Who): Caller
+  callerOf(peer: Peer): Caller
 }
 
-/** The other side of a connection. */
-export interface Who extends Pick<Names, 'names' | 'ends_ms'> {
+/** The client side of a connection. */
+export interface Peer extends Pick<CertificateNames, 'names' | 'ends_ms'> {
   readonly answers: AnswerAccount
 }
 
+/** As node's TLS socket gives it: the DER bytes and their fingerprint. */
 export interface Certificate {
   readonly raw: Buffer
   readonly fingerprint256: string
 }
 
-const remembered_max = 1_024
+export interface CertificateNames {
+  readonly names: readonly string[]
+  /** The first millisecond at which the certificate is no longer valid. */
+  readonly ends_ms: number
+  /** Whether the certificate names TLS client authentication among its usages. */
+  readonly is_client: boolean
+}
 
-export async function newIdentity(engine: Engine, strict: boolean): Promise<Identity> {
+/** The names of a caller on a server without TLS. */
+export const anonymous = { names: [], ends_ms: Number.POSITIVE_INFINITY }
+
+const cache_entries_max = 1_024
+
+export async function newAuthenticator(engine: Engine, strict: boolean): Promise<Authenticator> {
   const x509 = await loadX509()
-  const remembered = new Map<string, Names>()
-  /** HTTP/2 switches renegotiation off: a connection has one certificate as long as it lasts. */
-  const by_peer = new Map<string, Who>()
-
-  const read = (certificate: Certificate): Names => {
-    const known = remembered.get(certificate.fingerprint256)
-    if (known !== undefined) return known
-    const names = namesOf(x509, certificate.raw)
-    // The oldest goes: what is still in use comes back with its next call.
-    if (remembered.size >= remembered_max) {
-      remembered.delete(remembered.keys().next().value as string)
-    }
-    remembered.set(certificate.fingerprint256, names)
-    return names
-  }
+  /** By fingerprint. */
+  const cache = new Map<string, CertificateNames>()
+  /** HTTP/2 forbids renegotiation, so a connection keeps its certificate. */
+  const peers = new Map<string, Peer>()
 
   return {
-    read,
+    read({ raw, fingerprint256 }) {
+      const cached = cache.get(fingerprint256)
+      if (cached !== undefined) return cached
+      const names = certificateNames(x509, raw)
+      // Evicts the oldest entry; a certificate still in use is read again.
+      if (cache.size >= cache_entries_max) cache.delete(cache.keys().next().value as string)
+      cache.set(fingerprint256, names)
+      return names
+    },
     connected(socket, { names, ends_ms }) {
-      // As grpc-js names it.
-      const peer = `${socket.remoteAddress}:${socket.remotePort}`
-      const who = { names, ends_ms, answers: engine.answerAccount() }
-      by_peer.set(peer, who)
+      // The form in which grpc-js names a peer.
+      const address = `${socket.remoteAddress}:${socket.remotePort}`
+      const peer = { names, ends_ms, answers: engine.answerAccount() }
+      peers.set(address, peer)
       socket.once('close', () => {
-        if (by_peer.get(peer) === who) by_peer.delete(peer)
+        if (peers.get(address) === peer) peers.delete(address)
       })
     },
-    whoIs(peer) {
-      const who = by_peer.get(peer)
-      if (who === undefined) throw fault('access_denied', 'no certificate')
-      return who
+    peerAt(address) {
+      const peer = peers.get(address)
+      if (peer === undefined) throw fault('access_denied', 'no certificate')
+      return peer
     },
     callerOf({ names, ends_ms }) {
       if (systemClock.now_ms() >= ends_ms) {
@@ -84,5 +95,27 @@ export async function newIdentity(engine: Engine, strict: boolean): Promise<Iden
   }
 }
 
-/** Of a caller without a certificate, where none is asked for. */
-export const nameless = { names: [], ends_ms: Number.POSITIVE_INFINITY }
+/**
+ * The names in a certificate, read from its DER: `uri:` and `dns:` from its alternative names, `cn:`
+ * only where it has no alternative names at all, and `sha256:` with its fingerprint. Alternative
+ * names of other kinds yield no name and still suppress the common name.
+ *
+ * Node's own text form of the names is ambiguous (a name may contain its separator), hence DER.
+ * Throws what the parser throws for malformed bytes.
+ */
+function certificateNames(x509: X509, der: Buffer): CertificateNames {
+  const certificate = new x509.X509Certificate(der)
+  const usage = certificate.getExtension(x509.ExtendedKeyUsageExtension)
+  const alternative = certificate.getExtension(x509.SubjectAlternativeNameExtension)
+  const names =
+    alternative === null
+      ? certificate.subjectName.getField('CN').map((cn) => `cn:${cn}`)
+      : alternative.names.items.flatMap(({ type, value }) =>
+          type === 'url' ? [`uri:${value}`] : type === 'dns' ? [`dns:${value}`] : [],
+        )
+  return {
+    names: [...names, `sha256:${createHash('sha256').update(der).digest('hex')}`],
+    ends_ms: certificate.notAfter.getTime(),
+    is_client: usage?.usages.includes(x509.ExtendedKeyUsage.clientAuth) ?? false,
+  }
+}

@@ -17,16 +17,16 @@ import {
   wholeFaults,
 } from '../../core/faults.ts'
 import { number_field, sized_field } from './protobuf-read.ts'
-import { sizedBytes, type Writing, writeHead } from './protobuf-write.ts'
+import { sizedBytes, type WriteCursor, writeFieldHead } from './protobuf-write.ts'
 
 /** A fault that may be told to a caller. */
-export interface Refusal {
+export interface PublicFault {
   readonly code: WholeFaultCode | OpFaultCode
   readonly description: string
 }
 
 /** The refusal for anything thrown; `onBug` is told of what should not have been. */
-export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refusal {
+export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
   if (isFault(thrown)) {
     const { code, message } = thrown
     if (code === 'internal_error') return { code, description: wholeFaults[code].text }
@@ -37,8 +37,8 @@ export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refus
 }
 
 /** The end of a call that failed, as grpc-js takes it. */
-export function failedStatus(thrown: unknown, onBug: (bug: unknown) => void): StatusObject {
-  const { code, description } = refusalOf(thrown, onBug)
+export function faultStatus(thrown: unknown, onBug: (bug: unknown) => void): StatusObject {
+  const { code, description } = publicFault(thrown, onBug)
   const row = isWholeFaultCode(code) ? wholeFaults[code] : opFaults[code]
   const number = status[row.grpc]
   // What is not well formed cannot be encoded.
@@ -66,8 +66,8 @@ function text(number: number, value: string): Buffer {
 }
 
 function field(number: number, bytes: Buffer): Buffer {
-  const to: Writing = { room: Buffer.allocUnsafe(sizedBytes(bytes.length)), at: 0 }
-  writeHead(to, sized_field(number), bytes.length)
+  const to: WriteCursor = { room: Buffer.allocUnsafe(sizedBytes(bytes.length)), at: 0 }
+  writeFieldHead(to, sized_field(number), bytes.length)
   to.room.set(bytes, to.at)
   return to.room
 }

@@ -5,16 +5,16 @@
 import type { Server } from '@grpc/grpc-js'
 import { HealthImplementation, service as healthService } from 'grpc-health-check'
 import { systemClock } from '../../core/clock.ts'
-import type { Door } from './door.ts'
+import type { ServerContext } from './interceptor.ts'
 import { service_name } from './schema.ts'
 
 const look_every_ms = 1_000
 
 /** Adds the service; what comes back ends what it does beside answering. */
-export function addHealth(server: Server, door: Door): () => void {
+export function addHealth(server: Server, context: ServerContext): () => void {
   const health = new HealthImplementation()
   const refresh = (): void => {
-    const is_up = !door.draining && door.engine.health() === 'ok'
+    const is_up = !context.draining && context.engine.health() === 'ok'
     const status = is_up ? 'SERVING' : 'NOT_SERVING'
     if (status === told) return
     told = status
@@ -34,8 +34,8 @@ export function addHealth(server: Server, door: Door): () => void {
         },
         watch: (call: WatchCall) => {
           const end = (): void => void call.end()
-          door.endings.add(end)
-          call.on('cancelled', () => door.endings.delete(end))
+          context.drain_callbacks.add(end)
+          call.on('cancelled', () => context.drain_callbacks.delete(end))
           handlers.watch(call)
         },
       })

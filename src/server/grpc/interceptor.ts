@@ -1,11 +1,11 @@
 /**
- * What every call of our service meets before its message (a server interceptor of grpc-js): who
- * is it, and how long may it take to say what it wants. So a caller without rights fills no memory.
- * The first question is asked again with the message itself, for its answer may have changed.
+ * The server interceptor in front of our service: it authenticates a call and bounds its metadata
+ * before the first message is read, so that a caller without rights takes no memory. Handlers
+ * authenticate again with each message, because the rights may have changed.
  *
- * The messages of a stream are read one by one, as its handler asks for them: node would read
- * sixteen ahead. Answers are handed over without waiting for the one before, so that all that are
- * there in one turn go out together; `onSent` tells when one is on its way.
+ * The messages of a stream are read one at a time, when the handler pulls; node alone would read 16
+ * ahead. Responses are passed on without waiting for the one before, so that all responses of one
+ * turn of the event loop leave together.
  */
 import {
   type Metadata,
@@ -16,105 +16,129 @@ import {
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Who } from './authenticate.ts'
-import { admit, type Door } from './door.ts'
-import { failedStatus } from './fault-response.ts'
+import type { Caller } from '../../core/model.ts'
+import type { Engine } from '../../engine/api.ts'
+import type { Authenticator, Peer } from './authenticate.ts'
+import { faultStatus } from './fault-response.ts'
 
-/** What a handler knows of its call beside its messages. */
-export interface Gate {
-  readonly who: Who
-  /** Lets one more message of a stream be read. */
-  next(): void
+/** What every call of a running server needs. */
+export interface ServerContext {
+  readonly engine: Engine
+  readonly limits: Limits
+  readonly authenticator: Authenticator
+  readonly onBug: (bug: unknown) => void
+  /** Called when the server begins to drain; each ends a long call. */
+  readonly drain_callbacks: Set<() => void>
+  draining: boolean
 }
 
-/** A message as a handler gives it; its bytes go with it, so that no second copy is kept. */
-export interface Answer {
+/** Throws `shutting_down`, or what `Authenticator.callerOf` throws. */
+export function authenticate(context: ServerContext, peer: Peer): Caller {
+  if (context.draining) throw fault('shutting_down')
+  return context.authenticator.callerOf(peer)
+}
+
+/** What a handler knows of its call beside the messages. */
+export interface CallContext {
+  readonly peer: Peer
+  /** Lets one more message of a stream be read. */
+  pull(): void
+}
+
+/** A response in the form in which a handler sends it. */
+export interface EncodedResponse {
+  /** Cleared when grpc-js takes the bytes, so that no second reference keeps them alive. */
   bytes: Buffer | undefined
-  /** Never, where it cannot be sent. */
+  /** Called when the response is on its way; never, where it cannot be sent. */
   onSent(): void
 }
 
-export function takeBytes(answer: Answer): Buffer {
-  const { bytes } = answer
-  answer.bytes = undefined
+export function takeBytes(response: EncodedResponse): Buffer {
+  const { bytes } = response
+  response.bytes = undefined
   return bytes as Buffer
 }
 
-export interface Gates {
+/** The context of the call that has this metadata object. */
+export type ContextOf = (metadata: Metadata) => CallContext
+
+export interface CallInterceptor {
   readonly interceptor: ServerInterceptor
-  /** The gate of the call that has this metadata. */
-  of(metadata: Metadata): Gate
+  readonly contextOf: ContextOf
 }
 
-/** `path` is what the paths of our rpcs begin with. */
-export function newGates(door: Door, path: string): Gates {
-  /** A handler is given the very metadata that its interceptor hands on. */
-  const gates = new WeakMap<Metadata, Gate>()
+/** Intercepts the calls whose path starts with `path_prefix`; all others pass unchanged. */
+export function newInterceptor(context: ServerContext, path_prefix: string): CallInterceptor {
+  /** A handler receives the very metadata object that its interceptor passes on. */
+  const contexts = new WeakMap<Metadata, CallContext>()
 
-  const interceptor: ServerInterceptor = ({ path: of, requestStream }, call) => {
-    const gated = new ServerInterceptingCall(call)
-    return of.startsWith(path) ? Object.assign(gated, gateOf(call, requestStream)) : gated
-  }
-  const gateOf = (call: ServerInterceptingCallInterface, is_stream: boolean): Gated => {
-    const refuse = (thrown: unknown): void => call.sendStatus(failedStatus(thrown, door.onBug))
-    let stopWaiting = (): void => {}
-    let is_wanted = false
-    let is_asked = true
-    const read = (): void => {
-      if (!is_wanted || !is_asked) return
-      is_wanted = false
-      is_asked = !is_stream
+  const overridesFor = (call: ServerInterceptingCallInterface, is_stream: boolean): Overrides => {
+    const refuse = (thrown: unknown): void => call.sendStatus(faultStatus(thrown, context.onBug))
+    let cancelTimeout = (): void => {}
+    let is_requested = false
+    let is_pulled = true
+    const readIfPulled = (): void => {
+      if (!is_requested || !is_pulled) return
+      is_requested = false
+      is_pulled = !is_stream
       call.startRead()
     }
-    const next = (): void => {
-      is_asked = true
-      read()
+    const pull = (): void => {
+      is_pulled = true
+      readIfPulled()
     }
     return {
       start: (listener) =>
         call.start({
           onReceiveMetadata(metadata) {
             try {
-              checkSize(metadata, door.limits)
-              const who = door.identity.whoIs(call.getPeer())
-              admit(door, who)
-              gates.set(metadata, { who, next })
+              checkSize(metadata, context.limits)
+              const peer = context.authenticator.peerAt(call.getPeer())
+              authenticate(context, peer)
+              contexts.set(metadata, { peer, pull })
             } catch (thrown) {
               return refuse(thrown)
             }
             if (!is_stream) {
-              const until_ms = systemClock.now_ms() + door.limits.request_ms_max
-              stopWaiting = systemClock.wake_at(until_ms, () => refuse(fault('request_timeout')))
+              const until_ms = systemClock.now_ms() + context.limits.request_ms_max
+              cancelTimeout = systemClock.wake_at(until_ms, () => refuse(fault('request_timeout')))
             }
             listener.onReceiveMetadata(metadata)
           },
           onReceiveMessage: (message) => listener.onReceiveMessage(message),
           onReceiveHalfClose() {
-            stopWaiting()
+            cancelTimeout()
             listener.onReceiveHalfClose()
           },
           onCancel() {
-            stopWaiting()
+            cancelTimeout()
             listener.onCancel()
           },
         }),
       startRead() {
-        is_wanted = true
-        read()
+        is_requested = true
+        readIfPulled()
       },
-      sendMessage(answer: Answer, onTaken) {
-        call.sendMessage(answer, answer.onSent)
+      sendMessage(response: EncodedResponse, onTaken) {
+        call.sendMessage(response, response.onSent)
         onTaken()
       },
     }
   }
-  return { interceptor, of: (metadata) => gates.get(metadata) as Gate }
+  return {
+    interceptor({ path, requestStream }, call) {
+      const intercepted = new ServerInterceptingCall(call)
+      if (!path.startsWith(path_prefix)) return intercepted
+      return Object.assign(intercepted, overridesFor(call, requestStream))
+    },
+    contextOf: (metadata) => contexts.get(metadata) as CallContext,
+  }
 }
 
-/** What a call of ours does otherwise than any. */
-type Gated = Pick<ServerInterceptingCallInterface, 'start' | 'startRead' | 'sendMessage'>
+/** The methods that an intercepted call overrides. */
+type Overrides = Pick<ServerInterceptingCallInterface, 'start' | 'startRead' | 'sendMessage'>
 
-/** Throws `bad_request`. The names of HTTP/2 itself are not counted. */
+/** Throws `bad_request`. The pseudo-headers of HTTP/2 are not counted. */
 function checkSize(metadata: Metadata, { header_bytes_max, header_count_max }: Limits): void {
   let bytes = 0
   let count = 0

@@ -15,8 +15,8 @@ import {
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import type { Limits } from '../../core/limits.ts'
-import { type Certificate, type Identity, nameless } from './authenticate.ts'
-import type { Names } from './certificate-names.ts'
+import type { CertificateNames } from './authenticate.ts'
+import { type Authenticator, anonymous, type Certificate } from './authenticate.ts'
 import type { TlsSet } from './tls-files.ts'
 
 export interface Listener {
@@ -29,19 +29,19 @@ export interface Listener {
   destroyAll(): void
 }
 
-export interface Listening {
+export interface ListenOptions {
   readonly host: string
   readonly port: number
   /** Undefined: no TLS. */
   readonly tls: TlsSet | undefined
   readonly limits: Limits
-  readonly identity: Identity
+  readonly authenticator: Authenticator
   readonly onConnection: (socket: Socket) => void
   readonly onError: (error: unknown) => void
 }
 
 /** Rejects with the system's error where it cannot listen. */
-export async function listen(how: Listening): Promise<Listener> {
+export async function listen(how: ListenOptions): Promise<Listener> {
   const { tls, limits } = how
   const server = tls === undefined ? plainServer(how) : tlsServer(how, tls)
   server.maxConnections = limits.connections_max
@@ -69,14 +69,14 @@ export async function listen(how: Listening): Promise<Listener> {
   }
 }
 
-function plainServer({ identity, onConnection }: Listening): Server {
+function plainServer({ authenticator, onConnection }: ListenOptions): Server {
   return createPlainServer({ noDelay: true }, (socket) => {
-    identity.connected(socket, nameless)
+    authenticator.connected(socket, anonymous)
     onConnection(socket)
   })
 }
 
-function tlsServer({ limits, identity, onConnection }: Listening, tls: TlsSet): TlsServer {
+function tlsServer({ limits, authenticator, onConnection }: ListenOptions, tls: TlsSet): TlsServer {
   const server = createTlsServer({
     ...contextOf(tls),
     requestCert: true,
@@ -89,21 +89,24 @@ function tlsServer({ limits, identity, onConnection }: Listening, tls: TlsSet): 
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.on('secureConnection', (socket) => {
     socket.on('error', ignore)
-    const names = clientNames(identity, socket.getPeerCertificate() as Partial<Certificate>)
+    const names = clientNames(authenticator, socket.getPeerCertificate() as Partial<Certificate>)
     if (!socket.authorized || socket.alpnProtocol !== 'h2' || names === undefined) {
       return void socket.destroy()
     }
-    identity.connected(socket, names)
+    authenticator.connected(socket, names)
     onConnection(socket)
   })
   return server
 }
 
 /** OpenSSL refuses another usage, and takes a certificate that names none. */
-function clientNames(identity: Identity, certificate: Partial<Certificate>): Names | undefined {
+function clientNames(
+  authenticator: Authenticator,
+  certificate: Partial<Certificate>,
+): CertificateNames | undefined {
   if (certificate.raw === undefined) return undefined
   try {
-    const names = identity.read(certificate as Certificate)
+    const names = authenticator.read(certificate as Certificate)
     return names.is_client ? names : undefined
   } catch {
     return undefined

@@ -1,6 +1,6 @@
 /**
  * Messages to raw ops (wire 2). Nothing of an op is checked here but that
- * `data_json` is a JSON object: codec/op knows what is malformed, at every door alike.
+ * `data_json` is a JSON object: codec/op knows what is malformed, at every context alike.
  *
  * proto3 cannot tell an empty text from none, so an empty conv_id or node_id counts as absent; a
  * ref and a target say whether they are there.

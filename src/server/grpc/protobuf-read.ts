@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 
 /** A place in a message, and where that ends. */
-export interface Reading {
+export interface ReadCursor {
   readonly bytes: Buffer
   at: number
   end: number
@@ -22,12 +22,12 @@ export const number_field = (number: number): number => (number << 3) | varint
 export const sized_field = (number: number): number => (number << 3) | sized
 
 /** From the beginning to the end of a whole message. */
-export function readingOf(bytes: Buffer): Reading {
+export function cursorOver(bytes: Buffer): ReadCursor {
   return { bytes, at: 0, end: bytes.length }
 }
 
 /** A number of at most 32 bits: a tag, a length, a flag. What a longer one has above is dropped. */
-export function readNumber(from: Reading): number {
+export function readNumber(from: ReadCursor): number {
   const first = from.at < from.end ? (from.bytes[from.at] as number) : 0x80
   if (first >= 0x80) return Number(BigInt.asUintN(32, BigInt(readInteger(from))))
   from.at++
@@ -35,7 +35,7 @@ export function readNumber(from: Reading): number {
 }
 
 /** A number of at most 64 bits, without a sign. */
-export function readInteger(from: Reading): number | bigint {
+export function readInteger(from: ReadCursor): number | bigint {
   const began = from.at
   let value = 0
   // So many bytes fit into a double.
@@ -48,7 +48,7 @@ export function readInteger(from: Reading): number | bigint {
   return readLongInteger(from)
 }
 
-function readLongInteger(from: Reading): bigint {
+function readLongInteger(from: ReadCursor): bigint {
   let value = 0n
   for (let shift = 0n; shift < 70n; shift += 7n) {
     const byte = nextByte(from)
@@ -58,7 +58,7 @@ function readLongInteger(from: Reading): bigint {
   throw new RangeError('a number of more than ten bytes')
 }
 
-export function readText(from: Reading): string {
+export function readText(from: ReadCursor): string {
   const end = endOfSized(from)
   const text = from.bytes.toString('utf8', from.at, end)
   if (text.includes('\ufffd') && !isUtf8(from.bytes.subarray(from.at, end))) {
@@ -69,7 +69,7 @@ export function readText(from: Reading): string {
 }
 
 /** The bytes themselves, not a copy. */
-export function readBytes(from: Reading): Buffer {
+export function readBytes(from: ReadCursor): Buffer {
   const end = endOfSized(from)
   const bytes = from.bytes.subarray(from.at, end)
   from.at = end
@@ -77,7 +77,7 @@ export function readBytes(from: Reading): Buffer {
 }
 
 /** A nested message, which `read` takes to the end it finds set. */
-export function readNested<T>(from: Reading, read: (from: Reading) => T): T {
+export function readNested<T>(from: ReadCursor, read: (from: ReadCursor) => T): T {
   const outer_end = from.end
   from.end = endOfSized(from)
   const value = read(from)
@@ -86,7 +86,7 @@ export function readNested<T>(from: Reading, read: (from: Reading) => T): T {
 }
 
 /** Goes over the value of a field that is not known. */
-export function skipField(from: Reading, tag: number): void {
+export function skipField(from: ReadCursor, tag: number): void {
   const kind = tag & 7
   if (kind === varint) readInteger(from)
   else if (kind === sized) from.at = endOfSized(from)
@@ -95,19 +95,19 @@ export function skipField(from: Reading, tag: number): void {
   else throw new RangeError(`a field of kind ${kind}`)
 }
 
-function endOfSized(from: Reading): number {
+function endOfSized(from: ReadCursor): number {
   const length = readNumber(from)
   const end = from.at + length
   if (end > from.end) throw cutShort()
   return end
 }
 
-function goOn(from: Reading, bytes: number): void {
+function goOn(from: ReadCursor, bytes: number): void {
   from.at += bytes
   if (from.at > from.end) throw cutShort()
 }
 
-function nextByte(from: Reading): number {
+function nextByte(from: ReadCursor): number {
   if (from.at >= from.end) throw cutShort()
   return from.bytes[from.at++] as number
 }

@@ -5,7 +5,7 @@
  */
 
 /** Where the next byte goes. */
-export interface Writing {
+export interface WriteCursor {
   readonly room: Buffer
   at: number
 }
@@ -35,7 +35,7 @@ export function sizedBytes(bytes: number): number {
 }
 
 /** A number as a field has it; from 0 to 2^64 - 1. */
-export function writeNumber(to: Writing, value: number | bigint): void {
+export function writeNumber(to: WriteCursor, value: number | bigint): void {
   let left = value
   if (typeof left === 'bigint') {
     for (; left >= 0x80n; left >>= 7n) to.room[to.at++] = Number(left & 0x7fn) | 0x80
@@ -46,14 +46,14 @@ export function writeNumber(to: Writing, value: number | bigint): void {
 }
 
 /** The head of a field whose value of so many bytes comes next. */
-export function writeHead(to: Writing, tag: number, bytes: number): void {
+export function writeFieldHead(to: WriteCursor, tag: number, bytes: number): void {
   to.room[to.at++] = tag
   writeNumber(to, bytes)
 }
 
-export function writeText(to: Writing, tag: number, text: string): void {
+export function writeText(to: WriteCursor, tag: number, text: string): void {
   const bytes = textBytes(text)
-  writeHead(to, tag, bytes)
+  writeFieldHead(to, tag, bytes)
   const { room, at } = to
   if (bytes !== text.length || bytes > short_max) room.write(text, at)
   else for (let n = 0; n < bytes; n++) room[at + n] = text.charCodeAt(n)

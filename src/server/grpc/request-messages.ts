@@ -7,11 +7,11 @@
  * four times as long for these; a test reads what the schema writes.
  */
 import {
+  cursorOver,
   number_field,
-  type Reading,
+  type ReadCursor,
   readBytes,
   readInteger,
-  readingOf,
   readNested,
   readNumber,
   readText,
@@ -65,12 +65,12 @@ export interface StreamBatch extends Batch {
 }
 
 /** Each throws where the bytes are no such message. */
-export const readCreate = (bytes: Buffer): CreateMessage => createFrom(readingOf(bytes))
-export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(readingOf(bytes))
-export const readShow = (bytes: Buffer): ShowMessage => showFrom(readingOf(bytes))
+export const readCreate = (bytes: Buffer): CreateMessage => createFrom(cursorOver(bytes))
+export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(cursorOver(bytes))
+export const readShow = (bytes: Buffer): ShowMessage => showFrom(cursorOver(bytes))
 
 export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
-  const from = readingOf(bytes)
+  const from = cursorOver(bytes)
   const ops: OpMessage[] = []
   let op_count = 0
   let request_key = ''
@@ -84,7 +84,7 @@ export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
 }
 
 export function readStreamOps(bytes: Buffer, ops_max: number): StreamBatch {
-  const from = readingOf(bytes)
+  const from = cursorOver(bytes)
   const ops: OpMessage[] = []
   let op_count = 0
   let seq: number | bigint = 0
@@ -99,7 +99,7 @@ export function readStreamOps(bytes: Buffer, ops_max: number): StreamBatch {
   return { seq, ops, op_count, request_key, bytes: bytes.length }
 }
 
-function addOp(ops: OpMessage[], op_count: number, ops_max: number, from: Reading): void {
+function addOp(ops: OpMessage[], op_count: number, ops_max: number, from: ReadCursor): void {
   if (op_count <= ops_max) ops.push(readNested(from, opFrom))
   else skipField(from, sized_1)
 }
@@ -114,7 +114,7 @@ const sized_6 = sized_field(6)
 
 const no_bytes: Buffer = Buffer.alloc(0)
 
-function opFrom(from: Reading): OpMessage {
+function opFrom(from: ReadCursor): OpMessage {
   let id = ''
   let kind: OpMessage['kind']
   while (from.at < from.end) {
@@ -128,7 +128,7 @@ function opFrom(from: Reading): OpMessage {
   return { id, kind }
 }
 
-function createFrom(from: Reading): CreateMessage {
+function createFrom(from: ReadCursor): CreateMessage {
   let conv_id = ''
   let ref: string | undefined
   let data_json = no_bytes
@@ -142,7 +142,7 @@ function createFrom(from: Reading): CreateMessage {
   return { type: 'create', conv_id, ref, data_json }
 }
 
-function modifyFrom(from: Reading): ModifyMessage {
+function modifyFrom(from: ReadCursor): ModifyMessage {
   let conv_id = ''
   let ref: string | undefined
   let obj_id: string | undefined
@@ -162,7 +162,7 @@ function modifyFrom(from: Reading): ModifyMessage {
   return { type: 'modify', conv_id, ref, obj_id, data_json, is_sync, node_id }
 }
 
-function showFrom(from: Reading): ShowMessage {
+function showFrom(from: ReadCursor): ShowMessage {
   let conv_id = ''
   let ref: string | undefined
   let obj_id: string | undefined

@@ -9,22 +9,22 @@ import {
   numberBytes,
   sizedBytes,
   textBytes,
-  type Writing,
-  writeHead,
+  type WriteCursor,
+  writeFieldHead,
   writeNumber,
   writeText,
 } from './protobuf-write.ts'
 import type { OpMessage, StreamBatch } from './request-messages.ts'
 
 /** What became of a batch of a stream. */
-export interface StreamAnswer {
+export interface StreamResponse {
   readonly proc: string
   readonly description: string
   readonly results: readonly OpResult[]
 }
 
 /** CreateTaskResponse, and ModifyTaskResponse, which is the same. */
-export function addressAnswer({ ref, obj_id = '' }: OpResult): Buffer {
+export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
   const to = messageOf(refBytes(ref) + fieldBytes(obj_id))
   writeRef(to, sized_1, ref)
   writeField(to, sized_2, obj_id)
@@ -32,7 +32,7 @@ export function addressAnswer({ ref, obj_id = '' }: OpResult): Buffer {
 }
 
 /** GetTaskResponse. */
-export function taskAnswer({ task }: OpResult): Buffer {
+export function encodeTask({ task }: OpResult): Buffer {
   if (task === undefined) return messageOf(0).room
   const bytes = taskBytes(task)
   const to = messageOf(sizedBytes(bytes))
@@ -41,14 +41,14 @@ export function taskAnswer({ task }: OpResult): Buffer {
 }
 
 /** ApplyOpsResponse. Each result has the id of its op. */
-export function resultsAnswer(ops: readonly OpMessage[], results: readonly OpResult[]): Buffer {
+export function encodeResults(ops: readonly OpMessage[], results: readonly OpResult[]): Buffer {
   const to = messageOf(resultsBytes(ops, results))
   writeResults(to, sized_1, ops, results)
   return to.room
 }
 
 /** StreamOpsResponse. */
-export function streamAnswer({ seq, ops }: StreamBatch, answer: StreamAnswer): Buffer {
+export function encodeStreamResponse({ seq, ops }: StreamBatch, answer: StreamResponse): Buffer {
   const { proc, description, results } = answer
   const seq_bytes = seq === 0 ? 0 : 1 + numberBytes(seq)
   const rest_bytes = resultsBytes(ops, results) + fieldBytes(proc) + fieldBytes(description)
@@ -76,7 +76,7 @@ const sized_8 = sized_field(8)
 const sized_9 = sized_field(9)
 const sized_10 = sized_field(10)
 
-function messageOf(bytes: number): Writing {
+function messageOf(bytes: number): WriteCursor {
   return { room: Buffer.allocUnsafe(bytes), at: 0 }
 }
 
@@ -95,7 +95,7 @@ function resultBytes(id: string, { ref, obj_id, proc, description, task }: OpRes
 }
 
 function writeResults(
-  to: Writing,
+  to: WriteCursor,
   tag: number,
   ops: readonly OpMessage[],
   results: readonly OpResult[],
@@ -103,7 +103,7 @@ function writeResults(
   for (let at = 0; at < results.length; at++) {
     const id = ops[at]?.id ?? ''
     const result = results[at] as OpResult
-    writeHead(to, tag, resultBytes(id, result))
+    writeFieldHead(to, tag, resultBytes(id, result))
     writeField(to, sized_1, id)
     writeRef(to, sized_2, result.ref)
     writeField(to, sized_3, result.obj_id)
@@ -122,8 +122,8 @@ function taskBytes(task: Task): number {
   return names + said + times + nodes + fieldBytes(task.dataText)
 }
 
-function writeTask(to: Writing, tag: number, task: Task, bytes: number): void {
-  writeHead(to, tag, bytes)
+function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): void {
+  writeFieldHead(to, tag, bytes)
   writeField(to, sized_1, task.obj_id)
   writeField(to, sized_2, task.conv_id)
   writeRef(to, sized_3, task.ref)
@@ -142,7 +142,7 @@ function fieldBytes(text = ''): number {
   return text === '' ? 0 : sizedBytes(textBytes(text))
 }
 
-function writeField(to: Writing, tag: number, text = ''): void {
+function writeField(to: WriteCursor, tag: number, text = ''): void {
   if (text !== '') writeText(to, tag, text)
 }
 
@@ -150,6 +150,6 @@ function refBytes(ref: string | null): number {
   return ref === null ? 0 : sizedBytes(textBytes(ref))
 }
 
-function writeRef(to: Writing, tag: number, ref: string | null): void {
+function writeRef(to: WriteCursor, tag: number, ref: string | null): void {
   if (ref !== null) writeText(to, tag, ref)
 }

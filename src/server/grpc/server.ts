@@ -1,5 +1,5 @@
 /**
- * The gRPC door: a grpc-js server behind a listener of our own, its bounds, and its end.
+ * The gRPC context: a grpc-js server behind a listener of our own, its bounds, and its end.
  *
  * Requests are read and answers written by codecs of our own (requests, answers), which grpc-js
  * takes with the service; the rest is as it serves any. Bounds that it has are set from the limits.
@@ -14,15 +14,15 @@ import {
 import { systemClock } from '../../core/clock.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
-import { newIdentity } from './authenticate.ts'
-import type { Door } from './door.ts'
+import { newAuthenticator } from './authenticate.ts'
 import { addHealth } from './health.ts'
-import { newGates, takeBytes } from './interceptor.ts'
+import type { ServerContext } from './interceptor.ts'
+import { newInterceptor, takeBytes } from './interceptor.ts'
 import { type Listener, listen } from './listener.ts'
 import { readStreamOps } from './request-messages.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
 import { streamHandler } from './stream.ts'
-import { followTls, readTls, type TlsOptions } from './tls-files.ts'
+import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
 import { unary_rpcs } from './unary.ts'
 
 export interface GrpcOptions {
@@ -38,17 +38,17 @@ export interface GrpcOptions {
   readonly reflection?: boolean
   /** No TLS and no names, for tests: every caller may use every process. Only on loopback. */
   readonly plain?: true
-  /** Laid over the engine's own, for this door; the rate and answers are bounded by the engine. */
+  /** Laid over the engine's own, for this context; the rate and answers are bounded by the engine. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Told of a bug, and of changed certificate files that cannot be used. */
   readonly onBug?: (error: unknown) => void
 }
 
-export interface GrpcDoor {
+export interface GrpcServer {
   /** `host:port` as a client takes it, such as `127.0.0.1:41234`. */
   readonly address: string
   /**
-   * Ends the door: no new connections and calls, streams end once what they began is answered,
+   * Ends the context: no new connections and calls, streams end once what they began is answered,
    * calls under way get `drain_ms_max`, then every connection is closed. Resolves when the port is
    * free; the engine stays open.
    */
@@ -56,27 +56,34 @@ export interface GrpcDoor {
 }
 
 /**
- * Opens the door. Rejects with the system's error where it cannot listen or a file is missing, with
+ * Opens the context. Rejects with the system's error where it cannot listen or a file is missing, with
  * an Error that says what is wrong with the certificates, and with a RangeError for options that
  * make no sense.
  */
-export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<GrpcDoor> {
+export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<GrpcServer> {
   const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
   const plain = options.plain === true
   if (plain === (options.tls !== undefined)) throw new RangeError('either tls or plain')
-  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback alone')
+  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback singleOp')
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
-  const identity = await newIdentity(engine, strict)
-  const door: Door = { engine, limits, identity, onBug, endings: new Set(), draining: false }
+  const authenticator = await newAuthenticator(engine, strict)
+  const context: ServerContext = {
+    engine,
+    limits,
+    authenticator,
+    onBug,
+    drain_callbacks: new Set(),
+    draining: false,
+  }
 
   const schema = loadSchema()
-  const server = newServer(door, schema)
+  const server = newServer(context, schema)
   if (options.reflection) {
     const { ReflectionService } = await import('@grpc/reflection')
     new ReflectionService(schema.package).addToServer(server)
   }
-  const endHealth = addHealth(server, door)
+  const endHealth = addHealth(server, context)
   const sockets = server.createConnectionInjector(ServerCredentials.createInsecure())
   let listener: Listener
   try {
@@ -85,7 +92,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       port,
       tls,
       limits,
-      identity,
+      authenticator,
       onConnection: (socket) => sockets.injectConnection(socket),
       onError: onBug,
     })
@@ -93,17 +100,17 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     endHealth()
     throw error
   }
-  const unfollow =
+  const unwatchTls =
     tls === undefined || options.tls === undefined
       ? () => {}
-      : followTls(options.tls, tls, limits.tls_reload_ms, (set) => listener.use(set), onBug)
+      : watchTls(options.tls, tls, limits.tls_reload_ms, (set) => listener.use(set), onBug)
 
   const drain = async (): Promise<void> => {
-    door.draining = true
-    unfollow()
+    context.draining = true
+    unwatchTls()
     endHealth()
     const closed = listener.close()
-    for (const end of [...door.endings]) end()
+    for (const end of [...context.drain_callbacks]) end()
     // It tells of its end before calls on connections that are not its own have ended.
     server.tryShutdown(() => {})
     await within(limits.drain_ms_max, closed)
@@ -124,11 +131,11 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
 
-function newServer(door: Door, { service }: Schema): Server {
-  const { limits } = door
-  const gates = newGates(door, `/${service_name}/`)
+function newServer(context: ServerContext, { service }: Schema): Server {
+  const { limits } = context
+  const { interceptor, contextOf } = newInterceptor(context, `/${service_name}/`)
   const server = new Server({
-    interceptors: [gates.interceptor],
+    interceptors: [interceptor],
     'grpc.max_receive_message_length': limits.body_bytes_max,
     // Answers are bounded before they are made.
     'grpc.max_send_message_length': -1,
@@ -146,10 +153,10 @@ function newServer(door: Door, { service }: Schema): Server {
   const definition: Record<string, object> = {
     StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
   }
-  const handlers: UntypedServiceImplementation = { StreamOps: streamHandler(door, gates) }
+  const handlers: UntypedServiceImplementation = { StreamOps: streamHandler(context, contextOf) }
   for (const [name, { read, handler }] of Object.entries(unary_rpcs)) {
     definition[name] = withCodec(service[name] as object, (bytes) => read(bytes, ops_max))
-    handlers[name] = handler(door, gates)
+    handlers[name] = handler(context, contextOf)
   }
   server.addService(definition as ServiceDefinition, handlers)
   return server

@@ -5,10 +5,10 @@
  * A batch is under way from when it is read until its answer is written, which it is not while the
  * caller does not read. While `grpc_batches_max` of them, a message's worth of bytes or half of
  * what the engine's queue takes are under way nothing more is read, and the caller's own window
- * fills up; so no stream alone has other callers refused. Where the queue is full all the same, a
+ * fills up; so no stream singleOp has other callers refused. Where the queue is full all the same, a
  * batch waits at its place instead of being refused, and those behind it wait too.
  *
- * A stream ends when the caller is done, when the door drains, when it is too old, or when its
+ * A stream ends when the caller is done, when the context drains, when it is too old, or when its
  * caller is no longer let in. What was begun is answered first; what was not is not applied.
  */
 import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
@@ -16,19 +16,24 @@ import { systemClock } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Caller, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { admit, type Door } from './door.ts'
-import { failedStatus, refusalOf } from './fault-response.ts'
-import type { Answer, Gate, Gates } from './interceptor.ts'
+import { faultStatus, publicFault } from './fault-response.ts'
+import {
+  authenticate,
+  type CallContext,
+  type ContextOf,
+  type EncodedResponse,
+  type ServerContext,
+} from './interceptor.ts'
 import { explained, type RawOps, readBatch } from './message-ops.ts'
 import type { StreamBatch } from './request-messages.ts'
-import { streamAnswer } from './response-messages.ts'
+import { encodeStreamResponse } from './response-messages.ts'
 
 export function streamHandler(
-  door: Door,
-  gates: Gates,
-): handleBidiStreamingCall<StreamBatch, Answer> {
+  context: ServerContext,
+  contextOf: ContextOf,
+): handleBidiStreamingCall<StreamBatch, EncodedResponse> {
   return (call) => {
-    const { onMessage, onEnd, onOver } = openStream(door, call, gates.of(call.metadata))
+    const { onMessage, onEnd, onOver } = openStream(context, call, contextOf(call.metadata))
     call.on('data', onMessage)
     call.on('end', onEnd)
     call.on('cancelled', onOver)
@@ -53,11 +58,11 @@ interface UnderWay {
 const queue_full_ms = 20
 
 function openStream(
-  door: Door,
-  call: ServerDuplexStream<StreamBatch, Answer>,
-  { who, next }: Gate,
+  context: ServerContext,
+  call: ServerDuplexStream<StreamBatch, EncodedResponse>,
+  { peer, pull }: CallContext,
 ) {
-  const { limits } = door
+  const { limits } = context
   /** Read and not yet answered. */
   const all = new Set<UnderWay>()
   /** Not yet handed to the engine. */
@@ -84,7 +89,7 @@ function openStream(
     one.room?.release()
     ops -= one.batch.ops.length
     bytes -= one.bytes
-    if (!isFull()) next()
+    if (!isFull()) pull()
     finish()
   }
 
@@ -100,13 +105,13 @@ function openStream(
     if (state !== 'ending' || all.size > 0) return
     leave()
     if (reason === undefined) call.end()
-    else call.emit('error', failedStatus(reason, door.onBug))
+    else call.emit('error', faultStatus(reason, context.onBug))
   }
   const leave = (): void => {
     state = 'over'
     waiting.length = 0
     for (const { room } of all) room?.release()
-    door.endings.delete(drain)
+    context.drain_callbacks.delete(drain)
     cancelAge()
   }
   const drain = (): void => stop(fault('shutting_down'))
@@ -137,7 +142,7 @@ function openStream(
     const until_ms = systemClock.now_ms() + limits.request_ms_max
     while (!isGivenUp()) {
       one.is_full = false
-      hand(one, admit(door, who), until_ms)
+      hand(one, authenticate(context, peer), until_ms)
       // What the engine refuses at once is told before this goes on.
       await undefined
       one.is_taken = !one.is_full
@@ -150,7 +155,7 @@ function openStream(
   const hand = (one: UnderWay, caller: Caller, until_ms: number): void => {
     const { batch } = one
     const answer = (results: () => readonly OpResult[]): void => {
-      one.answer = answerTo(door, batch, results)
+      one.answer = answerTo(context, batch, results)
       one.room?.set(one.answer.length)
       if (one === begun[0]) answerBegun()
     }
@@ -162,11 +167,11 @@ function openStream(
     try {
       one.raw ??= readBatch(batch, limits)
       const { raw } = one
-      one.room ??= who.answers.reserve(raw.ops)
-      door.engine
+      one.room ??= peer.answers.reserve(raw.ops)
+      context.engine
         .apply(raw.ops, caller)
         .then((results) => answer(() => explained(raw, results)), refuse)
-        .catch(door.onBug)
+        .catch(context.onBug)
     } catch (thrown) {
       refuse(thrown)
     }
@@ -182,7 +187,7 @@ function openStream(
     }
   }
 
-  door.endings.add(drain)
+  context.drain_callbacks.add(drain)
   return {
     onMessage(batch: StreamBatch): void {
       if (state !== 'open') return
@@ -195,7 +200,7 @@ function openStream(
       hold(one, requestBytesOf(batch))
       waiting.push(one)
       void pump()
-      if (!isFull()) next()
+      if (!isFull()) pull()
     },
     onEnd(): void {
       if (state === 'open') state = 'ending'
@@ -214,12 +219,16 @@ function fail(thrown: unknown): never {
 }
 
 /** Never throws: what a batch is refused for is its answer. */
-function answerTo(door: Door, batch: StreamBatch, results: () => readonly OpResult[]): Buffer {
+function answerTo(
+  context: ServerContext,
+  batch: StreamBatch,
+  results: () => readonly OpResult[],
+): Buffer {
   try {
-    return streamAnswer(batch, { proc: 'ok', description: '', results: results() })
+    return encodeStreamResponse(batch, { proc: 'ok', description: '', results: results() })
   } catch (thrown) {
-    const { code, description } = refusalOf(thrown, door.onBug)
-    return streamAnswer(batch, { proc: code, description, results: [] })
+    const { code, description } = publicFault(thrown, context.onBug)
+    return encodeStreamResponse(batch, { proc: code, description, results: [] })
   }
 }
 

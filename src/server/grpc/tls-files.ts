@@ -35,7 +35,7 @@ export async function readTls(options: TlsOptions): Promise<TlsSet> {
  * Calls `use` with each new set, `onBroken` once for each that cannot be used; looks every
  * `every_ms` until the answer is called.
  */
-export function followTls(
+export function watchTls(
   options: TlsOptions,
   first: TlsSet,
   every_ms: number,

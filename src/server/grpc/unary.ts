@@ -1,14 +1,18 @@
 /**
- * The rpcs of one message each: who is it, ops, the engine, a message. An op that fails alone fails
+ * The rpcs of one message each: peer is it, ops, the engine, a message. An op that fails singleOp fails
  * its call with the op's own status; one that fails in a batch is a result there.
  */
 import type { handleUnaryCall, sendUnaryData } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { OpResult } from '../../core/model.ts'
-import { admit, type Door } from './door.ts'
-import { failedStatus } from './fault-response.ts'
-import type { Answer, Gates } from './interceptor.ts'
+import { faultStatus } from './fault-response.ts'
+import {
+  authenticate,
+  type ContextOf,
+  type EncodedResponse,
+  type ServerContext,
+} from './interceptor.ts'
 import { explained, type RawOps, readBatch, readOps } from './message-ops.ts'
 import {
   type Batch,
@@ -18,7 +22,7 @@ import {
   readModify,
   readShow,
 } from './request-messages.ts'
-import { addressAnswer, resultsAnswer, taskAnswer } from './response-messages.ts'
+import { encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
 
 /** How the message of an rpc becomes ops, and results its answer. Both throw what refuses it. */
 interface Unary<Message> {
@@ -31,57 +35,61 @@ interface Unary<Message> {
 const batch: Unary<Batch> = {
   read: readApplyOps,
   ops: readBatch,
-  answer: (results, { ops }) => resultsAnswer(ops, results),
+  answer: (results, { ops }) => encodeResults(ops, results),
 }
 
-function alone(answer: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
+function singleOp(answer: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
   return {
     ops: (kind, limits) => readOps([{ id: '', kind }], limits),
-    answer: (results) => answer(onlyGood(results)),
+    answer: (results) => answer(okResult(results)),
   }
 }
 
 /** An rpc whose requests are read and whose answers are bytes (see serve). */
 export interface UnaryRpc {
   read(bytes: Buffer, ops_max: number): unknown
-  handler(door: Door, gates: Gates): handleUnaryCall<unknown, Answer>
+  handler(context: ServerContext, contextOf: ContextOf): handleUnaryCall<unknown, EncodedResponse>
 }
 
 /** By the name of the rpc. */
 export const unary_rpcs: Readonly<Record<string, UnaryRpc>> = {
-  CreateTask: rpcOf({ ...alone(addressAnswer), read: readCreate }),
-  ModifyTask: rpcOf({ ...alone(addressAnswer), read: readModify }),
-  GetTask: rpcOf({ ...alone(taskAnswer), read: readShow }),
+  CreateTask: rpcOf({ ...singleOp(encodeAddress), read: readCreate }),
+  ModifyTask: rpcOf({ ...singleOp(encodeAddress), read: readModify }),
+  GetTask: rpcOf({ ...singleOp(encodeTask), read: readShow }),
   ApplyOps: rpcOf(batch),
 }
 
 function rpcOf<Message>(unary: Unary<Message>): UnaryRpc {
   return {
     read: unary.read,
-    handler: (door, gates) => handlerOf(door, gates, unary) as handleUnaryCall<unknown, Answer>,
+    handler: (context, contextOf) =>
+      handlerOf(context, contextOf, unary) as handleUnaryCall<unknown, EncodedResponse>,
   }
 }
 
 function handlerOf<Message>(
-  door: Door,
-  gates: Gates,
+  context: ServerContext,
+  contextOf: ContextOf,
   { ops, answer }: Unary<Message>,
-): handleUnaryCall<Message, Answer> {
+): handleUnaryCall<Message, EncodedResponse> {
   return (call, callback) => {
-    const { who } = gates.of(call.metadata)
+    const { peer } = contextOf(call.metadata)
     const run = async (): Promise<Buffer> => {
-      const caller = admit(door, who)
-      const raw = ops(call.request, door.limits)
-      const room = who.answers.reserve(raw.ops)
+      const caller = authenticate(context, peer)
+      const raw = ops(call.request, context.limits)
+      const room = peer.answers.reserve(raw.ops)
       // Whether it was read or its caller has gone: the call is over.
       call.once('cancelled', room.release)
-      const bytes = answer(explained(raw, await door.engine.apply(raw.ops, caller)), call.request)
+      const bytes = answer(
+        explained(raw, await context.engine.apply(raw.ops, caller)),
+        call.request,
+      )
       room.set(bytes.length)
       return bytes
     }
     run().then(
-      (bytes) => (callback as sendUnaryData<Answer>)(null, { bytes, onSent }),
-      (thrown: unknown) => callback(failedStatus(thrown, door.onBug)),
+      (bytes) => (callback as sendUnaryData<EncodedResponse>)(null, { bytes, onSent }),
+      (thrown: unknown) => callback(faultStatus(thrown, context.onBug)),
     )
   }
 }
@@ -89,7 +97,7 @@ function handlerOf<Message>(
 /** The call's end tells. */
 function onSent(): void {}
 
-function onlyGood([result]: readonly OpResult[]): OpResult {
+function okResult([result]: readonly OpResult[]): OpResult {
   const { proc, description } = result as OpResult
   if (proc !== 'ok') throw fault(proc as OpFaultCode, description)
   return result as OpResult

@@ -5,17 +5,23 @@
  */
 import { isSignedBy } from '../../codec/signature.ts'
 import type { Engine } from '../../engine/api.ts'
-import { refuse } from './fault-response.ts'
+import { httpFault } from './fault-response.ts'
 import type { Target } from './path.ts'
 
 /**
  * Throws `bad_signature`, or `stale_timestamp` where the signature is right and the time is more
  * than `window_s` off by the engine's clock; `store_failed` where the secrets cannot be read.
  */
-export function verify(engine: Engine, window_s: number, target: Target, body: Buffer): void {
+export function verifySignature(
+  engine: Engine,
+  window_s: number,
+  target: Target,
+  body: Buffer,
+): void {
   const secrets = engine.users.secrets(target.user)
-  if (!isSignedBy(secrets, target.timestamp, body, target.signature)) throw refuse('bad_signature')
+  if (!isSignedBy(secrets, target.timestamp, body, target.signature))
+    throw httpFault('bad_signature')
   if (window_s === 0) return
   const off_ms = Math.abs(engine.clock.now_ms() - Number(target.timestamp) * 1000)
-  if (off_ms > window_s * 1000) throw refuse('stale_timestamp')
+  if (off_ms > window_s * 1000) throw httpFault('stale_timestamp')
 }

@@ -1,42 +1,42 @@
 /**
- * A body into one Buffer, exactly as received, and the account of what is held for callers who have
+ * A body into one Buffer, exactly as received, and the account of what is unverified for callers who have
  * not proven who they are (wire 1.8).
  *
  * Memory follows what has arrived, never what a header announces: a body grows by doubling, so that
- * one sent in a million tiny chunks costs no more than one sent whole. What is held counts in
+ * one sent in a million tiny chunks costs no more than one sent whole. What is unverified counts in
  * `unverified_bytes_max` until the body is complete or its connection is gone; a body over
  * `large_body_bytes` also takes one of `large_bodies_max` places of its address.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
-import { refuse } from './fault-response.ts'
+import { httpFault } from './fault-response.ts'
 
-/** What is held of bodies not yet verified. */
-export interface Unverified {
+/** What is unverified of bodies not yet verified. */
+export interface UnverifiedBodies {
   readonly limits: Limits
   bytes: number
   /** Large bodies under way, by remote address; no entry where there is none. */
   readonly large: Map<string, number>
 }
 
-export function noUnverified(limits: Limits): Unverified {
+export function newUnverifiedBodies(limits: Limits): UnverifiedBodies {
   return { limits, bytes: 0, large: new Map() }
 }
 
 /** Whether a body of the announced length could be taken now. */
-export function hasRoom(
-  held: Unverified,
+export function hasCapacity(
+  unverified: UnverifiedBodies,
   announced_bytes: number,
   request: IncomingMessage,
 ): boolean {
-  const { limits } = held
-  if (held.bytes + announced_bytes > limits.unverified_bytes_max) return false
+  const { limits } = unverified
+  if (unverified.bytes + announced_bytes > limits.unverified_bytes_max) return false
   if (announced_bytes <= limits.large_body_bytes) return true
-  return (held.large.get(addressOf(request)) ?? 0) < limits.large_bodies_max
+  return (unverified.large.get(addressOf(request)) ?? 0) < limits.large_bodies_max
 }
 
-/** A body that is being read, until its end, a bound or `giveUp`. */
-export interface Reading {
+/** A body that is being read, until its end, a bound or `abortReading`. */
+export interface BodyReading {
   readonly request: IncomingMessage
 }
 
@@ -50,28 +50,28 @@ export type OnBody = (body: Buffer | undefined, reason?: unknown) => void
 export function readBody(
   request: IncomingMessage,
   announced_bytes: number,
-  held: Unverified,
+  unverified: UnverifiedBodies,
   onBody: OnBody,
-): Reading {
+): BodyReading {
   const state: State = {
     request,
-    held,
-    bytes_max: announced_bytes || held.limits.body_bytes_max,
+    unverified,
+    bytes_max: announced_bytes || unverified.limits.body_bytes_max,
     buffer: empty,
     bytes: 0,
-    held_bytes: 0,
-    large_of: undefined,
+    counted_bytes: 0,
+    large_slot_of: undefined,
     onBody,
   }
-  if (announced_bytes > held.limits.large_body_bytes) enterLarge(state)
-  ;(request as Carrier)[reading_key] = state
+  if (announced_bytes > unverified.limits.large_body_bytes) claimLargeSlot(state)
+  ;(request as RequestWithReading)[reading_key] = state
   request.on('data', onData)
   request.on('end', onEnd)
   return state
 }
 
 /** Ends a reading with the reason, unless it has ended. What still arrives is thrown away. */
-export function giveUp(reading: Reading, reason: unknown): void {
+export function abortReading(reading: BodyReading, reason: unknown): void {
   const state = reading as State
   const { request, onBody } = state
   if (onBody === undefined) return
@@ -89,60 +89,60 @@ export function addressOf(request: IncomingMessage): string {
 }
 
 export function tooLarge(body_bytes_max: number): Error {
-  return refuse('body_too_large', `the body is over ${body_bytes_max} bytes`)
+  return httpFault('body_too_large', `the body is over ${body_bytes_max} bytes`)
 }
 
 const empty = Buffer.alloc(0)
 
 /** A reading from inside. */
-interface State extends Reading {
-  readonly held: Unverified
+interface State extends BodyReading {
+  readonly unverified: UnverifiedBodies
   /** No body grows its buffer beyond this. */
   readonly bytes_max: number
   buffer: Buffer
   /** How much of the buffer is filled. */
   bytes: number
-  /** What of `held.bytes` is this one's. */
-  held_bytes: number
+  /** What of `unverified.bytes` is this one's. */
+  counted_bytes: number
   /** The address whose place for a large body is taken. */
-  large_of: string | undefined
+  large_slot_of: string | undefined
   /** Undefined once the reading has ended. */
   onBody: OnBody | undefined
 }
 
 const reading_key = Symbol('conveyor.reading')
 
-interface Carrier extends IncomingMessage {
+interface RequestWithReading extends IncomingMessage {
   [reading_key]?: State
 }
 
 function onData(this: IncomingMessage, chunk: Buffer): void {
-  const state = (this as Carrier)[reading_key] as State
-  const reason = take(state, chunk)
-  if (reason !== undefined) giveUp(state, reason)
+  const state = (this as RequestWithReading)[reading_key] as State
+  const reason = append(state, chunk)
+  if (reason !== undefined) abortReading(state, reason)
 }
 
 function onEnd(this: IncomingMessage): void {
-  const state = (this as Carrier)[reading_key] as State
+  const state = (this as RequestWithReading)[reading_key] as State
   const { onBody, buffer, bytes } = state
   release(state)
   onBody?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
 }
 
 /** Keeps a chunk, or says why not. */
-function take(state: State, chunk: Buffer): Error | undefined {
-  const { held, bytes } = state
-  const { limits } = held
+function append(state: State, chunk: Buffer): Error | undefined {
+  const { unverified, bytes } = state
+  const { limits } = unverified
   const needed = bytes + chunk.length
   if (needed > limits.body_bytes_max) return tooLarge(limits.body_bytes_max)
-  if (needed > limits.large_body_bytes && !enterLarge(state)) {
-    return refuse('overloaded', 'too many large bodies of this address at once')
+  if (needed > limits.large_body_bytes && !claimLargeSlot(state)) {
+    return httpFault('overloaded', 'too many large bodies of this address at once')
   }
   if (needed > state.buffer.length) {
     const next_bytes =
       bytes === 0 ? needed : Math.min(state.bytes_max, Math.max(needed, 2 * state.buffer.length))
-    if (held.bytes + next_bytes - state.held_bytes > limits.unverified_bytes_max) {
-      return refuse('overloaded', 'too many bytes of bodies not yet verified')
+    if (unverified.bytes + next_bytes - state.counted_bytes > limits.unverified_bytes_max) {
+      return httpFault('overloaded', 'too many bytes of bodies not yet verified')
     }
     hold(state, next_bytes)
     // The first chunk is most often the whole body, and is kept as it is.
@@ -154,33 +154,33 @@ function take(state: State, chunk: Buffer): Error | undefined {
 }
 
 function hold(state: State, bytes: number): void {
-  state.held.bytes += bytes - state.held_bytes
-  state.held_bytes = bytes
+  state.unverified.bytes += bytes - state.counted_bytes
+  state.counted_bytes = bytes
 }
 
 function release(state: State): void {
   state.onBody = undefined
   hold(state, 0)
-  if (state.large_of !== undefined) leaveLarge(state.held, state.large_of)
-  state.large_of = undefined
+  if (state.large_slot_of !== undefined) releaseLargeSlot(state.unverified, state.large_slot_of)
+  state.large_slot_of = undefined
 }
 
 /** Takes a place for a large body of this address, unless it has one; false where none is left. */
-function enterLarge(state: State): boolean {
-  if (state.large_of !== undefined) return true
-  const { limits, large } = state.held
+function claimLargeSlot(state: State): boolean {
+  if (state.large_slot_of !== undefined) return true
+  const { limits, large } = state.unverified
   const address = addressOf(state.request)
   const count = large.get(address) ?? 0
   if (count >= limits.large_bodies_max) return false
   large.set(address, count + 1)
-  state.large_of = address
+  state.large_slot_of = address
   return true
 }
 
-function leaveLarge(held: Unverified, address: string): void {
-  const count = (held.large.get(address) ?? 0) - 1
-  if (count > 0) held.large.set(address, count)
-  else held.large.delete(address)
+function releaseLargeSlot(unverified: UnverifiedBodies, address: string): void {
+  const count = (unverified.large.get(address) ?? 0) - 1
+  if (count > 0) unverified.large.set(address, count)
+  else unverified.large.delete(address)
 }
 
 function grown(buffer: Buffer, bytes: number, next_bytes: number): Buffer {

@@ -6,55 +6,55 @@ import type { IncomingMessage } from 'node:http'
 import type { WholeFaultCode } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
-import { hasRoom, tooLarge, type Unverified } from './body.ts'
+import { hasCapacity, tooLarge, type UnverifiedBodies } from './body.ts'
 import type { Connection } from './connection.ts'
-import { refuse } from './fault-response.ts'
+import { httpFault } from './fault-response.ts'
 import type { Route, Target } from './path.ts'
 
-/** A running door: what every request needs. */
-export interface Door {
+/** A running context: what every request needs. */
+export interface ServerContext {
   readonly engine: Engine
   readonly limits: Limits
   readonly route: Route
-  readonly held: Unverified
+  readonly unverified: UnverifiedBodies
   readonly onBug: (bug: unknown) => void
   draining: boolean
 }
 
 /** The target of a request that may go on to its body. Throws the first fault that applies. */
-export function admit(
-  door: Door,
+export function checkHead(
+  context: ServerContext,
   connection: Connection,
   request: IncomingMessage,
 ): Target | 'health' {
   const { headers } = request
-  checkFraming(door.limits, request)
-  const target = door.route(request.url as string)
-  if (target === undefined) throw refuse('not_found')
+  checkFraming(context.limits, request)
+  const target = context.route(request.url as string)
+  if (target === undefined) throw httpFault('not_found')
   checkMethod(target, request.method as string)
   if (target === 'health') return target
 
-  const health = healthOf(door)
-  if (health === 'shutting_down' || health === 'store_failed') throw refuse(health)
+  const health = healthOf(context)
+  if (health === 'shutting_down' || health === 'store_failed') throw httpFault(health)
   const announced_bytes = announcedBytes(request)
-  const fits = announced_bytes <= door.limits.body_bytes_max
-  if (connection.surplus) throw refuse('overloaded', 'too many connections')
-  // A body over the limit is never held, and its caller must not be told to try again.
-  if (fits && !hasRoom(door.held, announced_bytes, request)) {
-    throw refuse('overloaded', 'too many bodies not yet verified')
+  const fits = announced_bytes <= context.limits.body_bytes_max
+  if (connection.is_over_limit) throw httpFault('overloaded', 'too many connections')
+  // A body over the limit is never unverified, and its caller must not be told to try again.
+  if (fits && !hasCapacity(context.unverified, announced_bytes, request)) {
+    throw httpFault('overloaded', 'too many bodies not yet verified')
   }
-  if (health !== 'ok') throw refuse(health)
+  if (health !== 'ok') throw httpFault(health)
   const encoding = headers['content-encoding']
   if (encoding !== undefined && !/^(?:identity)?$/i.test(encoding)) {
-    throw refuse('unsupported_encoding')
+    throw httpFault('unsupported_encoding')
   }
-  if (!fits) throw tooLarge(door.limits.body_bytes_max)
+  if (!fits) throw tooLarge(context.limits.body_bytes_max)
   return target
 }
 
 /** `ok`, or the code of why no op would be taken now. */
-export function healthOf(door: Door): 'ok' | WholeFaultCode {
-  return door.draining ? 'shutting_down' : door.engine.health()
+export function healthOf(context: ServerContext): 'ok' | WholeFaultCode {
+  return context.draining ? 'shutting_down' : context.engine.health()
 }
 
 /** The Content-Length, whose form the HTTP parser has checked; 0 where there is none. */
@@ -65,21 +65,21 @@ export function announcedBytes(request: IncomingMessage): number {
 function checkFraming(limits: Limits, request: IncomingMessage): void {
   if (request.rawHeaders.length > 2 * limits.header_count_max) {
     const text = `more than ${limits.header_count_max} headers`
-    throw refuse('bad_request', text, { status: 431 })
+    throw httpFault('bad_request', text, { status: 431 })
   }
-  if (request.httpVersionMajor !== 1) throw refuse('bad_request', 'only HTTP/1.0 and HTTP/1.1')
+  if (request.httpVersionMajor !== 1) throw httpFault('bad_request', 'only HTTP/1.0 and HTTP/1.1')
   // As HTTP has it; a proxy in between may have taken another of two for the true one.
   const hosts = hostsOf(request)
   if (hosts > 1 || (hosts === 0 && request.httpVersionMinor === 1)) {
-    throw refuse('bad_request', 'a request of HTTP/1.1 has one Host')
+    throw httpFault('bad_request', 'a request of HTTP/1.1 has one Host')
   }
   // HTTP/1.0 knows no transfer codings: a proxy in between may have seen another end of the body.
   const coding = request.headers['transfer-encoding']
   if (request.httpVersionMinor === 0 && coding !== undefined) {
-    throw refuse('bad_request', 'Transfer-Encoding in HTTP/1.0')
+    throw httpFault('bad_request', 'Transfer-Encoding in HTTP/1.0')
   }
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw refuse('bad_request', 'Transfer-Encoding other than chunked')
+    throw httpFault('bad_request', 'Transfer-Encoding other than chunked')
   }
 }
 
@@ -95,8 +95,8 @@ function hostsOf({ rawHeaders }: IncomingMessage): number {
 function checkMethod(target: Target | 'health', method: string): void {
   if (target !== 'health') {
     if (method === 'POST') return
-    throw refuse('method_not_allowed', undefined, { allow: 'POST' })
+    throw httpFault('method_not_allowed', undefined, { allow: 'POST' })
   }
   if (method === 'GET' || method === 'HEAD') return
-  throw refuse('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
+  throw httpFault('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
 }

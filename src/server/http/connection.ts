@@ -1,7 +1,7 @@
 /**
- * What the door knows of a connection, and how one ends.
+ * What the context knows of a connection, and how one ends.
  *
- * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can take
+ * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can append
  * the answer with it before the client has read it. So a connection that is to end after an answer
  * lingers: our side is shut once the answer is written, what still arrives is thrown away, and it
  * is destroyed when the client has closed its side or after `linger_ms`.
@@ -11,30 +11,34 @@
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import type { AnswerAccount } from '../../engine/unread-answers.ts'
-import type { Reading } from './body.ts'
-import { type Refusal, rawMessage } from './fault-response.ts'
+import type { BodyReading } from './body.ts'
+import { type FaultResponse, rawResponse } from './fault-response.ts'
 
 export interface Connection {
   readonly socket: Socket
   /** What it has not read yet. */
   readonly answers: AnswerAccount
   /** Over the bound of connections: gets one answer and ends. */
-  readonly surplus: boolean
+  readonly is_over_limit: boolean
   /** Requests whose answer is not written yet. */
   open: number
   /** The body that is being read, or was read last. */
-  reading: Reading | undefined
+  reading: BodyReading | undefined
   /** Ends with an answer already given or chosen: nothing that arrives counts any more. */
   closing: boolean
   /** Said when the open requests are answered: the connection broke behind them. */
-  last_words: Refusal | undefined
+  final_error: FaultResponse | undefined
 }
 
 export const linger_ms = 2_000
 
-export function connectionOf(socket: Socket, answers: AnswerAccount, surplus: boolean): Connection {
-  const state = { open: 0, reading: undefined, closing: false, last_words: undefined }
-  return { socket, answers, surplus, ...state }
+export function connectionOf(
+  socket: Socket,
+  answers: AnswerAccount,
+  is_over_limit: boolean,
+): Connection {
+  const state = { open: 0, reading: undefined, closing: false, final_error: undefined }
+  return { socket, answers, is_over_limit, ...state }
 }
 
 /** The answer that is written last ends the connection; node calls `destroySoon` after it. */
@@ -48,14 +52,14 @@ export function closeAfterAnswer(connection: Connection): void {
  * Answers where no request is open to carry the answer, then ends the connection. Waits for the
  * open requests, whose answers come first.
  */
-export function say(connection: Connection, refusal: Refusal): void {
+export function sendFinalError(connection: Connection, refusal: FaultResponse): void {
   connection.closing = true
   if (connection.open > 0) {
-    connection.last_words = refusal
+    connection.final_error = refusal
     return
   }
-  connection.last_words = undefined
-  connection.socket.write(rawMessage(refusal))
+  connection.final_error = undefined
+  connection.socket.write(rawResponse(refusal))
   linger(connection.socket)
 }
 

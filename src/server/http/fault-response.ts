@@ -14,7 +14,7 @@ import {
   wholeFaults,
 } from '../../core/faults.ts'
 
-export interface Refusal {
+export interface FaultResponse {
   readonly code: WholeFaultCode
   readonly status: number
   /** Name, value, name, value. */
@@ -24,7 +24,7 @@ export interface Refusal {
   readonly closes: boolean
 }
 
-/** What a Fault thrown in this door may add to its row of the table. */
+/** What a Fault thrown in this context may add to its row of the table. */
 export interface HttpDetail {
   readonly status?: number
   readonly retry_after_s?: number
@@ -37,12 +37,12 @@ interface HttpFault extends Fault {
 }
 
 /** A whole-request fault; the text is the table's unless one is given. */
-export function refuse(code: WholeFaultCode, text?: string, http: HttpDetail = {}): Fault {
+export function httpFault(code: WholeFaultCode, text?: string, http: HttpDetail = {}): Fault {
   return Object.assign(fault(code, text), { http })
 }
 
 /** The answer to anything thrown; `onBug` is told of what should not have been. */
-export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refusal {
+export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void): FaultResponse {
   if (!isFault(thrown) || !isWholeFaultCode(thrown.code)) {
     onBug(thrown)
     return refusal('internal_error', wholeFaults.internal_error.text, {})
@@ -60,7 +60,7 @@ export function refusalOf(thrown: unknown, onBug: (bug: unknown) => void): Refus
 }
 
 /** A whole HTTP/1.1 message, for a socket on which no request is open. Always closes. */
-export function rawMessage(refusal: Refusal): string {
+export function rawResponse(refusal: FaultResponse): string {
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
   const { headers } = refusal
   for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`
@@ -70,13 +70,13 @@ export function rawMessage(refusal: Refusal): string {
 
 export const content_type = 'application/json; charset=utf-8'
 
-interface Manners {
+interface ResponseExtras {
   readonly closes?: true
   readonly retry_after_s?: number
 }
 
 /** Beside the status, which the fault table has. */
-const manners: Partial<Record<WholeFaultCode, Manners>> = {
+const response_extras: Partial<Record<WholeFaultCode, ResponseExtras>> = {
   bad_request: { closes: true },
   shutting_down: { closes: true, retry_after_s: 5 },
   overloaded: { retry_after_s: 1 },
@@ -85,8 +85,8 @@ const manners: Partial<Record<WholeFaultCode, Manners>> = {
   rate_limited: { retry_after_s: 1 },
 }
 
-function refusal(code: WholeFaultCode, description: string, http: HttpDetail): Refusal {
-  const { closes = false, retry_after_s } = { ...manners[code], ...http }
+function refusal(code: WholeFaultCode, description: string, http: HttpDetail): FaultResponse {
+  const { closes = false, retry_after_s } = { ...response_extras[code], ...http }
   const body = renderFault(code, description)
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
   if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))

@@ -6,16 +6,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseRequest, renderResults } from '../../codec/wire.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { verify } from './authenticate.ts'
+import { verifySignature } from './authenticate.ts'
 import { readBody } from './body.ts'
-import { admit, announcedBytes, type Door, healthOf } from './check-head.ts'
+import { announcedBytes, checkHead, healthOf, type ServerContext } from './check-head.ts'
 import { type Connection, closeAfterAnswer } from './connection.ts'
-import { content_type, refusalOf } from './fault-response.ts'
+import { content_type, faultResponseOf } from './fault-response.ts'
 import type { Target } from './path.ts'
 
-/** A request on its way through the door. */
+/** A request on its way through the context. */
 interface Exchange {
-  readonly door: Door
+  readonly context: ServerContext
   readonly connection: Connection
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -26,43 +26,48 @@ interface Exchange {
 /** Answers one request, now or later, and never throws. */
 export function answer(exchange: Exchange): void {
   try {
-    const { door, connection, request, response, waits } = exchange
-    const target = admit(door, connection, request)
+    const { context, connection, request, response, waits } = exchange
+    const target = checkHead(context, connection, request)
     if (target === 'health') {
       replyHealth(exchange)
       return
     }
     if (waits) response.writeContinue()
-    const reading = readBody(request, announcedBytes(request), door.held, (body, reason) => {
-      // An idle connection must not keep its last body alive.
-      if (connection.reading === reading) connection.reading = undefined
-      if (body === undefined) refuseWith(exchange, reason)
-      else void serve(exchange, target, body)
-    })
+    const reading = readBody(
+      request,
+      announcedBytes(request),
+      context.unverified,
+      (body, reason) => {
+        // An idle connection must not keep its last body alive.
+        if (connection.reading === reading) connection.reading = undefined
+        if (body === undefined) replyFault(exchange, reason)
+        else void serveBody(exchange, target, body)
+      },
+    )
     connection.reading = reading
   } catch (thrown) {
-    refuseWith(exchange, thrown)
+    replyFault(exchange, thrown)
   }
 }
 
-async function serve(exchange: Exchange, target: Target, body: Buffer): Promise<void> {
+async function serveBody(exchange: Exchange, target: Target, body: Buffer): Promise<void> {
   try {
-    const { door } = exchange
-    verify(door.engine, door.limits.window_s, target, body)
+    const { context } = exchange
+    verifySignature(context.engine, context.limits.window_s, target, body)
     // Between these two lines a request has its name, (user, timestamp, signature), and is
     // unparsed: the place where a repeat of it can be told from a new one.
-    door.engine.checkRate(target.user)
-    const ops = parseRequest(body, door.limits)
+    context.engine.checkRate(target.user)
+    const ops = parseRequest(body, context.limits)
     const room = exchange.connection.answers.reserve(ops)
     try {
-      const results = await door.engine.apply(ops, { user: target.user })
+      const results = await context.engine.apply(ops, { user: target.user })
       reply(exchange, 200, renderResults(target.version, results), room)
     } catch (thrown) {
       room.release()
       throw thrown
     }
   } catch (thrown) {
-    refuseWith(exchange, thrown)
+    replyFault(exchange, thrown)
   }
 }
 
@@ -71,12 +76,12 @@ const counted_bytes_min = 16 * 1024
 
 /** 200, or 503 with the code and nothing more. */
 function replyHealth(exchange: Exchange): void {
-  const health = healthOf(exchange.door)
+  const health = healthOf(exchange.context)
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
 }
 
 function reply(
-  { door, connection, response }: Exchange,
+  { context, connection, response }: Exchange,
   status: number,
   body: string,
   room?: AnswerReservation,
@@ -89,7 +94,7 @@ function reply(
   }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // While draining the connection's last open answer ends it; those behind it are still due.
-  if (connection.surplus || (door.draining && connection.open === 1)) {
+  if (connection.is_over_limit || (context.draining && connection.open === 1)) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
   }
@@ -108,18 +113,18 @@ function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin
   response.end()
 }
 
-function refuseWith(exchange: Exchange, thrown: unknown): void {
-  const { door, connection, request, response, waits } = exchange
-  const refusal = refusalOf(thrown, door.onBug)
+function replyFault(exchange: Exchange, thrown: unknown): void {
+  const { context, connection, request, response, waits } = exchange
+  const refusal = faultResponseOf(thrown, context.onBug)
   // A bug while an answer was written: what is out cannot be taken back, but must not look whole.
   if (response.headersSent) {
     response.destroy()
     return
   }
   let { headers } = refusal
-  // What is left of a short body is read and thrown away, so that the connection can serve on.
-  const is_cut = !request.complete && (waits || isLong(door, request))
-  const closes = refusal.closes || is_cut || connection.surplus || door.draining
+  // What is left of a short body is read and thrown away, so that the connection can serveBody on.
+  const is_cut = !request.complete && (waits || isLong(context, request))
+  const closes = refusal.closes || is_cut || connection.is_over_limit || context.draining
   if (closes) closeAfterAnswer(connection)
   if (closes && !refusal.closes) headers = [...headers, 'Connection', 'close']
   response.writeHead(refusal.status, headers as string[])
@@ -127,7 +132,7 @@ function refuseWith(exchange: Exchange, thrown: unknown): void {
 }
 
 /** Whether the body is, or may turn out, too long to be read for nothing. */
-function isLong(door: Door, request: IncomingMessage): boolean {
+function isLong(context: ServerContext, request: IncomingMessage): boolean {
   if (request.headers['transfer-encoding'] !== undefined) return true
-  return announcedBytes(request) > door.limits.large_body_bytes
+  return announcedBytes(request) > context.limits.large_body_bytes
 }

@@ -1,5 +1,5 @@
 /**
- * The events of the server: connections and requests are counted here, so that the door can be
+ * The events of the server: connections and requests are counted here, so that the context can be
  * bounded and drained, and what node would answer with a bare status line, or not at all, is
  * answered as the fault table says. Nothing here looks into a request.
  *
@@ -9,17 +9,23 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
-import { giveUp } from './body.ts'
-import type { Door } from './check-head.ts'
-import { type Connection, connectionOf, destroyLater, linger_ms, say } from './connection.ts'
-import { refusalOf, refuse } from './fault-response.ts'
+import { abortReading } from './body.ts'
+import type { ServerContext } from './check-head.ts'
+import {
+  type Connection,
+  connectionOf,
+  destroyLater,
+  linger_ms,
+  sendFinalError,
+} from './connection.ts'
+import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
 
 /** Connections over the bound that are still taken, to be told so. */
-const surplus_connections_max = 256
+const over_limit_connections_max = 256
 
-/** Hangs the door onto the server's events; what comes back drains it (see `HttpDoor`). */
-export function attach(server: Server, door: Door): () => Promise<void> {
+/** Hangs the context onto the server's events; what comes back drains it (see `HttpServer`). */
+export function attachEvents(server: Server, context: ServerContext): () => Promise<void> {
   const connections = new Map<Socket, Connection>()
   let underway = 0
   let onQuiet: (() => void) | undefined
@@ -29,27 +35,28 @@ export function attach(server: Server, door: Door): () => Promise<void> {
     if (underway === 0) onQuiet?.()
   }
   const onConnection = (socket: Socket): void => {
-    const over = connections.size - door.limits.connections_max
-    if (over >= surplus_connections_max) {
+    const over = connections.size - context.limits.connections_max
+    if (over >= over_limit_connections_max) {
       socket.destroy()
       return
     }
-    const connection = connectionOf(socket, door.engine.answerAccount(), over >= 0)
+    const connection = connectionOf(socket, context.engine.answerAccount(), over >= 0)
     connections.set(socket, connection)
     socket.on('error', ignore)
     socket.on('close', () => {
       connections.delete(socket)
       const { reading } = connection
-      if (reading) giveUp(reading, refuse('bad_request', 'the connection was closed'))
+      if (reading) abortReading(reading, httpFault('bad_request', 'the connection was closed'))
       settled(connection.open)
     })
-    if (connection.surplus) destroyLater(socket, linger_ms)
+    if (connection.is_over_limit) destroyLater(socket, linger_ms)
   }
   function onFinish(this: ServerResponse): void {
     const connection = connections.get(this.req.socket)
     if (connection === undefined) return
     connection.open--
-    if (connection.open === 0 && connection.last_words) say(connection, connection.last_words)
+    if (connection.open === 0 && connection.final_error)
+      sendFinalError(connection, connection.final_error)
     settled(1)
   }
   const onRequest = (request: IncomingMessage, response: ServerResponse, waits: boolean): void => {
@@ -61,7 +68,7 @@ export function attach(server: Server, door: Door): () => Promise<void> {
     connection.open++
     underway++
     response.on('finish', onFinish)
-    answer({ door, connection, request, response, waits })
+    answer({ context, connection, request, response, waits })
   }
 
   server.on('connection', onConnection)
@@ -73,11 +80,11 @@ export function attach(server: Server, door: Door): () => Promise<void> {
     const connection = connections.get(stream as Socket)
     if (connection === undefined || connection.closing) return void stream.destroy()
     stream.resume()
-    say(connection, refusalOf(refuse('not_found'), door.onBug))
+    sendFinalError(connection, faultResponseOf(httpFault('not_found'), context.onBug))
   })
   server.on('clientError', (error, stream) => {
     const connection = connections.get(stream as Socket)
-    if (connection !== undefined) onBroken(connection, error, door.onBug)
+    if (connection !== undefined) onClientError(connection, error, context.onBug)
     else stream.destroy()
   })
   server.on('timeout', (socket) => {
@@ -88,10 +95,10 @@ export function attach(server: Server, door: Door): () => Promise<void> {
   })
 
   return async () => {
-    door.draining = true
+    context.draining = true
     server.closeIdleConnections()
     if (underway > 0) {
-      await within(door.limits.drain_ms_max, (done) => {
+      await within(context.limits.drain_ms_max, (done) => {
         onQuiet = done
       })
     }
@@ -104,36 +111,36 @@ export function attach(server: Server, door: Door): () => Promise<void> {
 }
 
 /** What node could not read as HTTP, or what took too long; never said twice on one connection. */
-function onBroken(
+function onClientError(
   connection: Connection,
   error: NodeJS.ErrnoException & { reason?: unknown },
   onBug: (bug: unknown) => void,
 ): void {
   const { socket, reading } = connection
   if (connection.closing) return
-  const fault = faultOf(error)
+  const fault = clientErrorFault(error)
   // Nobody reads an answer on a connection that was reset, nor waits for one who never asked.
   if (fault === undefined || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
     return
   }
   if (reading !== undefined && !reading.request.complete) {
-    giveUp(reading, fault)
+    abortReading(reading, fault)
     return
   }
-  say(connection, refusalOf(fault, onBug))
+  sendFinalError(connection, faultResponseOf(fault, onBug))
 }
 
-function faultOf(error: NodeJS.ErrnoException & { reason?: unknown }): Error | undefined {
+function clientErrorFault(error: NodeJS.ErrnoException & { reason?: unknown }): Error | undefined {
   const { code = '', reason } = error
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return refuse('request_timeout', 'the request did not arrive in time')
+    return httpFault('request_timeout', 'the request did not arrive in time')
   }
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return refuse('bad_request', 'the headers are over the limit', { status: 431 })
+    return httpFault('bad_request', 'the headers are over the limit', { status: 431 })
   }
   if (!code.startsWith('HPE_')) return undefined
-  return refuse('bad_request', `not HTTP as it should be: ${String(reason ?? code)}`)
+  return httpFault('bad_request', `not HTTP as it should be: ${String(reason ?? code)}`)
 }
 
 /** Resolves when `start`'s callback is called, or after `time_ms`. */

@@ -1,5 +1,5 @@
 /**
- * The signed HTTP door: a node:http server around `answer`, its bounds, and its end.
+ * The signed HTTP context: a node:http server around `answer`, its bounds, and its end.
  *
  * node parses HTTP and keeps pipelined answers in order; this file sets its bounds from the limits
  * and listens. No process-wide handler is installed and nothing exits.
@@ -8,10 +8,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
-import { noUnverified } from './body.ts'
-import type { Door } from './check-head.ts'
+import { newUnverifiedBodies } from './body.ts'
+import type { ServerContext } from './check-head.ts'
 import { routeUnder } from './path.ts'
-import { attach } from './server-events.ts'
+import { attachEvents } from './server-events.ts'
 
 export interface HttpOptions {
   /** Default `127.0.0.1`. */
@@ -20,43 +20,43 @@ export interface HttpOptions {
   readonly port?: number
   /** A path that stands before `/api`, such as `/conveyor`. */
   readonly base?: string
-  /** Laid over the engine's own, for this door; the rate and answers are bounded by the engine. */
+  /** Laid over the engine's own, for this context; the rate and answers are bounded by the engine. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
   readonly onBug?: (error: unknown) => void
 }
 
-export interface HttpDoor {
+export interface HttpServer {
   /** With the base path, such as `http://127.0.0.1:8080/conveyor`. */
   readonly url: string
   readonly address: AddressInfo
   /**
-   * Ends the door: new requests are answered `shutting_down`, those under way get `drain_ms_max`,
+   * Ends the context: new requests are answered `shutting_down`, those under way get `drain_ms_max`,
    * then every connection is closed. Resolves when the port is free; the engine stays open.
    */
   drain(): Promise<void>
 }
 
 /**
- * Opens the door. Rejects with the system's error where it cannot listen, and with a RangeError for
+ * Opens the context. Rejects with the system's error where it cannot listen, and with a RangeError for
  * an option that makes no sense.
  */
-export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpDoor> {
+export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, base = '', onBug = () => {} } = options
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   if (limits.unverified_bytes_max < limits.body_bytes_max) {
     throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
   }
-  const door: Door = {
+  const context: ServerContext = {
     engine,
     limits,
     route: routeUnder(base),
-    held: noUnverified(limits),
+    unverified: newUnverifiedBodies(limits),
     onBug,
     draining: false,
   }
   const server = serverWith(limits)
-  const drain = attach(server, door)
+  const drain = attachEvents(server, context)
   await listening(server, host, port)
   server.on('error', onBug)
   const address = server.address() as AddressInfo
@@ -82,7 +82,7 @@ function serverWith(limits: Limits): Server {
     keepAliveTimeout: limits.idle_ms_max,
     noDelay: true,
     insecureHTTPParser: false,
-    // It is looked for where the answer can say so.
+    // It is looked for where the answer can sendFinalError so.
     requireHostHeader: false,
   })
   // One more than allowed, so that the one too many is seen rather than dropped.
