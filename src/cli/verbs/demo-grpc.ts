@@ -42,7 +42,7 @@ export async function bindDemo(engine: Engine): Promise<void> {
 export function demoGrpcText(address: string, folder: string): string {
   // From a checkout the client is TypeScript, which node reads with tsx.
   const is_source = import.meta.url.endsWith('.ts')
-  const client = new URL(`../client.${is_source ? 'ts' : 'js'}`, import.meta.url)
+  const client = new URL(`../../client.${is_source ? 'ts' : 'js'}`, import.meta.url)
   const node = is_source ? 'node --import tsx' : 'node'
   const tls = { ca: 'ca.crt', cert: `${client_name}.crt`, key: `${client_name}.key` }
   const paths = Object.entries(tls).map(([key, file]) => `${key}: ${quoted(join(folder, file))}`)

@@ -12,6 +12,7 @@ import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
+import type { AnswerAccount } from '../../engine/unread-answers.ts'
 
 export interface Authenticator {
   /** The names in a certificate. Throws what the parser throws for malformed bytes. */
@@ -96,7 +97,7 @@ export async function newAuthenticator(engine: Engine, strict: boolean): Promise
 }
 
 /**
- * The names in a certificate, read from its DER: `uri:` and `dns:` from its alternative names, `cn:`
+ * The names in a certificate, from its DER: `uri:` and `dns:` from its alternative names, `cn:`
  * only where it has no alternative names at all, and `sha256:` with its fingerprint. Alternative
  * names of other kinds yield no name and still suppress the common name.
  *

@@ -38,7 +38,7 @@ export interface GrpcOptions {
   readonly reflection?: boolean
   /** No TLS and no names, for tests: every caller may use every process. Only on loopback. */
   readonly plain?: true
-  /** Laid over the engine's own, for this context; the rate and answers are bounded by the engine. */
+  /** Overrides of the engine's limits; the rate and unread answers stay bounded by the engine's. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Told of a bug, and of changed certificate files that cannot be used. */
   readonly onBug?: (error: unknown) => void
@@ -48,7 +48,7 @@ export interface GrpcServer {
   /** `host:port` as a client takes it, such as `127.0.0.1:41234`. */
   readonly address: string
   /**
-   * Ends the context: no new connections and calls, streams end once what they began is answered,
+   * Ends the server: no new connections and calls, streams end once what they began is answered,
    * calls under way get `drain_ms_max`, then every connection is closed. Resolves when the port is
    * free; the engine stays open.
    */
@@ -56,7 +56,7 @@ export interface GrpcServer {
 }
 
 /**
- * Opens the context. Rejects with the system's error where it cannot listen or a file is missing, with
+ * Starts it. Rejects with the system's error where it cannot listen or a file is missing, with
  * an Error that says what is wrong with the certificates, and with a RangeError for options that
  * make no sense.
  */

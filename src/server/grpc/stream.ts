@@ -5,10 +5,10 @@
  * A batch is under way from when it is read until its answer is written, which it is not while the
  * caller does not read. While `grpc_batches_max` of them, a message's worth of bytes or half of
  * what the engine's queue takes are under way nothing more is read, and the caller's own window
- * fills up; so no stream singleOp has other callers refused. Where the queue is full all the same, a
+ * fills up; so no stream alone has other callers refused. Where the queue is full all the same, a
  * batch waits at its place instead of being refused, and those behind it wait too.
  *
- * A stream ends when the caller is done, when the context drains, when it is too old, or when its
+ * A stream ends when the caller is done, when the server drains, when it is too old, or when its
  * caller is no longer let in. What was begun is answered first; what was not is not applied.
  */
 import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'

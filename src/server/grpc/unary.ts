@@ -1,5 +1,5 @@
 /**
- * The rpcs of one message each: peer is it, ops, the engine, a message. An op that fails singleOp fails
+ * The rpcs of one message each: ops, the engine, a message. An op that fails alone fails
  * its call with the op's own status; one that fails in a batch is a result there.
  */
 import type { handleUnaryCall, sendUnaryData } from '@grpc/grpc-js'

@@ -1,5 +1,5 @@
 /**
- * A body into one Buffer, exactly as received, and the account of what is unverified for callers who have
+ * A body into one Buffer, exactly as received, and the bytes held for callers who have
  * not proven who they are (wire 1.8).
  *
  * Memory follows what has arrived, never what a header announces: a body grows by doubling, so that

@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts'
 import { httpFault } from './fault-response.ts'
 import type { Route, Target } from './path.ts'
 
-/** A running context: what every request needs. */
+/** A running server: what every request needs. */
 export interface ServerContext {
   readonly engine: Engine
   readonly limits: Limits

@@ -1,7 +1,7 @@
 /**
- * What the context knows of a connection, and how one ends.
+ * What the server knows of a connection, and how one ends.
  *
- * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can append
+ * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can take
  * the answer with it before the client has read it. So a connection that is to end after an answer
  * lingers: our side is shut once the answer is written, what still arrives is thrown away, and it
  * is destroyed when the client has closed its side or after `linger_ms`.

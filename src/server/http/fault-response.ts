@@ -24,7 +24,7 @@ export interface FaultResponse {
   readonly closes: boolean
 }
 
-/** What a Fault thrown in this context may add to its row of the table. */
+/** What a Fault thrown in this server may add to its row of the table. */
 export interface HttpDetail {
   readonly status?: number
   readonly retry_after_s?: number

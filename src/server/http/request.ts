@@ -13,7 +13,7 @@ import { type Connection, closeAfterAnswer } from './connection.ts'
 import { content_type, faultResponseOf } from './fault-response.ts'
 import type { Target } from './path.ts'
 
-/** A request on its way through the context. */
+/** A request on its way through the server. */
 interface Exchange {
   readonly context: ServerContext
   readonly connection: Connection

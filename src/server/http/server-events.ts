@@ -1,5 +1,5 @@
 /**
- * The events of the server: connections and requests are counted here, so that the context can be
+ * The events of the server: connections and requests are counted here, so that the server can be
  * bounded and drained, and what node would answer with a bare status line, or not at all, is
  * answered as the fault table says. Nothing here looks into a request.
  *
@@ -24,7 +24,7 @@ import { answer } from './request.ts'
 /** Connections over the bound that are still taken, to be told so. */
 const over_limit_connections_max = 256
 
-/** Hangs the context onto the server's events; what comes back drains it (see `HttpServer`). */
+/** Hangs the server onto the server's events; what comes back drains it (see `HttpServer`). */
 export function attachEvents(server: Server, context: ServerContext): () => Promise<void> {
   const connections = new Map<Socket, Connection>()
   let underway = 0

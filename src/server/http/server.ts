@@ -20,7 +20,7 @@ export interface HttpOptions {
   readonly port?: number
   /** A path that stands before `/api`, such as `/conveyor`. */
   readonly base?: string
-  /** Laid over the engine's own, for this context; the rate and answers are bounded by the engine. */
+  /** Overrides of the engine's limits; the rate and unread answers stay bounded by the engine's. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
   readonly onBug?: (error: unknown) => void
@@ -31,14 +31,14 @@ export interface HttpServer {
   readonly url: string
   readonly address: AddressInfo
   /**
-   * Ends the context: new requests are answered `shutting_down`, those under way get `drain_ms_max`,
+   * Ends the server: new requests are answered `shutting_down`, those under way get `drain_ms_max`,
    * then every connection is closed. Resolves when the port is free; the engine stays open.
    */
   drain(): Promise<void>
 }
 
 /**
- * Opens the context. Rejects with the system's error where it cannot listen, and with a RangeError for
+ * Starts it. Rejects with the system's error where it cannot listen, and with a RangeError for
  * an option that makes no sense.
  */
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {

@@ -1,6 +1,6 @@
 // Original file: proto/conveyor/v1/task_service.proto
 
-import type { Task as _conveyor_v1_Task, Task__Output as _conveyor_v1_Task__Output } from './Task.ts';
+import type { Task as _conveyor_v1_Task, Task__Output as _conveyor_v1_Task__Output } from '../../conveyor/v1/Task.ts';
 
 export interface OpResult {
   'id'?: (string);
