@@ -1,7 +1,12 @@
 /** Which addresses a call may reach, and how the hosts that an operator allows are read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { refusalOf, v4_refused, v6_refused, v6_wrappers } from '../src/executors/call-address.ts'
+import {
+  nonPublicReason,
+  v4_refused,
+  v6_refused,
+  v6_wrappers,
+} from '../src/executors/call-address.ts'
 import { hostOf, readAllowHosts, readUrl } from '../src/executors/call-resolver.ts'
 
 const global_addresses = [
@@ -94,16 +99,17 @@ const refused_addresses = [
 ]
 
 test('global unicast may be reached', () => {
-  for (const address of global_addresses) assert.equal(refusalOf(address), undefined, address)
+  for (const address of global_addresses) assert.equal(nonPublicReason(address), undefined, address)
 })
 
 test('nothing else may', () => {
-  for (const address of refused_addresses) assert.notEqual(refusalOf(address), undefined, address)
+  for (const address of refused_addresses)
+    assert.notEqual(nonPublicReason(address), undefined, address)
 })
 
 test('each row of the tables refuses its own first address', () => {
   for (const [prefix, , what] of [...v4_refused, ...v6_refused]) {
-    assert.equal(refusalOf(prefix), what, prefix)
+    assert.equal(nonPublicReason(prefix), what, prefix)
   }
   assert.equal(v6_wrappers.length, 4)
 })

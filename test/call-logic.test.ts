@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../src/core/model.ts'
-import type { CallRequest, Logic, WorkOutcome } from '../src/process/logic.ts'
+import type { CallRequest, JobOutcome, Logic } from '../src/process/logic.ts'
 import { logicTable } from '../src/process/logics/table.ts'
-import { notes, scopeOf } from './support/logic-context.ts'
+import { contextOf, notes } from './support/logic-context.ts'
 
 const url = 'https://a.example/x'
 
@@ -19,11 +19,11 @@ function compiled(definition: object): { logic: Logic; mistakes: string[]; warni
 function requested(definition: object, data: string): string[] {
   const { logic, mistakes } = compiled(definition)
   assert.deepEqual(mistakes, [])
-  const made = logic.work?.order(scopeOf(data))
-  if (made === undefined || 'move' in made) {
-    return made?.move === 'fail' ? [made.error_type, made.tag] : ['nothing']
+  const made = logic.job?.order(contextOf(data))
+  if (made === undefined || 'command' in made) {
+    return made?.command === 'fail' ? [made.error_type, made.tag] : ['nothing']
   }
-  assert.ok(made.work === 'call')
+  assert.ok(made.job === 'call')
   const { method, headers, body }: CallRequest = made.request
   const line = `${method} ${made.request.url}`
   return [
@@ -175,8 +175,8 @@ const signed: [definition: object, sign: unknown][] = [
 
 for (const [definition, sign] of signed) {
   test(`signed: ${JSON.stringify(definition)}`, () => {
-    const made = compiled(definition).logic.work?.order(scopeOf('{"s":"from data"}'))
-    assert.ok(made !== undefined && 'work' in made && made.work === 'call')
+    const made = compiled(definition).logic.job?.order(contextOf('{"s":"from data"}'))
+    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
     assert.deepEqual(made.request.sign, sign)
   })
 }
@@ -188,8 +188,8 @@ for (const [given, threads_max] of [
   [0, 0],
 ] as const) {
   test(`max_threads ${given} is ${threads_max}`, () => {
-    const made = compiled({ max_threads: given ?? null }).logic.work?.order(scopeOf('{}'))
-    assert.ok(made !== undefined && 'work' in made && made.work === 'call')
+    const made = compiled({ max_threads: given ?? null }).logic.job?.order(contextOf('{}'))
+    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
     assert.equal(made.request.threads_max, threads_max)
   })
 }
@@ -245,18 +245,20 @@ for (const [definition, starts] of warnings) {
 /** The data after the answer, or `tag: description`. */
 function answered(
   definition: object,
-  outcome: WorkOutcome,
+  outcome: JobOutcome,
   { data = '{"a":1,"b":2}', task_bytes_max = 131_072 } = {},
 ): string {
   const { logic, mistakes } = compiled(definition)
   assert.deepEqual(mistakes, [])
-  const scope = scopeOf(data, { task_bytes_max })
-  const move = logic.work?.finish(scope, scope.doc, outcome)
-  if (move?.move === 'set') return move.doc.text
-  return move?.move === 'fail' ? `${move.error_type} ${move.tag}: ${move.description}` : 'nothing'
+  const scope = contextOf(data, { task_bytes_max })
+  const command = logic.job?.finish(scope, scope.doc, outcome)
+  if (command?.command === 'set') return command.doc.text
+  return command?.command === 'fail'
+    ? `${command.error_type} ${command.tag}: ${command.description}`
+    : 'nothing'
 }
 
-const done = (text: string, status = 200): WorkOutcome => ({
+const done = (text: string, status = 200): JobOutcome => ({
   outcome: 'done',
   text,
   status,
@@ -271,7 +273,7 @@ const mapped = (response: object, response_type: object = {}) => ({
 const corezoid = { format: 'corezoid', api_secret_outer: 's' }
 const ops = (op: object) => done(JSON.stringify({ request_proc: 'ok', ops: [op] }))
 
-const answers: [what: string, definition: object, outcome: WorkOutcome, becomes: string][] = [
+const answers: [what: string, definition: object, outcome: JobOutcome, becomes: string][] = [
   ['an object', {}, done('{"b":1.10,"c":null}'), '{"a":1,"b":1.10,"c":null}'],
   ['201', {}, done('{"c":3}', 201), '{"a":1,"b":2,"c":3}'],
   ['202', {}, done('{"c":3}', 202), '{"a":1,"b":2,"c":3}'],
@@ -293,7 +295,7 @@ const answers: [what: string, definition: object, outcome: WorkOutcome, becomes:
   ['404', {}, done('{"c":3}', 404), 'software api_bad_answer: HTTP 404: {"c":3}'],
   ['302', {}, done('', 302), 'software api_bad_answer: HTTP 302'],
   [
-    'a failure of the doer',
+    'a failure of the executor',
     {},
     { outcome: 'failed', error_type: 'hardware', tag: 'api_bind_error', description: 'x' },
     'hardware api_bind_error: x',

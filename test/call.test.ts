@@ -1,4 +1,4 @@
-/** The doer of calls against real servers: what it sends, what it takes, and what it refuses. */
+/** The executor of calls against real servers: what it sends, what it takes, and what it refuses. */
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
@@ -7,20 +7,20 @@ import { issueServer, newAuthority } from '../src/certs/issue.ts'
 import { signatureOf } from '../src/codec/signature.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { type Limits, limitsWith } from '../src/core/limits.ts'
-import { type CallDoerOptions, newCallDoer } from '../src/executors/call.ts'
-import type { CallRequest, WorkOutcome } from '../src/process/logic.ts'
+import { type CallExecutorOptions, newCallExecutor } from '../src/executors/call.ts'
+import type { CallRequest, JobOutcome } from '../src/process/logic.ts'
 import { answerJson, type CallServer, callServer } from './support/call-server.ts'
 import { fakeClock } from './support/fake-clock.ts'
 
 const key = '65f0aabbccddeeff00112233-1-0'
 
-interface Given extends Omit<Partial<CallDoerOptions>, 'limits'> {
+interface Given extends Omit<Partial<CallExecutorOptions>, 'limits'> {
   readonly limits?: Partial<Limits>
 }
 
-function doerOf({ limits, ...more }: Given = {}) {
+function executorOf({ limits, ...more }: Given = {}) {
   const clock = fakeClock()
-  return newCallDoer({ clock, allow_hosts: [], ...more, limits: limitsWith(limits) })
+  return newCallExecutor({ clock, allow_hosts: [], ...more, limits: limitsWith(limits) })
 }
 
 function requestOf(url: string, more: Partial<CallRequest> = {}): CallRequest {
@@ -28,13 +28,13 @@ function requestOf(url: string, more: Partial<CallRequest> = {}): CallRequest {
   return { url, method, headers, body, threads_max: 0, sign: undefined, ...more }
 }
 
-/** One call by a doer of its own. */
-async function call(request: CallRequest, given: Given = {}): Promise<WorkOutcome> {
-  const doer = doerOf(given)
+/** One call by a executor of its own. */
+async function call(request: CallRequest, given: Given = {}): Promise<JobOutcome> {
+  const executor = executorOf(given)
   try {
-    return await doer.run(request, { key, signal: new AbortController().signal })
+    return await executor.run(request, { key, signal: new AbortController().signal })
   } finally {
-    await doer.close()
+    await executor.close()
   }
 }
 
@@ -43,7 +43,7 @@ async function callTo(
   answer: Parameters<typeof callServer>[0],
   more: Partial<CallRequest> = {},
   given: Given = {},
-): Promise<{ outcome: WorkOutcome; server: CallServer }> {
+): Promise<{ outcome: JobOutcome; server: CallServer }> {
   const server = await callServer(answer)
   try {
     const outcome = await call(requestOf(`${server.url}/x?a=1`, more), {
@@ -56,7 +56,7 @@ async function callTo(
   }
 }
 
-function failureOf(outcome: WorkOutcome): string {
+function failureOf(outcome: JobOutcome): string {
   return outcome.outcome === 'failed' ? `${outcome.error_type} ${outcome.tag}` : outcome.outcome
 }
 
@@ -507,20 +507,20 @@ test('no description tells a secret', async () => {
   await server.close()
 })
 
-test('connections are kept and used again, and closed with the doer', async () => {
+test('connections are kept and used again, and closed with the executor', async () => {
   const sockets = new Set<unknown>()
   const server = await callServer((_asked, request, response) => {
     sockets.add(request.socket)
     response.end('{}')
   })
-  const doer = doerOf({ allow_hosts: [server.host] })
+  const executor = executorOf({ allow_hosts: [server.host] })
   const signal = new AbortController().signal
   for (let n = 0; n < 5; n++) {
-    assert.equal(failureOf(await doer.run(requestOf(server.url), { key, signal })), 'done')
+    assert.equal(failureOf(await executor.run(requestOf(server.url), { key, signal })), 'done')
     await new Promise((resolve) => setImmediate(resolve))
   }
   assert.equal(sockets.size, 1)
-  await doer.close()
+  await executor.close()
   const [socket] = sockets as Set<Socket>
   if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve))
   await server.close()
@@ -532,21 +532,25 @@ test('a kept connection that was closed meanwhile is no failure', async () => {
     // Closes without saying so in the answer.
     response.on('finish', () => setImmediate(() => request.socket.resetAndDestroy()))
   })
-  const doer = doerOf({ allow_hosts: [server.host] })
+  const executor = executorOf({ allow_hosts: [server.host] })
   const signal = new AbortController().signal
   for (let n = 0; n < 20; n++) {
-    assert.equal(failureOf(await doer.run(requestOf(server.url), { key, signal })), 'done', `${n}`)
+    assert.equal(
+      failureOf(await executor.run(requestOf(server.url), { key, signal })),
+      'done',
+      `${n}`,
+    )
   }
-  await doer.close()
+  await executor.close()
   await server.close()
 })
 
 test('closing ends what is under way', async () => {
   const server = await callServer(() => {})
-  const doer = doerOf({ allow_hosts: [server.host] })
-  const running = doer.run(requestOf(server.url), { key, signal: new AbortController().signal })
+  const executor = executorOf({ allow_hosts: [server.host] })
+  const running = executor.run(requestOf(server.url), { key, signal: new AbortController().signal })
   while (server.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  await doer.close()
+  await executor.close()
   assert.equal(failureOf(await running), 'hardware api_fatal_error')
   await server.close()
 })

@@ -7,19 +7,21 @@ import { execFileSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { docOfText } from '../src/codec/json.ts'
 import { limitsWith } from '../src/core/limits.ts'
-import { newCodeDoer } from '../src/executors/code.ts'
-import type { WorkOutcome } from '../src/process/logic.ts'
+import { newCodeExecutor } from '../src/executors/code.ts'
+import type { JobOutcome } from '../src/process/logic.ts'
 
 describe('the sandbox', () => {
-  const patient = newCodeDoer(limitsWith({ code_ms_max: 20_000, task_bytes_max: 1_000 }))
-  const hasty = newCodeDoer(limitsWith({ code_ms_max: 80 }))
-  const small = newCodeDoer(limitsWith({ code_ms_max: 20_000, code_bytes_max: 18 * 1024 * 1024 }))
+  const patient = newCodeExecutor(limitsWith({ code_ms_max: 20_000, task_bytes_max: 1_000 }))
+  const hasty = newCodeExecutor(limitsWith({ code_ms_max: 80 }))
+  const small = newCodeExecutor(
+    limitsWith({ code_ms_max: 20_000, code_bytes_max: 18 * 1024 * 1024 }),
+  )
   after(async () => {
-    for (const doer of [patient, hasty, small]) await (await doer).close()
+    for (const executor of [patient, hasty, small]) await (await executor).close()
   })
 
-  const run = async (doer: typeof patient, src: string, data: string): Promise<WorkOutcome> =>
-    (await doer).run({ work: 'code', src, doc: docOfText(data) })
+  const run = async (executor: typeof patient, src: string, data: string): Promise<JobOutcome> =>
+    (await executor).run({ job: 'code', src, doc: docOfText(data) })
 
   /** [code, data before, data after] */
   const good: readonly (readonly [string, string, string])[] = [
@@ -153,23 +155,23 @@ describe('the sandbox', () => {
   }
 
   test('runs stand in line, each with its own data, for as many threads as may be', async () => {
-    const doer = await newCodeDoer(limitsWith({ code_threads_max: 2 }))
+    const executor = await newCodeExecutor(limitsWith({ code_threads_max: 2 }))
     const runs = Array.from({ length: 20 }, (_, at) =>
-      doer.run({ work: 'code', src: 'data.b = data.a * 2', doc: docOfText(`{"a":${at}}`) }),
+      executor.run({ job: 'code', src: 'data.b = data.a * 2', doc: docOfText(`{"a":${at}}`) }),
     )
     for (const [at, outcome] of (await Promise.all(runs)).entries()) {
       assert.deepEqual(outcome, { outcome: 'done', text: `{"a":${at},"b":${at * 2}}` })
     }
-    await doer.close()
+    await executor.close()
   })
 
   test('a process with nothing else to do closes, and ends with a thread left idle', () => {
     const steps = [
-      `import { newCodeDoer } from ${JSON.stringify(sourceUrl('executors/code.ts'))}`,
+      `import { newCodeExecutor } from ${JSON.stringify(sourceUrl('executors/code.ts'))}`,
       `import { limitsWith } from ${JSON.stringify(sourceUrl('core/limits.ts'))}`,
-      `const executors = [await newCodeDoer(limitsWith()), await newCodeDoer(limitsWith())]`,
-      `const order = { work: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
-      `for (const doer of executors) console.log((await doer.run(order)).text)`,
+      `const executors = [await newCodeExecutor(limitsWith()), await newCodeExecutor(limitsWith())]`,
+      `const order = { job: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
+      `for (const executor of executors) console.log((await executor.run(order)).text)`,
       `await executors[0].close()`,
       `console.log('closed')`,
     ]
@@ -183,13 +185,13 @@ describe('the sandbox', () => {
   }
 
   test('closing ends what loops and turns away what stands in line', async () => {
-    const doer = await newCodeDoer(limitsWith({ code_ms_max: 3_600_000 }))
-    await doer.run({ work: 'code', src: '', doc: docOfText('{}') })
-    const order = { work: 'code', src: 'for (;;);', doc: docOfText('{}') } as const
-    const runs = [doer.run(order), doer.run(order)]
+    const executor = await newCodeExecutor(limitsWith({ code_ms_max: 3_600_000 }))
+    await executor.run({ job: 'code', src: '', doc: docOfText('{}') })
+    const order = { job: 'code', src: 'for (;;);', doc: docOfText('{}') } as const
+    const runs = [executor.run(order), executor.run(order)]
     await new Promise((resolve) => setImmediate(resolve))
-    await doer.close()
-    for (const outcome of await Promise.all([...runs, doer.run(order)])) {
+    await executor.close()
+    for (const outcome of await Promise.all([...runs, executor.run(order)])) {
       assert.equal(outcome.outcome, 'failed')
     }
   })

@@ -9,12 +9,12 @@ import { docOfText, isObject, objectOf, parseJson, stringifyJson } from '../src/
 import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
-import { newCodeDoer } from '../src/executors/code.ts'
-import type { WorkOutcome } from '../src/process/logic.ts'
+import { newCodeExecutor } from '../src/executors/code.ts'
+import type { JobOutcome } from '../src/process/logic.ts'
 import { apiCode } from '../src/process/logics/api-code.ts'
-import { applied, differenceOf } from '../src/process/logics/data-diff.ts'
+import { applyDiff, diffData } from '../src/process/logics/data-diff.ts'
 import { type CodeBed, codeBed, codeProcess, inNode } from './support/code-setup.ts'
-import { notes, scopeOf } from './support/logic-context.ts'
+import { contextOf, notes } from './support/logic-context.ts'
 
 describe('the definition', () => {
   /** [logic, mistakes, warnings] */
@@ -84,10 +84,16 @@ describe('the result over the data as it then is', () => {
   ]
   for (const [ordered, text, now, wanted] of rows) {
     test(`${ordered} → ${text} over ${now}`.slice(0, 120), () => {
-      const move = finish(ordered, { outcome: 'done', text }, now)
-      assert.equal(move.move === 'set' ? move.doc.text : 'tag' in move && move.tag, wanted)
-      if (move.move === 'fail') {
-        assert.deepEqual([move.kind, move.error_type, move.err_node_id], ['code', 'software', 'a'])
+      const command = finish(ordered, { outcome: 'done', text }, now)
+      assert.equal(
+        command.command === 'set' ? command.doc.text : 'tag' in command && command.tag,
+        wanted,
+      )
+      if (command.command === 'fail') {
+        assert.deepEqual(
+          [command.kind, command.error_type, command.err_node_id],
+          ['code', 'software', 'a'],
+        )
       }
     })
   }
@@ -95,19 +101,19 @@ describe('the result over the data as it then is', () => {
   test('a failure goes to the error node as it is', () => {
     const failure = { error_type: 'hardware', tag: 'code_timeout', description: 'why' } as const
     assert.deepEqual(finish('{}', { outcome: 'failed', ...failure }, '{}'), {
-      move: 'fail',
+      command: 'fail',
       kind: 'code',
       ...failure,
       err_node_id: 'a',
     })
   })
 
-  function finish(ordered: string, outcome: WorkOutcome, now: string) {
+  function finish(ordered: string, outcome: JobOutcome, now: string) {
     const definition = { src: '', err_node_id: 'a' }
-    const scope = scopeOf(now, { task_bytes_max: limit })
-    const move = apiCode.work?.finish(definition, scope, docOfText(ordered), outcome)
-    assert.ok(move)
-    return move
+    const scope = contextOf(now, { task_bytes_max: limit })
+    const command = apiCode.job?.finish(definition, scope, docOfText(ordered), outcome)
+    assert.ok(command)
+    return command
   }
 
   const tokens = ['0', '-0', '1.10', '10.0', '1e400', '-1e5', '12345678901234567890', '0.1', '1e-9']
@@ -141,7 +147,7 @@ describe('the result over the data as it then is', () => {
     fc.assert(
       fc.property(objectText(value), (text) => {
         const data = objectOf(docOfText(text))
-        assert.deepEqual(differenceOf(data, asDoubles(text)), { changed: {}, removed: [] })
+        assert.deepEqual(diffData(data, asDoubles(text)), { changed: {}, removed: [] })
       }),
     )
   })
@@ -150,7 +156,7 @@ describe('the result over the data as it then is', () => {
     fc.assert(
       fc.property(objectText(value), objectText(value), (from, to) => {
         const data = objectOf(docOfText(from))
-        const reached = applied(data, differenceOf(data, asDoubles(to)))
+        const reached = applyDiff(data, diffData(data, asDoubles(to)))
         assert.deepEqual(sorted(asDoubles(stringifyJson(reached))), sorted(asDoubles(to)))
       }),
     )
@@ -164,7 +170,7 @@ describe('the result over the data as it then is', () => {
 describe('in the engine', () => {
   const bugs: unknown[] = []
   const opened: Engine[] = []
-  const shared = newCodeDoer(limitsWith({ code_ms_max: 20_000 }))
+  const shared = newCodeExecutor(limitsWith({ code_ms_max: 20_000 }))
   after(async () => {
     await Promise.all(opened.map((engine) => engine.close()))
     await (await shared).close()

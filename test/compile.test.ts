@@ -10,7 +10,7 @@ import { docOfText } from '../src/codec/json.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import { compileProcess } from '../src/process/compile-process.ts'
-import { blindScope, compiledText, now_ms, scopeOf } from './support/logic-context.ts'
+import { compiledText, contextOf, now_ms, unreadableContext } from './support/logic-context.ts'
 
 const limits = limitsWith()
 const examples = new URL('../src/examples/', import.meta.url)
@@ -84,13 +84,13 @@ test('what is compiled of a good definition', () => {
   assert.equal(middle?.kind, 'escalation')
   assert.equal(middle.title, 'Middle')
   assert.deepEqual(
-    middle.logics.map(({ type, is_wait }) => [type, is_wait]),
+    middle.logics.map(({ type, waits_for }) => [type, waits_for]),
     [
-      ['api_callback', true],
-      ['go', false],
+      ['api_callback', 'callback'],
+      ['go', undefined],
     ],
   )
-  assert.deepEqual(middle.time_semaphors[0]?.due(blindScope()), { due_ms: now_ms + 60_000 })
+  assert.deepEqual(middle.time_semaphors[0]?.due(unreadableContext()), { due_ms: now_ms + 60_000 })
 })
 
 const nodes = (list: unknown): JsonObject => ({ ...good, scheme: { nodes: list } }) as JsonObject
@@ -318,7 +318,7 @@ test('a state process, its count semaphors and the processes it names', () => {
   )
   assert.deepEqual(named, [])
   assert.equal(graph?.kind, 'state')
-  assert.deepEqual(graph.reaches.toSorted(), ['7', '@b'])
+  assert.deepEqual(graph.target_conv_ids.toSorted(), ['7', '@b'])
   const semaphor = { value: 200, esc_node_id: 'end' }
   assert.deepEqual(graph.nodes.get('mid')?.count_semaphors, [semaphor])
 })
@@ -393,7 +393,7 @@ for (const [value, data, expected] of due_times) {
   test(`a semaphor of ${JSON.stringify(value)} over ${data}`, () => {
     const { graph, mistakes: named } = compileProcess(timer({ value, dimension: 'day' }), limits)
     assert.deepEqual(named, [])
-    const due = graph?.nodes.get('mid')?.time_semaphors[0]?.due(scopeOf(data))
+    const due = graph?.nodes.get('mid')?.time_semaphors[0]?.due(contextOf(data))
     const wanted =
       typeof expected === 'number'
         ? { due_ms: expected }
@@ -538,8 +538,8 @@ test('no change to a good definition makes compiling or running throw', () => {
       const { graph, mistakes: named } = compileProcess(changed as JsonObject, limits)
       assert.equal(graph === undefined, named.length > 0)
       for (const node of graph?.nodes.values() ?? []) {
-        for (const logic of node.logics) logic.run(scopeOf({ amount: 1, attempts: 'x' }))
-        for (const semaphor of node.time_semaphors) semaphor.due(scopeOf({}))
+        for (const logic of node.logics) logic.run(contextOf({ amount: 1, attempts: 'x' }))
+        for (const semaphor of node.time_semaphors) semaphor.due(contextOf({}))
       }
     }),
     { numRuns: 1_500 },

@@ -1,45 +1,45 @@
 /**
- * The kinds that reach beyond their task, one table each: definition, data → move. Nodes `a` and
+ * The kinds that reach beyond their task, one table each: definition, data → command. Nodes `a` and
  * `b` are there.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isObject } from '../src/codec/json.ts'
-import type { Scope } from '../src/process/logic.ts'
-import { compiledLogic, scopeOf } from './support/logic-context.ts'
+import type { EvaluationContext } from '../src/process/logic.ts'
+import { compiledLogic, contextOf } from './support/logic-context.ts'
 
-/** A move with its data as text. */
-function moveOf(logic: object, data: string, more: Partial<Scope> = {}): unknown {
-  const { move, mistakes } = compiledLogic(JSON.stringify(logic), scopeOf(data, more))
-  if (move === undefined) return { mistakes }
-  const shown = Object.entries(move).map(([name, value]) => [
+/** A command with its data as text. */
+function moveOf(logic: object, data: string, more: Partial<EvaluationContext> = {}): unknown {
+  const { command, mistakes } = compiledLogic(JSON.stringify(logic), contextOf(data, more))
+  if (command === undefined) return { mistakes }
+  const shown = Object.entries(command).map(([name, value]) => [
     name,
     isObject(value) && typeof value.text === 'string' ? value.text : value,
   ])
   return Object.fromEntries(shown.filter(([, value]) => value !== undefined))
 }
 
-type Row = readonly [logic: object, data: string, move: object]
+type Row = readonly [logic: object, data: string, command: object]
 
 function rows(type: string, list: readonly Row[]): void {
-  for (const [logic, data, move] of list) {
+  for (const [logic, data, command] of list) {
     test(`${type} ${JSON.stringify(logic).slice(0, 90)} over ${data.slice(0, 40)}`, () => {
-      assert.deepEqual(moveOf({ type, ...logic }, data), move)
+      assert.deepEqual(moveOf({ type, ...logic }, data), command)
     })
   }
 }
 
-const conv = (conv_id: string, by_template = false) => ({ conv_id, by_template })
+const conv = (conv_id: string, is_from_template = false) => ({ conv_id, is_from_template })
 const made = (doc: string, more: object = {}) => ({
-  ...{ move: 'copy_create', conv: conv('7'), doc },
+  ...{ command: 'copy_create', conv: conv('7'), doc },
   ...more,
 })
 const merged = (doc: string, more: object = {}) => ({
-  ...{ move: 'copy_modify', conv: conv('7'), ref: 'r', doc, is_sync: false },
+  ...{ command: 'copy_modify', conv: conv('7'), ref: 'r', doc, is_sync: false },
   ...more,
 })
 const failed = (kind: string, tag: string, description: string, more: object = {}) => ({
-  ...{ move: 'fail', kind, error_type: 'software', tag, description },
+  ...{ command: 'fail', kind, error_type: 'software', tag, description },
   ...more,
 })
 const big = `{"a":"${'x'.repeat(70_000)}"}`
@@ -141,7 +141,7 @@ rows('api_copy', [
 ])
 
 const called = (doc: string, more: object = {}) => ({
-  ...{ move: 'call', conv: conv('7'), doc },
+  ...{ command: 'call', conv: conv('7'), doc },
   ...more,
 })
 
@@ -174,8 +174,8 @@ rows('api_rpc', [
   [{ conv_id: '' }, '{}', { mistakes: ['conv_id is "", the id of a process was expected'] }],
 ])
 
-const replied = (data: string) => ({ move: 'reply', data })
-const thrown = (data: string, reason: string) => ({ move: 'reply_exception', data, reason })
+const replied = (data: string) => ({ command: 'reply', data })
+const thrown = (data: string, reason: string) => ({ command: 'reply_exception', data, reason })
 
 rows('api_rpc_reply', [
   [{ mode: 'key_value', res_data: {}, res_data_type: {} }, '{"a":1}', replied('{}')],
@@ -258,12 +258,12 @@ rows('api_rpc_reply', [
 ])
 
 rows('api_queue', [
-  [{ data: {}, data_type: {} }, '{"a":1}', { move: 'queue' }],
-  [{}, '{"a":1}', { move: 'queue' }],
+  [{ data: {}, data_type: {} }, '{"a":1}', { command: 'queue' }],
+  [{}, '{"a":1}', { command: 'queue' }],
   [
     { data: { b: '{{a}}' }, data_type: { b: 'string' }, err_node_id: 'b' },
     '{"a":1.0}',
-    { move: 'queue', doc: '{"a":1.0,"b":"1.0"}', err_node_id: 'b' },
+    { command: 'queue', doc: '{"a":1.0,"b":"1.0"}', err_node_id: 'b' },
   ],
   [
     { data: { b: '{{c}}' }, data_type: { b: 'string' } },
@@ -274,7 +274,7 @@ rows('api_queue', [
 ])
 
 const taken = (more: object = {}) => ({
-  ...{ move: 'take', conv: conv('7'), node_id: 'q', newest: false },
+  ...{ command: 'take', conv: conv('7'), node_id: 'q', newest: false },
   ...more,
 })
 
@@ -315,7 +315,7 @@ rows('api_get_task', [
 ])
 
 const sums = (...terms: [name: string, value: number][]) => ({
-  move: 'sum',
+  command: 'sum',
   terms: terms.map(([name, value]) => ({ name, value })),
 })
 
@@ -362,7 +362,7 @@ rows('api_sum', [
 
 test('the processes that a definition names are told, those of templates are not', () => {
   const reaches = (logic: object) =>
-    compiledLogic(JSON.stringify(logic), scopeOf('{"c":1}')).reaches
+    compiledLogic(JSON.stringify(logic), contextOf('{"c":1}')).reaches
   assert.deepEqual(reaches({ type: 'api_copy', conv_id: 7 }), ['7'])
   assert.deepEqual(reaches({ type: 'api_rpc', conv_id: '@pay' }), ['@pay'])
   assert.deepEqual(reaches({ type: 'api_get_task', conv_id: '8', node_id: 'q' }), ['8'])

@@ -1,4 +1,4 @@
-/** One table for each kind of logic: definition, data, now → move. */
+/** One table for each kind of logic: definition, data, now → command. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,14 +6,14 @@ import { docOfText, objectOf, stringifyJson } from '../src/codec/json.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { convert, typeTable, type ValueType } from '../src/process/values.ts'
-import { blindScope, compiledLogic, moved, scopeOf } from './support/logic-context.ts'
+import { compiledLogic, contextOf, moved, unreadableContext } from './support/logic-context.ts'
 
-const go_a = { move: 'go', to_node_id: 'a' }
-const next = { move: 'next' }
+const go_a = { command: 'go', to_node_id: 'a' }
+const next = { command: 'next' }
 
 test('go moves on and looks at nothing', () => {
-  const { move } = compiledLogic('{"type":"go","to_node_id":"a"}', blindScope())
-  assert.deepEqual(move, go_a)
+  const { command } = compiledLogic('{"type":"go","to_node_id":"a"}', unreadableContext())
+  assert.deepEqual(command, go_a)
 })
 
 test('go without a node is a mistake', () => {
@@ -22,13 +22,13 @@ test('go without a node is a mistake', () => {
     '{"type":"go","to_node_id":7}',
     '{"type":"go","to_node_id":"x"}',
   ]) {
-    assert.equal(compiledLogic(text, blindScope()).mistakes.length, 1)
+    assert.equal(compiledLogic(text, unreadableContext()).mistakes.length, 1)
   }
 })
 
 test('api_callback rests and looks at nothing', () => {
   const text = '{"type":"api_callback","is_sync":true,"obj_id_path":"x"}'
-  assert.deepEqual(compiledLogic(text, blindScope()).move, { move: 'rest' })
+  assert.deepEqual(compiledLogic(text, unreadableContext()).command, { command: 'wait' })
 })
 
 test('every kind has a row of its own type', () => {
@@ -176,7 +176,7 @@ const bad_conditions: [conditions: unknown, mistake: string][] = [
 for (const [given, mistake] of bad_conditions) {
   test(`refuses: ${mistake}`, () => {
     const text = JSON.stringify({ type: 'go_if_const', to_node_id: 'a', conditions: given })
-    assert.deepEqual(compiledLogic(text, blindScope()).mistakes, [mistake])
+    assert.deepEqual(compiledLogic(text, unreadableContext()).mistakes, [mistake])
   })
 }
 
@@ -251,7 +251,7 @@ const failures: [value: unknown, type: string, data: string, description: string
 for (const [value, type, data, description] of failures) {
   test(`fails to set ${JSON.stringify(value).slice(0, 40)} as ${type} over ${data}`, () => {
     const expected = {
-      ...{ move: 'fail', kind: 'set_param', error_type: 'software' },
+      ...{ command: 'fail', kind: 'set_param', error_type: 'software' },
       ...{ tag: 'set_param_wrong_convert_param', description, err_node_id: 'b' },
     }
     assert.deepEqual(moved(setting({ to: value }, { to: type }), data), expected)
@@ -293,9 +293,9 @@ test('an expansion beyond the size of a task stops', () => {
 })
 
 test('the data a set starts from is not changed', () => {
-  const scope = scopeOf({ a: 1 })
-  const { move } = compiledLogic(setting({ a: '2' }), scope)
-  assert.equal(move?.move === 'set' && move.doc.text, '{"a":"2"}')
+  const scope = contextOf({ a: 1 })
+  const { command } = compiledLogic(setting({ a: '2' }), scope)
+  assert.equal(command?.command === 'set' && command.doc.text, '{"a":"2"}')
   assert.equal(stringifyJson(objectOf(scope.doc)), '{"a":1}')
 })
 
@@ -317,12 +317,12 @@ const bad_settings: [logic: unknown, mistake: string][] = [
 for (const [logic, mistake] of bad_settings) {
   test(`refuses: ${mistake}`, () => {
     const text = JSON.stringify({ type: 'set_param', ...(logic as object) })
-    assert.deepEqual(compiledLogic(text, blindScope()).mistakes, [mistake])
+    assert.deepEqual(compiledLogic(text, unreadableContext()).mistakes, [mistake])
   })
 }
 
 test('a constant that can never be converted is warned of', () => {
-  const { warnings } = compiledLogic(setting({ a: 'x' }, { a: 'number' }), scopeOf({}))
+  const { warnings } = compiledLogic(setting({ a: 'x' }, { a: 'number' }), contextOf({}))
   assert.deepEqual(warnings, ['extra["a"] "x" cannot be converted to number'])
 })
 

@@ -4,10 +4,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { ConvReach } from '../src/process/logic.ts'
+import type { TargetProcess } from '../src/process/logic.ts'
 import { expansionOf } from '../src/process/templates/parser.ts'
 import { compileTemplate } from '../src/process/templates/template.ts'
-import { blindScope, expanded, mistakeOf, notes, scopeOf } from './support/logic-context.ts'
+import {
+  contextOf,
+  expanded,
+  mistakeOf,
+  notes,
+  unreadableContext,
+} from './support/logic-context.ts'
 
 const values: [text: string, data: string, gives: string][] = [
   ['plain', '{}', '"plain"'],
@@ -88,9 +94,9 @@ for (const [text, mistake] of mistakes) {
 }
 
 const beyond = {
-  taskData: ({ conv_id, by_template }: ConvReach, ref: string) => {
+  taskData: ({ conv_id, is_from_template }: TargetProcess, ref: string) => {
     if (conv_id === 'none' || ref === 'none') return undefined
-    return { conv_id, by_template, ref, list: [{ x: 1 }] }
+    return { conv_id, is_from_template, ref, list: [{ x: 1 }] }
   },
   nodeCount: (node_id: string) => node_id.length,
   nodeSum: (node_id: string, name: string) => (name === 'total' ? node_id.length / 2 : undefined),
@@ -106,13 +112,17 @@ const reached: [text: string, data: string, gives: string][] = [
   ['{{ node[66a1].count }}', '{}', '4'],
   ['$.math({{node[66a1].count}}+1)', '{}', '5'],
   ['{{conv[12].ref[a].conv_id}}', '{}', '"12"'],
-  ['{{conv[12].ref[a].by_template}}', '{}', 'false'],
-  ['{{conv[{{c}}].ref[a].by_template}}', '{"c":12}', 'true'],
+  ['{{conv[12].ref[a].is_from_template}}', '{}', 'false'],
+  ['{{conv[{{c}}].ref[a].is_from_template}}', '{"c":12}', 'true'],
   ['{{conv[@{{c}}].ref[a].conv_id}}', '{"c":"users"}', '"@users"'],
   ['{{conv[@users].ref[{{r}}].ref}}', '{"r":7}', '"7"'],
   ['{{conv[12].ref[a-{{r}}].ref}}', '{"r":7}', '"a-7"'],
   ['{{conv[12].ref[a].list[0].x}}', '{}', '1'],
-  ['{{conv[1].ref[a]}}', '{}', '{"conv_id":"1","by_template":false,"ref":"a","list":[{"x":1}]}'],
+  [
+    '{{conv[1].ref[a]}}',
+    '{}',
+    '{"conv_id":"1","is_from_template":false,"ref":"a","list":[{"x":1}]}',
+  ],
   ['{{conv[1].ref[none].x}}', '{}', 'absent'],
   ['{{conv[{{c}}].ref[a].x}}', '{}', 'absent'],
   ['{{conv[{{c}}].ref[a].ref}}', `{"c":"${'x'.repeat(256)}"}`, 'absent'],
@@ -152,20 +162,20 @@ test('a name behind root that is no field of a task is warned of', () => {
 test('a text without templates is constant and looks at nothing', () => {
   const template = compileTemplate('as it is', notes(), 'text')
   assert.equal(template.constant, 'as it is')
-  const run = expansionOf(blindScope())
+  const run = expansionOf(unreadableContext())
   assert.equal(template.value(run), 'as it is')
 })
 
 test('an expansion stops before it is longer than the task may be', () => {
   const template = compileTemplate('{{a}}'.repeat(100_000), notes(), 'text')
-  const run = expansionOf(scopeOf({ a: 'x'.repeat(60_000) }))
+  const run = expansionOf(contextOf({ a: 'x'.repeat(60_000) }))
   assert.equal(template.value(run), undefined)
   assert.equal(run.failure?.why, 'overflow')
 })
 
 test('an index made of templates stops there too', () => {
   const template = compileTemplate(`{{a[${'{{b}}'.repeat(100_000)}]}}`, notes(), 'text')
-  const run = expansionOf(scopeOf({ a: {}, b: 'x'.repeat(60_000) }))
+  const run = expansionOf(contextOf({ a: {}, b: 'x'.repeat(60_000) }))
   assert.equal(template.value(run), undefined)
   assert.equal(run.failure?.why, 'overflow')
 })
@@ -217,7 +227,7 @@ test('no text makes compiling or running throw', () => {
       fc.object({ key: fc.constantFrom('a', 'root', '1') }),
       (text, data) => {
         const template = compileTemplate(text, notes(), 'text')
-        const run = expansionOf(scopeOf(JSON.stringify(data).toWellFormed()))
+        const run = expansionOf(contextOf(JSON.stringify(data).toWellFormed()))
         template.value(run)
         template.text(run)
       },

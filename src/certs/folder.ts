@@ -16,11 +16,11 @@ import {
   fingerprintOf,
   issueClient,
   issueServer,
+  type KeyPair,
   newAuthority,
-  type Pair,
 } from './issue.ts'
 
-export interface Making {
+export interface IssueOptions {
   readonly now_ms: number
   readonly chance: Chance
   /** How long the server's or client's certificate holds; default 365. */
@@ -43,7 +43,7 @@ const local_hosts = ['localhost', '127.0.0.1', '::1'] as const
 export async function initFolder(
   folder: string,
   hosts: readonly string[],
-  making: Making,
+  making: IssueOptions,
 ): Promise<string[]> {
   for (const host of hosts) demandHost(host)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -54,12 +54,12 @@ export async function initFolder(
   const authority = found ?? (await newAuthority({ ...making, days: authority_days }))
   const names = [...new Set([...local_hosts, ...hosts])]
   const server = await issueServer(authority, names, { ...making, days })
-  const pairs: [string, Pair][] = [['server', server]]
+  const pairs: [string, KeyPair][] = [['server', server]]
   if (found === undefined) pairs.unshift(['ca', authority])
   return write(folder, pairs)
 }
 
-export interface MadeClient {
+export interface ClientFiles {
   readonly files: readonly string[]
   /** What `user bind` takes: the name it carries, and the fingerprint. */
   readonly names: readonly string[]
@@ -70,7 +70,11 @@ export interface MadeClient {
  * to 64 of `A-Z a-z 0-9 . _ -` opening with a letter or digit, its file is there already, or the
  * folder holds no authority.
  */
-export async function addClient(folder: string, name: string, making: Making): Promise<MadeClient> {
+export async function addClient(
+  folder: string,
+  name: string,
+  making: IssueOptions,
+): Promise<ClientFiles> {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
     throw fault(
       'not_possible',
@@ -99,7 +103,7 @@ export async function missingOf(folder: string, names: readonly string[]): Promi
 }
 
 /** Undefined where neither file is there; half a pair is refused, for it may be somebody's. */
-async function readPair(folder: string, name: string): Promise<Pair | undefined> {
+async function readPair(folder: string, name: string): Promise<KeyPair | undefined> {
   const missing = await missingOf(folder, [`${name}.crt`, `${name}.key`])
   if (missing.length === 2) return undefined
   if (missing.length === 1) {
@@ -122,7 +126,7 @@ async function isThere(path: string): Promise<boolean> {
 /** Keys first: a certificate without its key would be of no use to anybody. */
 async function write(
   folder: string,
-  pairs: readonly (readonly [string, Pair])[],
+  pairs: readonly (readonly [string, KeyPair])[],
 ): Promise<string[]> {
   const made: string[] = []
   try {

@@ -13,13 +13,13 @@ import { fault } from '../core/faults.ts'
 import { loadX509, type X509 } from './x509.ts'
 
 /** Two PEM texts; the key is PKCS #8 and not encrypted. */
-export interface Pair {
+export interface KeyPair {
   readonly certificate: string
   readonly key: string
 }
 
 /** When a certificate holds, and the chance its serial number is drawn from. */
-export interface Term {
+export interface Validity {
   readonly now_ms: number
   /** From now; a certificate ends with its authority at the latest. */
   readonly days: number
@@ -29,7 +29,7 @@ export interface Term {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
 /** A new authority, signed by itself. */
-export async function newAuthority(term: Term): Promise<Pair> {
+export async function newAuthority(term: Validity): Promise<KeyPair> {
   const x509 = await loadX509()
   const keys = await newKeys()
   const { KeyUsageFlags: usage } = x509
@@ -49,7 +49,11 @@ export async function newAuthority(term: Term): Promise<Pair> {
 }
 
 /** A server that is called by one of `hosts`: names and IP addresses. */
-export function issueServer(authority: Pair, hosts: readonly string[], term: Term): Promise<Pair> {
+export function issueServer(
+  authority: KeyPair,
+  hosts: readonly string[],
+  term: Validity,
+): Promise<KeyPair> {
   const names = hosts.map(
     (host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host }) as const,
   )
@@ -57,7 +61,7 @@ export function issueServer(authority: Pair, hosts: readonly string[], term: Ter
 }
 
 /** A client called `name`. */
-export function issueClient(authority: Pair, name: string, term: Term): Promise<Pair> {
+export function issueClient(authority: KeyPair, name: string, term: Validity): Promise<KeyPair> {
   const names = [{ type: 'url', value: clientUri(name) }] as const
   return issue(authority, { name, usage: 'clientAuth', names }, term)
 }
@@ -79,7 +83,7 @@ interface Leaf {
 }
 
 /** While one authority follows another both stand in the file: the one that the key belongs to. */
-function certificateOf({ certificate, key }: Pair): string {
+function certificateOf({ certificate, key }: KeyPair): string {
   const blocks = certificate.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
   const private_key = createPrivateKey(key)
   const own = blocks?.find((block) => new X509Certificate(block).checkPrivateKey(private_key))
@@ -87,7 +91,7 @@ function certificateOf({ certificate, key }: Pair): string {
   return own
 }
 
-async function issue(authority: Pair, leaf: Leaf, term: Term): Promise<Pair> {
+async function issue(authority: KeyPair, leaf: Leaf, term: Validity): Promise<KeyPair> {
   const x509 = await loadX509()
   const issuer = new x509.X509Certificate(certificateOf(authority))
   const { notBefore, notAfter } = span(term)
@@ -150,7 +154,7 @@ function pem(text: string): string {
 const grace_ms = 5 * 60_000
 const day_ms = 86_400_000
 
-function span({ now_ms, days }: Term): { notBefore: Date; notAfter: Date } {
+function span({ now_ms, days }: Validity): { notBefore: Date; notAfter: Date } {
   return { notBefore: new Date(now_ms - grace_ms), notAfter: new Date(now_ms + days * day_ms) }
 }
 

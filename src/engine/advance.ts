@@ -17,7 +17,7 @@
 import { bytesOf } from '../codec/json.ts'
 import { queueOf, queueOfKey } from '../codec/keys.ts'
 import type { TaskRecord, Wait } from '../codec/task-record.ts'
-import type { GraphNode, Move, Scope } from '../process/logic.ts'
+import type { Command, EvaluationContext, GraphNode } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { applyEffect } from './effects.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
@@ -42,7 +42,7 @@ export function enterNode(
 }
 
 /**
- * Goes on in the node where the task is, from one of its logics; `first` is a move that has been
+ * Goes on in the node where the task is, from one of its logics; `first` is a command that has been
  * decided already for it.
  */
 export function advance(
@@ -50,7 +50,7 @@ export function advance(
   process: Process,
   draft: Draft,
   logic_at: number,
-  first?: Move,
+  first?: Command,
 ): Advanced {
   const { task } = draft
   const { limits } = context.engine
@@ -82,37 +82,37 @@ export function advance(
       startWait(context, task, node, 'nothing', 0, scope)
       return { keep_ended: true }
     }
-    const move = withinSize(
+    const command = withinSize(
       applyEffect(context, process, task, made),
       logic?.type ?? '',
       limits.task_bytes_max,
     )
-    const rests_for = wait_of[move.move]
-    if (rests_for !== undefined) {
+    const waits_for = wait_of[command.command]
+    if (waits_for !== undefined) {
       // A handler registered for the node answers in the place of a modify. Looked at as the task
       // comes to rest: one that rests for a modify already goes on waiting for it.
-      const is_handled = rests_for === 'callback' && context.engine.isHandled(node.title)
-      const wait = is_handled ? 'work' : rests_for
+      const is_handled = waits_for === 'callback' && context.engine.isHandled(node.title)
+      const wait = is_handled ? 'work' : waits_for
       startWait(context, task, node, wait, at, scope)
       return { keep_ended: true }
     }
-    if (move.move === 'set') task.doc = move.doc
-    if (move.move === 'go') {
-      moveToNode(context, task, move.to_node_id)
+    if (command.command === 'set') task.doc = command.doc
+    if (command.command === 'go') {
+      moveToNode(context, task, command.to_node_id)
       at = 0
-    } else if (move.move === 'fail') {
-      if (moveToErrorNode(context, task, move) === 'stays') return { keep_ended: true }
+    } else if (command.command === 'fail') {
+      if (moveToErrorNode(context, task, command) === 'stays') return { keep_ended: true }
       at = 0
     } else at++
   }
 }
 
 /** The moves by which a task comes to rest, and what it then waits for. */
-const wait_of: Readonly<Partial<Record<Move['move'], Wait>>> = {
-  rest: 'callback',
+const wait_of: Readonly<Partial<Record<Command['command'], Wait>>> = {
+  wait: 'callback',
   call: 'reply',
   queue: 'queue',
-  work: 'work',
+  job: 'work',
 }
 
 function startWait(
@@ -121,7 +121,7 @@ function startWait(
   node: GraphNode,
   wait: Wait,
   logic_at: number,
-  scope: Scope,
+  scope: EvaluationContext,
 ): void {
   const { now_ms } = context
   task.status = 'delayed'
@@ -154,7 +154,7 @@ function listTime(context: TransactionContext, task: TaskRecord, wait: Wait): nu
   return last === undefined ? at_ms : Math.max(at_ms, queueOfKey(last.key).since_ms + 1)
 }
 
-function arm(task: TaskRecord, node: GraphNode, scope: Scope): void {
+function arm(task: TaskRecord, node: GraphNode, scope: EvaluationContext): void {
   for (const [at, semaphor] of node.time_semaphors.entries()) {
     const due = semaphor.due(scope)
     if ('tag' in due) {
@@ -171,16 +171,16 @@ function arm(task: TaskRecord, node: GraphNode, scope: Scope): void {
 }
 
 /** Whatever a logic checks itself, no data over the limit is ever kept. */
-function withinSize(move: Move, kind: string, task_bytes_max: number): Move {
-  if (move.move !== 'set') return move
-  const bytes = bytesOf(move.doc.text)
-  if (bytes <= task_bytes_max) return move
+function withinSize(command: Command, kind: string, task_bytes_max: number): Command {
+  if (command.command !== 'set') return command
+  const bytes = bytesOf(command.doc.text)
+  if (bytes <= task_bytes_max) return command
   return {
-    move: 'fail',
+    command: 'fail',
     kind,
     error_type: 'software',
     tag: `${kind}_task_size_overflow`,
     description: `Your task size: ${bytes} bytes, Max available task size: ${task_bytes_max} bytes`,
-    err_node_id: move.err_node_id,
+    err_node_id: command.err_node_id,
   }
 }

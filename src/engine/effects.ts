@@ -8,7 +8,7 @@ import { queueOf, queueOfKey, sumKey } from '../codec/keys.ts'
 import { decodeCount, encodeCount } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue, Ref } from '../core/model.ts'
-import type { ConvReach, Move } from '../process/logic.ts'
+import type { Command, TargetProcess } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import {
@@ -22,36 +22,36 @@ import {
 } from './task-rules.ts'
 import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
 import type { TransactionContext, UnansweredCaller } from './transaction-context.ts'
-import { type FailMove, moveToErrorNode, wake } from './transitions.ts'
+import { type FailCommand, moveToErrorNode, wake } from './transitions.ts'
 import { callbackLogic, isIdle, migrationTarget, waitLogic } from './waits.ts'
 
-type Of<Name extends Move['move']> = Extract<Move, { move: Name }>
+type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
-/** Does what reaches beyond the task, and answers the move that is left for the task itself. */
+/** Does what reaches beyond the task, and answers the command that is left for the task itself. */
 export function applyEffect(
   context: TransactionContext,
   process: Process,
   task: TaskRecord,
-  move: Move,
-): Move {
-  switch (move.move) {
+  command: Command,
+): Command {
+  switch (command.command) {
     case 'copy_create':
-      return copyCreate(context, process, task, move)
+      return copyCreate(context, process, task, command)
     case 'copy_modify':
-      return copyModify(context, process, task, move)
+      return copyModify(context, process, task, command)
     case 'call':
-      return call(context, process, task, move)
+      return call(context, process, task, command)
     case 'reply':
     case 'reply_exception':
-      return reply(context, task, move)
+      return reply(context, task, command)
     case 'queue':
-      return queue(context, task, move)
+      return queue(context, task, command)
     case 'take':
-      return take(context, process, task, move)
+      return take(context, process, task, command)
     case 'sum':
-      return addSums(context, task, move)
+      return addSums(context, task, command)
     default:
-      return move
+      return command
   }
 }
 
@@ -59,19 +59,19 @@ function copyCreate(
   context: TransactionContext,
   process: Process,
   task: TaskRecord,
-  move: Of<'copy_create'>,
-): Move {
-  const { err_node_id, doc } = move
-  const target = resolveTarget(context, process, task, move.conv, 'create')
-  if (target === undefined) return copyFailed(denied(move.conv, task), err_node_id)
-  const ref = move.ref === undefined ? undefined : { text: move.ref, is_number: false }
+  command: Of<'copy_create'>,
+): Command {
+  const { err_node_id, doc } = command
+  const target = resolveTarget(context, process, task, command.conv, 'create')
+  if (target === undefined) return copyFailed(denied(command.conv, task), err_node_id)
+  const ref = command.ref === undefined ? undefined : { text: command.ref, is_number: false }
   // This task holds its own ref, stored yet or not.
-  const is_own = isOwnRef(task, move.conv, move.ref)
+  const is_own = isOwnRef(task, command.conv, command.ref)
   if (is_own && target.head.status !== 'paused') return copyFailed(ref_taken, err_node_id)
   const admitted = checkNewTask(context.view, target, ref, doc, context.engine.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return copyFailed(admitted, err_node_id)
   const copied = copyDone(context, task.doc, err_node_id)
-  if (admitted === 'new' && copied.move === 'set') startTask(context, target, task, { ref, doc })
+  if (admitted === 'new' && copied.command === 'set') startTask(context, target, task, { ref, doc })
   return copied
 }
 
@@ -79,25 +79,25 @@ function copyModify(
   context: TransactionContext,
   process: Process,
   task: TaskRecord,
-  move: Of<'copy_modify'>,
-): Move {
-  const { err_node_id } = move
-  const target = resolveTarget(context, process, task, move.conv, 'modify')
-  if (target === undefined) return copyFailed(denied(move.conv, task), err_node_id)
+  command: Of<'copy_modify'>,
+): Command {
+  const { err_node_id } = command
+  const target = resolveTarget(context, process, task, command.conv, 'modify')
+  if (target === undefined) return copyFailed(denied(command.conv, task), err_node_id)
   if (target.head.status === 'paused') return copyFailed(paused, err_node_id)
-  const obj_id = refHolder(context.view, target.conv_id, move.ref)
-  if (obj_id === task.obj_id || isOwnRef(task, move.conv, move.ref)) {
+  const obj_id = refHolder(context.view, target.conv_id, command.ref)
+  if (obj_id === task.obj_id || isOwnRef(task, command.conv, command.ref)) {
     // A task that runs does not wait for a callback.
-    if (move.is_sync) return copyFailed(no_callback, err_node_id)
-    return copyDone(context, mergeDocs(task.doc, move.doc), err_node_id)
+    if (command.is_sync) return copyFailed(no_callback, err_node_id)
+    return copyDone(context, mergeDocs(task.doc, command.doc), err_node_id)
   }
   const copied = copyDone(context, task.doc, err_node_id)
-  if (copied.move !== 'set') return copied
-  const refusal = modifyOther(context, target, task, obj_id, move)
+  if (copied.command !== 'set') return copied
+  const refusal = modifyOther(context, target, task, obj_id, command)
   return refusal === undefined ? copied : copyFailed(refusal, err_node_id)
 }
 
-function isOwnRef(task: TaskRecord, { conv_id }: ConvReach, ref: string | undefined): boolean {
+function isOwnRef(task: TaskRecord, { conv_id }: TargetProcess, ref: string | undefined): boolean {
   return task.conv_id === conv_id && ref !== undefined && task.ref?.text === ref
 }
 
@@ -106,7 +106,7 @@ function modifyOther(
   target: Process,
   maker: TaskRecord,
   obj_id: string | undefined,
-  move: Of<'copy_modify'>,
+  command: Of<'copy_modify'>,
 ): OpRefusal | undefined {
   const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
   if (found === 'damaged') return damaged(obj_id as string)
@@ -114,8 +114,8 @@ function modifyOther(
   const { task } = found
   const is_homeless = migrationTarget(target, task) !== undefined
   const waits_at = is_homeless ? -1 : callbackLogic(target, task)
-  if (move.is_sync && waits_at === -1) return no_callback
-  const doc = mergeDocs(task.doc, move.doc)
+  if (command.is_sync && waits_at === -1) return no_callback
+  const doc = mergeDocs(task.doc, command.doc)
   const over = overSize(doc.text, context.engine.limits.task_bytes_max)
   if (over !== undefined) return over
   task.doc = doc
@@ -129,16 +129,16 @@ function call(
   context: TransactionContext,
   process: Process,
   task: TaskRecord,
-  move: Of<'call'>,
-): Move {
-  const { err_node_id, doc } = move
-  const target = resolveTarget(context, process, task, move.conv, 'create')
-  if (target === undefined) return rpcFailed(denied(move.conv, task), err_node_id)
+  command: Of<'call'>,
+): Command {
+  const { err_node_id, doc } = command
+  const target = resolveTarget(context, process, task, command.conv, 'create')
+  if (target === undefined) return rpcFailed(denied(command.conv, task), err_node_id)
   const admitted = checkNewTask(context.view, target, undefined, doc, context.engine.limits)
   if (typeof admitted === 'object' && 'code' in admitted) return rpcFailed(admitted, err_node_id)
   const caller_id = task.obj_id
   task.called_id = startTask(context, target, task, { ref: undefined, doc, caller_id })
-  return move
+  return command
 }
 
 function startTask(
@@ -171,20 +171,20 @@ function standAtStart(
 function reply(
   context: TransactionContext,
   task: TaskRecord,
-  move: Of<'reply'> | Of<'reply_exception'>,
-): Move {
+  command: Of<'reply'> | Of<'reply_exception'>,
+): Command {
   const { caller_id } = task
-  if (caller_id === undefined) return { move: 'next' }
+  if (caller_id === undefined) return { command: 'next' }
   task.caller_id = undefined
   resumeCaller(context, caller_id, task, (caller, err_node_id) => {
-    const doc = mergeDocs(caller.doc, move.data)
+    const doc = mergeDocs(caller.doc, command.data)
     const over = overSize(doc.text, context.engine.limits.task_bytes_max)
     if (over !== undefined) return rpcFailed(over, err_node_id)
     caller.doc = doc
-    if (move.move === 'reply') return undefined
-    return failed('rpc_reply', 'software', 'rpc_reply_exception', move.reason, err_node_id)
+    if (command.command === 'reply') return undefined
+    return failed('rpc_reply', 'software', 'rpc_reply_exception', command.reason, err_node_id)
   })
-  return { move: 'next' }
+  return { command: 'next' }
 }
 
 /** Callers of tasks that ended or failed without a reply go to their error node. */
@@ -203,7 +203,7 @@ function resumeCaller(
   context: TransactionContext,
   caller_id: string,
   called: Pick<TaskRecord, 'obj_id' | 'moves'>,
-  judge: (caller: TaskRecord, err_node_id: string | undefined) => FailMove | undefined,
+  judge: (caller: TaskRecord, err_node_id: string | undefined) => FailCommand | undefined,
 ): void {
   const draft = loadTask(context.view, caller_id)
   if (draft === undefined || draft === 'damaged') return
@@ -225,13 +225,13 @@ function resumeCaller(
   saveTask(context, draft)
 }
 
-function queue(context: TransactionContext, task: TaskRecord, move: Of<'queue'>): Move {
-  const { doc, err_node_id } = move
-  if (doc === undefined) return move
+function queue(context: TransactionContext, task: TaskRecord, command: Of<'queue'>): Command {
+  const { doc, err_node_id } = command
+  if (doc === undefined) return command
   const over = overSize(doc.text, context.engine.limits.task_bytes_max)
   if (over !== undefined) return tooLarge('queue', 'queue_task_size_overflow', over, err_node_id)
   task.doc = doc
-  return move
+  return command
 }
 
 /** Damaged tasks are passed over, so that one does not keep a queue shut; `check` names them. */
@@ -241,16 +241,16 @@ function take(
   context: TransactionContext,
   process: Process,
   task: TaskRecord,
-  move: Of<'take'>,
-): Move {
-  const { node_id, newest, err_node_id } = move
-  const notTaken = (description: string): FailMove =>
+  command: Of<'take'>,
+): Command {
+  const { node_id, newest, err_node_id } = command
+  const notTaken = (description: string): FailCommand =>
     failed('get_task', 'software', 'get_task_executing_error', description, err_node_id)
-  const target = resolveTarget(context, process, task, move.conv, 'modify')
+  const target = resolveTarget(context, process, task, command.conv, 'modify')
   if (target === undefined) return notTaken('access_denied')
   if (target.head.status === 'paused') return notTaken(paused.description)
   const { logics = [] } = target.graph.nodes.get(node_id) ?? {}
-  if (!logics.some(({ rests_for }) => rests_for === 'queue')) {
+  if (!logics.some(({ waits_for }) => waits_for === 'queue')) {
     const description = `No queue logic in conv_id: ${target.conv_id}`
     return failed('queue', 'software', 'queue_wrong_logic', description, err_node_id)
   }
@@ -269,7 +269,7 @@ function take(
   if (over !== undefined) return tooLarge('get_task', 'get_task_size_overflow', over, err_node_id)
   wake(context, found.task, waitLogic(target, found.task, 'queue') + 1, task.moves)
   saveTask(context, found)
-  return { move: 'set', doc, err_node_id }
+  return { command: 'set', doc, err_node_id }
 }
 
 function firstInQueue(
@@ -292,15 +292,15 @@ function firstInQueue(
   return is_damaged ? 'damaged' : undefined
 }
 
-function addSums(context: TransactionContext, task: TaskRecord, move: Of<'sum'>): Move {
-  for (const { name, value } of move.terms) {
+function addSums(context: TransactionContext, task: TaskRecord, command: Of<'sum'>): Command {
+  for (const { name, value } of command.terms) {
     const key = sumKey(task.conv_id, task.node_id, name)
     const sum = decodeCount(context.tx.get(key)) + value
     // A sum stays a number of JSON, however much is added.
     const bounded = Math.max(-Number.MAX_VALUE, Math.min(sum, Number.MAX_VALUE))
     context.tx.put(key, encodeCount(bounded))
   }
-  return { move: 'next' }
+  return { command: 'next' }
 }
 
 /**
@@ -320,11 +320,11 @@ export function sendSignals(context: TransactionContext): void {
   }
 }
 
-function copyDone(context: TransactionContext, doc: Doc, err_node_id: string | undefined): Move {
+function copyDone(context: TransactionContext, doc: Doc, err_node_id: string | undefined): Command {
   const done = withMembers(doc, { __conveyor_copy_task_result__: 'ok' })
   const over = overSize(done.text, context.engine.limits.task_bytes_max)
   return over === undefined
-    ? { move: 'set', doc: done, err_node_id }
+    ? { command: 'set', doc: done, err_node_id }
     : copyFailed(over, err_node_id)
 }
 
@@ -339,13 +339,13 @@ function tooLarge(
   tag: string,
   { description }: OpRefusal,
   err_node_id: string | undefined,
-): FailMove {
+): FailCommand {
   return failed(kind, 'software', tag, description, err_node_id)
 }
 
 const ref_taken: OpRefusal = { code: 'not_unical_ref', description: 'not unical reference' }
 
-function denied({ conv_id }: ConvReach, task: TaskRecord): OpRefusal {
+function denied({ conv_id }: TargetProcess, task: TaskRecord): OpRefusal {
   const description = `user: ${task.user_id ?? '-'}, conv_id: ${conv_id}`
   return { code: 'access_denied', description }
 }
@@ -364,13 +364,16 @@ const rpc_tags: Readonly<Record<string, string>> = {
   conv_not_found: 'access_denied',
 }
 
-function copyFailed({ code, description }: OpRefusal, err_node_id: string | undefined): FailMove {
+function copyFailed(
+  { code, description }: OpRefusal,
+  err_node_id: string | undefined,
+): FailCommand {
   const error_type = code === 'task_damaged' ? 'hardware' : 'software'
   return failed('copy_task', error_type, copy_tags[code] ?? code, description, err_node_id)
 }
 
 /** What is none of the tags of a call is a fatal error of it: another try may help. */
-function rpcFailed({ code, description }: OpRefusal, err_node_id: string | undefined): FailMove {
+function rpcFailed({ code, description }: OpRefusal, err_node_id: string | undefined): FailCommand {
   const tag = rpc_tags[code]
   const error_type = tag === undefined ? 'hardware' : 'software'
   return failed('rpc', error_type, tag ?? 'rpc_task_fatal_error', description, err_node_id)
@@ -378,10 +381,10 @@ function rpcFailed({ code, description }: OpRefusal, err_node_id: string | undef
 
 function failed(
   kind: string,
-  error_type: FailMove['error_type'],
+  error_type: FailCommand['error_type'],
   tag: string,
   description: string,
   err_node_id: string | undefined,
-): FailMove {
-  return { move: 'fail', kind, error_type, tag, description, err_node_id }
+): FailCommand {
+  return { command: 'fail', kind, error_type, tag, description, err_node_id }
 }

@@ -7,7 +7,7 @@ import { sumKey } from '../codec/keys.ts'
 import { decodeCount, grant_bits } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { JsonValue } from '../core/model.ts'
-import type { ConvReach, RootName, Scope } from '../process/logic.ts'
+import type { EvaluationContext, RootName, TargetProcess } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
 import { loadTask, refHolder } from './task-store.ts'
@@ -18,7 +18,7 @@ export function evaluationContextOf(
   context: ReadContext,
   process: Process,
   task: TaskRecord,
-): Scope {
+): EvaluationContext {
   const scope = Object.create(context_members) as TaskContext
   scope.reader = context
   scope.process = process
@@ -26,14 +26,14 @@ export function evaluationContextOf(
   return scope
 }
 
-interface TaskContext extends Scope {
+interface TaskContext extends EvaluationContext {
   reader: ReadContext
   process: Process
   task: TaskRecord
 }
 
 /** One set of members for all scopes: each run of a task takes one, most logics look at none. */
-const context_members: Scope & ThisType<TaskContext> = {
+const context_members: EvaluationContext & ThisType<TaskContext> = {
   get doc() {
     return this.task.doc
   },
@@ -46,7 +46,7 @@ const context_members: Scope & ThisType<TaskContext> = {
   fraction() {
     return this.reader.engine.fraction()
   },
-  root(name) {
+  rootField(name) {
     return rootOf(this.process, this.task, name)
   },
   taskData(conv, ref) {
@@ -79,13 +79,13 @@ export function resolveTarget(
   context: ReadContext,
   process: Process,
   task: TaskRecord,
-  { conv_id, by_template }: ConvReach,
+  { conv_id, is_from_template }: TargetProcess,
   can: Can,
 ): Process | undefined {
   const covered =
-    !by_template ||
+    !is_from_template ||
     (task.user_id === undefined
-      ? conv_id === process.conv_id || process.graph.reaches.includes(conv_id)
+      ? conv_id === process.conv_id || process.graph.target_conv_ids.includes(conv_id)
       : (context.granted(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? context.process(conv_id) : undefined
 }

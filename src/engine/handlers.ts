@@ -9,7 +9,7 @@ import { dataBounds } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
-import type { WorkOutcome } from '../process/logic.ts'
+import type { JobOutcome } from '../process/logic.ts'
 import type { Handler, HandlerOptions } from './api.ts'
 import type { Job } from './job-dispatcher.ts'
 
@@ -21,7 +21,7 @@ export interface Handlers {
   threadsMax(name: string): number | undefined
   attemptsMax(name: string): number
   /** Resolves, whatever the handler does, within its time limit or once the job is aborted. */
-  run(name: string, job: Job): Promise<WorkOutcome>
+  run(name: string, job: Job): Promise<JobOutcome>
 }
 
 interface Registered {
@@ -69,15 +69,15 @@ async function runOne(
   nesting_max: number,
   { handler, time_ms_max }: Registered,
   job: Job,
-): Promise<WorkOutcome> {
+): Promise<JobOutcome> {
   const abort = new AbortController()
   const { signal } = abort
   const late = failed('hardware', 'handler_timeout', `no answer within ${time_ms_max} ms`)
-  let end: (outcome: WorkOutcome) => void = () => {}
-  const ended = new Promise<WorkOutcome>((resolve) => {
+  let end: (outcome: JobOutcome) => void = () => {}
+  const ended = new Promise<JobOutcome>((resolve) => {
     end = resolve
   })
-  const stop = (outcome: WorkOutcome): void => {
+  const stop = (outcome: JobOutcome): void => {
     end(outcome)
     abort.abort()
   }
@@ -97,7 +97,7 @@ async function answerOf(
   { task, key }: Job,
   signal: AbortSignal,
   nesting_max: number,
-): Promise<WorkOutcome> {
+): Promise<JobOutcome> {
   try {
     const given = await handler(task, { signal, key })
     if (given === undefined || given === null) return { outcome: 'done', text: '{}' }
@@ -126,6 +126,6 @@ function failed(
   error_type: 'hardware' | 'software',
   tag: 'handler_error' | 'handler_timeout',
   description: string,
-): WorkOutcome {
+): JobOutcome {
   return { outcome: 'failed', error_type, tag, description }
 }

@@ -17,7 +17,7 @@ import type { Clock } from '../core/clock.ts'
 import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
-import type { WorkOrder, WorkOutcome } from '../process/logic.ts'
+import type { JobOrder, JobOutcome } from '../process/logic.ts'
 import { type Advanced, advance } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
@@ -29,15 +29,15 @@ import type { ReadContext, TransactionContext } from './transaction-context.ts'
 
 /** What can be ordered, each done by a file of its own. None of them rejects. */
 export interface Executors {
-  code(order: Extract<WorkOrder, { work: 'code' }>): Promise<WorkOutcome>
-  call(order: Extract<WorkOrder, { work: 'call' }>, job: Job): Promise<WorkOutcome>
-  handler(order: Extract<WorkOrder, { work: 'handler' }>, job: Job): Promise<WorkOutcome>
+  code(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
+  call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
+  handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   /** How often an order is tried before a failure is final. */
-  attemptsMax(order: WorkOrder): number
+  attemptsMax(order: JobOrder): number
   /** What the order's room is shared with: orders of one lane wait for each other. */
-  lanesOf(order: WorkOrder, place: string): readonly string[]
+  limitKeys(order: JobOrder, place: string): readonly string[]
   /** Takes a place in each lane of the order, or tells one that is full. */
-  enter(order: WorkOrder, place: string): { leave(): void } | { readonly full: string }
+  acquire(order: JobOrder, place: string): { leave(): void } | { readonly full: string }
   close(): Promise<void>
 }
 
@@ -85,7 +85,7 @@ export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
   const list = newJobQueue({
     isUnderWay: (obj_id) => under_way.has(obj_id) || quarantined.has(obj_id),
     lanesOf: ({ order, place }) =>
-      order.work === 'none' ? [] : port.executors.lanesOf(order, place),
+      order.job === 'none' ? [] : port.executors.limitKeys(order, place),
     onError: port.onError,
   })
   /** Outcomes for paused processes, which take up no room. */
@@ -130,7 +130,8 @@ export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
 
   function begin(taken: DueJob): void {
     const { order, obj_id, visit, logic_at, task, place } = taken
-    const entered = order.work === 'none' ? { leave: () => {} } : port.executors.enter(order, place)
+    const entered =
+      order.job === 'none' ? { leave: () => {} } : port.executors.acquire(order, place)
     if ('full' in entered) {
       if (list.putBy(taken, entered.full)) again = true
       return
@@ -164,7 +165,7 @@ export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
 
   async function run(taken: DueJob, job: Job, leave: () => void): Promise<void> {
     const { order } = taken
-    if (order.work === 'none') return finish(taken, undefined, leave)
+    if (order.job === 'none') return finish(taken, undefined, leave)
     const outcome = await doOrder(order, job)
     if (stopped) return
     const is_final =
@@ -174,16 +175,16 @@ export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
     return is_final ? finish(taken, outcome, leave) : postpone(taken)
   }
 
-  function doOrder(order: WorkOrder, job: Job): Promise<WorkOutcome> {
-    if (order.work === 'code') return port.executors.code(order)
-    return order.work === 'call'
+  function doOrder(order: JobOrder, job: Job): Promise<JobOutcome> {
+    if (order.job === 'code') return port.executors.code(order)
+    return order.job === 'call'
       ? port.executors.call(order, job)
       : port.executors.handler(order, job)
   }
 
   async function finish(
     taken: DueJob,
-    outcome: WorkOutcome | undefined,
+    outcome: JobOutcome | undefined,
     leave: () => void,
   ): Promise<void> {
     for (;;) {
@@ -290,7 +291,7 @@ function asDraft(loaded: ReturnType<typeof loadTask>) {
 function applyOutcome(
   context: TransactionContext,
   taken: DueJob,
-  outcome: WorkOutcome | undefined,
+  outcome: JobOutcome | undefined,
 ): 'applied' | 'paused' {
   const draft = findWaiting(context, taken)
   const process = draft === undefined ? undefined : context.process(draft.task.conv_id)
@@ -304,21 +305,21 @@ function applyOutcome(
   return 'applied'
 }
 
-/** A logic that a new definition took away has no move: the task begins its node anew. */
+/** A logic that a new definition took away has no command: the task begins its node anew. */
 function goOnWith(
   context: TransactionContext,
   process: Process,
   draft: Draft,
   { order, type }: DueJob,
-  outcome: WorkOutcome | undefined,
+  outcome: JobOutcome | undefined,
 ): Advanced {
   const { task } = draft
   const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
   const logic = found?.type === type ? found : undefined
-  const move =
-    order.work === 'none'
-      ? order.move
+  const command =
+    order.job === 'none'
+      ? order.command
       : outcome &&
-        logic?.work?.finish(evaluationContextOf(context, process, task), order.doc, outcome)
-  return advance(context, process, draft, move === undefined ? 0 : task.logic_at, move)
+        logic?.job?.finish(evaluationContextOf(context, process, task), order.doc, outcome)
+  return advance(context, process, draft, command === undefined ? 0 : task.logic_at, command)
 }

@@ -11,7 +11,7 @@
  */
 import { after, familySpan, type Key, outboxKey, outboxOfKey } from '../codec/keys.ts'
 import type { Task } from '../core/model.ts'
-import type { Move, WorkOrder } from '../process/logic.ts'
+import type { Command, JobOrder } from '../process/logic.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
@@ -25,8 +25,8 @@ export interface DueJob {
   readonly logic_at: number
   readonly at_ms: number
   readonly attempts: number
-  /** `none` where nothing need be done: the task makes `move`, or begins its node anew. */
-  readonly order: WorkOrder | { readonly work: 'none'; readonly move: Move | undefined }
+  /** `none` where nothing need be done: the task makes `command`, or begins its node anew. */
+  readonly order: JobOrder | { readonly job: 'none'; readonly command: Command | undefined }
   readonly task: Task
   /** Of the logic, which a new definition may have put another in the place of. */
   readonly type: string | undefined
@@ -208,8 +208,8 @@ function takeWork(context: ReadContext, obj_id: string, now_ms: number): DueJob 
   if (process === undefined || process.head.status === 'paused') return undefined
   if (migrationTarget(process, task) !== undefined) return undefined
   const logic = process.graph.nodes.get(node_id)?.logics[logic_at]
-  const made = logic?.work?.order(evaluationContextOf(context, process, task))
-  const order = made !== undefined && 'work' in made ? made : { work: 'none' as const, move: made }
+  const made = logic?.job?.order(evaluationContextOf(context, process, task))
+  const order = made !== undefined && 'job' in made ? made : { job: 'none' as const, command: made }
   const place = `${conv_id} ${node_id} ${logic_at}`
   const type = logic?.type
   return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), place, type }

@@ -4,10 +4,10 @@
  */
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
-import type { Move } from '../process/logic.ts'
+import type { Command } from '../process/logic.ts'
 import type { TransactionContext } from './transaction-context.ts'
 
-export type FailMove = Extract<Move, { move: 'fail' }>
+export type FailCommand = Extract<Command, { command: 'fail' }>
 
 /** Enters a node without running anything yet. */
 export function moveToNode(context: TransactionContext, task: TaskRecord, node_id: string): void {
@@ -19,7 +19,7 @@ export function moveToNode(context: TransactionContext, task: TaskRecord, node_i
   countMove(context, task)
 }
 
-/** Counts a move that the task, or another for it, has just made. */
+/** Counts a command that the task, or another for it, has just made. */
 function countMove(context: TransactionContext, task: TaskRecord): void {
   context.moves_left--
   context.moves_made++
@@ -28,7 +28,7 @@ function countMove(context: TransactionContext, task: TaskRecord): void {
 
 /**
  * Wakes a task for another, in this transaction if there are moves left, else in the next. That is
- * a move too, and goes on with the chain of `moves` that led to it: tasks that wake or make one
+ * a command too, and goes on with the chain of `moves` that led to it: tasks that wake or make one
  * another without end would else escape both bounds.
  */
 export function wake(
@@ -47,14 +47,14 @@ export function wake(
 export function moveToErrorNode(
   context: TransactionContext,
   task: TaskRecord,
-  move: FailMove,
+  command: FailCommand,
 ): 'moved' | 'stays' {
-  if (move.err_node_id === undefined) {
-    fail(task, move.tag, move.description)
+  if (command.err_node_id === undefined) {
+    fail(task, command.tag, command.description)
     return 'stays'
   }
-  setErrorFields(task, move, context.engine.limits.task_bytes_max)
-  moveToNode(context, task, move.err_node_id)
+  setErrorFields(task, command, context.engine.limits.task_bytes_max)
+  moveToNode(context, task, command.err_node_id)
   return 'moved'
 }
 
@@ -79,12 +79,12 @@ export function fail(task: TaskRecord, tag: string, description: string): void {
 }
 
 /** The three fields that tell an error node what happened; left out where they would not fit. */
-function setErrorFields(task: TaskRecord, move: FailMove, task_bytes_max: number): void {
+function setErrorFields(task: TaskRecord, command: FailCommand, task_bytes_max: number): void {
   const data = { ...objectOf(task.doc) }
-  const prefix = `__conveyor_${move.kind}_return`
-  setMember(data, `${prefix}_type_error__`, move.error_type)
-  setMember(data, `${prefix}_type_tag__`, move.tag)
-  setMember(data, `${prefix}_description__`, boundedText(move.description))
+  const prefix = `__conveyor_${command.kind}_return`
+  setMember(data, `${prefix}_type_error__`, command.error_type)
+  setMember(data, `${prefix}_type_tag__`, command.tag)
+  setMember(data, `${prefix}_description__`, boundedText(command.description))
   const doc = docOfValue(data)
   if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
 }

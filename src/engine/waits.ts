@@ -2,24 +2,20 @@
  * What a resting task waits for by the present graph, which may have changed since it came to rest.
  */
 import type { TaskRecord } from '../codec/task-record.ts'
+import type { WaitReason } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 
 /** The logic at which the task waits for a callback; -1 where it does not. */
 export function callbackLogic(process: Process, task: TaskRecord): number {
   if (task.status !== 'delayed' || task.wait !== 'callback') return -1
-  const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
-  return logics[task.logic_at]?.is_wait ? task.logic_at : logics.findIndex((one) => one.is_wait)
+  return waitLogic(process, task, 'callback')
 }
 
-/** The logic at which a task that waits for a reply or in a queue rests; -1 where it is gone. */
-export function waitLogic(
-  process: Process,
-  task: TaskRecord,
-  rests_for: 'reply' | 'queue',
-): number {
+/** The logic at which a task waits for this; -1 where the present graph has none in its node. */
+export function waitLogic(process: Process, task: TaskRecord, waits_for: WaitReason): number {
   const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
-  if (logics[task.logic_at]?.rests_for === rests_for) return task.logic_at
-  return logics.findIndex((one) => one.rests_for === rests_for)
+  if (logics[task.logic_at]?.waits_for === waits_for) return task.logic_at
+  return logics.findIndex((one) => one.waits_for === waits_for)
 }
 
 /** Rests, and for nothing but its timer. */

@@ -45,27 +45,27 @@ export const v6_refused: readonly Block[] = [
 ]
 
 /** Why an address may not be reached; undefined for one that may. Anything unreadable may not. */
-export function refusalOf(address: string): string | undefined {
+export function nonPublicReason(address: string): string | undefined {
   switch (isIP(address)) {
     case 4:
-      return refusalOfV4(v4Value(address))
+      return nonPublicReasonV4(v4Value(address))
     case 6:
-      return address.includes('%') ? 'bound to an interface' : refusalOfV6(v6Value(address))
+      return address.includes('%') ? 'bound to an interface' : nonPublicReasonV6(v6Value(address))
     default:
       return 'no address'
   }
 }
 
-function refusalOfV4(value: number): string | undefined {
+function nonPublicReasonV4(value: number): string | undefined {
   return v4_refused.find(
     ([prefix, bits]) => value >>> (32 - bits) === v4Value(prefix) >>> (32 - bits),
   )?.[2]
 }
 
-function refusalOfV6(value: bigint): string | undefined {
+function nonPublicReasonV6(value: bigint): string | undefined {
   const carried = v6_wrappers.find(([prefix, bits]) => isWithin(value, prefix, bits))
   if (carried !== undefined) {
-    return refusalOfV4(Number((value >> BigInt(carried[2])) & 0xffff_ffffn))
+    return nonPublicReasonV4(Number((value >> BigInt(carried[2])) & 0xffff_ffffn))
   }
   if (!isWithin(value, v6_global[0], v6_global[1])) return v6_global[2]
   return v6_refused.find(([prefix, bits]) => isWithin(value, prefix, bits))?.[2]

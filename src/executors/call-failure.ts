@@ -3,7 +3,7 @@
  * it. What a server answered in order, whatever its status, is judged by the logic but for the
  * statuses that ask to come again.
  */
-import type { ErrorType, WorkOutcome } from '../process/logic.ts'
+import type { ErrorType, JobOutcome } from '../process/logic.ts'
 
 export const callFailureTable = {
   timeout: { error_type: 'hardware', tag: 'api_expire_query' },
@@ -35,7 +35,7 @@ export function isCallFailure(value: object): value is CallFailure {
   return 'cause' in value && 'description' in value
 }
 
-export function outcomeOf({ cause, description }: CallFailure): WorkOutcome {
+export function outcomeOf({ cause, description }: CallFailure): JobOutcome {
   return { outcome: 'failed', ...callFailureTable[cause], description }
 }
 

@@ -8,7 +8,7 @@ import { isIP } from 'node:net'
 import { type CallFailure, callFailure, failureOfError, isBusyStatus } from './call-failure.ts'
 import { bareHost, portOf } from './call-resolver.ts'
 
-export interface Hop {
+export interface AddressedRequest {
   readonly url: URL
   readonly address: string
   readonly method: string
@@ -17,15 +17,15 @@ export interface Hop {
   readonly body: string | undefined
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly text: string
 }
 
-export interface Wire {
+export interface HttpClient {
   /** Rejects only where `signal` says so, with its reason. */
-  send(hop: Hop, signal: AbortSignal): Promise<Answer | CallFailure>
+  send(hop: AddressedRequest, signal: AbortSignal): Promise<HttpResponse | CallFailure>
   close(): void
 }
 
@@ -34,12 +34,16 @@ const idle_sockets_max = 2
 const header_bytes_max = 16_384
 
 /** `ca` adds authorities in PEM to those of the system. */
-export function newWire(bytes_max: number, ca?: string): Wire {
+export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
   const keep = { keepAlive: true, maxFreeSockets: idle_sockets_max, timeout: idle_ms_max }
   const plain = new HttpAgent(keep)
   const secure = new HttpsAgent(keep)
 
-  function sendOnce(hop: Hop, signal: AbortSignal, agent_kept: boolean): Promise<Sent> {
+  function sendOnce(
+    hop: AddressedRequest,
+    signal: AbortSignal,
+    agent_kept: boolean,
+  ): Promise<Sent> {
     const { url, address, method, headers, body } = hop
     const is_secure = url.protocol === 'https:'
     const host = bareHost(url)
@@ -61,7 +65,7 @@ export function newWire(bytes_max: number, ca?: string): Wire {
         ...(is_secure && { rejectUnauthorized: true, servername: isIP(host) === 0 ? host : '' }),
         ...(is_secure && ca !== undefined && { ca }),
       })
-      const end = (answer: Answer | CallFailure): void => {
+      const end = (answer: HttpResponse | CallFailure): void => {
         signal.removeEventListener('abort', abort)
         if ('cause' in answer) request.destroy()
         resolve({ answer, is_stale: false })
@@ -96,7 +100,7 @@ export function newWire(bytes_max: number, ca?: string): Wire {
 }
 
 interface Sent {
-  readonly answer: Answer | CallFailure
+  readonly answer: HttpResponse | CallFailure
   readonly is_stale: boolean
 }
 
@@ -104,7 +108,7 @@ function readAnswer(
   response: IncomingMessage,
   method: string,
   bytes_max: number,
-  end: (answer: Answer | CallFailure) => void,
+  end: (answer: HttpResponse | CallFailure) => void,
 ): void {
   const { statusCode: status = 0, headers } = response
   const tooLarge = (): void =>
@@ -152,7 +156,7 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-function headerList(headers: IncomingMessage['headers']): Answer['headers'] {
+function headerList(headers: IncomingMessage['headers']): HttpResponse['headers'] {
   return Object.entries(headers).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(', ') : (value ?? ''),

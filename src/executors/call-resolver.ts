@@ -5,13 +5,13 @@
  */
 import { ADDRCONFIG, lookup as dnsLookup } from 'node:dns'
 import { isIP } from 'node:net'
-import { refusalOf } from './call-address.ts'
+import { nonPublicReason } from './call-address.ts'
 import { type CallFailure, callFailure, failureOfError } from './call-failure.ts'
 
 /** Every address of a name. Rejects as `dns.lookup` does. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>
 
-export interface Resolver {
+export interface AddressResolver {
   /** The address to connect to. */
   resolve(url: URL): Promise<string | CallFailure>
 }
@@ -78,7 +78,10 @@ export function bareHost(url: URL): string {
 /** Lookups block a thread each of the few that disk writes share. */
 const lookups_max = 2
 
-export function newResolver({ allowed, lookup = systemLookup }: ResolverOptions): Resolver {
+export function newAddressResolver({
+  allowed,
+  lookup = systemLookup,
+}: ResolverOptions): AddressResolver {
   let under_way = 0
   const queue: (() => void)[] = []
 
@@ -106,12 +109,12 @@ export function newResolver({ allowed, lookup = systemLookup }: ResolverOptions)
         }
       }
       const is_allowed = allowed.has(hostOf(url))
-      const usable = addresses.filter((one) => is_allowed || refusalOf(one) === undefined)
+      const usable = addresses.filter((one) => is_allowed || nonPublicReason(one) === undefined)
       // Only one is tried, and IPv4 is the one that works on more machines.
       const address = usable.find((one) => isIP(one) === 4) ?? usable[0]
       if (address !== undefined) return address
       if (addresses.length === 0) return callFailure('connection', 'the name has no address')
-      const what = refusalOf(addresses[0] as string)
+      const what = nonPublicReason(addresses[0] as string)
       return callFailure('refused_address', `${hostOf(url)} is not a public address: ${what}`)
     },
   }

@@ -11,25 +11,30 @@ import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
 import type { Job } from '../engine/job-dispatcher.ts'
-import type { CallRequest, WorkOutcome } from '../process/logic.ts'
+import type { CallRequest, JobOutcome } from '../process/logic.ts'
 import { type CallFailure, callFailure, isCallFailure, outcomeOf } from './call-failure.ts'
-import { type Answer, type Hop, newWire, type Wire } from './call-request.ts'
 import {
+  type AddressedRequest,
+  type HttpClient,
+  type HttpResponse,
+  newHttpClient,
+} from './call-request.ts'
+import {
+  type AddressResolver,
   type Lookup,
-  newResolver,
+  newAddressResolver,
   parseUrl,
-  type Resolver,
   readAllowHosts,
   readUrl,
 } from './call-resolver.ts'
 
-export interface CallDoer {
-  run(request: CallRequest, job: Pick<Job, 'key' | 'signal'>): Promise<WorkOutcome>
+export interface CallExecutor {
+  run(request: CallRequest, job: Pick<Job, 'key' | 'signal'>): Promise<JobOutcome>
   /** Ends what is under way and lets go of kept connections. */
   close(): Promise<void>
 }
 
-export interface CallDoerOptions {
+export interface CallExecutorOptions {
   readonly limits: Limits
   readonly clock: Clock
   /** `host:port` that calls may reach although it is no public address. */
@@ -43,11 +48,11 @@ export interface CallDoerOptions {
 const redirects_max = 3
 const user_agent = `conveyor/${version}`
 
-export function newCallDoer(options: CallDoerOptions): CallDoer {
+export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
   const { limits, clock, lookup } = options
   const allowed = readAllowHosts(options.allow_hosts)
-  const resolver = newResolver({ allowed, ...(lookup && { lookup }) })
-  const wire = newWire(limits.call_bytes_max, options.ca)
+  const resolver = newAddressResolver({ allowed, ...(lookup && { lookup }) })
+  const wire = newHttpClient(limits.call_bytes_max, options.ca)
   const closing = new AbortController()
   return {
     async run(request, job) {
@@ -76,10 +81,14 @@ export function newCallDoer(options: CallDoerOptions): CallDoer {
   }
 }
 
-type Draft = Omit<Hop, 'address'>
+type UnresolvedRequest = Omit<AddressedRequest, 'address'>
 
 /** The request as the process means it, signed now. */
-function firstHop(request: CallRequest, key: string, now_ms: number): Draft | CallFailure {
+function firstHop(
+  request: CallRequest,
+  key: string,
+  now_ms: number,
+): UnresolvedRequest | CallFailure {
   const url = readUrl(request.url)
   if (isCallFailure(url)) return url
   const { method, body, sign } = request
@@ -109,12 +118,15 @@ const own_headers: readonly (readonly [string, string])[] = [
 ]
 
 interface Ways {
-  readonly resolver: Resolver
-  readonly wire: Wire
+  readonly resolver: AddressResolver
+  readonly wire: HttpClient
   readonly signal: AbortSignal
 }
 
-async function follow(first: Draft | CallFailure, ways: Ways): Promise<Answer | CallFailure> {
+async function follow(
+  first: UnresolvedRequest | CallFailure,
+  ways: Ways,
+): Promise<HttpResponse | CallFailure> {
   let next = first
   for (let redirects = 0; ; redirects++) {
     if ('cause' in next) return next
@@ -133,12 +145,16 @@ async function follow(first: Draft | CallFailure, ways: Ways): Promise<Answer | 
 
 const redirect_statuses = [301, 302, 303, 307, 308]
 
-function locationOf({ status, headers }: Answer): string | undefined {
+function locationOf({ status, headers }: HttpResponse): string | undefined {
   if (!redirect_statuses.includes(status)) return undefined
   return headers.find(([name]) => name === 'location')?.[1]
 }
 
-function redirected(from: Draft, status: number, location: string): Draft | CallFailure {
+function redirected(
+  from: UnresolvedRequest,
+  status: number,
+  location: string,
+): UnresolvedRequest | CallFailure {
   const url = readUrl(parseUrl(location, from.url)?.href ?? location)
   if (isCallFailure(url)) return callFailure('bad_url', `a redirect: ${url.description}`)
   const is_head = from.method === 'HEAD'

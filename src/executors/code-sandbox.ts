@@ -32,7 +32,7 @@ export interface CodeBounds {
 }
 
 /** How a run ended. */
-export type CodeReply =
+export type CodeResult =
   /** JSON text of `data` after the code ran, an object. */
   | { readonly end: 'data'; readonly text: string }
   | { readonly end: 'timeout' }
@@ -41,13 +41,13 @@ export type CodeReply =
 
 export interface Sandbox {
   /** Runs `src` over the data, JSON text of an object. */
-  run(src: string, data_text: string): Promise<CodeReply>
+  run(src: string, data_text: string): Promise<CodeResult>
   /** Makes the next run's runtime ahead of it. */
   prepare(): Promise<void>
 }
 
 /** A runtime that no code has run in yet, and the three functions of the prelude. */
-interface Room {
+interface PreparedRuntime {
   readonly runtime: QuickJSRuntime
   readonly context: QuickJSContext
   readonly parts: Readonly<Record<Part, QuickJSHandle>>
@@ -96,23 +96,23 @@ const memory_bytes_min = 16 * 1024 * 1024
 /** `wasm` is the compiled module of the QuickJS variant. */
 export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
   let instance: Instance | undefined
-  let next: Room | undefined
+  let next: PreparedRuntime | undefined
 
-  async function room(): Promise<Room> {
+  async function room(): Promise<PreparedRuntime> {
     instance ??= await newInstance(wasm, bounds.memory_bytes_max)
-    const made = next ?? newRoom(instance)
+    const made = next ?? newPreparedRuntime(instance)
     next = undefined
     return made
   }
 
-  async function runOnce(src: string, data_text: string, ends_at_ms: number): Promise<CodeReply> {
+  async function runOnce(src: string, data_text: string, ends_at_ms: number): Promise<CodeResult> {
     const mine = await room()
     let is_late = false
     mine.runtime.setInterruptHandler(() => {
       is_late ||= performance.now() >= ends_at_ms
       return is_late
     })
-    let reply: CodeReply
+    let reply: CodeResult
     let is_broken = false
     try {
       reply = execute(mine, src, data_text, bounds.text_chars_max)
@@ -122,7 +122,7 @@ export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
     }
     if (is_late) reply = { end: 'timeout' }
     const is_worn = is_broken || is_late || hasOverflowed(reply) || hasGrown(mine)
-    if (is_worn || !leave(mine)) instance = undefined
+    if (is_worn || !disposeRuntime(mine)) instance = undefined
     return reply
   }
 
@@ -152,7 +152,7 @@ async function newInstance(wasm: WasmModule, memory_bytes_max: number): Promise<
   return { module: await newQuickJSWASMModuleFromVariant(newVariant(base, options)), memory }
 }
 
-function newRoom({ module, memory }: Instance): Room {
+function newPreparedRuntime({ module, memory }: Instance): PreparedRuntime {
   const runtime = module.newRuntime()
   runtime.setMaxStackSize(stack_bytes_max)
   const context = runtime.newContext()
@@ -163,16 +163,16 @@ function newRoom({ module, memory }: Instance): Room {
   return { runtime, context, parts, memory }
 }
 
-function hasOverflowed(reply: CodeReply): boolean {
+function hasOverflowed(reply: CodeResult): boolean {
   return reply.end === 'exception' && /stack overflow/.test(reply.description)
 }
 
-function hasGrown({ memory }: Room): boolean {
+function hasGrown({ memory }: PreparedRuntime): boolean {
   return memory.buffer.byteLength > memory_bytes_min
 }
 
 /** False where it could not be left clean. */
-function leave({ runtime, context, parts }: Room): boolean {
+function disposeRuntime({ runtime, context, parts }: PreparedRuntime): boolean {
   try {
     for (const name of part_names) parts[name].dispose()
     context.dispose()
@@ -183,23 +183,28 @@ function leave({ runtime, context, parts }: Room): boolean {
   }
 }
 
-function execute(room: Room, src: string, data_text: string, text_chars_max: number): CodeReply {
+function execute(
+  room: PreparedRuntime,
+  src: string,
+  data_text: string,
+  text_chars_max: number,
+): CodeResult {
   const { context, runtime } = room
   const begun = call(room, 'begin', context.newString(data_text))
-  if ('thrown' in begun) return exception(tell(room, begun.thrown))
+  if ('thrown' in begun) return exception(describeThrown(room, begun.thrown))
   begun.value.dispose()
 
   const ran = context.evalCode(src, file_name, { type: 'global' })
-  if (ran.error !== undefined) return exception(tell(room, ran.error))
+  if (ran.error !== undefined) return exception(describeThrown(room, ran.error))
   ran.value.dispose()
   const jobs = runtime.executePendingJobs()
-  if (jobs.error !== undefined) return exception(tell(room, jobs.error))
+  if (jobs.error !== undefined) return exception(describeThrown(room, jobs.error))
 
   // Read by name, so that a `let data` of the code's is found too.
   const data = context.evalCode('data', 'result')
-  if (data.error !== undefined) return malformed(tell(room, data.error))
+  if (data.error !== undefined) return malformed(describeThrown(room, data.error))
   const printed = call(room, 'end', data.value)
-  if ('thrown' in printed) return malformed(tell(room, printed.thrown))
+  if ('thrown' in printed) return malformed(describeThrown(room, printed.thrown))
   const text = textOf(context, printed.value, text_chars_max)
   if (text === undefined) return malformed('data is no object')
   if (text.length > text_chars_max) return malformed(`data is over ${text_chars_max} characters`)
@@ -208,7 +213,7 @@ function execute(room: Room, src: string, data_text: string, text_chars_max: num
 
 /** Calls a function of the prelude; `given` is used up. */
 function call(
-  { context, parts }: Room,
+  { context, parts }: PreparedRuntime,
   part: Part,
   given: QuickJSHandle,
 ): { value: QuickJSHandle } | { thrown: QuickJSHandle } {
@@ -218,7 +223,7 @@ function call(
 }
 
 /** What was thrown, as a text with its line. The value may be anything and is used up. */
-function tell(room: Room, thrown: QuickJSHandle): string {
+function describeThrown(room: PreparedRuntime, thrown: QuickJSHandle): string {
   const told = ask(room, 'tell', thrown)
   const stack = ask(room, 'stack', thrown)
   thrown.dispose()
@@ -231,7 +236,7 @@ function tell(room: Room, thrown: QuickJSHandle): string {
 
 const is_nothing: ReadonlySet<string | undefined> = new Set([undefined, '', 'null'])
 
-function ask(room: Room, part: Part, about: QuickJSHandle): string | undefined {
+function ask(room: PreparedRuntime, part: Part, about: QuickJSHandle): string | undefined {
   const answer = call(room, part, about.dup())
   if ('value' in answer) return textOf(room.context, answer.value, description_chars_max)
   answer.thrown.dispose()
@@ -250,10 +255,10 @@ function textOf(
   return text
 }
 
-function exception(description: string): CodeReply {
+function exception(description: string): CodeResult {
   return { end: 'exception', description }
 }
 
-function malformed(description: string): CodeReply {
+function malformed(description: string): CodeResult {
   return { end: 'format', description }
 }

@@ -11,14 +11,14 @@
  */
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../core/clock.ts'
-import type { CodeBounds, CodeReply } from './code-sandbox.ts'
+import type { CodeBounds, CodeResult } from './code-sandbox.ts'
 import { codeScript } from './code-script.ts'
 import { compileWasm } from './code-wasm.ts'
-import type { CodeAnswer, CodeQuestion, CodeWorkerData } from './code-worker.ts'
+import type { CodeRequest, CodeWorkerData, CodeWorkerMessage } from './code-worker.ts'
 
 export interface CodeThread {
   /** One at a time. Never rejects: `lost` tells of a thread that could not start or died. */
-  run(question: CodeQuestion): Promise<CodeReply | { readonly end: 'lost'; readonly why: string }>
+  run(question: CodeRequest): Promise<CodeResult | { readonly end: 'lost'; readonly why: string }>
   /** Ends the thread; a run under way is lost. */
   close(): Promise<void>
 }
@@ -32,11 +32,11 @@ const heap_mb = 128
 export function newCodeThread(bounds: CodeBounds): CodeThread {
   let worker: Worker | undefined
   let closed = false
-  let answered: ((answer: CodeAnswer) => void) | undefined
+  let answered: ((answer: CodeWorkerMessage) => void) | undefined
   let lost: ((error: Error) => void) | undefined
 
   /** The next answer, or the end of the worker. */
-  function answer(): Promise<CodeAnswer> {
+  function answer(): Promise<CodeWorkerMessage> {
     return new Promise((resolve, reject) => {
       answered = resolve
       lost = reject
@@ -53,7 +53,7 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
       resourceLimits: { stackSizeMb: stack_mb, maxOldGenerationSizeMb: heap_mb },
       env: {},
     })
-    made.on('message', (message: CodeAnswer) => answered?.(message))
+    made.on('message', (message: CodeWorkerMessage) => answered?.(message))
     made.on('error', (error: Error) => drop(made, error))
     made.on('exit', () => drop(made, new Error('the thread has ended')))
     worker = made
@@ -89,7 +89,7 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
         try {
           const reply = answer()
           mine.postMessage(question)
-          return (await reply) as CodeReply
+          return (await reply) as CodeResult
         } finally {
           disarm()
           if (worker === mine) mine.unref()

@@ -5,13 +5,13 @@
  */
 
 import type { Limits } from '../core/limits.ts'
-import type { WorkOrder, WorkOutcome } from '../process/logic.ts'
+import type { JobOrder, JobOutcome } from '../process/logic.ts'
 import type { CodeBounds } from './code-sandbox.ts'
 import { type CodeThread, newCodeThread } from './code-thread.ts'
 
-export interface CodeDoer {
+export interface CodeExecutor {
   /** Never rejects. After `close` the answer is a failure. */
-  run(order: Extract<WorkOrder, { work: 'code' }>): Promise<WorkOutcome>
+  run(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
   /** Ends every thread; runs under way and in line answer with a failure. */
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ export interface CodeDoer {
 const printed_chars_per_byte = 8
 
 /** Starts no thread before one is needed. */
-export async function newCodeDoer(limits: Limits): Promise<CodeDoer> {
+export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
   const bounds: CodeBounds = {
     time_ms_max: limits.code_ms_max,
     memory_bytes_max: limits.code_bytes_max,
@@ -65,7 +65,7 @@ export async function newCodeDoer(limits: Limits): Promise<CodeDoer> {
   }
 }
 
-function outcomeOf(reply: Awaited<ReturnType<CodeThread['run']>>): WorkOutcome {
+function outcomeOf(reply: Awaited<ReturnType<CodeThread['run']>>): JobOutcome {
   switch (reply.end) {
     case 'data':
       return { outcome: 'done', text: reply.text }
@@ -80,10 +80,6 @@ function outcomeOf(reply: Awaited<ReturnType<CodeThread['run']>>): WorkOutcome {
   }
 }
 
-function failed(
-  error_type: 'hardware' | 'software',
-  tag: string,
-  description: string,
-): WorkOutcome {
+function failed(error_type: 'hardware' | 'software', tag: string, description: string): JobOutcome {
   return { outcome: 'failed', error_type, tag, description }
 }

@@ -7,11 +7,11 @@ import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Handlers } from '../engine/handlers.ts'
 import type { Executors } from '../engine/job-dispatcher.ts'
-import type { WorkOrder } from '../process/logic.ts'
-import type { CallDoer } from './call.ts'
+import type { JobOrder } from '../process/logic.ts'
+import type { CallExecutor } from './call.ts'
 import { isCallFailure } from './call-failure.ts'
 import { hostOf, readAllowHosts, readUrl } from './call-resolver.ts'
-import type { CodeDoer } from './code.ts'
+import type { CodeExecutor } from './code.ts'
 
 export interface ExecutorsOptions {
   readonly limits: Limits
@@ -39,12 +39,12 @@ export function newExecutors({
 }: ExecutorsOptions): Executors {
   readAllowHosts(allow_hosts)
   const taken = new Map<string, number>()
-  let code: Promise<CodeDoer> | undefined
-  let call: Promise<CallDoer> | undefined
+  let code: Promise<CodeExecutor> | undefined
+  let call: Promise<CallExecutor> | undefined
 
-  function lanesOf(order: WorkOrder, place: string): readonly ConcurrencyLimit[] {
-    if (order.work === 'code') return [{ name: 'code', max: limits.code_threads_max }]
-    if (order.work === 'handler') {
+  function limitsOf(order: JobOrder, place: string): readonly ConcurrencyLimit[] {
+    if (order.job === 'code') return [{ name: 'code', max: limits.code_threads_max }]
+    if (order.job === 'handler') {
       return [{ name: `handler ${order.handler}`, max: handlers.threadsMax(order.handler) ?? -1 }]
     }
     const { url, threads_max } = order.request
@@ -68,23 +68,23 @@ export function newExecutors({
 
   return {
     async code(order) {
-      code ??= import('./code.ts').then(({ newCodeDoer }) => newCodeDoer(limits))
+      code ??= import('./code.ts').then(({ newCodeExecutor }) => newCodeExecutor(limits))
       return (await code).run(order)
     },
     async call(order, job) {
-      call ??= import('./call.ts').then(({ newCallDoer }) =>
-        newCallDoer({ limits, clock, allow_hosts }),
+      call ??= import('./call.ts').then(({ newCallExecutor }) =>
+        newCallExecutor({ limits, clock, allow_hosts }),
       )
       return (await call).run(order.request, job)
     },
     handler: (order, job) => handlers.run(order.handler, job),
     attemptsMax(order) {
-      if (order.work === 'code') return 1
-      return order.work === 'call' ? call_attempts_max : handlers.attemptsMax(order.handler)
+      if (order.job === 'code') return 1
+      return order.job === 'call' ? call_attempts_max : handlers.attemptsMax(order.handler)
     },
-    lanesOf: (order, place) => lanesOf(order, place).map(({ name }) => name),
-    enter(order, place) {
-      const lanes = lanesOf(order, place)
+    limitKeys: (order, place) => limitsOf(order, place).map(({ name }) => name),
+    acquire(order, place) {
+      const lanes = limitsOf(order, place)
       const full = lanes.find(isFull)
       if (full !== undefined) return { full: full.name }
       for (const lane of lanes) take(lane, 1)

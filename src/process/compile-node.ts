@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileTimeSemaphor } from './compile-semaphors.ts'
 import { node_parts_max } from './definition-limits.ts'
 import type { CountSemaphor, GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
-import { handledRow, type LogicRow, logicTable, not_run_here } from './logics/table.ts'
+import { handler_types, handlerRow, type LogicRow, logicTable } from './logics/table.ts'
 import { quoted } from './quoted.ts'
 
 /** Whether the embedder has a handler for a logic type. */
@@ -43,7 +43,7 @@ export function compileNode(head: NodeHead, report: Report, isHandled: IsHandled
 }
 
 function warnOfRest(logics: readonly Logic[], report: Report): void {
-  if (logics.some(({ is_wait }) => is_wait)) {
+  if (logics.some(({ waits_for }) => waits_for === 'callback')) {
     report.warning('waits for a callback without a time limit')
   } else if (logics.at(-1)?.type !== 'go') {
     report.warning('a task that no logic sends on rests here without a time limit')
@@ -97,7 +97,7 @@ function compileLogics(list: readonly JsonValue[], report: Report, isHandled: Is
     }
     const row = logicTable.find(({ type }) => type === raw.type) ?? handledBy(raw.type, isHandled)
     if (row !== undefined) logics.push(row.compile(raw, behind(report, `${place} ${row.type}`)))
-    else if (not_run_here.some((type) => type === raw.type)) {
+    else if (handler_types.some((type) => type === raw.type)) {
       report.mistake(`${place} type ${quoted(raw.type)} is not run here`)
     } else report.mistake(`${place} type ${quoted(raw.type)} is no logic of this release`)
   }
@@ -105,8 +105,8 @@ function compileLogics(list: readonly JsonValue[], report: Report, isHandled: Is
 }
 
 function handledBy(type: JsonValue | undefined, isHandled: IsHandled): LogicRow | undefined {
-  const known = not_run_here.find((one) => one === type)
-  return known !== undefined && isHandled(known) ? handledRow(known) : undefined
+  const known = handler_types.find((one) => one === type)
+  return known !== undefined && isHandled(known) ? handlerRow(known) : undefined
 }
 
 function compileSemaphors(
@@ -132,7 +132,7 @@ function compileCountSemaphor(raw: JsonObject, report: Report): CountSemaphor {
   const value = typeof raw.value === 'string' ? Number(raw.value) : raw.value
   const is_count = typeof value === 'number' && Number.isSafeInteger(value) && value > 0
   if (!is_count) report.mistake(`value ${quoted(raw.value)} is no number of tasks`)
-  const esc_node_id = report.target('esc_node_id', raw.esc_node_id) ?? ''
+  const esc_node_id = report.targetNode('esc_node_id', raw.esc_node_id) ?? ''
   return { value: is_count ? value : 1, esc_node_id }
 }
 
@@ -141,7 +141,7 @@ function behind(report: Report, place: string): Report {
   return {
     mistake: (text) => report.mistake(`${place}: ${text}`),
     warning: (text) => report.warning(`${place}: ${text}`),
-    target: report.target,
-    reach: report.reach,
+    targetNode: report.targetNode,
+    targetProcess: report.targetProcess,
   }
 }

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileNode, type IsHandled, type NodeHead, node_kinds } from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
 import { nodes_max } from './definition-limits.ts'
-import type { Compiled, Graph, GraphNode, Report } from './logic.ts'
+import type { CompileResult, Graph, GraphNode, Report } from './logic.ts'
 import { quoted } from './quoted.ts'
 
 export type GraphLimits = Pick<Limits, 'node_id_chars_max' | 'conv_id_chars_max'>
@@ -28,7 +28,7 @@ export function compileProcess(
   definition: JsonObject,
   limits: GraphLimits,
   isHandled: IsHandled = () => false,
-): Compiled {
+): CompileResult {
   const notes: Notes = { mistakes: [], warnings: [] }
   const { mistakes, warnings } = notes
   const head = readHead(definition, limits, mistakes)
@@ -57,7 +57,7 @@ export function compileProcess(
     ...head,
     start_id,
     nodes,
-    reaches: [...reaches],
+    target_conv_ids: [...reaches],
     checkParams: params.check,
     masked: params.masked,
   }
@@ -193,8 +193,8 @@ function reportOf(
   return {
     mistake: (text) => notes.mistakes.push(place + text),
     warning: (text) => notes.warnings.push(place + text),
-    reach: (conv_id) => reaches.add(conv_id),
-    target(member, to_node_id) {
+    targetProcess: (conv_id) => reaches.add(conv_id),
+    targetNode(member, to_node_id) {
       if (typeof to_node_id === 'string' && leads.has(to_node_id)) {
         leads.get(id)?.add(to_node_id)
         return to_node_id

@@ -1,24 +1,24 @@
 /**
- * What a logic is (law 6): a pure function from its definition and a scope to one move of a closed
- * list. A logic sees no store, no clock and no socket; `walk` applies its moves.
+ * What a logic is: a pure function from its definition and an evaluation context to one command of
+ * a closed list. A logic sees no store, no clock and no socket; the engine carries its command out.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 
 /** All that a logic and a template may look at. */
-export interface Scope {
+export interface EvaluationContext {
   /** The task's data; read its object with codec/json `objectOf`, and change nothing in it. */
   readonly doc: Doc
   readonly now_ms: number
   /** A double in [0, 1). */
   fraction(): number
   /** `root.` fields of the task: an unknown name is undefined. */
-  root(name: RootName): JsonValue | undefined
+  rootField(name: RootName): JsonValue | undefined
   readonly task_bytes_max: number
   /**
    * Data of a task of another process, found by ref; undefined where there is none or the reach is
    * refused.
    */
-  taskData(conv: ConvReach, ref: string): JsonObject | undefined
+  taskData(conv: TargetProcess, ref: string): JsonObject | undefined
   /** Live tasks in a node of this process. */
   nodeCount(node_id: string): number
   /** A running sum of a node of this process; undefined where nothing was added yet. */
@@ -32,9 +32,9 @@ export interface Scope {
  * that a template gave only where the user who made the task has a grant for it (a task without a
  * user: where the definition lists it).
  */
-export interface ConvReach {
+export interface TargetProcess {
   readonly conv_id: string
-  readonly by_template: boolean
+  readonly is_from_template: boolean
 }
 
 export const rootNames = [
@@ -56,31 +56,31 @@ export type RootName = (typeof rootNames)[number]
 /** Whether another try may help: goes into `__conveyor_<kind>_return_type_error__`. */
 export type ErrorType = 'hardware' | 'software'
 
-export type Move =
+export type Command =
   /** Nothing to do here: the next logic of the node. */
-  | { readonly move: 'next' }
-  | { readonly move: 'go'; readonly to_node_id: string }
+  | { readonly command: 'next' }
+  | { readonly command: 'go'; readonly to_node_id: string }
   /** The task's data becomes `doc`, then the next logic of the node. */
   | {
-      readonly move: 'set'
+      readonly command: 'set'
       readonly doc: Doc
       /** Where the task goes if the whole of `doc` is over the size of a task. */
       readonly err_node_id: string | undefined
     }
   /** Rests until a modify; then the logics behind this one run. */
-  | { readonly move: 'rest' }
+  | { readonly command: 'wait' }
   /** Makes a task of a process, sets the result field, then the next logic of the node. */
   | {
-      readonly move: 'copy_create'
-      readonly conv: ConvReach
+      readonly command: 'copy_create'
+      readonly conv: TargetProcess
       readonly ref: string | undefined
       readonly doc: Doc
       readonly err_node_id: string | undefined
     }
   /** Merges into a task of a process as a modify does, sets the result field, then the next. */
   | {
-      readonly move: 'copy_modify'
-      readonly conv: ConvReach
+      readonly command: 'copy_modify'
+      readonly conv: TargetProcess
       readonly ref: string
       readonly doc: Doc
       readonly is_sync: boolean
@@ -88,37 +88,37 @@ export type Move =
     }
   /** Makes a task of the called process and rests until it replies or ends. */
   | {
-      readonly move: 'call'
-      readonly conv: ConvReach
+      readonly command: 'call'
+      readonly conv: TargetProcess
       readonly doc: Doc
       readonly err_node_id: string | undefined
     }
   /** Gives `data` to the caller, which goes on; then the next logic of this node. */
-  | { readonly move: 'reply'; readonly data: Doc }
+  | { readonly command: 'reply'; readonly data: Doc }
   /** Sends the caller to its err_node_id with `reason`; then the next logic of this node. */
-  | { readonly move: 'reply_exception'; readonly data: Doc; readonly reason: string }
+  | { readonly command: 'reply_exception'; readonly data: Doc; readonly reason: string }
   /** Rests in the queue of this node until a task takes it; then the logics behind this one run. */
   | {
-      readonly move: 'queue'
+      readonly command: 'queue'
       /** The task's data from now on; undefined leaves it as it is. */
       readonly doc: Doc | undefined
       readonly err_node_id: string | undefined
     }
   /** Takes the oldest or newest task of a queue: its data comes in, and it goes on. */
   | {
-      readonly move: 'take'
-      readonly conv: ConvReach
+      readonly command: 'take'
+      readonly conv: TargetProcess
       readonly node_id: string
       readonly newest: boolean
       readonly err_node_id: string | undefined
     }
   /** Adds to running sums of this node, then the next logic. */
-  | { readonly move: 'sum'; readonly terms: readonly { name: string; value: number }[] }
+  | { readonly command: 'sum'; readonly terms: readonly { name: string; value: number }[] }
   /** Rests while something outside the transaction works for it (`work` of the logic). */
-  | { readonly move: 'work' }
+  | { readonly command: 'job' }
   /** To `err_node_id` with the error fields of `kind` set, or failed in this node without one. */
   | {
-      readonly move: 'fail'
+      readonly command: 'fail'
       readonly kind: string
       readonly error_type: ErrorType
       readonly tag: string
@@ -131,39 +131,45 @@ export interface Report {
   mistake(text: string): void
   warning(text: string): void
   /** The node id that `member` names. Notes a mistake and gives undefined where it is no node. */
-  target(member: string, to_node_id: JsonValue | undefined): string | undefined
+  targetNode(member: string, to_node_id: JsonValue | undefined): string | undefined
   /** A process that the definition names. */
-  reach(conv_id: string): void
+  targetProcess(conv_id: string): void
 }
+
+/** Why a task waits in a node: for a callback, for the reply of a called task, or in a queue. */
+export type WaitReason = 'callback' | 'reply' | 'queue'
 
 export interface LogicKind<Definition> {
   readonly type: string
   /** Reads the raw logic. Mistakes go to `report`; the result then does not matter. */
   parse(raw: JsonObject, report: Report): Definition
-  run(definition: Definition, scope: Scope): Move
-  /** Whether the task rests here for a callback. */
-  readonly is_wait?: true
-  /** For what else the task rests here, so that it is known again after a new definition. */
-  readonly rests_for?: 'reply' | 'queue'
+  run(definition: Definition, context: EvaluationContext): Command
+  /** What the task waits for here: the engine finds the logic again in a new definition by it. */
+  readonly waits_for?: WaitReason
   /** Where a failed wait or work of this logic sends the task. */
   errNode?(definition: Definition): string | undefined
-  /** What a `work` move asks for, and what its outcome does. */
-  readonly work?: WorkKind<Definition>
+  /** What a `work` command asks for, and what its outcome does. */
+  readonly job?: JobKind<Definition>
 }
 
 /** Work outside the transaction, after the commit, at least once. Pure, all but the doing. */
-export interface WorkKind<Definition> {
-  /** The order as the data stands when the work begins, or the move where there can be none. */
-  order(definition: Definition, scope: Scope): WorkOrder | Move
+export interface JobKind<Definition> {
+  /** The order as the data stands when the work begins, or the command where there can be none. */
+  order(definition: Definition, context: EvaluationContext): JobOrder | Command
   /** What the outcome does to the task, over its data as it then is. */
-  finish(definition: Definition, scope: Scope, order_doc: Doc, outcome: WorkOutcome): Move
+  finish(
+    definition: Definition,
+    context: EvaluationContext,
+    order_doc: Doc,
+    outcome: JobOutcome,
+  ): Command
 }
 
-export type WorkOrder =
-  | { readonly work: 'code'; readonly src: string; readonly doc: Doc }
-  | { readonly work: 'call'; readonly request: CallRequest; readonly doc: Doc }
+export type JobOrder =
+  | { readonly job: 'code'; readonly src: string; readonly doc: Doc }
+  | { readonly job: 'call'; readonly request: CallRequest; readonly doc: Doc }
   /** The embedder's own code, registered under `handler`. */
-  | { readonly work: 'handler'; readonly handler: string; readonly doc: Doc }
+  | { readonly job: 'handler'; readonly handler: string; readonly doc: Doc }
 
 /** An HTTP request to be made. */
 export interface CallRequest {
@@ -177,7 +183,7 @@ export interface CallRequest {
   readonly sign: { readonly conv_id: string; readonly secret: string } | undefined
 }
 
-export type WorkOutcome =
+export type JobOutcome =
   /** JSON text for code and handlers; for a call the status and the body as text. */
   | {
       readonly outcome: 'done'
@@ -196,14 +202,13 @@ export type WorkOutcome =
 /** A logic of a compiled graph, with its definition bound. */
 export interface Logic {
   readonly type: string
-  readonly is_wait: boolean
-  readonly rests_for: 'reply' | 'queue' | undefined
+  readonly waits_for: WaitReason | undefined
   readonly err_node_id: string | undefined
-  run(scope: Scope): Move
-  readonly work:
+  run(context: EvaluationContext): Command
+  readonly job:
     | {
-        order(scope: Scope): WorkOrder | Move
-        finish(scope: Scope, order_doc: Doc, outcome: WorkOutcome): Move
+        order(context: EvaluationContext): JobOrder | Command
+        finish(context: EvaluationContext, order_doc: Doc, outcome: JobOutcome): Command
       }
     | undefined
 }
@@ -221,7 +226,7 @@ export type DueTime =
 
 export interface TimeSemaphor {
   readonly to_node_id: string
-  due(scope: Scope): DueTime
+  due(context: EvaluationContext): DueTime
 }
 
 export type NodeKind = 'logic' | 'start' | 'end' | 'escalation'
@@ -256,12 +261,12 @@ export interface Graph {
   /** The first input parameter that the data does not satisfy. */
   checkParams(doc: Doc): ParamMistake | undefined
   /** The processes that the definition names. */
-  readonly reaches: readonly string[]
+  readonly target_conv_ids: readonly string[]
   /** Names of parameters with flag `auto-clear`. */
   readonly masked: readonly string[]
 }
 
-export interface Compiled {
+export interface CompileResult {
   /** Undefined where there are mistakes. */
   readonly graph: Graph | undefined
   /** Every mistake with its place: `nodes[3] "Wait bank": to_node_id "x" is no node`. */

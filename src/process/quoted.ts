@@ -8,16 +8,16 @@ const quoted_chars_max = 128
 
 /** A text in quotes; for other values what they are. */
 export function quoted(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(cut(value))
+  if (typeof value === 'string') return JSON.stringify(truncated(value))
   if (value === undefined) return 'nothing'
   if (value === null || typeof value === 'boolean') return String(value)
-  if (typeof value === 'number' || isNumberToken(value)) return cut(numberText(value))
+  if (typeof value === 'number' || isNumberToken(value)) return truncated(numberText(value))
   if (Array.isArray(value)) return 'an array'
   return isObject(value) ? 'an object' : typeof value
 }
 
 /** The first 128 code points of a text. */
-export function cut(text: string): string {
+export function truncated(text: string): string {
   if (text.length <= quoted_chars_max) return text
   const points = [...text.slice(0, 2 * quoted_chars_max + 2)]
   if (points.length <= quoted_chars_max) return text

@@ -8,19 +8,19 @@ import type { JsonValue } from '../core/model.ts'
 import { name_chars_max } from './definition-limits.ts'
 
 /** The text of a text or a number that is not empty; undefined for any other value. */
-export function nameText(value: JsonValue | undefined): string | undefined {
+export function idText(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value
   return typeof value === 'number' || isNumberToken(value) ? numberText(value) : undefined
 }
 
 /** The id of a process; undefined where the value can be none. */
-export function nameOf(value: JsonValue | undefined): string | undefined {
-  const text = nameText(value)
+export function processId(value: JsonValue | undefined): string | undefined {
+  const text = idText(value)
   return text !== undefined && isName(text, name_chars_max) ? text : undefined
 }
 
 /** Whether a text is short enough for a ref or a node id. */
-export function isShort(text: string): boolean {
+export function isIdLength(text: string): boolean {
   if (text.length <= name_chars_max) return true
   return text.length <= 2 * name_chars_max && [...text].length <= name_chars_max
 }

@@ -7,9 +7,9 @@ import { type LimitName, limitsWith } from '../../src/core/limits.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/handlers.ts'
-import type { CodeDoer } from '../../src/executors/code.ts'
+import type { CodeExecutor } from '../../src/executors/code.ts'
 import { newExecutors } from '../../src/executors/executors.ts'
-import type { WorkOutcome } from '../../src/process/logic.ts'
+import type { JobOutcome } from '../../src/process/logic.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
@@ -28,7 +28,7 @@ export interface CodeBed {
   order(): Promise<Order>
 }
 
-const closed_outcome: WorkOutcome = {
+const closed_outcome: JobOutcome = {
   outcome: 'failed',
   error_type: 'hardware',
   tag: 'code_executing_error',
@@ -39,7 +39,7 @@ const closed_outcome: WorkOutcome = {
 export async function codeBed(
   given: Partial<Record<LimitName, number>>,
   bugs: unknown[],
-  shared?: Promise<CodeDoer>,
+  shared?: Promise<CodeExecutor>,
 ): Promise<CodeBed> {
   const limits = limitsWith(given)
   const clock = fakeClock()

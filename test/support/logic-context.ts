@@ -6,7 +6,7 @@ import { docOfText, parseJson, stringifyJson } from '../../src/codec/json.ts'
 import { limitsWith } from '../../src/core/limits.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import { compileProcess } from '../../src/process/compile-process.ts'
-import type { Compiled, Move, Report, Scope } from '../../src/process/logic.ts'
+import type { Command, CompileResult, EvaluationContext, Report } from '../../src/process/logic.ts'
 import { logicTable } from '../../src/process/logics/table.ts'
 import { expansionOf } from '../../src/process/templates/parser.ts'
 import { compileTemplate } from '../../src/process/templates/template.ts'
@@ -20,12 +20,15 @@ const root_fields: Record<string, JsonValue> = {
 }
 
 /** `data` is JSON text, or an object that JSON text is made of. */
-export function scopeOf(data: string | JsonObject, more: Partial<Scope> = {}): Scope {
+export function contextOf(
+  data: string | JsonObject,
+  more: Partial<EvaluationContext> = {},
+): EvaluationContext {
   return {
     doc: docOfText(typeof data === 'string' ? data : stringifyJson(data)),
     now_ms,
     fraction: () => 0.5,
-    root: (name) => root_fields[name],
+    rootField: (name) => root_fields[name],
     task_bytes_max: 131_072,
     taskData: () => undefined,
     nodeCount: () => 0,
@@ -36,7 +39,7 @@ export function scopeOf(data: string | JsonObject, more: Partial<Scope> = {}): S
 }
 
 /** A scope whose data may not be looked at. */
-export function blindScope(): Scope {
+export function unreadableContext(): EvaluationContext {
   const doc = {
     get text(): string {
       throw new Error('the data was looked at')
@@ -48,7 +51,7 @@ export function blindScope(): Scope {
       throw new Error('the data was looked at')
     },
   }
-  return { ...scopeOf('{}'), doc }
+  return { ...contextOf('{}'), doc }
 }
 
 /** Knows the nodes `a` and `b`, and collects what is noted. */
@@ -60,10 +63,10 @@ export function notes(): Report & { mistakes: string[]; warnings: string[]; reac
     mistakes,
     warnings,
     reaches,
-    reach: (conv_id) => reaches.push(conv_id),
+    targetProcess: (conv_id) => reaches.push(conv_id),
     mistake: (text) => mistakes.push(text),
     warning: (text) => warnings.push(text),
-    target(member, id) {
+    targetNode(member, id) {
       if (id === 'a' || id === 'b') return id
       mistakes.push(`${member} is no node`)
       return undefined
@@ -75,12 +78,12 @@ export function notes(): Report & { mistakes: string[]; warnings: string[]; reac
 export function expanded(
   template: string,
   data: string | JsonObject = '{}',
-  more: Partial<Scope> = {},
+  more: Partial<EvaluationContext> = {},
 ): string {
   const report = notes()
   const compiled = compileTemplate(template, report, 'text')
   if (report.mistakes.length > 0) return `mistake: ${report.mistakes.join('; ')}`
-  const run = expansionOf(scopeOf(data, more))
+  const run = expansionOf(contextOf(data, more))
   const value = compiled.value(run)
   if (run.failure !== undefined) return `fails: ${run.failure.description}`
   return value === undefined ? 'absent' : stringifyJson(value)
@@ -97,28 +100,28 @@ export function mistakeOf(template: string): string {
 export function moved(
   logic: string,
   data: string | JsonObject,
-  more: Partial<Scope> = {},
+  more: Partial<EvaluationContext> = {},
 ): unknown {
-  const { move, mistakes } = compiledLogic(logic, scopeOf(data, more))
+  const { command, mistakes } = compiledLogic(logic, contextOf(data, more))
   if (mistakes.length > 0) return { mistakes }
-  if (move?.move === 'set') return move.doc.text
-  return move
+  if (command?.command === 'set') return command.doc.text
+  return command
 }
 
 export function compiledLogic(
   logic: string,
-  scope: Scope,
-): { move: Move | undefined; mistakes: string[]; warnings: string[]; reaches: string[] } {
+  scope: EvaluationContext,
+): { command: Command | undefined; mistakes: string[]; warnings: string[]; reaches: string[] } {
   const raw = parseJson(logic) as JsonObject
   const report = notes()
   const row = logicTable.find(({ type }) => type === raw.type)
   if (row === undefined) throw new Error(`no kind ${String(raw.type)}`)
   const compiled = row.compile(raw, report)
   const { mistakes, warnings, reaches } = report
-  const move = mistakes.length > 0 ? undefined : compiled.run(scope)
-  return { move, mistakes, warnings, reaches }
+  const command = mistakes.length > 0 ? undefined : compiled.run(scope)
+  return { command, mistakes, warnings, reaches }
 }
 
-export function compiledText(definition: string): Compiled {
+export function compiledText(definition: string): CompileResult {
   return compileProcess(parseJson(definition) as JsonObject, limitsWith())
 }

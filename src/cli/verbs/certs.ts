@@ -2,7 +2,7 @@
  * `certs …`: the certificates of mutual TLS, as files in a folder. They reach no data file: what a
  * certificate may do is said by `user bind`.
  */
-import { addClient, initFolder, type Making } from '../../certs/folder.ts'
+import { addClient, type IssueOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
 import { exits, usage } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
@@ -68,7 +68,7 @@ export const certsVerbs: readonly Verb[] = [
   },
 ]
 
-function makingOf(given: Given, io: Io): Making {
+function makingOf(given: Given, io: Io): IssueOptions {
   const days = text(given, 'days')
   if (days !== undefined && !/^[1-9][0-9]{0,3}$/.test(days)) {
     throw usage('--days takes a whole number from 1 to 9999')

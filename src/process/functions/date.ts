@@ -9,7 +9,7 @@
  * UTC.
  */
 
-import { cut } from '../quoted.ts'
+import { truncated } from '../quoted.ts'
 import {
   type Expansion,
   expectText,
@@ -17,8 +17,8 @@ import {
   joinParts,
   mistakeAt,
   type Part,
-  type Source,
   skipSpaces,
+  type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
 import { textOf } from '../values.ts'
@@ -61,33 +61,33 @@ interface Format {
   readonly text: string
 }
 
-function readDate(source: Source): Term {
-  const start = source.at
-  const format = readFormat(source)
-  const zone = readZone(source)
+function readDate(cursor: TemplateCursor): Term {
+  const start = cursor.at
+  const format = readFormat(cursor)
+  const zone = readZone(cursor)
   if (format.pieces.length === 0) {
-    source.at = start
-    throw mistakeAt(source, 'a format was expected')
+    cursor.at = start
+    throw mistakeAt(cursor, 'a format was expected')
   }
   return (run) => show(format, zone, run)
 }
 
-function readUnixtime(source: Source): Term {
-  const start = source.at
-  const format = readFormat(source)
-  const zone = readZone(source)
-  if (format.pieces.length === 0) return (run) => Math.floor(run.scope.now_ms / 1_000)
+function readUnixtime(cursor: TemplateCursor): Term {
+  const start = cursor.at
+  const format = readFormat(cursor)
+  const zone = readZone(cursor)
+  if (format.pieces.length === 0) return (run) => Math.floor(run.context.now_ms / 1_000)
   const is_date = probe(format)
   if (!is_date) {
-    source.at = start
-    throw mistakeAt(source, `${cut(format.text)} does not show a date`)
+    cursor.at = start
+    throw mistakeAt(cursor, `${truncated(format.text)} does not show a date`)
   }
   return (run) => {
     const text = show(format, zone, run)
     if (text === undefined) return undefined
     const wall_ms = dateOf(text)
     if (wall_ms !== undefined) return Math.floor(zone.instantOf(wall_ms) / 1_000)
-    return failWith(run, 'convert', `$.unixtime: ${cut(text)} is no date`)
+    return failWith(run, 'convert', `$.unixtime: ${truncated(text)} is no date`)
   }
 }
 
@@ -95,9 +95,9 @@ function show(format: Format, zone: Zone, run: Expansion): string | undefined {
   const shifts: Shift[] = []
   for (const { field, by } of format.moves) shifts.push({ field, by: by(run) })
   if (run.failure !== undefined) return undefined
-  const wall_ms = shifted(zone, run.scope.now_ms, shifts)
+  const wall_ms = shifted(zone, run.context.now_ms, shifts)
   if (wall_ms === undefined) {
-    return failWith(run, 'convert', `${cut(format.text)} goes beyond the calendar`)
+    return failWith(run, 'convert', `${truncated(format.text)} goes beyond the calendar`)
   }
   const parts = format.pieces.map((piece) =>
     typeof piece === 'object' ? fieldText(piece.field, wall_ms) : piece,
@@ -117,42 +117,42 @@ function probe(format: Format): boolean {
 const field_start = /%([a-zA-Z]?)/y
 const move_start = /\+(?:[0-9]{1,9}(?![0-9])|(?=\{\{|\$\.))|-[1-9][0-9]{0,8}(?![0-9])/y
 
-function readFormat(source: Source): Format {
-  const start = source.at
+function readFormat(cursor: TemplateCursor): Format {
+  const start = cursor.at
   const pieces: Format['pieces'][number][] = []
   const moves: Format['moves'][number][] = []
-  skipSpaces(source)
+  skipSpaces(cursor)
   for (;;) {
-    pieces.push(...source.parts('%)'))
-    if (source.text[source.at] !== '%') break
-    field_start.lastIndex = source.at
-    const letter = field_start.exec(source.text)?.[1] ?? ''
+    pieces.push(...cursor.parts('%)'))
+    if (cursor.text[cursor.at] !== '%') break
+    field_start.lastIndex = cursor.at
+    const letter = field_start.exec(cursor.text)?.[1] ?? ''
     const field = fields.find((known) => known === letter)
-    if (field === undefined) throw mistakeAt(source, `"%${letter}" is none of %y %m %d %h %i %s`)
-    source.at += 2
+    if (field === undefined) throw mistakeAt(cursor, `"%${letter}" is none of %y %m %d %h %i %s`)
+    cursor.at += 2
     pieces.push({ field })
-    const by = readMove(source)
+    const by = readMove(cursor)
     if (by !== undefined) moves.push({ field, by })
   }
-  const text = source.text.slice(start, source.at)
-  expectText(source, ')')
+  const text = cursor.text.slice(start, cursor.at)
+  expectText(cursor, ')')
   return { pieces, moves, text }
 }
 
-function readMove(source: Source): NumberTerm | undefined {
-  move_start.lastIndex = source.at
-  const match = move_start.exec(source.text)
+function readMove(cursor: TemplateCursor): NumberTerm | undefined {
+  move_start.lastIndex = cursor.at
+  const match = move_start.exec(cursor.text)
   if (match === null) return undefined
   if (match[0].length > 1) {
-    source.at += match[0].length
+    cursor.at += match[0].length
     const by = Number(match[0])
     return () => by
   }
-  source.at++
-  const label = source.at
-  const term = source.term()
-  if (term === undefined) throw mistakeAt(source, 'a number was expected')
-  const text = source.text.slice(label, source.at)
+  cursor.at++
+  const label = cursor.at
+  const term = cursor.term()
+  if (term === undefined) throw mistakeAt(cursor, 'a number was expected')
+  const text = cursor.text.slice(label, cursor.at)
   return wholeTerm(term, text)
 }
 
@@ -160,22 +160,22 @@ function wholeTerm(term: Term, label: string): NumberTerm {
   return (run) => {
     const number = wholeNumber(term(run))
     if (number !== undefined) return number
-    failWith(run, 'convert', `${cut(label)} is no whole number`)
+    failWith(run, 'convert', `${truncated(label)} is no whole number`)
     return Number.NaN
   }
 }
 
 const zone_call = /\.tz\(\s*(?:'([^']*)'|"([^"]*)")\s*\)/y
 
-function readZone(source: Source): Zone {
-  if (!source.text.startsWith('.tz(', source.at)) return utc
-  zone_call.lastIndex = source.at
-  const match = zone_call.exec(source.text)
+function readZone(cursor: TemplateCursor): Zone {
+  if (!cursor.text.startsWith('.tz(', cursor.at)) return utc
+  zone_call.lastIndex = cursor.at
+  const match = zone_call.exec(cursor.text)
   const name = match?.[1] ?? match?.[2]
   if (name === undefined)
-    throw mistakeAt(source, "a zone in quotes was expected, .tz('Europe/Kyiv')")
+    throw mistakeAt(cursor, "a zone in quotes was expected, .tz('Europe/Kyiv')")
   const zone = zoneOf(name)
-  if (zone === undefined) throw mistakeAt(source, `"${cut(name)}" is no time zone`)
-  source.at = zone_call.lastIndex
+  if (zone === undefined) throw mistakeAt(cursor, `"${truncated(name)}" is no time zone`)
+  cursor.at = zone_call.lastIndex
   return zone
 }

@@ -13,7 +13,7 @@ import {
   expectText,
   joinParts,
   type Part,
-  type Source,
+  type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
 import { textOf } from '../values.ts'
@@ -79,7 +79,7 @@ function kind(
     syntax: [`$.${name}(text)`],
     result: 'string',
     examples,
-    read: (source) => makeTerm(readBytes(source)),
+    read: (cursor) => makeTerm(readBytes(cursor)),
   }
 }
 
@@ -102,9 +102,9 @@ function textTerm(encoding: BufferEncoding): (bytes: BytesTerm) => Term {
 }
 
 /** Reads the argument up to the closing parenthesis and steps over it. */
-function readBytes(source: Source): BytesTerm {
-  const parts: readonly Part[] = source.parts(')')
-  expectText(source, ')')
+function readBytes(cursor: TemplateCursor): BytesTerm {
+  const parts: readonly Part[] = cursor.parts(')')
+  expectText(cursor, ')')
   const [only] = parts
   const bytes = parts.length === 1 && typeof only === 'function' ? bytes_of.get(only) : undefined
   if (bytes !== undefined) return bytes

@@ -3,14 +3,14 @@
  * from behind its opening parenthesis to behind its end, once, and gives what computes it.
  */
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import { cut } from '../quoted.ts'
+import { truncated } from '../quoted.ts'
 import {
   type Expansion,
   failWith,
   joinParts,
   mistakeAt,
   type Part,
-  type Source,
+  type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
 import { doubleOf, textOf } from '../values.ts'
@@ -21,7 +21,7 @@ export interface FunctionKind {
   readonly syntax: readonly string[]
   readonly result: 'number' | 'string' | 'array'
   readonly examples: readonly FunctionExample[]
-  read(source: Source): Term
+  read(cursor: TemplateCursor): Term
 }
 
 /** Worked: `text` over `data` gives `gives`, at 2024-02-29 12:30:15.250 UTC with chance 0.5. */
@@ -35,22 +35,22 @@ export interface FunctionExample {
 export type NumberTerm = (run: Expansion) => number
 
 /** Reads an argument that must be a whole number, up to one of `stops`, which is left standing. */
-export function readWholeNumber(source: Source, stops: string): NumberTerm {
-  const start = source.at
-  const parts = source.parts(stops)
-  const label = source.text.slice(start, source.at).trim()
+export function readWholeNumber(cursor: TemplateCursor, stops: string): NumberTerm {
+  const start = cursor.at
+  const parts = cursor.parts(stops)
+  const label = cursor.text.slice(start, cursor.at).trim()
   if (parts.every((part) => typeof part === 'string')) {
     const number = wholeNumber(label)
     if (number === undefined) {
-      source.at = start
-      throw mistakeAt(source, `${label === '' ? 'nothing' : cut(label)} is no whole number`)
+      cursor.at = start
+      throw mistakeAt(cursor, `${label === '' ? 'nothing' : truncated(label)} is no whole number`)
     }
     return () => number
   }
   return (run) => {
     const number = wholeNumber(argumentValue(parts, run))
     if (number !== undefined) return number
-    failWith(run, 'convert', `${cut(label)} is no whole number`)
+    failWith(run, 'convert', `${truncated(label)} is no whole number`)
     return Number.NaN
   }
 }

@@ -14,14 +14,14 @@
 import { canonicalText } from '../../codec/canonical.ts'
 import { isNumberToken, numberText } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { cut } from '../quoted.ts'
+import { truncated } from '../quoted.ts'
 import {
   deeper,
   type Expansion,
   expectText,
   failWith,
   mistakeAt,
-  type Source,
+  type TemplateCursor,
 } from '../templates/parser.ts'
 import { member } from '../templates/path-keys.ts'
 import { doubleOf } from '../values.ts'
@@ -30,20 +30,20 @@ import { doubleOf } from '../values.ts'
 export type ItemTerm = (run: Expansion, item: JsonValue) => JsonValue | undefined
 
 /** Reads one expression whose item is called `name`. */
-export function readItemExpression(source: Source, name: string): ItemTerm {
-  return readLevel({ source, name }, 0)
+export function readItemExpression(cursor: TemplateCursor, name: string): ItemTerm {
+  return readLevel({ cursor, name }, 0)
 }
 
-export function skipBlanks(source: Source): void {
-  blanks.lastIndex = source.at
-  blanks.exec(source.text)
-  source.at = blanks.lastIndex
+export function skipBlanks(cursor: TemplateCursor): void {
+  blanks.lastIndex = cursor.at
+  blanks.exec(cursor.text)
+  cursor.at = blanks.lastIndex
 }
 
 const blanks = /\s*/y
 
-interface Reader {
-  readonly source: Source
+interface ItemParser {
+  readonly cursor: TemplateCursor
   readonly name: string
 }
 
@@ -84,18 +84,18 @@ const operators: Readonly<Record<string, Apply>> = {
   rem: arithmetic((left, right) => (right === 0 ? undefined : left % right)),
 }
 
-function readLevel(reader: Reader, level: number): ItemTerm {
-  const { source } = reader
+function readLevel(reader: ItemParser, level: number): ItemTerm {
+  const { cursor } = reader
   const row = levels[level]
   if (row === undefined) return readUnary(reader)
   const first = readLevel(reader, level + 1)
   const rest: { apply: Apply; operand: ItemTerm }[] = []
   for (;;) {
-    skipBlanks(source)
-    row.pattern.lastIndex = source.at
-    const sign = row.pattern.exec(source.text)?.[0]
+    skipBlanks(cursor)
+    row.pattern.lastIndex = cursor.at
+    const sign = row.pattern.exec(cursor.text)?.[0]
     if (sign === undefined || (rest.length > 0 && !row.is_chain)) break
-    source.at += sign.length
+    cursor.at += sign.length
     rest.push({ apply: operators[sign] as Apply, operand: readLevel(reader, level + 1) })
   }
   if (rest.length === 0) return first
@@ -111,15 +111,15 @@ function readLevel(reader: Reader, level: number): ItemTerm {
 
 const unary = /\+|-|not\b/y
 
-function readUnary(reader: Reader): ItemTerm {
-  const { source } = reader
+function readUnary(reader: ItemParser): ItemTerm {
+  const { cursor } = reader
   const signs: string[] = []
   for (;;) {
-    skipBlanks(source)
-    unary.lastIndex = source.at
-    const sign = unary.exec(source.text)?.[0]
+    skipBlanks(cursor)
+    unary.lastIndex = cursor.at
+    const sign = unary.exec(cursor.text)?.[0]
     if (sign === undefined) break
-    source.at += sign.length
+    cursor.at += sign.length
     signs.unshift(sign)
   }
   const operand = readOperand(reader)
@@ -140,53 +140,53 @@ const text_literal = /(<<)?"((?:[^"\\]|\\["\\])*)"(>>)?/y
 const word = /[A-Za-z_][A-Za-z0-9_]*/y
 const get_value = /(?:eutils|proplists):get_value\(/y
 
-function readOperand(reader: Reader): ItemTerm {
-  const { source } = reader
-  const { text, at } = source
+function readOperand(reader: ItemParser): ItemTerm {
+  const { cursor } = reader
+  const { text, at } = cursor
   if (text[at] === '(') {
-    source.at++
-    return deeper(source, () => {
+    cursor.at++
+    return deeper(cursor, () => {
       const inner = readLevel(reader, 0)
-      skipBlanks(source)
-      expectText(source, ')')
+      skipBlanks(cursor)
+      expectText(cursor, ')')
       return inner
     })
   }
-  const literal = readLiteral(source)
+  const literal = readLiteral(cursor)
   if (literal !== undefined) return () => literal
-  if (matched(get_value, source) !== undefined) return readGetValue(reader)
-  const name = matched(word, source)?.[0]
+  if (matched(get_value, cursor) !== undefined) return readGetValue(reader)
+  const name = matched(word, cursor)?.[0]
   if (name === 'true' || name === 'false') return () => name === 'true'
-  if (name === reader.name) return readMembers(source)
-  source.at = at
-  throw mistakeAt(source, `a number, a text or ${cut(reader.name)} was expected`)
+  if (name === reader.name) return readMembers(cursor)
+  cursor.at = at
+  throw mistakeAt(cursor, `a number, a text or ${truncated(reader.name)} was expected`)
 }
 
-function readLiteral(source: Source): JsonValue | undefined {
-  const start = source.at
-  const digits = matched(number_literal, source)?.[0]
+function readLiteral(cursor: TemplateCursor): JsonValue | undefined {
+  const start = cursor.at
+  const digits = matched(number_literal, cursor)?.[0]
   if (digits !== undefined) {
     const double = Number(digits)
     if (Number.isFinite(double)) return double
-    source.at = start
-    throw mistakeAt(source, `${cut(digits)} is too large`)
+    cursor.at = start
+    throw mistakeAt(cursor, `${truncated(digits)} is too large`)
   }
-  const match = matched(text_literal, source)
+  const match = matched(text_literal, cursor)
   if (match === undefined) return undefined
   if ((match[1] === undefined) !== (match[3] === undefined)) {
-    source.at = start
-    throw mistakeAt(source, 'a text is written "a" or <<"a">>')
+    cursor.at = start
+    throw mistakeAt(cursor, 'a text is written "a" or <<"a">>')
   }
   return (match[2] as string).replace(/\\(["\\])/g, '$1')
 }
 
 /** `X.a.b`: own members, missing where there is none. */
-function readMembers(source: Source): ItemTerm {
+function readMembers(cursor: TemplateCursor): ItemTerm {
   const keys: string[] = []
-  while (source.text[source.at] === '.') {
-    source.at++
-    const key = matched(word, source)?.[0]
-    if (key === undefined) throw mistakeAt(source, 'a name was expected')
+  while (cursor.text[cursor.at] === '.') {
+    cursor.at++
+    const key = matched(word, cursor)?.[0]
+    if (key === undefined) throw mistakeAt(cursor, 'a name was expected')
     keys.push(key)
   }
   if (keys.length === 0) return (_run, item) => item
@@ -197,24 +197,24 @@ function readMembers(source: Source): ItemTerm {
   }
 }
 
-function readGetValue(reader: Reader): ItemTerm {
-  const { source } = reader
-  skipBlanks(source)
-  const key = readLiteral(source)
-  if (typeof key !== 'string') throw mistakeAt(source, 'a text was expected')
-  skipBlanks(source)
-  expectText(source, ',')
-  const from = deeper(source, () => readLevel(reader, 0))
-  skipBlanks(source)
-  expectText(source, ')')
+function readGetValue(reader: ItemParser): ItemTerm {
+  const { cursor } = reader
+  skipBlanks(cursor)
+  const key = readLiteral(cursor)
+  if (typeof key !== 'string') throw mistakeAt(cursor, 'a text was expected')
+  skipBlanks(cursor)
+  expectText(cursor, ',')
+  const from = deeper(cursor, () => readLevel(reader, 0))
+  skipBlanks(cursor)
+  expectText(cursor, ')')
   return (run, item) => member(from(run, item), key)
 }
 
-function matched(pattern: RegExp, source: Source): RegExpExecArray | undefined {
-  pattern.lastIndex = source.at
-  const match = pattern.exec(source.text)
+function matched(pattern: RegExp, cursor: TemplateCursor): RegExpExecArray | undefined {
+  pattern.lastIndex = cursor.at
+  const match = pattern.exec(cursor.text)
   if (match === null) return undefined
-  source.at = pattern.lastIndex
+  cursor.at = pattern.lastIndex
   return match
 }
 
@@ -255,7 +255,7 @@ function number<Made>(
 }
 
 function shown(value: JsonValue | undefined): string {
-  return value === undefined ? 'what is missing' : cut(canonicalText(value))
+  return value === undefined ? 'what is missing' : truncated(canonicalText(value))
 }
 
 function isNumber(value: JsonValue | undefined): value is number {

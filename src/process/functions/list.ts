@@ -12,7 +12,7 @@ import {
   failWith,
   joinParts,
   mistakeAt,
-  type Source,
+  type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
 import { convert, textOf } from '../values.ts'
@@ -28,7 +28,7 @@ export const mapFunction: FunctionKind = {
     { text: '$.map(fun(X) -> X.id end, {{a}})', data: { a: [{ id: 7 }, {}] }, gives: [7, null] },
     { text: '$.map(fun(N) -> N rem 2 == 1 end, [1,2])', gives: [true, false] },
   ],
-  read: (source) => readList(source, (list, body, run) => mapped(list, body, run)),
+  read: (cursor) => readList(cursor, (list, body, run) => mapped(list, body, run)),
 }
 
 export const filterFunction: FunctionKind = {
@@ -49,7 +49,7 @@ export const filterFunction: FunctionKind = {
       gives: [{ age: 20, name: 'Al' }],
     },
   ],
-  read: (source) => readList(source, (list, body, run) => kept(list, body, run)),
+  read: (cursor) => readList(cursor, (list, body, run) => kept(list, body, run)),
 }
 
 type Make = (list: readonly JsonValue[], body: ItemTerm, run: Expansion) => JsonValue[] | undefined
@@ -57,28 +57,30 @@ type Make = (list: readonly JsonValue[], body: ItemTerm, run: Expansion) => Json
 const opening = /\s*fun\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)\s*->/y
 const words = ['true', 'false', 'not', 'div', 'rem', 'and', 'or', 'xor', 'andalso', 'orelse', 'end']
 
-function readList(source: Source, make: Make): Term {
-  opening.lastIndex = source.at
-  const match = opening.exec(source.text)
+function readList(cursor: TemplateCursor, make: Make): Term {
+  opening.lastIndex = cursor.at
+  const match = opening.exec(cursor.text)
   const name = match?.[1]
-  if (name === undefined) throw mistakeAt(source, '"fun(X) -> expression end" was expected')
-  if (words.includes(name)) throw mistakeAt(source, `"${name}" cannot be the name of an item`)
-  source.at = opening.lastIndex
-  const body = readItemExpression(source, name)
-  skipBlanks(source)
-  expectText(source, 'end')
-  skipBlanks(source)
-  expectText(source, ',')
-  const list = readListArgument(source)
+  if (name === undefined) throw mistakeAt(cursor, '"fun(X) -> expression end" was expected')
+  if (words.includes(name)) throw mistakeAt(cursor, `"${name}" cannot be the name of an item`)
+  cursor.at = opening.lastIndex
+  const body = readItemExpression(cursor, name)
+  skipBlanks(cursor)
+  expectText(cursor, 'end')
+  skipBlanks(cursor)
+  expectText(cursor, ',')
+  const list = readListArgument(cursor)
   return (run) => {
     const items = list(run)
     return items === undefined ? undefined : make(items, body, run)
   }
 }
 
-function readListArgument(source: Source): (run: Expansion) => readonly JsonValue[] | undefined {
-  const parts = source.parts(')')
-  expectText(source, ')')
+function readListArgument(
+  cursor: TemplateCursor,
+): (run: Expansion) => readonly JsonValue[] | undefined {
+  const parts = cursor.parts(')')
+  expectText(cursor, ')')
   const filled = parts.filter((part) => typeof part !== 'string' || part.trim() !== '')
   const [only] = filled
   return (run) => {
@@ -98,7 +100,7 @@ function mapped(
   run: Expansion,
 ): JsonValue[] | undefined {
   const made: JsonValue[] = []
-  let left_chars = run.scope.task_bytes_max
+  let left_chars = run.context.task_bytes_max
   for (const item of list) {
     const value = body(run, item) ?? null
     if (run.failure !== undefined) return undefined

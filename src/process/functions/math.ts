@@ -4,15 +4,15 @@
  * and a result without end. Sums and products are lists, so a long expression is not a deep one.
  */
 import type { JsonValue } from '../../core/model.ts'
-import { cut } from '../quoted.ts'
+import { truncated } from '../quoted.ts'
 import {
   deeper,
   type Expansion,
   expectText,
   failWith,
   mistakeAt,
-  type Source,
   skipSpaces,
+  type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
 import { doubleOf } from '../values.ts'
@@ -29,9 +29,9 @@ export const mathFunction: FunctionKind = {
     { text: '$.math({{price}}*{{count}})', data: { price: '2.5', count: 4 }, gives: 10 },
     { text: '$.math($.math({{n}}+1)-1)', data: { n: 7 }, gives: 7 },
   ],
-  read(source) {
-    const sum = readSum(source)
-    expectText(source, ')')
+  read(cursor) {
+    const sum = readSum(cursor)
+    expectText(cursor, ')')
     return (run) => numberResult(run, sum(run))
   },
 }
@@ -41,27 +41,27 @@ interface Operation {
   readonly operand: NumberTerm
 }
 
-function readSum(source: Source): NumberTerm {
-  return readChain(source, '+-', readProduct)
+function readSum(cursor: TemplateCursor): NumberTerm {
+  return readChain(cursor, '+-', readProduct)
 }
 
-function readProduct(source: Source): NumberTerm {
-  return readChain(source, '*/', readFactor)
+function readProduct(cursor: TemplateCursor): NumberTerm {
+  return readChain(cursor, '*/', readFactor)
 }
 
 function readChain(
-  source: Source,
+  cursor: TemplateCursor,
   signs: string,
-  readOperand: (source: Source) => NumberTerm,
+  readOperand: (cursor: TemplateCursor) => NumberTerm,
 ): NumberTerm {
-  const first = readOperand(source)
+  const first = readOperand(cursor)
   const rest: Operation[] = []
   for (;;) {
-    skipSpaces(source)
-    const sign = source.text[source.at]
+    skipSpaces(cursor)
+    const sign = cursor.text[cursor.at]
     if (sign === undefined || !signs.includes(sign)) break
-    source.at++
-    rest.push({ sign, operand: readOperand(source) })
+    cursor.at++
+    rest.push({ sign, operand: readOperand(cursor) })
   }
   if (rest.length === 0) return first
   return (run) => {
@@ -84,37 +84,37 @@ function applied(run: Expansion, left: number, sign: string, right: number): num
 
 const number_literal = /[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+/y
 
-function readFactor(source: Source): NumberTerm {
+function readFactor(cursor: TemplateCursor): NumberTerm {
   let is_negative = false
   for (;;) {
-    skipSpaces(source)
-    const char = source.text[source.at]
+    skipSpaces(cursor)
+    const char = cursor.text[cursor.at]
     if (char !== '-' && char !== '+') break
     is_negative = is_negative !== (char === '-')
-    source.at++
+    cursor.at++
   }
-  const operand = readOperand(source)
+  const operand = readOperand(cursor)
   return is_negative ? (run) => -operand(run) : operand
 }
 
-function readOperand(source: Source): NumberTerm {
-  const start = source.at
-  if (source.text[start] === '(') {
-    source.at++
-    return deeper(source, () => {
-      const sum = readSum(source)
-      expectText(source, ')')
+function readOperand(cursor: TemplateCursor): NumberTerm {
+  const start = cursor.at
+  if (cursor.text[start] === '(') {
+    cursor.at++
+    return deeper(cursor, () => {
+      const sum = readSum(cursor)
+      expectText(cursor, ')')
       return sum
     })
   }
-  const term = source.term()
-  if (term !== undefined) return operandOf(term, cut(source.text.slice(start, source.at)))
+  const term = cursor.term()
+  if (term !== undefined) return operandOf(term, truncated(cursor.text.slice(start, cursor.at)))
   number_literal.lastIndex = start
-  const match = number_literal.exec(source.text)
-  if (match === null) throw mistakeAt(source, 'a number or a template was expected')
+  const match = number_literal.exec(cursor.text)
+  if (match === null) throw mistakeAt(cursor, 'a number or a template was expected')
   const number = Number(match[0])
-  if (!Number.isFinite(number)) throw mistakeAt(source, `${cut(match[0])} is too large`)
-  source.at += match[0].length
+  if (!Number.isFinite(number)) throw mistakeAt(cursor, `${truncated(match[0])} is too large`)
+  cursor.at += match[0].length
   return () => number
 }
 

@@ -1,8 +1,14 @@
 /**
  * `$.random`: a double in [0, 1), or a whole number of a range with both ends in it. Chance comes
- * from the scope. `$.random(0)` is 0, and below zero the range is mirrored.
+ * from the context. `$.random(0)` is 0, and below zero the range is mirrored.
  */
-import { expectText, failWith, type Source, skipSpaces, type Term } from '../templates/parser.ts'
+import {
+  expectText,
+  failWith,
+  skipSpaces,
+  type TemplateCursor,
+  type Term,
+} from '../templates/parser.ts'
 import { type FunctionKind, numberResult, readWholeNumber } from './function.ts'
 
 export const randomFunction: FunctionKind = {
@@ -19,25 +25,25 @@ export const randomFunction: FunctionKind = {
   read: readRandom,
 }
 
-function readRandom(source: Source): Term {
-  skipSpaces(source)
-  if (source.text[source.at] === ')') {
-    source.at++
-    return (run) => numberResult(run, run.scope.fraction())
+function readRandom(cursor: TemplateCursor): Term {
+  skipSpaces(cursor)
+  if (cursor.text[cursor.at] === ')') {
+    cursor.at++
+    return (run) => numberResult(run, run.context.fraction())
   }
-  const first = readWholeNumber(source, ',)')
-  if (source.text[source.at] !== ',') {
-    expectText(source, ')')
+  const first = readWholeNumber(cursor, ',)')
+  if (cursor.text[cursor.at] !== ',') {
+    expectText(cursor, ')')
     return (run) => {
       const bound = first(run)
       if (run.failure !== undefined || bound === 0) return numberResult(run, bound)
-      const drawn = draw(run.scope.fraction(), 1, Math.abs(bound))
+      const drawn = draw(run.context.fraction(), 1, Math.abs(bound))
       return numberResult(run, bound < 0 ? -drawn : drawn)
     }
   }
-  source.at++
-  const second = readWholeNumber(source, ')')
-  expectText(source, ')')
+  cursor.at++
+  const second = readWholeNumber(cursor, ')')
+  expectText(cursor, ')')
   return (run) => {
     const min = first(run)
     const max = second(run)
@@ -45,7 +51,7 @@ function readRandom(source: Source): Term {
     if (max < min || !Number.isSafeInteger(max - min + 1)) {
       return failWith(run, 'convert', `$.random: from ${min} to ${max} is no range`)
     }
-    return numberResult(run, draw(run.scope.fraction(), min, max))
+    return numberResult(run, draw(run.context.fraction(), min, max))
   }
 }
 

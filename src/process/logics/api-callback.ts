@@ -6,23 +6,24 @@
  * Where the embedder has registered a handler for the node's title as the task comes to rest, the
  * handler answers in the place of a modify; `err_node_id` says where its failure leads.
  */
-import type { LogicKind, Move } from '../logic.ts'
-import { finishHandled, type Handled, parseHandled } from './handler.ts'
+import type { Command, LogicKind } from '../logic.ts'
+import { finishHandlerJob, type HandlerLogic, parseHandlerLogic } from './handler.ts'
 
-const rest: Move = { move: 'rest' }
+const wait: Command = { command: 'wait' }
 
-export const apiCallback: LogicKind<Handled> = {
+export const apiCallback: LogicKind<HandlerLogic> = {
   type: 'api_callback',
-  is_wait: true,
-  parse: parseHandled,
-  run: () => rest,
+  waits_for: 'callback',
+  parse: parseHandlerLogic,
+  run: () => wait,
   errNode: ({ err_node_id }) => err_node_id,
-  work: {
-    order: (_definition, scope) => ({
-      work: 'handler',
-      handler: String(scope.root('node_name') ?? ''),
-      doc: scope.doc,
+  job: {
+    order: (_definition, context) => ({
+      job: 'handler',
+      handler: String(context.rootField('node_name') ?? ''),
+      doc: context.doc,
     }),
-    finish: ({ err_node_id }, scope, _doc, outcome) => finishHandled(err_node_id, scope, outcome),
+    finish: ({ err_node_id }, context, _doc, outcome) =>
+      finishHandlerJob(err_node_id, context, outcome),
   },
 }

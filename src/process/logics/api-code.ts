@@ -6,21 +6,21 @@
  * it left alone keeps its text.
  *
  * Code is run as it is written: a template in it is not read, and it has no libraries. Here
- * nothing runs; how the sandbox runs it is the doer's part (executors/code).
+ * nothing runs; how the sandbox runs it is the executor's part (executors/code).
  */
 import { bytesOf, docOfValue, isObject, objectOf, parseJson } from '../../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import type { LogicKind, Move, Report, Scope, WorkOutcome } from '../logic.ts'
+import type { Command, EvaluationContext, JobOutcome, LogicKind, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
-import { applied, differenceOf } from './data-diff.ts'
+import { applyDiff, diffData } from './data-diff.ts'
 
 interface ApiCode {
   readonly src: string
   readonly err_node_id: string | undefined
 }
 
-const work: Move = { move: 'work' }
+const job: Command = { command: 'job' }
 
 export const apiCode: LogicKind<ApiCode> = {
   type: 'api_code',
@@ -31,18 +31,18 @@ export const apiCode: LogicKind<ApiCode> = {
     else if (lang === 'js') warnOfCode(src, report)
     return { src: typeof src === 'string' ? src : '', err_node_id: errNode(err_node_id, report) }
   },
-  run: () => work,
+  run: () => job,
   errNode: ({ err_node_id }) => err_node_id,
-  work: {
-    order: ({ src }, scope) => ({ work: 'code', src, doc: scope.doc }),
-    finish: ({ err_node_id }, scope, order_doc, outcome) =>
-      finishCode(err_node_id, scope, order_doc, outcome),
+  job: {
+    order: ({ src }, context) => ({ job: 'code', src, doc: context.doc }),
+    finish: ({ err_node_id }, context, order_doc, outcome) =>
+      finishCode(err_node_id, context, order_doc, outcome),
   },
 }
 
 function errNode(err_node_id: JsonValue | undefined, report: Report): string | undefined {
   if (err_node_id === undefined || err_node_id === null || err_node_id === '') return undefined
-  return report.target('err_node_id', err_node_id)
+  return report.targetNode('err_node_id', err_node_id)
 }
 
 /** What is legal and will fail when it runs, as far as it shows in the text. */
@@ -68,22 +68,22 @@ function syntaxMistake(src: string): string | undefined {
 
 function finishCode(
   err_node_id: string | undefined,
-  scope: Scope,
+  context: EvaluationContext,
   order_doc: Doc,
-  outcome: WorkOutcome,
-): Move {
+  outcome: JobOutcome,
+): Command {
   if (outcome.outcome === 'failed') {
     const { error_type, tag, description } = outcome
-    return { move: 'fail', kind: 'code', error_type, tag, description, err_node_id }
+    return { command: 'fail', kind: 'code', error_type, tag, description, err_node_id }
   }
   const after = objectIn(outcome.text)
   if (typeof after === 'string') return badFormat(after, err_node_id)
-  const difference = differenceOf(objectOf(order_doc), after)
-  const doc = docOfValue(applied(objectOf(scope.doc), difference))
+  const difference = diffData(objectOf(order_doc), after)
+  const doc = docOfValue(applyDiff(objectOf(context.doc), difference))
   const bytes = bytesOf(doc.text)
-  if (bytes <= scope.task_bytes_max) return { move: 'set', doc, err_node_id }
+  if (bytes <= context.task_bytes_max) return { command: 'set', doc, err_node_id }
   const size = `Your task size: ${bytes} bytes`
-  const most = `Max available task size: ${scope.task_bytes_max} bytes`
+  const most = `Max available task size: ${context.task_bytes_max} bytes`
   return badFormat(`${size}, ${most}`, err_node_id)
 }
 
@@ -102,9 +102,9 @@ function objectIn(text: string): JsonObject | string {
   }
 }
 
-function badFormat(description: string, err_node_id: string | undefined): Move {
+function badFormat(description: string, err_node_id: string | undefined): Command {
   return {
-    move: 'fail',
+    command: 'fail',
     kind: 'code',
     error_type: 'software',
     tag: 'code_return_format_error',

@@ -8,27 +8,27 @@
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { ConvReach, LogicKind, Report } from '../logic.ts'
+import type { LogicKind, Report, TargetProcess } from '../logic.ts'
 import { quoted } from '../quoted.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
 import {
-  applySettings,
-  failedRun,
+  type Assignment,
+  applyAssignments,
+  failedExpansion,
+  readAssignments,
   readErrNode,
   readFlag,
-  readSettings,
-  type Setting,
 } from './assignments.ts'
-import { type NameTerm, readName, readReach } from './target.ts'
+import { readTargetName, readTargetProcess, type TargetName } from './target.ts'
 
 interface ApiCopy {
   readonly is_modify: boolean
   readonly is_sync: boolean
   readonly sends_all: boolean
-  readonly settings: readonly Setting[]
+  readonly assignments: readonly Assignment[]
   readonly err_node_id: string | undefined
-  conv(run: Expansion): ConvReach | undefined
-  readonly ref: NameTerm
+  conv(run: Expansion): TargetProcess | undefined
+  readonly ref: TargetName
 }
 
 const tags = { overflow: 'copy_task_size_overflow_limit' }
@@ -43,28 +43,28 @@ export const apiCopy: LogicKind<ApiCopy> = {
       is_modify,
       is_sync: readFlag(raw, 'is_sync', report),
       sends_all: sendsAll(raw, report),
-      settings: readSettings(raw, 'data', 'data_type', report),
+      assignments: readAssignments(raw, 'data', 'data_type', report),
       err_node_id: readErrNode(raw, report),
-      conv: readReach(raw, report),
-      ref: readName(raw, 'ref', report),
+      conv: readTargetProcess(raw, report),
+      ref: readTargetName(raw, 'ref', report),
     }
   },
   run(
-    { is_modify, is_sync, sends_all, settings, err_node_id, conv: readConv, ref: readRef },
-    scope,
+    { is_modify, is_sync, sends_all, assignments, err_node_id, conv: readConv, ref: readRef },
+    context,
   ) {
-    const run = expansionOf(scope)
+    const run = expansionOf(context)
     const conv = readConv(run)
     const ref = readRef(run)
-    const data: JsonObject = sends_all ? { ...objectOf(scope.doc) } : {}
-    if (!applySettings(settings, run, data) || conv === undefined) {
-      return failedRun('copy_task', run, scope, err_node_id, tags)
+    const data: JsonObject = sends_all ? { ...objectOf(context.doc) } : {}
+    if (!applyAssignments(assignments, run, data) || conv === undefined) {
+      return failedExpansion('copy_task', run, context, err_node_id, tags)
     }
     const doc = docOfValue(data)
-    if (!is_modify) return { move: 'copy_create', conv, ref, doc, err_node_id }
-    if (ref !== undefined) return { move: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
+    if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }
+    if (ref !== undefined) return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
     return {
-      ...{ move: 'fail', kind: 'copy_task', error_type: 'software', tag: 'not_found_task' },
+      ...{ command: 'fail', kind: 'copy_task', error_type: 'software', tag: 'not_found_task' },
       ...{ description: 'not found task', err_node_id },
     }
   },

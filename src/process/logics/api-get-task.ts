@@ -4,17 +4,17 @@
  * task goes on with what stands behind its `api_queue`.
  */
 import type { JsonObject } from '../../core/model.ts'
-import type { ConvReach, LogicKind, Report } from '../logic.ts'
+import type { LogicKind, Report, TargetProcess } from '../logic.ts'
 import { quoted } from '../quoted.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
-import { failedRun, readErrNode, refuse } from './assignments.ts'
-import { type NameTerm, readName, readReach } from './target.ts'
+import { failConversion, failedExpansion, readErrNode } from './assignments.ts'
+import { readTargetName, readTargetProcess, type TargetName } from './target.ts'
 
 interface ApiGetTask {
   readonly newest: boolean
   readonly err_node_id: string | undefined
-  conv(run: Expansion): ConvReach | undefined
-  readonly node_id: NameTerm
+  conv(run: Expansion): TargetProcess | undefined
+  readonly node_id: TargetName
 }
 
 export const apiGetTask: LogicKind<ApiGetTask> = {
@@ -27,19 +27,19 @@ export const apiGetTask: LogicKind<ApiGetTask> = {
     return {
       newest: isNewest(raw, report),
       err_node_id: readErrNode(raw, report),
-      conv: readReach(raw, report),
-      node_id: readName(raw, 'node_id', report),
+      conv: readTargetProcess(raw, report),
+      node_id: readTargetName(raw, 'node_id', report),
     }
   },
-  run({ newest, err_node_id, conv: readConv, node_id: readNode }, scope) {
-    const run = expansionOf(scope)
+  run({ newest, err_node_id, conv: readConv, node_id: readNode }, context) {
+    const run = expansionOf(context)
     const conv = readConv(run)
     const node_id = conv === undefined ? undefined : readNode(run)
     if (conv !== undefined && node_id !== undefined) {
-      return { move: 'take', conv, node_id, newest, err_node_id }
+      return { command: 'take', conv, node_id, newest, err_node_id }
     }
-    refuse(run, 'node_id', '', 'node_id')
-    return failedRun('get_task', run, scope, err_node_id)
+    failConversion(run, 'node_id', '', 'node_id')
+    return failedExpansion('get_task', run, context, err_node_id)
   },
 }
 

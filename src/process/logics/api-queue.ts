@@ -6,26 +6,33 @@ import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
 import { expansionOf } from '../templates/parser.ts'
-import { applySettings, failedRun, readErrNode, readSettings, type Setting } from './assignments.ts'
+import {
+  type Assignment,
+  applyAssignments,
+  failedExpansion,
+  readAssignments,
+  readErrNode,
+} from './assignments.ts'
 
 interface ApiQueue {
-  readonly settings: readonly Setting[]
+  readonly assignments: readonly Assignment[]
   readonly err_node_id: string | undefined
 }
 
 export const apiQueue: LogicKind<ApiQueue> = {
   type: 'api_queue',
-  rests_for: 'queue',
+  waits_for: 'queue',
   parse: (raw, report) => ({
-    settings: readSettings(raw, 'data', 'data_type', report),
+    assignments: readAssignments(raw, 'data', 'data_type', report),
     err_node_id: readErrNode(raw, report),
   }),
-  run({ settings, err_node_id }, scope) {
-    if (settings.length === 0) return { move: 'queue', doc: undefined, err_node_id }
-    const run = expansionOf(scope)
-    const data: JsonObject = { ...objectOf(scope.doc) }
-    if (!applySettings(settings, run, data)) return failedRun('queue', run, scope, err_node_id)
-    return { move: 'queue', doc: docOfValue(data), err_node_id }
+  run({ assignments, err_node_id }, context) {
+    if (assignments.length === 0) return { command: 'queue', doc: undefined, err_node_id }
+    const run = expansionOf(context)
+    const data: JsonObject = { ...objectOf(context.doc) }
+    if (!applyAssignments(assignments, run, data))
+      return failedExpansion('queue', run, context, err_node_id)
+    return { command: 'queue', doc: docOfValue(data), err_node_id }
   },
   errNode: ({ err_node_id }) => err_node_id,
 }

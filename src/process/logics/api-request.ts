@@ -10,12 +10,12 @@
 import { docOfValue, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import type { CallRequest, Report } from '../logic.ts'
-import { cut, quoted } from '../quoted.ts'
+import { quoted, truncated } from '../quoted.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
 import { textOf } from '../values.ts'
-import { applySettings, objectIn, readSettings } from './assignments.ts'
+import { applyAssignments, objectIn, readAssignments } from './assignments.ts'
 
 /** The request for one task; undefined where the run failed. */
 export type ApiRequest = (run: Expansion) => CallRequest | undefined
@@ -45,7 +45,7 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
     if (made.content_type !== undefined && !headers.has('content-type')) {
       headers.set('content-type', made.content_type)
     }
-    const conv_id = textOf(run.scope.root('conv_id') ?? '')
+    const conv_id = textOf(run.context.rootField('conv_id') ?? '')
     return {
       url: withQuery((text ?? '').trim(), made.query),
       method,
@@ -152,7 +152,7 @@ function readHeaders(
       if (value === '' || own_headers.includes(name)) continue
       // The value is not repeated: it is often a secret.
       if (!header_name.test(name) || !header_value.test(value)) {
-        return failWith(run, 'convert', `Param: ${cut(name)}, Try convert to: header`)
+        return failWith(run, 'convert', `Param: ${truncated(name)}, Try convert to: header`)
       }
       made.set(name, value)
     }
@@ -181,11 +181,11 @@ function readBody(format: Format, method: string, raw: JsonObject, report: Repor
   if (has_body && type !== undefined && /[/+]xml\b/i.test(type)) {
     report.mistake(`content_type ${quoted(type)}: XML is written as raw_body with format raw`)
   }
-  const settings = readSettings(raw, 'extra', 'extra_type', report)
-  const is_bare = settings.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
+  const assignments = readAssignments(raw, 'extra', 'extra_type', report)
+  const is_bare = assignments.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
   return (run, header_type) => {
     const data: JsonObject = {}
-    if (!applySettings(settings, run, data)) return undefined
+    if (!applyAssignments(assignments, run, data)) return undefined
     if (!has_body) return { query: formOf(data) }
     if (is_bare) return {}
     const used = type ?? header_type ?? json
@@ -215,20 +215,20 @@ function rawBody(raw: JsonObject, type: string | undefined, report: Report): Bod
 }
 
 function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
-  const settings = readSettings(raw, 'extra', 'extra_type', report)
+  const assignments = readAssignments(raw, 'extra', 'extra_type', report)
   return (run) => {
-    const { scope } = run
+    const { context } = run
     const extra: JsonObject = {}
-    if (!applySettings(settings, run, extra)) return undefined
+    if (!applyAssignments(assignments, run, extra)) return undefined
     const op: JsonObject = {
-      ref: scope.root('ref') ?? null,
-      obj_id: scope.root('task_id') ?? '',
-      conv_id: scope.root('conv_id') ?? '',
-      node_id: scope.root('node_id') ?? '',
+      ref: context.rootField('ref') ?? null,
+      obj_id: context.rootField('task_id') ?? '',
+      conv_id: context.rootField('conv_id') ?? '',
+      node_id: context.rootField('node_id') ?? '',
       type: 'data',
-      data: objectOf(scope.doc),
+      data: objectOf(context.doc),
     }
-    if (settings.length > 0) op.extra = extra
+    if (assignments.length > 0) op.extra = extra
     return { body: docOfValue({ ops: [op] }).text, content_type: json }
   }
 }

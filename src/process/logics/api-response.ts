@@ -18,34 +18,37 @@ import {
 } from '../../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import type { ErrorType, Report, Scope, WorkOutcome } from '../logic.ts'
-import { cut, quoted } from '../quoted.ts'
+import type { ErrorType, EvaluationContext, JobOutcome, Report } from '../logic.ts'
+import { quoted, truncated } from '../quoted.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { convert, textOf, type ValueType } from '../values.ts'
 import { objectIn, readFlag, readType } from './assignments.ts'
 
-export interface AnswerFailure {
+export interface ResponseFailure {
   readonly error_type?: ErrorType
   readonly tag: string
   readonly description: string
 }
 
-type Done = Extract<WorkOutcome, { outcome: 'done' }>
+type Done = Extract<JobOutcome, { outcome: 'done' }>
 
 /** The data with the answer in it, within the size of a task, or why there is none. */
-export type Answered = (scope: Scope, outcome: Done) => Doc | AnswerFailure
+export type ResponseReader = (context: EvaluationContext, outcome: Done) => Doc | ResponseFailure
 
-export function readAnswer(raw: JsonObject, report: Report): Answered {
+export function readResponse(raw: JsonObject, report: Report): ResponseReader {
   const mapping = readFlag(raw, 'customize_response', report) ? readMapping(raw, report) : undefined
   const is_bare = typeof raw.method === 'string' && raw.method.toUpperCase() === 'HEAD'
-  return (scope, outcome) => {
+  return (context, outcome) => {
     const { status = 0 } = outcome
     if (!successes.includes(status)) {
       const said = outcome.text.trim()
-      return bad('api_bad_answer', said === '' ? `HTTP ${status}` : `HTTP ${status}: ${cut(said)}`)
+      return bad(
+        'api_bad_answer',
+        said === '' ? `HTTP ${status}` : `HTTP ${status}: ${truncated(said)}`,
+      )
     }
-    const data: JsonObject = { ...objectOf(scope.doc) }
+    const data: JsonObject = { ...objectOf(context.doc) }
     const failure =
       is_bare && outcome.text === '' && mapping === undefined
         ? undefined
@@ -53,19 +56,19 @@ export function readAnswer(raw: JsonObject, report: Report): Answered {
           ? mergeCorezoid(data, outcome.text)
           : mapping === undefined
             ? mergeBody(data, outcome.text)
-            : mapBody(data, mapping, scope, outcome)
+            : mapBody(data, mapping, context, outcome)
     if (failure !== undefined) return failure
     const doc = docOfValue(data)
     const bytes = bytesOf(doc.text)
-    if (bytes <= scope.task_bytes_max) return doc
-    const max = `Max available task size: ${scope.task_bytes_max} bytes`
+    if (bytes <= context.task_bytes_max) return doc
+    const max = `Max available task size: ${context.task_bytes_max} bytes`
     return bad('api_task_size_overflow_limit', `Your task size: ${bytes} bytes, ${max}`)
   }
 }
 
 const successes = [200, 201, 202]
 
-function mergeBody(data: JsonObject, text: string): AnswerFailure | undefined {
+function mergeBody(data: JsonObject, text: string): ResponseFailure | undefined {
   const body = parsed(text)
   if (body === undefined) return noJson(text)
   if (isObject(body)) merge(data, body)
@@ -101,14 +104,14 @@ function readMapping(raw: JsonObject, report: Report): readonly Mapped[] {
 function mapBody(
   data: JsonObject,
   mapping: readonly Mapped[],
-  scope: Scope,
+  context: EvaluationContext,
   { text, headers = [] }: Done,
-): AnswerFailure | undefined {
+): ResponseFailure | undefined {
   const json = parsed(text)
   const header: JsonObject = {}
   for (const [name, value] of headers) setMember(header, name, value)
   const doc = docOfValue({ header, body: json ?? text })
-  const run = { ...expansionOf({ ...scope, doc }), left_chars: doc.text.length }
+  const run = { ...expansionOf({ ...context, doc }), left_chars: doc.text.length }
   for (const { key, template, type } of mapping) {
     const value = template.value(run)
     if (run.failure !== undefined) return bad('api_wrong_convert_param', run.failure.description)
@@ -117,7 +120,8 @@ function mapBody(
     else if (json === undefined && text !== '') return noJson(text)
     else if (value === undefined) delete data[key]
     else {
-      const what = `Param: ${cut(key)}, Value: ${cut(textOf(value))}, Try convert to: ${type}`
+      const shown = truncated(textOf(value))
+      const what = `Param: ${truncated(key)}, Value: ${shown}, Try convert to: ${type}`
       return bad('api_wrong_convert_param', what)
     }
   }
@@ -131,7 +135,7 @@ function asType(value: JsonValue, type: ValueType): JsonValue | undefined {
   return convert(value, type)
 }
 
-function mergeCorezoid(data: JsonObject, text: string): AnswerFailure | undefined {
+function mergeCorezoid(data: JsonObject, text: string): ResponseFailure | undefined {
   const answer = parsed(text)
   if (answer === undefined) return noJson(text)
   if (!isObject(answer) || answer.request_proc !== 'ok') {
@@ -142,7 +146,7 @@ function mergeCorezoid(data: JsonObject, text: string): AnswerFailure | undefine
   if (op.proc !== 'ok') {
     return bad(
       'api_bad_answer',
-      `proc ${quoted(op.proc)}: ${cut(stringifyJson(op.res_data ?? null))}`,
+      `proc ${quoted(op.proc)}: ${truncated(stringifyJson(op.res_data ?? null))}`,
     )
   }
   const { res_data } = op
@@ -165,10 +169,13 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-function noJson(text: string): AnswerFailure {
-  return bad('api_no_valid_json', text.trim() === '' ? 'the answer is empty' : cut(text.trim()))
+function noJson(text: string): ResponseFailure {
+  return bad(
+    'api_no_valid_json',
+    text.trim() === '' ? 'the answer is empty' : truncated(text.trim()),
+  )
 }
 
-function bad(tag: string, description: string): AnswerFailure {
+function bad(tag: string, description: string): ResponseFailure {
   return { tag, description }
 }

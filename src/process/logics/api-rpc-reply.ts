@@ -12,18 +12,18 @@ import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { convert, type ValueType } from '../values.ts'
 import {
-  applySettings,
-  failedRun,
+  type Assignment,
+  applyAssignments,
+  failConversion,
+  failedExpansion,
+  readAssignments,
   readErrNode,
   readFlag,
-  readSettings,
   readType,
-  refuse,
-  type Setting,
 } from './assignments.ts'
 
 interface ApiRpcReply {
-  readonly settings: readonly Setting[]
+  readonly assignments: readonly Assignment[]
   readonly throws: boolean
   readonly reason: Template
   readonly err_node_id: string | undefined
@@ -37,32 +37,33 @@ export const apiRpcReply: LogicKind<ApiRpcReply> = {
       report.mistake(`exception_reason is ${quoted(reason)}, a text was expected`)
     }
     return {
-      settings: readReply(raw, report),
+      assignments: readReply(raw, report),
       throws: readFlag(raw, 'throw_exception', report),
       reason: compileTemplate(typeof reason === 'string' ? reason : '', report, 'exception_reason'),
       err_node_id: readErrNode(raw, report),
     }
   },
-  run({ settings, throws, reason: reasonOf, err_node_id }, scope) {
-    const run = expansionOf(scope)
+  run({ assignments, throws, reason: reasonOf, err_node_id }, context) {
+    const run = expansionOf(context)
     const reply: JsonObject = {}
-    const is_set = applySettings(settings, run, reply)
+    const is_set = applyAssignments(assignments, run, reply)
     const reason = throws && is_set ? reasonOf.text(run) : ''
-    if (!is_set || reason === undefined) return failedRun('rpc_reply', run, scope, err_node_id)
+    if (!is_set || reason === undefined)
+      return failedExpansion('rpc_reply', run, context, err_node_id)
     const data = docOfValue(reply)
-    return throws ? { move: 'reply_exception', data, reason } : { move: 'reply', data }
+    return throws ? { command: 'reply_exception', data, reason } : { command: 'reply', data }
   },
 }
 
 /** The mode is told by the form of `res_data` where it is not written. */
-function readReply(raw: JsonObject, report: Report): readonly Setting[] {
+function readReply(raw: JsonObject, report: Report): readonly Assignment[] {
   const { mode, res_data } = raw
   const is_list = Array.isArray(res_data) && res_data.length > 0
   if (mode === 'keys' || (isAbsent(mode) && is_list)) return readKeys(raw, report)
   if (!isAbsent(mode) && mode !== 'key_value') {
     report.mistake(`mode ${quoted(mode)} is neither "key_value" nor "keys"`)
   }
-  return readSettings(raw, 'res_data', 'res_data_type', report)
+  return readAssignments(raw, 'res_data', 'res_data_type', report)
 }
 
 function isAbsent(value: JsonValue | undefined): boolean {
@@ -70,7 +71,7 @@ function isAbsent(value: JsonValue | undefined): boolean {
 }
 
 /** Keys in a list, their types in a list beside it or in an object. */
-function readKeys(raw: JsonObject, report: Report): readonly Setting[] {
+function readKeys(raw: JsonObject, report: Report): readonly Assignment[] {
   const { res_data, res_data_type: types } = raw
   const is_empty = isAbsent(res_data) || (isObject(res_data) && Object.keys(res_data).length === 0)
   const keys = is_empty ? [] : res_data
@@ -93,15 +94,15 @@ function memberOf(types: JsonValue | undefined, key: string): JsonValue | undefi
   return isObject(types) && Object.hasOwn(types, key) ? types[key] : undefined
 }
 
-function ownKey(key: string, type: ValueType | undefined): Setting {
+function ownKey(key: string, type: ValueType | undefined): Assignment {
   return {
     key: () => key,
     value(run) {
-      const data = objectOf(run.scope.doc)
+      const data = objectOf(run.context.doc)
       const value = Object.hasOwn(data, key) ? data[key] : undefined
       if (type === undefined) return value
       const converted = value === undefined ? undefined : convert(value, type)
-      return converted ?? refuse(run, key, value ?? '', type)
+      return converted ?? failConversion(run, key, value ?? '', type)
     },
   }
 }

@@ -5,37 +5,43 @@
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { ConvReach, LogicKind } from '../logic.ts'
+import type { LogicKind, TargetProcess } from '../logic.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
-import { applySettings, failedRun, readErrNode, readSettings, type Setting } from './assignments.ts'
-import { readReach } from './target.ts'
+import {
+  type Assignment,
+  applyAssignments,
+  failedExpansion,
+  readAssignments,
+  readErrNode,
+} from './assignments.ts'
+import { readTargetProcess } from './target.ts'
 
 interface ApiRpc {
   readonly sends_all: boolean
-  readonly settings: readonly Setting[]
+  readonly assignments: readonly Assignment[]
   readonly err_node_id: string | undefined
-  conv(run: Expansion): ConvReach | undefined
+  conv(run: Expansion): TargetProcess | undefined
 }
 
 const tags = { convert: 'rpc_task_wrong_convert_param' }
 
 export const apiRpc: LogicKind<ApiRpc> = {
   type: 'api_rpc',
-  rests_for: 'reply',
+  waits_for: 'reply',
   parse: (raw, report) => ({
     sends_all: raw.group === 'all',
-    settings: readSettings(raw, 'extra', 'extra_type', report),
+    assignments: readAssignments(raw, 'extra', 'extra_type', report),
     err_node_id: readErrNode(raw, report),
-    conv: readReach(raw, report),
+    conv: readTargetProcess(raw, report),
   }),
-  run({ sends_all, settings, err_node_id, conv: readConv }, scope) {
-    const run = expansionOf(scope)
+  run({ sends_all, assignments, err_node_id, conv: readConv }, context) {
+    const run = expansionOf(context)
     const conv = readConv(run)
-    const data: JsonObject = sends_all ? { ...objectOf(scope.doc) } : {}
-    if (!applySettings(settings, run, data) || conv === undefined) {
-      return failedRun('rpc', run, scope, err_node_id, tags)
+    const data: JsonObject = sends_all ? { ...objectOf(context.doc) } : {}
+    if (!applyAssignments(assignments, run, data) || conv === undefined) {
+      return failedExpansion('rpc', run, context, err_node_id, tags)
     }
-    return { move: 'call', conv, doc: docOfValue(data), err_node_id }
+    return { command: 'call', conv, doc: docOfValue(data), err_node_id }
   },
   errNode: ({ err_node_id }) => err_node_id,
 }

@@ -10,7 +10,7 @@ import { quoted } from '../quoted.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { doubleOf } from '../values.ts'
-import { failedRun, readErrNode, refuse } from './assignments.ts'
+import { failConversion, failedExpansion, readErrNode } from './assignments.ts'
 
 interface Addend {
   readonly name: string
@@ -34,19 +34,19 @@ export const apiSum: LogicKind<ApiSum> = {
       err_node_id: readErrNode(raw, report),
     }
   },
-  run({ addends, err_node_id }, scope) {
-    const run = expansionOf(scope)
+  run({ addends, err_node_id }, context) {
+    const run = expansionOf(context)
     const terms: { name: string; value: number }[] = []
     for (const { name, value: template, text } of addends) {
       const given = template.value(run)
       const value = run.failure === undefined ? doubleOf(given) : undefined
       if (value === undefined) {
-        refuse(run, name, given ?? text, 'number')
-        return failedRun('sum', run, scope, err_node_id)
+        failConversion(run, name, given ?? text, 'number')
+        return failedExpansion('sum', run, context, err_node_id)
       }
       terms.push({ name, value })
     }
-    return { move: 'sum', terms }
+    return { command: 'sum', terms }
   },
 }
 

@@ -12,43 +12,43 @@
 import { isObject, setMember, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import type { Move, Report, Scope } from '../logic.ts'
-import { cut, quoted } from '../quoted.ts'
+import type { Command, EvaluationContext, Report } from '../logic.ts'
+import { quoted, truncated } from '../quoted.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
 import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
 import { convert, isValueType, textOf, type ValueType } from '../values.ts'
 
-export interface Setting {
+export interface Assignment {
   key(run: Expansion): string | undefined
   /** Undefined where the key is left alone or the run failed. */
   value(run: Expansion, key: string): JsonValue | undefined
 }
 
 /** Reads `raw[values]` with the types of `raw[types]`; mistakes go to `report`. */
-export function readSettings(
+export function readAssignments(
   raw: JsonObject,
   values: string,
   types: string,
   report: Report,
-): readonly Setting[] {
+): readonly Assignment[] {
   const asked = objectIn(raw, types, report)
   const given = objectIn(raw, values, report)
   return Object.keys(given).map((key) => {
     const type = typeFor(key, asked, types, report)
-    return readSetting(key, given[key], type, report, `${values}[${quoted(key)}]`)
+    return readAssignment(key, given[key], type, report, `${values}[${quoted(key)}]`)
   })
 }
 
 /** Sets the keys in `data`, an object of one's own. False where the run has failed. */
-export function applySettings(
-  settings: readonly Setting[],
+export function applyAssignments(
+  assignments: readonly Assignment[],
   run: Expansion,
   data: JsonObject,
 ): boolean {
-  for (const setting of settings) {
-    const key = setting.key(run)
-    const value = key === undefined ? undefined : setting.value(run, key)
+  for (const assignment of assignments) {
+    const key = assignment.key(run)
+    const value = key === undefined ? undefined : assignment.value(run, key)
     if (run.failure !== undefined) return false
     if (key === undefined || value === undefined) continue
     run.left_chars -= key.length + charsOf(value, run)
@@ -60,28 +60,28 @@ export function applySettings(
 }
 
 /** Tags of a kind that do not follow from its name. */
-export interface RunTags {
+export interface FailureTags {
   readonly convert?: string
   readonly overflow?: string
 }
 
-/** The move of a logic of `kind` whose run failed. */
-export function failedRun(
+/** The command of a logic of `kind` whose run failed. */
+export function failedExpansion(
   kind: string,
   run: Expansion,
-  scope: Scope,
+  context: EvaluationContext,
   err_node_id: string | undefined,
-  tags: RunTags = {},
-): Move {
+  tags: FailureTags = {},
+): Command {
   const { convert = `${kind}_wrong_convert_param`, overflow = `${kind}_task_size_overflow` } = tags
   const is_overflow = run.failure?.why === 'overflow'
   return {
-    move: 'fail',
+    command: 'fail',
     kind,
     error_type: 'software',
     tag: is_overflow ? overflow : convert,
     description: is_overflow
-      ? `the values are longer than ${scope.task_bytes_max} bytes`
+      ? `the values are longer than ${context.task_bytes_max} bytes`
       : (run.failure?.description ?? ''),
     err_node_id,
   }
@@ -91,7 +91,7 @@ export function failedRun(
 export function readErrNode(raw: JsonObject, report: Report): string | undefined {
   const { err_node_id } = raw
   if (err_node_id === undefined || err_node_id === null || err_node_id === '') return undefined
-  return report.target('err_node_id', err_node_id)
+  return report.targetNode('err_node_id', err_node_id)
 }
 
 /** A flag, which some editors write as text; absent is false. */
@@ -105,14 +105,18 @@ export function readFlag(raw: JsonObject, name: string, report: Report): boolean
 }
 
 /** Fails the run as a value that is not of the type which `param` must have. */
-export function refuse(
+export function failConversion(
   run: Expansion,
   param: string,
   value: JsonValue,
   type: string | undefined,
 ): undefined {
-  const text = `Param: ${cut(param)}, Value: ${cut(textOf(value))}, Try convert to: ${type}`
-  return failWith(run, 'convert', text)
+  const shown = truncated(textOf(value))
+  return failWith(
+    run,
+    'convert',
+    `Param: ${truncated(param)}, Value: ${shown}, Try convert to: ${type}`,
+  )
 }
 
 export function objectIn(raw: JsonObject, name: string, report: Report): JsonObject {
@@ -148,19 +152,19 @@ function typeFor(
   return readType(type, report, `${types}[${quoted(key)}]`)
 }
 
-function readSetting(
+function readAssignment(
   key: string,
   raw: JsonValue | undefined,
   type: ValueType | undefined,
   report: Report,
   place: string,
-): Setting {
+): Assignment {
   const name = compileTemplate(key, report, 'the key')
   return {
     key(run) {
       const made = name.value(run)
       if (made !== undefined) return textOf(made)
-      return failWith(run, 'convert', `the key ${cut(key)} is missing`)
+      return failWith(run, 'convert', `the key ${truncated(key)} is missing`)
     },
     value: parseValue(raw, type, report, place),
   }
@@ -171,7 +175,7 @@ function parseValue(
   type: ValueType | undefined,
   report: Report,
   place: string,
-): Setting['value'] {
+): Assignment['value'] {
   if (typeof raw === 'string') {
     const template = compileTemplate(raw, report, place)
     if (template.constant === undefined) return templateValue(template, raw, type)
@@ -190,18 +194,18 @@ function constantValue(
   type: ValueType | undefined,
   report: Report,
   place: string,
-): Setting['value'] {
+): Assignment['value'] {
   const value = type === undefined ? constant : convert(constant, type)
   if (value !== undefined) return () => value
   report.warning(`${place} ${quoted(constant)} cannot be converted to ${type}`)
-  return (run, key) => refuse(run, key, constant, type)
+  return (run, key) => failConversion(run, key, constant, type)
 }
 
 function templateValue(
   template: Template,
   source: string,
   type: ValueType | undefined,
-): Setting['value'] {
+): Assignment['value'] {
   if (type === undefined) return (run) => template.value(run)
   const is_json = (type === 'array' || type === 'object') && template.parts.length > 1
   const read = is_json ? jsonTemplate(template) : template.value
@@ -209,7 +213,7 @@ function templateValue(
     const value = read(run)
     if (run.failure !== undefined) return undefined
     const converted = value === undefined ? undefined : convert(value, type)
-    return converted ?? refuse(run, key, value ?? source, type)
+    return converted ?? failConversion(run, key, value ?? source, type)
   }
 }
 

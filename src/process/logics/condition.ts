@@ -6,7 +6,7 @@
  */
 import { isNumberToken, numberText, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { Report, Scope } from '../logic.ts'
+import type { EvaluationContext, Report } from '../logic.ts'
 import { compilePattern, literalPattern } from '../pattern.ts'
 import { quoted } from '../quoted.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
@@ -22,7 +22,7 @@ import {
   comparisonTable,
 } from './comparisons.ts'
 
-export type Condition = (scope: Scope) => boolean
+export type Condition = (context: EvaluationContext) => boolean
 
 /** What is no path by itself: `items[{{n}}]` is one, `{{items}}` is none. */
 const opens_template = /^\s*(?:\{\{|\$\.[A-Za-z_][A-Za-z0-9_]*\()/
@@ -48,7 +48,7 @@ export function compileCondition(raw: JsonObject, report: Report, place: string)
   }
   const name = plainName(param)
   if (name !== undefined && row.cast === 'string' && row.fun === 'eq') {
-    return (scope) => isMember(objectOf(scope.doc), name, constant.constant as string)
+    return (context) => isMember(objectOf(context.doc), name, constant.constant as string)
   }
   return constantCondition(row, row.compare, value, comparand)
 }
@@ -98,8 +98,8 @@ function constantCondition(
 ): Condition {
   const otherwise = row.fun === 'not_eq'
   if (constant === undefined) return () => otherwise
-  return (scope) => {
-    const found = valueIn(value, expansionOf(scope), row.cast)
+  return (context) => {
+    const found = valueIn(value, expansionOf(context), row.cast)
     return found === undefined ? otherwise : compare(found, constant)
   }
 }
@@ -113,8 +113,8 @@ function templateCondition(
   const otherwise = row.fun === 'not_eq'
   const is_json = (row.cast === 'array' || row.cast === 'object') && constant.parts.length > 1
   const read = is_json ? jsonTemplate(constant) : constant.value
-  return (scope) => {
-    const run = expansionOf(scope)
+  return (context) => {
+    const run = expansionOf(context)
     const found = valueIn(value, run, row.cast)
     const wanted = found === undefined ? undefined : valueIn(read, run, row.cast)
     return found === undefined || wanted === undefined ? otherwise : compare(found, wanted)
@@ -130,8 +130,8 @@ function patternCondition(
   const fixed = constant.constant === undefined ? undefined : compilePattern(constant.constant)
   if (typeof fixed === 'object')
     report.mistake(`${place} ${quoted(constant.constant)}: ${fixed.mistake}`)
-  return (scope) => {
-    const run = expansionOf(scope)
+  return (context) => {
+    const run = expansionOf(context)
     const text = valueIn(value, run, 'string')
     if (text === undefined) return false
     const pattern = fixed ?? patternWith(constant, run)

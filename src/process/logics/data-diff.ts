@@ -8,7 +8,7 @@
 import { isNumberToken, isObject, setMember } from '../../codec/json.ts'
 import type { JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
 
-export interface Difference {
+export interface DataDiff {
   /** Members that are new or have another value. */
   readonly changed: JsonObject
   /** Names of members that are gone. */
@@ -16,7 +16,7 @@ export interface Difference {
 }
 
 /** From `before`, exact, to `after`, its numbers as a program with doubles printed them. */
-export function differenceOf(before: JsonObject, after: JsonObject): Difference {
+export function diffData(before: JsonObject, after: JsonObject): DataDiff {
   const changed: JsonObject = {}
   for (const key of Object.keys(after)) {
     const was = memberOf(before, key)
@@ -28,7 +28,7 @@ export function differenceOf(before: JsonObject, after: JsonObject): Difference 
 }
 
 /** The difference laid over data that may have moved on since; other members stay. */
-export function applied(data: JsonObject, { changed, removed }: Difference): JsonObject {
+export function applyDiff(data: JsonObject, { changed, removed }: DataDiff): JsonObject {
   const gone = new Set(removed)
   const result: JsonObject = {}
   for (const key of Object.keys(data)) {

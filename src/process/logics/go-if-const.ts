@@ -4,25 +4,25 @@
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind, Move, Report } from '../logic.ts'
+import type { Command, LogicKind, Report } from '../logic.ts'
 import { quoted } from '../quoted.ts'
 import { type Condition, compileCondition } from './condition.ts'
 
 interface GoIfConst {
   readonly conditions: readonly Condition[]
-  readonly go: Move
+  readonly go: Command
 }
 
-const next: Move = { move: 'next' }
+const next: Command = { command: 'next' }
 
 export const goIfConst: LogicKind<GoIfConst> = {
   type: 'go_if_const',
   parse(raw, report) {
-    const to_node_id = report.target('to_node_id', raw.to_node_id) ?? ''
-    return { conditions: parseConditions(raw, report), go: { move: 'go', to_node_id } }
+    const to_node_id = report.targetNode('to_node_id', raw.to_node_id) ?? ''
+    return { conditions: parseConditions(raw, report), go: { command: 'go', to_node_id } }
   },
-  run({ conditions, go }, scope) {
-    for (const holds of conditions) if (!holds(scope)) return next
+  run({ conditions, go }, context) {
+    for (const holds of conditions) if (!holds(context)) return next
     return go
   },
 }

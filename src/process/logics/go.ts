@@ -1,10 +1,10 @@
 /** `go`: moves on to its node, whatever the data. */
-import type { LogicKind, Move } from '../logic.ts'
+import type { Command, LogicKind } from '../logic.ts'
 
-export const go: LogicKind<Move> = {
+export const go: LogicKind<Command> = {
   type: 'go',
   parse(raw, report) {
-    return { move: 'go', to_node_id: report.target('to_node_id', raw.to_node_id) ?? '' }
+    return { command: 'go', to_node_id: report.targetNode('to_node_id', raw.to_node_id) ?? '' }
   },
-  run: (move) => move,
+  run: (command) => command,
 }

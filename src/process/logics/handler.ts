@@ -7,51 +7,52 @@
  */
 import { bytesOf, docOfText, mergeDocs } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind, Move, Report, Scope, WorkOutcome } from '../logic.ts'
+import type { Command, EvaluationContext, JobOutcome, LogicKind, Report } from '../logic.ts'
 import { readErrNode } from './assignments.ts'
 
 /** What is kept of a handled logic. */
-export interface Handled {
+export interface HandlerLogic {
   readonly err_node_id: string | undefined
 }
 
-const work: Move = { move: 'work' }
+const job: Command = { command: 'job' }
 
 /** The logic of a type that the embedder runs. */
-export function handledKind(type: string): LogicKind<Handled> {
+export function handlerLogic(type: string): LogicKind<HandlerLogic> {
   return {
     type,
-    parse: parseHandled,
-    run: () => work,
+    parse: parseHandlerLogic,
+    run: () => job,
     errNode: ({ err_node_id }) => err_node_id,
-    work: {
-      order: (_definition, scope) => ({ work: 'handler', handler: type, doc: scope.doc }),
-      finish: ({ err_node_id }, scope, _doc, outcome) => finishHandled(err_node_id, scope, outcome),
+    job: {
+      order: (_definition, context) => ({ job: 'handler', handler: type, doc: context.doc }),
+      finish: ({ err_node_id }, context, _doc, outcome) =>
+        finishHandlerJob(err_node_id, context, outcome),
     },
   }
 }
 
 /** `err_node_id` is all that is read; the rest is the handler's own. */
-export function parseHandled(raw: JsonObject, report: Report): Handled {
+export function parseHandlerLogic(raw: JsonObject, report: Report): HandlerLogic {
   return { err_node_id: readErrNode(raw, report) }
 }
 
 /** Merges what a handler gave, or fails with its tag. */
-export function finishHandled(
+export function finishHandlerJob(
   err_node_id: string | undefined,
-  scope: Scope,
-  outcome: WorkOutcome,
-): Move {
+  context: EvaluationContext,
+  outcome: JobOutcome,
+): Command {
   if (outcome.outcome === 'failed') {
     const { error_type, tag, description } = outcome
-    return { move: 'fail', kind: 'handler', error_type, tag, description, err_node_id }
+    return { command: 'fail', kind: 'handler', error_type, tag, description, err_node_id }
   }
-  const doc = mergeDocs(scope.doc, docOfText(outcome.text))
+  const doc = mergeDocs(context.doc, docOfText(outcome.text))
   const bytes = bytesOf(doc.text)
-  const max = scope.task_bytes_max
-  if (bytes <= max) return { move: 'set', doc, err_node_id }
+  const max = context.task_bytes_max
+  if (bytes <= max) return { command: 'set', doc, err_node_id }
   return {
-    move: 'fail',
+    command: 'fail',
     kind: 'handler',
     error_type: 'software',
     tag: 'handler_task_size_overflow',

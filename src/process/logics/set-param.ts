@@ -6,23 +6,30 @@ import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
 import { expansionOf } from '../templates/parser.ts'
-import { applySettings, failedRun, readErrNode, readSettings, type Setting } from './assignments.ts'
+import {
+  type Assignment,
+  applyAssignments,
+  failedExpansion,
+  readAssignments,
+  readErrNode,
+} from './assignments.ts'
 
 interface SetParam {
-  readonly settings: readonly Setting[]
+  readonly assignments: readonly Assignment[]
   readonly err_node_id: string | undefined
 }
 
 export const setParam: LogicKind<SetParam> = {
   type: 'set_param',
   parse: (raw, report) => ({
-    settings: readSettings(raw, 'extra', 'extra_type', report),
+    assignments: readAssignments(raw, 'extra', 'extra_type', report),
     err_node_id: readErrNode(raw, report),
   }),
-  run({ settings, err_node_id }, scope) {
-    const run = expansionOf(scope)
-    const data: JsonObject = { ...objectOf(scope.doc) }
-    if (!applySettings(settings, run, data)) return failedRun('set_param', run, scope, err_node_id)
-    return { move: 'set', doc: docOfValue(data), err_node_id }
+  run({ assignments, err_node_id }, context) {
+    const run = expansionOf(context)
+    const data: JsonObject = { ...objectOf(context.doc) }
+    if (!applyAssignments(assignments, run, data))
+      return failedExpansion('set_param', run, context, err_node_id)
+    return { command: 'set', doc: docOfValue(data), err_node_id }
   },
 }

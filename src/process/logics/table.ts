@@ -15,7 +15,7 @@ import { apiRpcReply } from './api-rpc-reply.ts'
 import { apiSum } from './api-sum.ts'
 import { go } from './go.ts'
 import { goIfConst } from './go-if-const.ts'
-import { handledKind } from './handler.ts'
+import { handlerLogic } from './handler.ts'
 import { setParam } from './set-param.ts'
 
 /** A kind with its definition's type hidden. */
@@ -40,28 +40,28 @@ export const logicTable: readonly LogicRow[] = [
   rowOf(apiSum),
 ]
 
-export const not_run_here: readonly string[] = ['git_call', 'db_call', 'api_form', 'api_git']
+export const handler_types: readonly string[] = ['git_call', 'db_call', 'api_form', 'api_git']
 
 /** The row of a type not run here, for a definition whose embedder has a handler for it. */
-export function handledRow(type: string): LogicRow {
-  return rowOf(handledKind(type))
+export function handlerRow(type: string): LogicRow {
+  return rowOf(handlerLogic(type))
 }
 
 function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
-  const { type, is_wait = false, rests_for, run, errNode, work } = kind
+  const { type, waits_for, run, errNode, job } = kind
   return {
     type,
     compile(raw, report) {
       const definition = kind.parse(raw, report)
       return {
         type,
-        is_wait,
-        rests_for,
+        waits_for,
         err_node_id: errNode?.(definition),
-        run: (scope) => run(definition, scope),
-        work: work && {
-          order: (scope) => work.order(definition, scope),
-          finish: (scope, order_doc, outcome) => work.finish(definition, scope, order_doc, outcome),
+        run: (context) => run(definition, context),
+        job: job && {
+          order: (context) => job.order(definition, context),
+          finish: (context, order_doc, outcome) =>
+            job.finish(definition, context, order_doc, outcome),
         },
       }
     },

@@ -6,41 +6,41 @@
  */
 import type { JsonObject } from '../../core/model.ts'
 import { name_chars_max } from '../definition-limits.ts'
-import type { ConvReach, Report } from '../logic.ts'
+import type { Report, TargetProcess } from '../logic.ts'
 import { quoted } from '../quoted.ts'
-import { isShort, nameOf, nameText } from '../reach-name.ts'
+import { idText, isIdLength, processId } from '../reach-name.ts'
 import type { Expansion } from '../templates/parser.ts'
 import { compileTemplate } from '../templates/template.ts'
 import { textOf } from '../values.ts'
-import { refuse } from './assignments.ts'
+import { failConversion } from './assignments.ts'
 
 /** A name as it comes out for one task; undefined where it is missing or the run failed. */
-export type NameTerm = (run: Expansion) => string | undefined
+export type TargetName = (run: Expansion) => string | undefined
 
 /** Reads `conv_id`. What a template gives and is no name fails the run. */
-export function readReach(
+export function readTargetProcess(
   raw: JsonObject,
   report: Report,
-): (run: Expansion) => ConvReach | undefined {
+): (run: Expansion) => TargetProcess | undefined {
   const { conv_id } = raw
-  const text = nameText(conv_id)
+  const text = idText(conv_id)
   if (text === undefined) {
     report.mistake(`conv_id is ${quoted(conv_id)}, the id of a process was expected`)
     return () => undefined
   }
   const template = compileTemplate(text, report, 'conv_id')
   if (template.constant !== undefined) {
-    const reach = { conv_id: template.constant, by_template: false }
-    if (nameOf(text) !== undefined) report.reach(text)
+    const reach = { conv_id: template.constant, is_from_template: false }
+    if (processId(text) !== undefined) report.targetProcess(text)
     else report.mistake(`conv_id ${quoted(text)} is no id of a process`)
     return () => reach
   }
   return (run) => {
     const value = template.value(run)
     if (run.failure !== undefined) return undefined
-    const name = nameOf(value)
-    if (name === undefined) return refuse(run, 'conv_id', value ?? text, 'conv_id')
-    return { conv_id: name, by_template: true }
+    const name = processId(value)
+    if (name === undefined) return failConversion(run, 'conv_id', value ?? text, 'conv_id')
+    return { conv_id: name, is_from_template: true }
   }
 }
 
@@ -48,16 +48,16 @@ export function readReach(
  * Reads a ref or a node id. An absent or empty one gives undefined; one that is too long or no name
  * fails the run.
  */
-export function readName(raw: JsonObject, member: string, report: Report): NameTerm {
+export function readTargetName(raw: JsonObject, member: string, report: Report): TargetName {
   const given = raw[member]
   if (given === undefined || given === null || given === '') return () => undefined
-  const text = nameText(given)
+  const text = idText(given)
   if (text === undefined) {
     report.mistake(`${member} is ${quoted(given)}, a text was expected`)
     return () => undefined
   }
   const template = compileTemplate(text, report, member)
-  if (template.constant !== undefined && !isShort(text)) {
+  if (template.constant !== undefined && !isIdLength(text)) {
     report.mistake(`${member} ${quoted(text)} is longer than ${name_chars_max} characters`)
   }
   return (run) => {
@@ -65,6 +65,6 @@ export function readName(raw: JsonObject, member: string, report: Report): NameT
     if (run.failure !== undefined || value === undefined) return undefined
     if (value === null || value === '') return undefined
     const name = textOf(value)
-    return isShort(name) ? name : refuse(run, member, name, member)
+    return isIdLength(name) ? name : failConversion(run, member, name, member)
   }
 }

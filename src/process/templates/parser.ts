@@ -9,11 +9,11 @@
 import { fault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { template_depth_max } from '../definition-limits.ts'
-import type { Scope } from '../logic.ts'
+import type { EvaluationContext } from '../logic.ts'
 
 /** One run of a logic's templates. */
 export interface Expansion {
-  readonly scope: Scope
+  readonly context: EvaluationContext
   /** What may still be put in, in characters; a character is at least a byte of the task's data. */
   left_chars: number
   failure: ExpansionFailure | undefined
@@ -33,21 +33,21 @@ export type Term = (run: Expansion) => JsonValue | undefined
 export type Part = string | Term
 
 /** The cursor over one text of a definition. */
-export interface Source {
+export interface TemplateCursor {
   readonly text: string
   at: number
   depth: number
   warn(text: string): void
   /** Notes a process that the text names. */
-  reach(conv_id: string): void
+  targetProcess(conv_id: string): void
   /** Reads the `{{…}}` or `$.function(…)` that begins here; undefined where none does. */
   term(): Term | undefined
   /** Reads up to one of the characters of `stops`, which is left standing, or to the end. */
   parts(stops: string): Part[]
 }
 
-export function expansionOf(scope: Scope): Expansion {
-  return { scope, left_chars: scope.task_bytes_max, failure: undefined }
+export function expansionOf(context: EvaluationContext): Expansion {
+  return { context, left_chars: context.task_bytes_max, failure: undefined }
 }
 
 /** Ends the run: the first failure stays. */
@@ -81,7 +81,7 @@ export function joinParts(
       if (piece === undefined) return undefined
     }
     if (text.length + piece.length > run.left_chars) {
-      return failWith(run, 'overflow', `longer than ${run.scope.task_bytes_max} bytes`)
+      return failWith(run, 'overflow', `longer than ${run.context.task_bytes_max} bytes`)
     }
     text += piece
   }
@@ -89,26 +89,26 @@ export function joinParts(
 }
 
 /** The fault that ends reading: what is wrong and at which character, counted from 1. */
-export function mistakeAt(source: Source, what: string): Error {
-  return fault('bad_definition', `${what} at character ${source.at + 1}`)
+export function mistakeAt(cursor: TemplateCursor, what: string): Error {
+  return fault('bad_definition', `${what} at character ${cursor.at + 1}`)
 }
 
 /** Reads what stands inside something else, within the bound of depth. */
-export function deeper<Made>(source: Source, read: () => Made): Made {
-  if (++source.depth > template_depth_max) {
-    throw mistakeAt(source, `nested deeper than ${template_depth_max}`)
+export function deeper<Made>(cursor: TemplateCursor, read: () => Made): Made {
+  if (++cursor.depth > template_depth_max) {
+    throw mistakeAt(cursor, `nested deeper than ${template_depth_max}`)
   }
   const made = read()
-  source.depth--
+  cursor.depth--
   return made
 }
 
 /** Steps over `text`, which must stand here. */
-export function expectText(source: Source, text: string): void {
-  if (!source.text.startsWith(text, source.at)) throw mistakeAt(source, `"${text}" was expected`)
-  source.at += text.length
+export function expectText(cursor: TemplateCursor, text: string): void {
+  if (!cursor.text.startsWith(text, cursor.at)) throw mistakeAt(cursor, `"${text}" was expected`)
+  cursor.at += text.length
 }
 
-export function skipSpaces(source: Source): void {
-  while (source.text[source.at] === ' ') source.at++
+export function skipSpaces(cursor: TemplateCursor): void {
+  while (cursor.text[cursor.at] === ' ') cursor.at++
 }

@@ -5,58 +5,62 @@
  * template; a process that is written there is told to the definition's report.
  */
 
-import { isShort, nameOf } from '../reach-name.ts'
-import { expectText, mistakeAt, type Source, type Term } from './parser.ts'
+import { isIdLength, processId } from '../reach-name.ts'
+import { expectText, mistakeAt, type TemplateCursor, type Term } from './parser.ts'
 import { follow, type Key, keyOf, type PathEnd, readIndex, readKeys } from './path-keys.ts'
 
 /** Reads what follows one of the names below, at its bracket. */
-export const reachReaders: Readonly<Record<string, (source: Source, end: PathEnd) => Term>> = {
+export const contextPaths: Readonly<
+  Record<string, (cursor: TemplateCursor, end: PathEnd) => Term>
+> = {
   node: readNode,
   conv: readConv,
   env_var: readVariable,
 }
 
-function readNode(source: Source, end: PathEnd): Term {
-  const node = readIndex(source)
-  const at = source.at
-  const keys = readKeys(source, end, [])
+function readNode(cursor: TemplateCursor, end: PathEnd): Term {
+  const node = readIndex(cursor)
+  const at = cursor.at
+  const keys = readKeys(cursor, end, [])
   const [name] = keys
   if (keys.length !== 1 || name === undefined) {
-    source.at = at
-    throw mistakeAt(source, 'node[…] is followed by ".count" or the name of a sum')
+    cursor.at = at
+    throw mistakeAt(cursor, 'node[…] is followed by ".count" or the name of a sum')
   }
   return (run) => {
     const node_id = keyOf(node, run)
     const wanted = node_id === undefined ? undefined : keyOf(name, run)
     if (node_id === undefined || wanted === undefined) return undefined
-    return wanted === 'count' ? run.scope.nodeCount(node_id) : run.scope.nodeSum(node_id, wanted)
+    return wanted === 'count'
+      ? run.context.nodeCount(node_id)
+      : run.context.nodeSum(node_id, wanted)
   }
 }
 
-function readConv(source: Source, end: PathEnd): Term {
-  const conv = readIndex(source)
-  if (typeof conv === 'string') source.reach(conv)
-  if (!source.text.startsWith('.ref[', source.at)) {
-    throw mistakeAt(source, 'conv[…] is followed by ".ref[…]"')
+function readConv(cursor: TemplateCursor, end: PathEnd): Term {
+  const conv = readIndex(cursor)
+  if (typeof conv === 'string') cursor.targetProcess(conv)
+  if (!cursor.text.startsWith('.ref[', cursor.at)) {
+    throw mistakeAt(cursor, 'conv[…] is followed by ".ref[…]"')
   }
-  expectText(source, '.ref')
-  const ref = readIndex(source)
-  const keys = readKeys(source, end, [])
+  expectText(cursor, '.ref')
+  const ref = readIndex(cursor)
+  const keys = readKeys(cursor, end, [])
   return (run) => {
-    const conv_id = nameOf(keyOf(conv, run))
+    const conv_id = processId(keyOf(conv, run))
     const found = conv_id === undefined ? undefined : keyOf(ref, run)
-    if (conv_id === undefined || found === undefined || !isShort(found)) return undefined
-    const by_template = typeof conv !== 'string'
-    return follow(run.scope.taskData({ conv_id, by_template }, found), keys, 0, run)
+    if (conv_id === undefined || found === undefined || !isIdLength(found)) return undefined
+    const is_from_template = typeof conv !== 'string'
+    return follow(run.context.taskData({ conv_id, is_from_template }, found), keys, 0, run)
   }
 }
 
-function readVariable(source: Source, end: PathEnd): Term {
-  const variable: Key = readIndex(source)
-  const keys = readKeys(source, end, [])
+function readVariable(cursor: TemplateCursor, end: PathEnd): Term {
+  const variable: Key = readIndex(cursor)
+  const keys = readKeys(cursor, end, [])
   return (run) => {
     const name = keyOf(variable, run)
     if (name === undefined) return undefined
-    return follow(run.scope.variable(name.replace(/^@/, '')), keys, 0, run)
+    return follow(run.context.variable(name.replace(/^@/, '')), keys, 0, run)
   }
 }

@@ -13,8 +13,8 @@ import {
   expectText,
   joinParts,
   mistakeAt,
-  type Source,
   skipSpaces,
+  type TemplateCursor,
 } from './parser.ts'
 
 /** A key as it is written, or as it comes out for one task. */
@@ -23,55 +23,55 @@ export type Key = string | ((run: Expansion) => string | undefined)
 export type PathEnd = '}}' | undefined
 
 /** Reads the keys that follow, up to `end`, which is left standing, or to the end of the text. */
-export function readKeys(source: Source, end: PathEnd, keys: Key[]): Key[] {
+export function readKeys(cursor: TemplateCursor, end: PathEnd, keys: Key[]): Key[] {
   for (;;) {
-    const char = source.text[source.at]
+    const char = cursor.text[cursor.at]
     if (char === '.') {
-      source.at++
+      cursor.at++
       keys.push(
-        source.text.startsWith('{{', source.at) ? readGivenName(source) : readName(source, end),
+        cursor.text.startsWith('{{', cursor.at) ? readGivenName(cursor) : readName(cursor, end),
       )
-    } else if (char === '[') keys.push(readIndex(source))
-    else if (char === undefined || atEnd(source, end)) return trimmed(source, keys)
-    else throw mistakeAt(source, `${quoted(char)} was not expected in a name`)
+    } else if (char === '[') keys.push(readIndex(cursor))
+    else if (char === undefined || atEnd(cursor, end)) return trimmed(cursor, keys)
+    else throw mistakeAt(cursor, `${quoted(char)} was not expected in a name`)
   }
 }
 
-export function readName(source: Source, end: PathEnd): string {
-  const { text } = source
+export function readName(cursor: TemplateCursor, end: PathEnd): string {
+  const { text } = cursor
   let name = ''
-  let from = source.at
-  while (source.at < text.length) {
-    const char = text[source.at] as string
+  let from = cursor.at
+  while (cursor.at < text.length) {
+    const char = text[cursor.at] as string
     if (char === '.' || char === '[' || char === ']') break
-    if (atEnd(source, end)) break
-    if (char === '{' && text[source.at + 1] === '{') {
-      throw mistakeAt(source, 'a name cannot come from a template')
+    if (atEnd(cursor, end)) break
+    if (char === '{' && text[cursor.at + 1] === '{') {
+      throw mistakeAt(cursor, 'a name cannot come from a template')
     }
-    if (char === '\\' && source.at + 1 < text.length) {
-      name += text.slice(from, source.at)
-      from = source.at + 1
-      source.at++
+    if (char === '\\' && cursor.at + 1 < text.length) {
+      name += text.slice(from, cursor.at)
+      from = cursor.at + 1
+      cursor.at++
     }
-    source.at++
+    cursor.at++
   }
-  name += text.slice(from, source.at)
-  if (name.trim() === '') throw mistakeAt(source, 'a name was expected')
+  name += text.slice(from, cursor.at)
+  if (name.trim() === '') throw mistakeAt(cursor, 'a name was expected')
   return name
 }
 
 /** A name that a template gives: one key, whatever stands in it. */
-function readGivenName(source: Source): Key {
-  const term = source.term()
-  if (term === undefined) throw mistakeAt(source, 'a name was expected')
+function readGivenName(cursor: TemplateCursor): Key {
+  const term = cursor.term()
+  if (term === undefined) throw mistakeAt(cursor, 'a name was expected')
   return (run) => indexText(term(run))
 }
 
 /** Reads `[…]`, which begins here. */
-export function readIndex(source: Source): Key {
-  source.at++
-  const key = deeper(source, () => readKey(source))
-  skipSpaces(source)
+export function readIndex(cursor: TemplateCursor): Key {
+  cursor.at++
+  const key = deeper(cursor, () => readKey(cursor))
+  skipSpaces(cursor)
   return key
 }
 
@@ -105,12 +105,12 @@ export function member(value: JsonValue | undefined, key: string): JsonValue | u
 
 const array_index = /^(?:0|[1-9][0-9]{0,9})$/
 
-function readKey(source: Source): Key {
-  const parts = source.parts(']')
-  expectText(source, ']')
+function readKey(cursor: TemplateCursor): Key {
+  const parts = cursor.parts(']')
+  expectText(cursor, ']')
   if (parts.every((part) => typeof part === 'string')) {
     const key = parts.join('').trim()
-    if (key === '') throw mistakeAt(source, 'an index was expected')
+    if (key === '') throw mistakeAt(cursor, 'an index was expected')
     return key
   }
   return (run) => joinParts(parts, run, indexText)?.trim()
@@ -121,14 +121,14 @@ function indexText(value: JsonValue | undefined): string | undefined {
   return value === undefined ? undefined : textOf(value)
 }
 
-function atEnd(source: Source, end: PathEnd): boolean {
-  return end !== undefined && source.text.startsWith(end, source.at)
+function atEnd(cursor: TemplateCursor, end: PathEnd): boolean {
+  return end !== undefined && cursor.text.startsWith(end, cursor.at)
 }
 
 /** White space around a whole path is not part of its names. */
-function trimmed(source: Source, keys: Key[]): Key[] {
+function trimmed(cursor: TemplateCursor, keys: Key[]): Key[] {
   const last = keys.at(-1)
-  if (typeof last === 'string' && source.text[source.at - 1] === ' ') {
+  if (typeof last === 'string' && cursor.text[cursor.at - 1] === ' ') {
     keys[keys.length - 1] = last.trimEnd()
   }
   return keys

@@ -6,7 +6,7 @@
 import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import { cut } from '../quoted.ts'
+import { truncated } from '../quoted.ts'
 import { textOf } from '../values.ts'
 import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 import type { Template } from './template.ts'
@@ -19,7 +19,9 @@ export function jsonTemplate(template: Template): (run: Expansion) => string | u
     joinParts(parts, run, (value, part) => {
       const text = value === undefined ? '' : textOf(value)
       if (is_in_string[part]) return JSON.stringify(text).slice(1, -1)
-      return jsonOf(value) ?? failWith(run, 'convert', `Value: ${cut(text)}, Try convert to: JSON`)
+      return (
+        jsonOf(value) ?? failWith(run, 'convert', `Value: ${truncated(text)}, Try convert to: JSON`)
+      )
     })
 }
 

@@ -21,7 +21,7 @@ import {
   joinParts,
   mistakeAt,
   type Part,
-  type Source,
+  type TemplateCursor,
   type Term,
 } from './parser.ts'
 import { readPath } from './path.ts'
@@ -38,10 +38,10 @@ export interface Template {
 
 /** Compiles a text. Mistakes go to `report` behind `place`; the result then puts nothing in. */
 export function compileTemplate(text: string, report: Report, place: string): Template {
-  const source = sourceOf(text, report, place)
+  const cursor = sourceOf(text, report, place)
   try {
-    if (!text.isWellFormed()) throw mistakeAt(source, 'a lone surrogate stands in the text')
-    return templateOf(source.parts(''))
+    if (!text.isWellFormed()) throw mistakeAt(cursor, 'a lone surrogate stands in the text')
+    return templateOf(cursor.parts(''))
   } catch (error) {
     if (!isFault(error) || error.code !== 'bad_definition') throw error
     report.mistake(`${place} ${quoted(text)}: ${error.message}`)
@@ -51,9 +51,9 @@ export function compileTemplate(text: string, report: Report, place: string): Te
 
 /** Compiles the path a condition names without braces. */
 export function compileName(text: string, report: Report, place: string): Term {
-  const source = sourceOf(text, report, place)
+  const cursor = sourceOf(text, report, place)
   try {
-    return readPath(source, undefined)
+    return readPath(cursor, undefined)
   } catch (error) {
     if (!isFault(error) || error.code !== 'bad_definition') throw error
     report.mistake(`${place} ${quoted(text)}: ${error.message}`)
@@ -89,62 +89,62 @@ function spellText(value: JsonValue | undefined): string {
 const function_start = /\$\.[A-Za-z_][A-Za-z0-9_]*\(/
 const function_name = /\$\.([A-Za-z_][A-Za-z0-9_]*)\(/y
 
-function sourceOf(text: string, report: Report, place: string): Source {
-  const source: Source = {
+function sourceOf(text: string, report: Report, place: string): TemplateCursor {
+  const cursor: TemplateCursor = {
     text,
     at: 0,
     depth: 0,
     warn: (warning) => report.warning(`${place}: ${warning}`),
-    reach: (conv_id) => report.reach(conv_id),
-    term: () => readTerm(source),
-    parts: (stops) => readParts(source, stops),
+    targetProcess: (conv_id) => report.targetProcess(conv_id),
+    term: () => readTerm(cursor),
+    parts: (stops) => readParts(cursor, stops),
   }
-  return source
+  return cursor
 }
 
-function readParts(source: Source, stops: string): Part[] {
-  const { text } = source
+function readParts(cursor: TemplateCursor, stops: string): Part[] {
+  const { text } = cursor
   const parts: Part[] = []
-  let from = source.at
-  while (source.at < text.length) {
-    const char = text[source.at] as string
+  let from = cursor.at
+  while (cursor.at < text.length) {
+    const char = text[cursor.at] as string
     if (stops.includes(char)) break
-    const at = source.at
-    const term = char === '{' || char === '$' ? readTerm(source) : undefined
-    if (term === undefined) source.at++
+    const at = cursor.at
+    const term = char === '{' || char === '$' ? readTerm(cursor) : undefined
+    if (term === undefined) cursor.at++
     else {
       if (at > from) parts.push(text.slice(from, at))
       parts.push(term)
-      from = source.at
+      from = cursor.at
     }
   }
-  if (source.at > from) parts.push(text.slice(from, source.at))
+  if (cursor.at > from) parts.push(text.slice(from, cursor.at))
   return parts
 }
 
-function readTerm(source: Source): Term | undefined {
-  const { text, at } = source
-  if (text.startsWith('{{', at)) return readBraces(source)
+function readTerm(cursor: TemplateCursor): Term | undefined {
+  const { text, at } = cursor
+  if (text.startsWith('{{', at)) return readBraces(cursor)
   function_name.lastIndex = at
   const match = function_name.exec(text)
   if (match === null) return undefined
   const row = functionTable.find(({ name }) => name === match[1])
-  if (row === undefined) throw mistakeAt(source, `"$.${match[1]}" is no function of this release`)
-  source.at = function_name.lastIndex
-  return deeper(source, () => row.read(source))
+  if (row === undefined) throw mistakeAt(cursor, `"$.${match[1]}" is no function of this release`)
+  cursor.at = function_name.lastIndex
+  return deeper(cursor, () => row.read(cursor))
 }
 
 /**
  * Of three braces the first is text, as in `{"a":{{{x}}:1}}`; a name that is a template is none.
  */
-function readBraces(source: Source): Term | undefined {
-  const { text, at } = source
-  if (text.startsWith('{{{{', at)) throw mistakeAt(source, 'a name cannot come from a template')
+function readBraces(cursor: TemplateCursor): Term | undefined {
+  const { text, at } = cursor
+  if (text.startsWith('{{{{', at)) throw mistakeAt(cursor, 'a name cannot come from a template')
   if (text[at + 2] === '{') return undefined
-  source.at += 2
-  return deeper(source, () => {
-    const term = readPath(source, '}}')
-    expectText(source, '}}')
+  cursor.at += 2
+  return deeper(cursor, () => {
+    const term = readPath(cursor, '}}')
+    expectText(cursor, '}}')
     return term
   })
 }
