@@ -7,7 +7,7 @@
  * the file (and the format of a new one), start the engine. Closing goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
-import { familySpan, type Key, metaKey } from './codec/keys.ts'
+import { type Key, keysOfType, metaKey } from './codec/keys.ts'
 import { decodeRecord, encodeRecord, type OwnerRecord } from './codec/records.ts'
 import { type Chance, systemChance, systemClock } from './core/clock.ts'
 import { type Fault, fault } from './core/faults.ts'
@@ -58,7 +58,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       return claim.writes
     })
     const store = storeOf(tree, {
-      filter: newBloomFilter(tree, familySpan('ref')),
+      filter: newBloomFilter(tree, keysOfType('ref')),
       onFail: (told) => {
         failure = told
         // The embedder's code runs in a turn of its own, so that its throw is its own.

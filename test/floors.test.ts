@@ -94,7 +94,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/\bprocess\.(exit|on)\b/, /^nowhere$/],
   [/'lmdb'/, /^store\/lmdb\//],
   [/'fs-native-extensions'/, /^store\/file-lock\.ts$/],
-  [/\bfamilies\b/, /^codec\/keys\.ts$/],
+  [/\bkey_types\b/, /^codec\/keys\.ts$/],
   [/String\.fromCharCode\(/, /^codec\/(keys|json-exact)\.ts$/],
   [/\bJSON\.parse\(/, /^codec\/(json|envelope)\.ts$/],
   [/: any\b|<any>|as any\b/, /^nowhere$/],

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rawJson } from '../src/codec/json.ts'
-import { docOfPlain } from '../src/codec/plain.ts'
+import { docOfPlain } from '../src/codec/plain-value.ts'
 
 const own_proto = JSON.parse('{"__proto__":{"a":1}}')
 const cycle: Record<string, unknown> = {}

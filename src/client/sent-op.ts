@@ -6,7 +6,7 @@
  * Everything else is the server's to judge, so that it is judged once.
  */
 import { isDoc } from '../codec/json.ts'
-import { docOfPlain } from '../codec/plain.ts'
+import { docOfPlain } from '../codec/plain-value.ts'
 import type { ClientOp } from './api.ts'
 
 export interface SentOp {

@@ -32,7 +32,7 @@
 /** A key: one character (U+0000 to U+00FF) per byte, so that `<` is byte order. */
 export type Key = string
 
-export const families = {
+export const key_types = {
   meta: 0x01,
   user: 0x02,
   secret: 0x03,
@@ -52,11 +52,11 @@ export const families = {
   sum: 0x11,
 } as const
 
-export type Family = keyof typeof families
+export type KeyType = keyof typeof key_types
 
 const head = Object.fromEntries(
-  Object.entries(families).map(([name, number]) => [name, String.fromCharCode(number)]),
-) as Record<Family, string>
+  Object.entries(key_types).map(([name, number]) => [name, String.fromCharCode(number)]),
+) as Record<KeyType, string>
 
 export const metaKey = (name: string): Key => head.meta + utf8(name)
 export const userKey = (user: string): Key => head.user + utf8(user)
@@ -84,34 +84,34 @@ export const sumKey = (conv: string, node: string, name: string): Key =>
   head.sum + part(conv) + part(node) + utf8(name)
 
 /** A part of the key space: `from` included, `to` excluded. */
-export interface Span {
+export interface KeyRange {
   readonly from: Key
   readonly to: Key
 }
 
-export const familySpan = (family: Family): Span => prefixSpan(head[family])
-export const secretsOf = (user: string): Span => prefixSpan(head.secret + part(user))
-export const grantsOf = (user: string): Span => prefixSpan(head.grant + part(user))
-export const versionsOf = (conv: string): Span => prefixSpan(head.version + part(conv))
-export const tasksAtNodes = (conv: string): Span => prefixSpan(head.at_node + part(conv))
-export const tasksAtNode = (conv: string, node: string): Span =>
-  prefixSpan(head.at_node + part(conv) + part(node))
-export const countsOf = (conv: string): Span => prefixSpan(head.node_count + part(conv))
+export const keysOfType = (family: KeyType): KeyRange => rangeOfPrefix(head[family])
+export const secretsOf = (user: string): KeyRange => rangeOfPrefix(head.secret + part(user))
+export const grantsOf = (user: string): KeyRange => rangeOfPrefix(head.grant + part(user))
+export const versionsOf = (conv: string): KeyRange => rangeOfPrefix(head.version + part(conv))
+export const tasksAtNodes = (conv: string): KeyRange => rangeOfPrefix(head.at_node + part(conv))
+export const tasksAtNode = (conv: string, node: string): KeyRange =>
+  rangeOfPrefix(head.at_node + part(conv) + part(node))
+export const countsOf = (conv: string): KeyRange => rangeOfPrefix(head.node_count + part(conv))
 /** Due keys of a process up to and including `ms`. */
-export const dueUpTo = (conv: string, ms: number): Span => upTo(head.due + part(conv), ms)
-export const dueOf = (conv: string): Span => prefixSpan(head.due + part(conv))
+export const dueUpTo = (conv: string, ms: number): KeyRange => upTo(head.due + part(conv), ms)
+export const dueOf = (conv: string): KeyRange => rangeOfPrefix(head.due + part(conv))
 /** Ended keys of a process up to and including `ms`. */
-export const endedUpTo = (conv: string, ms: number): Span => upTo(head.ended + part(conv), ms)
-export const endedOf = (conv: string): Span => prefixSpan(head.ended + part(conv))
+export const endedUpTo = (conv: string, ms: number): KeyRange => upTo(head.ended + part(conv), ms)
+export const endedOf = (conv: string): KeyRange => rangeOfPrefix(head.ended + part(conv))
 /** All of the ended family behind those of `conv`. */
-export const endedAfter = (conv: string): Span => ({
-  from: prefixSpan(head.ended + part(conv)).to,
-  to: familySpan('ended').to,
+export const endedAfter = (conv: string): KeyRange => ({
+  from: rangeOfPrefix(head.ended + part(conv)).to,
+  to: keysOfType('ended').to,
 })
 
-export const queueOf = (conv: string, node: string): Span =>
-  prefixSpan(head.queue + part(conv) + part(node))
-export const sumsOf = (conv: string): Span => prefixSpan(head.sum + part(conv))
+export const queueOf = (conv: string, node: string): KeyRange =>
+  rangeOfPrefix(head.queue + part(conv) + part(node))
+export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(head.sum + part(conv))
 
 /** What follows a key in order, so that a scan can go on behind it. */
 export const after = (key: Key): Key => `${key}\x00`
@@ -317,11 +317,11 @@ function readNumber(bytes: string): number {
   return value
 }
 
-function prefixSpan(prefix: string): Span {
+function rangeOfPrefix(prefix: string): KeyRange {
   const last = prefix.charCodeAt(prefix.length - 1)
   return { from: prefix, to: prefix.slice(0, -1) + String.fromCharCode(last + 1) }
 }
 
-function upTo(prefix: string, ms: number): Span {
+function upTo(prefix: string, ms: number): KeyRange {
   return { from: prefix, to: prefix + u64(Math.max(0, Math.floor(ms)) + 1) }
 }

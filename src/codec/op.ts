@@ -18,7 +18,7 @@ import type {
   ShowOp,
 } from '../core/model.ts'
 import { empty_doc, isDoc, isNumberToken, numberText } from './json.ts'
-import { docOfPlain } from './plain.ts'
+import { docOfPlain } from './plain-value.ts'
 
 /** A member that is not as it should be: which one, and the sentence for its description. */
 interface Malformed {

@@ -4,7 +4,7 @@
  */
 import { parsePlain } from './json.ts'
 
-export interface ProcessHead {
+export interface ProcessRecord {
   readonly title: string
   readonly status: 'active' | 'paused'
   readonly version: number
@@ -43,7 +43,7 @@ export interface OwnerRecord {
   readonly version: string
 }
 
-type SmallRecord = ProcessHead | UserRecord | SecretRecord | CertificateRecord | OwnerRecord
+type SmallRecord = ProcessRecord | UserRecord | SecretRecord | CertificateRecord | OwnerRecord
 
 export function encodeRecord(record: SmallRecord): Buffer {
   return Buffer.from(JSON.stringify(record))

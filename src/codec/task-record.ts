@@ -79,23 +79,24 @@ interface TextBytes {
   utf8Write(text: string, at: number): number
 }
 
-interface Room {
+interface ScratchBuffer {
   readonly bytes: Buffer & TextBytes
   readonly view: DataView
 }
 
 /** Where records are made, one at a time. A longer one has a room of its own. */
-const usual_room = roomOf(16 * 1024)
+const shared_scratch = newScratch(16 * 1024)
 
-function roomOf(bytes_max: number): Room {
+function newScratch(bytes_max: number): ScratchBuffer {
   const bytes = Buffer.allocUnsafeSlow(bytes_max) as Buffer & TextBytes
   return { bytes, view: new DataView(bytes.buffer) }
 }
 
-function roomFor(texts_at: number, texts: string, data: string): Room {
+function scratchFor(texts_at: number, texts: string, data: string): ScratchBuffer {
   // A UTF-16 unit takes at most 3 bytes, so short texts need no counting.
-  if (texts_at + 3 * (texts.length + data.length) <= usual_room.bytes.length) return usual_room
-  return roomOf(texts_at + Buffer.byteLength(texts) + Buffer.byteLength(data))
+  if (texts_at + 3 * (texts.length + data.length) <= shared_scratch.bytes.length)
+    return shared_scratch
+  return newScratch(texts_at + Buffer.byteLength(texts) + Buffer.byteLength(data))
 }
 
 /** The bytes are good until the next record is made; who needs them for longer copies them. */
@@ -111,7 +112,7 @@ export function encodeTask(task: TaskRecord): Buffer {
   const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
   const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
   const texts_at = called_at + (called_id === undefined ? 0 : id_bytes)
-  const { bytes, view } = roomFor(texts_at, texts, data)
+  const { bytes, view } = scratchFor(texts_at, texts, data)
   bytes[0] = version
   bytes[1] = statuses.indexOf(task.status)
   bytes[2] = waits.indexOf(task.wait)

@@ -6,7 +6,7 @@
  */
 import { parseStored } from '../codec/json.ts'
 import { type Key, processKey, versionKey } from '../codec/keys.ts'
-import { decodeRecord, type ProcessHead } from '../codec/records.ts'
+import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import { limitTable } from '../core/limits.ts'
 import type { JsonObject } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
@@ -15,7 +15,7 @@ import type { View } from '../store/store.ts'
 
 export interface Process {
   readonly conv_id: string
-  readonly head: ProcessHead
+  readonly head: ProcessRecord
   readonly graph: Graph
 }
 
@@ -43,7 +43,7 @@ export function newCatalog(): Catalog {
       }
       if (cached?.head_bytes.equals(bytes)) return cached.process
       const head_bytes = Buffer.from(bytes)
-      const head = decodeRecord<ProcessHead>(head_bytes)
+      const head = decodeRecord<ProcessRecord>(head_bytes)
       const same = cached?.process.head.hash === head.hash ? cached.process.graph : undefined
       const graph = same ?? compileStored(view, conv_id, head)
       const process = { conv_id, head, graph }
@@ -63,7 +63,7 @@ const widest = {
  * A stored definition was checked when it came in, so a mistake now is breakage. Its handlers need
  * not be registered yet: their work waits.
  */
-function compileStored(view: View, conv_id: string, head: ProcessHead): Graph {
+function compileStored(view: View, conv_id: string, head: ProcessRecord): Graph {
   const text = view.get(versionKey(conv_id, head.version))?.toString('utf8')
   if (text === undefined) throw new Error(`process ${conv_id}: version ${head.version} is missing`)
   const { graph, mistakes } = compileProcess(parseStored(text) as JsonObject, widest, () => true)

@@ -7,7 +7,7 @@
  * so the refusals of `sha256:` names are the deny list. Names stand in memory as the store has
  * them, and each call asks anew.
  */
-import { certificateKey, certificateOfKey, familySpan } from '../codec/keys.ts'
+import { certificateKey, certificateOfKey, keysOfType } from '../codec/keys.ts'
 import { type CertificateRecord, decodeRecord, encodeRecord } from '../codec/records.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller } from '../core/model.ts'
@@ -32,7 +32,7 @@ export async function openBindings(
 ): Promise<CertificateBindings> {
   const known = new Map<string, CertificateRecord>()
   const stored = await store.view((view) =>
-    view.scan({ ...familySpan('certificate'), limit: Infinity }).map(({ key, value }) => ({
+    view.scan({ ...keysOfType('certificate'), limit: Infinity }).map(({ key, value }) => ({
       name: certificateOfKey(key),
       record: decodeRecord<CertificateRecord>(value),
     })),
@@ -50,7 +50,7 @@ export async function openBindings(
     list: () => [...known].map(([name, record]) => ({ name, record })),
     refuseAllOf(tx, user) {
       const names: string[] = []
-      for (const { key, value } of tx.scan({ ...familySpan('certificate'), limit: Infinity })) {
+      for (const { key, value } of tx.scan({ ...keysOfType('certificate'), limit: Infinity })) {
         const record = decodeRecord<CertificateRecord>(value)
         if (record.acts_as !== 'user' || record.user !== user) continue
         tx.put(key, encodeRecord(refusal))

@@ -12,11 +12,11 @@ import {
   certificateOfKey,
   dueKey,
   endedKey,
-  type Family,
-  familySpan,
   grantOfKey,
   idOfValue,
   type Key,
+  type KeyType,
+  keysOfType,
   metaKey,
   nodeCountKey,
   nodeCountOfKey,
@@ -41,7 +41,7 @@ import {
   type CertificateRecord,
   decodeCount,
   decodeRecord,
-  type ProcessHead,
+  type ProcessRecord,
 } from '../codec/records.ts'
 import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
@@ -55,7 +55,7 @@ const breaches_max = 1_000
 /** A sentence for a breach, or undefined where the key is as it should be. */
 type Invariant = (view: View, entry: Entry) => string | undefined
 
-const invariants: Partial<Record<Family, Invariant>> = {
+const invariants: Partial<Record<KeyType, Invariant>> = {
   secret: (view, { key }) => {
     const { user, n } = secretOfKey(key)
     return view.get(userKey(user)) ? undefined : `secret ${n} of user ${user}: no such user`
@@ -71,7 +71,7 @@ const invariants: Partial<Record<Family, Invariant>> = {
   },
   process: (view, { key, value }) => {
     const conv_id = processOfKey(key)
-    const { version } = decodeRecord<ProcessHead>(value)
+    const { version } = decodeRecord<ProcessRecord>(value)
     return view.get(versionKey(conv_id, version))
       ? undefined
       : `process ${conv_id}: version ${version} is missing`
@@ -190,7 +190,7 @@ export async function checkStore(store: Store): Promise<CheckReport> {
     if (!found) note(`meta: ${name} is missing`)
   }
   const in_node = new Map<Key, number>()
-  for (const family of Object.keys(invariants) as Family[]) {
+  for (const family of Object.keys(invariants) as KeyType[]) {
     const invariant = invariants[family] as Invariant
     counts[family] = await eachSlice(store, family, (view, entry) => {
       note(invariant(view, entry))
@@ -210,10 +210,10 @@ export async function checkStore(store: Store): Promise<CheckReport> {
 
 async function eachSlice(
   store: Store,
-  family: Family,
+  family: KeyType,
   visit: (view: View, entry: Entry) => void,
 ): Promise<number> {
-  let { from, to } = familySpan(family)
+  let { from, to } = keysOfType(family)
   let seen = 0
   for (;;) {
     const last = await store.view((view) => {

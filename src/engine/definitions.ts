@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/canonical.ts'
 import { parseJson, stringifyJson } from '../codec/json.ts'
-import { docOfPlain } from '../codec/plain.ts'
+import { docOfPlain } from '../codec/plain-value.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'

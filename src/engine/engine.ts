@@ -10,7 +10,7 @@
 import { bytesOf, objectOf } from '../codec/json.ts'
 import { metaKey } from '../codec/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
-import { docOfPlain } from '../codec/plain.ts'
+import { docOfPlain } from '../codec/plain-value.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Fault, fault, isStoreGone, type WholeFaultCode } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'

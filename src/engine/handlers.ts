@@ -6,7 +6,7 @@
  * again, an answer that is no plain JSON object would be the same the next time.
  */
 import { dataBounds } from '../codec/json.ts'
-import { docOfPlain } from '../codec/plain.ts'
+import { docOfPlain } from '../codec/plain-value.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JobOutcome } from '../process/logic.ts'

@@ -9,7 +9,7 @@
  *
  * What is put by is a hint and no truth: each piece is read from the store again before it begins.
  */
-import { after, familySpan, type Key, outboxKey, outboxOfKey } from '../codec/keys.ts'
+import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../codec/keys.ts'
 import type { Task } from '../core/model.ts'
 import type { Command, JobOrder } from '../process/logic.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
@@ -69,7 +69,7 @@ const slice_keys = 256
 /** Beyond so many pieces put by, the look stops until some have begun. */
 const put_by_max = 100_000
 
-const span = familySpan('outbox')
+const span = keysOfType('outbox')
 
 export function newJobQueue({ lanesOf, isUnderWay, onError }: JobQueueOptions): JobQueue {
   let from: Key = span.from

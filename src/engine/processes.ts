@@ -8,9 +8,9 @@
 import { isObject } from '../codec/json.ts'
 import {
   countsOf,
-  familySpan,
   grantKey,
   grantOfKey,
+  keysOfType,
   nodeCountKey,
   nodeCountOfKey,
   processKey,
@@ -25,7 +25,7 @@ import {
   decodeRecord,
   encodeRecord,
   grant_bits,
-  type ProcessHead,
+  type ProcessRecord,
 } from '../codec/records.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
@@ -183,7 +183,7 @@ function putVersion(
   const old = catalog.find(tx, conv_id)
   if (old?.head.hash === hash) return { version: old.head.version, state: 'unchanged' }
   const version = (old?.head.version ?? 0) + 1
-  const head: ProcessHead = {
+  const head: ProcessRecord = {
     title: graph.title,
     status: old?.head.status ?? graph.status,
     version,
@@ -244,13 +244,13 @@ function liveTasks(view: View, conv_id: string): number {
 }
 
 function listProcesses(view: View): ProcessInfo[] {
-  return view.scan({ ...familySpan('process'), limit: Infinity }).map(({ key, value }) => {
-    const head = decodeRecord<ProcessHead>(value)
+  return view.scan({ ...keysOfType('process'), limit: Infinity }).map(({ key, value }) => {
+    const head = decodeRecord<ProcessRecord>(value)
     return infoOf(view, processOfKey(key), head)
   })
 }
 
-function infoOf(view: View, conv_id: string, head: ProcessHead): ProcessInfo {
+function infoOf(view: View, conv_id: string, head: ProcessRecord): ProcessInfo {
   const { title, status, version, hash } = head
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
@@ -279,7 +279,7 @@ function showProcess(view: View, { conv_id, head, graph }: Process): ProcessDeta
 /** Grants come by user, so this reads all of them; only administration asks. */
 function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
   return view
-    .scan({ ...familySpan('grant'), limit: Infinity })
+    .scan({ ...keysOfType('grant'), limit: Infinity })
     .map(({ key, value }) => ({ ...grantOfKey(key), bits: value[0] ?? 0 }))
     .filter((grant) => grant.conv === conv_id)
 }

@@ -7,7 +7,7 @@ import {
   atNodeKey,
   endedKey,
   endedOf,
-  type Span,
+  type KeyRange,
   taskOfKey,
   tasksAtNode,
   tasksAtNodes,
@@ -72,7 +72,7 @@ function isWanted(task: TaskRecord, { node_id, status }: TaskFilter): boolean {
   )
 }
 
-function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): Span {
+function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): KeyRange {
   if (status === 'processed' || status === 'canceled') {
     const { from, to } = endedOf(conv_id)
     if (last === undefined) return { from, to }

@@ -16,13 +16,13 @@ import {
   endedAfter,
   endedOf,
   endedUpTo,
-  familySpan,
+  keysOfType,
   processOfKey,
   taskKey,
   taskOfKey,
   timeOfKey,
 } from '../codec/keys.ts'
-import { decodeRecord, type ProcessHead } from '../codec/records.ts'
+import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { Clock } from '../core/clock.ts'
 import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Tx, View } from '../store/store.ts'
@@ -225,9 +225,9 @@ function readSchedule(view: View): {
 } {
   const due = new Map<string, number>()
   const to_relocate: string[] = []
-  for (const { key, value } of view.scan({ ...familySpan('process'), limit: Infinity })) {
+  for (const { key, value } of view.scan({ ...keysOfType('process'), limit: Infinity })) {
     const conv_id = processOfKey(key)
-    const head = decodeRecord<ProcessHead>(value)
+    const head = decodeRecord<ProcessRecord>(value)
     if (head.status === 'paused') continue
     const first_ms = firstDue(view, conv_id)
     if (first_ms !== undefined) due.set(conv_id, first_ms)
@@ -330,7 +330,7 @@ function oldestEnded(view: View): number | undefined {
 /** The processes that have ended tasks, found by leaping from one to the next. */
 function processesWithEnded(view: View): string[] {
   const found: string[] = []
-  let span = familySpan('ended')
+  let span = keysOfType('ended')
   for (;;) {
     const [first] = view.scan({ ...span, limit: 1 })
     if (first === undefined) return found

@@ -3,9 +3,9 @@
  * when the file is opened; what is stored is sealed and bound to its user and number.
  */
 import {
-  familySpan,
   grantOfKey,
   grantsOf,
+  keysOfType,
   metaKey,
   secretKey,
   secretOfKey,
@@ -229,7 +229,7 @@ function putSecret(tx: Tx, id: string, secret: Secret, sealed: string): void {
 }
 
 function readAll(view: View, family: 'user' | 'secret'): Entry[] {
-  return view.scan({ ...familySpan(family), limit: Infinity })
+  return view.scan({ ...keysOfType(family), limit: Infinity })
 }
 
 function nextUser(view: View): string {

@@ -5,7 +5,13 @@
  * the key fits the store's check value. `shut`: the store has secrets and the key is missing or
  * wrong; tasks and timers go on, the signed door answers `store_failed` with the sentence of `why`.
  */
-import { key_bytes, nonce_bytes, readKey, seal, unseal } from '../codec/seal.ts'
+import {
+  decrypt,
+  encrypt,
+  encryption_key_bytes,
+  nonce_bytes,
+  parseKey,
+} from '../codec/encryption.ts'
 import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './secret-key-file.ts'
@@ -52,10 +58,10 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
   let given = options.given_key
   const fits = (one: Buffer | undefined): one is Buffer =>
     one !== undefined &&
-    (options.check === undefined || unseal(one, check_about, options.check) === check_plain)
+    (options.check === undefined || decrypt(one, check_about, options.check) === check_plain)
 
   if (given !== undefined) {
-    const read = readKey(given)
+    const read = parseKey(given)
     if (fits(read)) key = read
     else why = 'CONVEYOR_KEY is not the key (32 bytes in hex or base64) that sealed the secrets'
   } else if (options.check !== undefined) {
@@ -69,7 +75,7 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
   }
 
   const sealer = (one: Buffer) => (about: string, plain: string) =>
-    seal(one, about, plain, chance.bytes(nonce_bytes))
+    encrypt(one, about, plain, chance.bytes(nonce_bytes))
   const ready = (): Buffer => {
     if (key === undefined) throw fault('key_missing', why)
     return key
@@ -79,22 +85,26 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
     why: () => why,
     async prepare() {
       if (why !== undefined) throw fault('key_missing', why)
-      key ??= key_path === undefined ? chance.bytes(key_bytes) : await firstKey(key_path, chance)
+      key ??=
+        key_path === undefined
+          ? chance.bytes(encryption_key_bytes)
+          : await firstKey(key_path, chance)
     },
     seal: (about, plain) => sealer(ready())(about, plain),
-    unseal: (about, sealed) => unseal(ready(), about, sealed),
+    unseal: (about, sealed) => decrypt(ready(), about, sealed),
     check: () => sealer(ready())(check_about, check_plain),
     async rekey(next_given) {
       const present = ready()
       if (given !== undefined && next_given === undefined) {
         throw fault('not_possible', 'the key comes from CONVEYOR_KEY; give the new one as well')
       }
-      const next = next_given === undefined ? chance.bytes(key_bytes) : readKey(next_given)
+      const next =
+        next_given === undefined ? chance.bytes(encryption_key_bytes) : parseKey(next_given)
       if (next === undefined) throw fault('not_possible', 'a key is 32 bytes in hex or base64')
       const in_file = next_given === undefined && key_path !== undefined
       if (in_file) {
         // Where an earlier rekey could not put its key in place, that key must not be removed now.
-        const there = readKey((await readKeyFile(key_path)) ?? '')
+        const there = parseKey((await readKeyFile(key_path)) ?? '')
         if (there?.equals(present) === false) await replaceKeyFile(nextPath(key_path), key_path)
         await removeKeyFile(nextPath(key_path))
         await makeKeyFile(nextPath(key_path), next)
@@ -120,9 +130,9 @@ async function findKey(
   key_path: string,
   fits: (key: Buffer | undefined) => key is Buffer,
 ): Promise<Buffer | undefined> {
-  const key = readKey((await readKeyFile(key_path)) ?? '')
+  const key = parseKey((await readKeyFile(key_path)) ?? '')
   if (fits(key)) return key
-  const next = readKey((await readKeyFile(nextPath(key_path))) ?? '')
+  const next = parseKey((await readKeyFile(nextPath(key_path))) ?? '')
   if (!fits(next)) return undefined
   await replaceKeyFile(nextPath(key_path), key_path)
   return next
@@ -132,11 +142,11 @@ async function findKey(
 async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
   const text = await readKeyFile(key_path)
   if (text === undefined) {
-    const key = chance.bytes(key_bytes)
+    const key = chance.bytes(encryption_key_bytes)
     await makeKeyFile(key_path, key)
     return key
   }
-  const key = readKey(text)
+  const key = parseKey(text)
   if (key === undefined) {
     throw fault('key_missing', `${key_path} is no key file; move it away and try again`)
   }

@@ -9,7 +9,7 @@
  * is never there. Bits are never taken back: after very many keys everything may be there, and it
  * costs a look-up as it did before.
  */
-import type { Key, Span } from '../codec/keys.ts'
+import type { Key, KeyRange } from '../codec/keys.ts'
 import { hashOf } from './key-hash.ts'
 import type { Tree } from './store.ts'
 
@@ -46,7 +46,7 @@ const usual: BloomFilterBounds = {
  */
 export function newBloomFilter(
   tree: Pick<Tree, 'range'>,
-  { from, to }: Span,
+  { from, to }: KeyRange,
   bounds: Partial<BloomFilterBounds> = {},
 ): BloomFilter {
   const { words_min, words_max, keys_a_commit, keys_at_first, rests } = { ...usual, ...bounds }

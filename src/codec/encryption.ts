@@ -6,10 +6,10 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 
 const nonce_bytes = 12
 const tag_bytes = 16
-export const key_bytes = 32
+export const encryption_key_bytes = 32
 
 /** Base64 of nonce, tag and cipher text. `nonce` must be 12 fresh random bytes. */
-export function seal(key: Buffer, about: string, plain: string, nonce: Buffer): string {
+export function encrypt(key: Buffer, about: string, plain: string, nonce: Buffer): string {
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   cipher.setAAD(Buffer.from(about))
   const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
@@ -17,7 +17,7 @@ export function seal(key: Buffer, about: string, plain: string, nonce: Buffer): 
 }
 
 /** The plain text, or undefined where key, place or bytes are not those it was sealed with. */
-export function unseal(key: Buffer, about: string, sealed: string): string | undefined {
+export function decrypt(key: Buffer, about: string, sealed: string): string | undefined {
   const bytes = Buffer.from(sealed, 'base64')
   if (bytes.length < nonce_bytes + tag_bytes) return undefined
   const cipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonce_bytes))
@@ -32,10 +32,10 @@ export function unseal(key: Buffer, about: string, sealed: string): string | und
 }
 
 /** 64 hex digits or base64 of 32 bytes; undefined for anything else. */
-export function readKey(text: string): Buffer | undefined {
+export function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
   const key = Buffer.from(trimmed, /^[0-9a-fA-F]{64}$/.test(trimmed) ? 'hex' : 'base64')
-  return key.length === key_bytes ? key : undefined
+  return key.length === encryption_key_bytes ? key : undefined
 }
 
 export { nonce_bytes }
