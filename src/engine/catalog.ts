@@ -10,7 +10,7 @@ import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import { limitTable } from '../core/limits.ts'
 import type { JsonObject } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
-import type { Graph } from '../process/logic.ts'
+import type { Graph } from '../process/graph.ts'
 import type { View } from '../store/store.ts'
 
 export interface Process {

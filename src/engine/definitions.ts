@@ -10,7 +10,7 @@ import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
-import type { Graph } from '../process/logic.ts'
+import type { Graph } from '../process/graph.ts'
 
 /** One definition, ready to be stored. */
 export interface NewVersion {

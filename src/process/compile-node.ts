@@ -7,9 +7,11 @@ import { isObject, parseJson } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileTimeSemaphor } from './compile-semaphors.ts'
 import { node_parts_max } from './definition-limits.ts'
-import type { CountSemaphor, GraphNode, Logic, NodeKind, Report, TimeSemaphor } from './logic.ts'
+import type { CountSemaphor, GraphNode, NodeKind, TimeSemaphor } from './graph.ts'
+import type { Logic } from './logic.ts'
 import { handler_types, handlerRow, type LogicRow, logicTable } from './logics/table.ts'
-import { quoted } from './quoted.ts'
+import type { Report } from './report.ts'
+import { quoted } from './report.ts'
 
 /** Whether the embedder has a handler for a logic type. */
 export type IsHandled = (type: string) => boolean

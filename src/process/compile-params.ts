@@ -4,9 +4,9 @@
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
-import type { ParamMistake } from './logic.ts'
+import type { ParamMistake } from './graph.ts'
 import { compilePattern, type Pattern } from './pattern.ts'
-import { quoted } from './quoted.ts'
+import { quoted } from './report.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
 
 interface Param {

@@ -9,8 +9,9 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileNode, type IsHandled, type NodeHead, node_kinds } from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
 import { nodes_max } from './definition-limits.ts'
-import type { CompileResult, Graph, GraphNode, Report } from './logic.ts'
-import { quoted } from './quoted.ts'
+import type { CompileResult, Graph, GraphNode } from './graph.ts'
+import type { Report } from './report.ts'
+import { quoted } from './report.ts'
 
 export type GraphLimits = Pick<Limits, 'node_id_chars_max' | 'conv_id_chars_max'>
 

@@ -1,33 +1,34 @@
 /**
- * What bounds a definition, besides the table of limits: these hold when a process is compiled, so
- * that no definition, however made, costs more than its length. They are no options: a definition
- * that one installation takes, another takes too.
+ * Limits on definitions, beside the table of engine limits: with them the cost of compiling and
+ * running a definition is bounded by its length. They are no options, so a definition that one
+ * installation accepts is accepted by every other.
  */
 import { dataBounds } from '../codec/json.ts'
 import { limitTable } from '../core/limits.ts'
 
 /** Nodes of one process. */
 export const nodes_max = 10_000
-/** Logics, and semaphors, of one node: their number is part of a task's record. */
+/** Logics, and semaphors, of one node: a task's record holds the number of its logic. */
 export const node_parts_max = 1_000
-/** Templates, functions and parentheses inside each other. */
+/** Nesting of templates, functions and parentheses. */
 export const template_depth_max = 32
-/** Characters of a pattern, and steps of the program it compiles to. */
+/** Characters of a pattern, and instructions of the program it compiles to. */
 export const pattern_chars_max = 1_000
 export const pattern_program_max = 2_000
 /** Characters a pattern is run on; a longer text matches nothing. */
 export const pattern_text_chars_max = 100_000
-/** Characters of a process's or a node's id, or of a ref, that a definition or template gives. */
-export const name_chars_max = limitTable.ref_chars_max.value
-/** The last second a date can tell. */
+/** Characters of a process id, node id or ref that a definition or a template gives. */
+export const id_chars_max = limitTable.ref_chars_max.value
+/** The last second that a JavaScript date can represent. */
 export const unix_seconds_max = 8.64e12
 
-/** What a value of a task's data may be: one level below the data object. */
+const data_bounds = dataBounds({
+  nesting_max: limitTable.nesting_max.value,
+  values_max: limitTable.body_values_max.value,
+})
+
+/** Bounds of one value of a task's data, which is nested one level deeper than the data itself. */
 export const value_bounds = {
-  nesting_max:
-    dataBounds({
-      nesting_max: limitTable.nesting_max.value,
-      values_max: limitTable.body_values_max.value,
-    }).nesting_max - 1,
+  nesting_max: data_bounds.nesting_max - 1,
   values_max: limitTable.body_values_max.value,
 }

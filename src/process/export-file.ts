@@ -10,7 +10,7 @@
  */
 import { isNumberToken, isObject, numberText, setMember } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { quoted } from './quoted.ts'
+import { quoted } from './report.ts'
 
 export interface ExportFile {
   readonly definitions: readonly {

@@ -3,34 +3,32 @@
  * a closed list. A logic sees no store, no clock and no socket; the engine carries its command out.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import type { Report } from './report.ts'
 
-/** All that a logic and a template may look at. */
+/** Everything that a logic or a template may read. */
 export interface EvaluationContext {
-  /** The task's data; read its object with codec/json `objectOf`, and change nothing in it. */
+  /** The task's data. Read its object with `objectOf` of codec/json; do not change it. */
   readonly doc: Doc
   readonly now_ms: number
-  /** A double in [0, 1). */
+  /** A random double in [0, 1). */
   fraction(): number
-  /** `root.` fields of the task: an unknown name is undefined. */
+  /** A `root.` field of the task; undefined where the task has no value for it. */
   rootField(name: RootName): JsonValue | undefined
   readonly task_bytes_max: number
-  /**
-   * Data of a task of another process, found by ref; undefined where there is none or the reach is
-   * refused.
-   */
+  /** Data of a task of a process, found by ref; undefined where there is none or no permission. */
   taskData(conv: TargetProcess, ref: string): JsonObject | undefined
   /** Live tasks in a node of this process. */
   nodeCount(node_id: string): number
-  /** A running sum of a node of this process; undefined where nothing was added yet. */
+  /** A running sum of a node of this process; undefined where nothing has been added yet. */
   nodeSum(node_id: string, name: string): number | undefined
   /** A variable given to the engine; undefined where there is none of that name. */
   variable(name: string): JsonValue | undefined
 }
 
 /**
- * Which process a logic reaches. One written in the definition acts by the definition's right; one
- * that a template gave only where the user who made the task has a grant for it (a task without a
- * user: where the definition lists it).
+ * The process that a logic acts on. An id written in the definition acts with the definition's
+ * permissions. An id that a template gives needs a grant of the user who created the task; for a
+ * task without a user, the definition must name that process somewhere.
  */
 export interface TargetProcess {
   readonly conv_id: string
@@ -53,23 +51,23 @@ export const rootNames = [
 ] as const
 export type RootName = (typeof rootNames)[number]
 
-/** Whether another try may help: goes into `__conveyor_<kind>_return_type_error__`. */
+/** Whether a retry may help. Stored in `__conveyor_<kind>_return_type_error__`. */
 export type ErrorType = 'hardware' | 'software'
 
+/** What the engine does next for the task. The next logic runs after it unless stated otherwise. */
 export type Command =
-  /** Nothing to do here: the next logic of the node. */
   | { readonly command: 'next' }
   | { readonly command: 'go'; readonly to_node_id: string }
-  /** The task's data becomes `doc`, then the next logic of the node. */
+  /** The task's data becomes `doc`. */
   | {
       readonly command: 'set'
       readonly doc: Doc
-      /** Where the task goes if the whole of `doc` is over the size of a task. */
+      /** Where the task goes if `doc` is over the size of a task. */
       readonly err_node_id: string | undefined
     }
-  /** Rests until a modify; then the logics behind this one run. */
+  /** Waits for a modify; the logics after this one run then. */
   | { readonly command: 'wait' }
-  /** Makes a task of a process, sets the result field, then the next logic of the node. */
+  /** Creates a task of a process and sets the result field. */
   | {
       readonly command: 'copy_create'
       readonly conv: TargetProcess
@@ -77,7 +75,7 @@ export type Command =
       readonly doc: Doc
       readonly err_node_id: string | undefined
     }
-  /** Merges into a task of a process as a modify does, sets the result field, then the next. */
+  /** Merges `doc` into a task of a process, as a modify does, and sets the result field. */
   | {
       readonly command: 'copy_modify'
       readonly conv: TargetProcess
@@ -86,25 +84,25 @@ export type Command =
       readonly is_sync: boolean
       readonly err_node_id: string | undefined
     }
-  /** Makes a task of the called process and rests until it replies or ends. */
+  /** Creates a task of the called process and waits until it replies or ends. */
   | {
       readonly command: 'call'
       readonly conv: TargetProcess
       readonly doc: Doc
       readonly err_node_id: string | undefined
     }
-  /** Gives `data` to the caller, which goes on; then the next logic of this node. */
+  /** Merges `data` into the caller, which continues. */
   | { readonly command: 'reply'; readonly data: Doc }
-  /** Sends the caller to its err_node_id with `reason`; then the next logic of this node. */
+  /** Sends the caller to its `err_node_id` with `reason`. */
   | { readonly command: 'reply_exception'; readonly data: Doc; readonly reason: string }
-  /** Rests in the queue of this node until a task takes it; then the logics behind this one run. */
+  /** Waits in the queue of this node until a task takes it; the logics after this one run then. */
   | {
       readonly command: 'queue'
-      /** The task's data from now on; undefined leaves it as it is. */
+      /** The task's new data; undefined leaves it unchanged. */
       readonly doc: Doc | undefined
       readonly err_node_id: string | undefined
     }
-  /** Takes the oldest or newest task of a queue: its data comes in, and it goes on. */
+  /** Takes the oldest or newest task of a queue: its data comes in, and the taken task goes on. */
   | {
       readonly command: 'take'
       readonly conv: TargetProcess
@@ -112,11 +110,11 @@ export type Command =
       readonly newest: boolean
       readonly err_node_id: string | undefined
     }
-  /** Adds to running sums of this node, then the next logic. */
+  /** Adds to running sums of this node. */
   | { readonly command: 'sum'; readonly terms: readonly { name: string; value: number }[] }
-  /** Rests while something outside the transaction works for it (`work` of the logic). */
+  /** Waits while a job runs outside the transaction (`job` of the logic). */
   | { readonly command: 'job' }
-  /** To `err_node_id` with the error fields of `kind` set, or failed in this node without one. */
+  /** Goes to `err_node_id` with the error fields of `kind` set; without one the task has failed. */
   | {
       readonly command: 'fail'
       readonly kind: string
@@ -126,37 +124,27 @@ export type Command =
       readonly err_node_id: string | undefined
     }
 
-/** Notes a mistake or a warning at the place where parsing stands. */
-export interface Report {
-  mistake(text: string): void
-  warning(text: string): void
-  /** The node id that `member` names. Notes a mistake and gives undefined where it is no node. */
-  targetNode(member: string, to_node_id: JsonValue | undefined): string | undefined
-  /** A process that the definition names. */
-  targetProcess(conv_id: string): void
-}
-
 /** Why a task waits in a node: for a callback, for the reply of a called task, or in a queue. */
 export type WaitReason = 'callback' | 'reply' | 'queue'
 
 export interface LogicKind<Definition> {
   readonly type: string
-  /** Reads the raw logic. Mistakes go to `report`; the result then does not matter. */
+  /** Reads a raw logic. Mistakes go to `report`; the result is not used then. */
   parse(raw: JsonObject, report: Report): Definition
   run(definition: Definition, context: EvaluationContext): Command
-  /** What the task waits for here: the engine finds the logic again in a new definition by it. */
+  /** What a task waits for here. The engine finds the logic by it after a new definition. */
   readonly waits_for?: WaitReason
-  /** Where a failed wait or work of this logic sends the task. */
-  errNode?(definition: Definition): string | undefined
-  /** What a `work` command asks for, and what its outcome does. */
+  /** Where a failed wait or job of this logic sends the task. */
+  errorNode?(definition: Definition): string | undefined
+  /** What a `job` command orders, and what its outcome does. */
   readonly job?: JobKind<Definition>
 }
 
-/** Work outside the transaction, after the commit, at least once. Pure, all but the doing. */
+/** A job runs outside the transaction, after the commit, at least once. Both functions are pure. */
 export interface JobKind<Definition> {
-  /** The order as the data stands when the work begins, or the command where there can be none. */
+  /** The order, from the data when the job starts; a command where no order can be made. */
   order(definition: Definition, context: EvaluationContext): JobOrder | Command
-  /** What the outcome does to the task, over its data as it then is. */
+  /** What the outcome does to the task; `context` has the data when the outcome arrives. */
   finish(
     definition: Definition,
     context: EvaluationContext,
@@ -168,28 +156,28 @@ export interface JobKind<Definition> {
 export type JobOrder =
   | { readonly job: 'code'; readonly src: string; readonly doc: Doc }
   | { readonly job: 'call'; readonly request: CallRequest; readonly doc: Doc }
-  /** The embedder's own code, registered under `handler`. */
+  /** The embedder's own function, registered under `handler`. */
   | { readonly job: 'handler'; readonly handler: string; readonly doc: Doc }
 
-/** An HTTP request to be made. */
+/** An HTTP request that an `api` logic orders. */
 export interface CallRequest {
   readonly url: string
   readonly method: string
   readonly headers: readonly (readonly [string, string])[]
   readonly body: string | undefined
-  /** At most so many of this logic's calls under way at once; 0 sets no bound of its own. */
+  /** Limit of this logic's concurrent calls; 0 is no limit of its own. */
   readonly threads_max: number
-  /** Signs `url` and body as the public clients check it, at the moment of sending. */
+  /** Sign the URL and the body at the time of sending, as the public clients check it. */
   readonly sign: { readonly conv_id: string; readonly secret: string } | undefined
 }
 
 export type JobOutcome =
-  /** JSON text for code and handlers; for a call the status and the body as text. */
+  /** `text` is JSON for code and handlers, and the body of the response for a call. */
   | {
       readonly outcome: 'done'
       readonly text: string
       readonly status?: number
-      /** Of a call's answer, names in lower case. */
+      /** Of a call's response; names in lower case. */
       readonly headers?: readonly (readonly [name: string, value: string])[]
     }
   | {
@@ -199,7 +187,7 @@ export type JobOutcome =
       readonly description: string
     }
 
-/** A logic of a compiled graph, with its definition bound. */
+/** A logic of a compiled graph: its kind with its definition bound. */
 export interface Logic {
   readonly type: string
   readonly waits_for: WaitReason | undefined
@@ -211,65 +199,4 @@ export interface Logic {
         finish(context: EvaluationContext, order_doc: Doc, outcome: JobOutcome): Command
       }
     | undefined
-}
-
-/** Sends a signal task when the number of tasks in the node comes to the value or falls below. */
-export interface CountSemaphor {
-  readonly value: number
-  readonly esc_node_id: string
-}
-
-/** When a time semaphor rings, or why it cannot. */
-export type DueTime =
-  | { readonly due_ms: number }
-  | { readonly tag: string; readonly description: string }
-
-export interface TimeSemaphor {
-  readonly to_node_id: string
-  due(context: EvaluationContext): DueTime
-}
-
-export type NodeKind = 'logic' | 'start' | 'end' | 'escalation'
-
-export interface GraphNode {
-  readonly id: string
-  readonly kind: NodeKind
-  readonly title: string
-  readonly logics: readonly Logic[]
-  readonly time_semaphors: readonly TimeSemaphor[]
-  readonly count_semaphors: readonly CountSemaphor[]
-  /** On an end: the ended task is kept for the retention time. */
-  readonly save_task: boolean
-}
-
-export interface ParamMistake {
-  readonly param: string
-  readonly error: string
-}
-
-/** A process, compiled once per version. */
-export interface Graph {
-  /** The `obj_id` of the definition as text, where it has one. */
-  readonly conv_id: string | undefined
-  readonly title: string
-  /** In a `state` process a modify runs the logics of the node where the task rests. */
-  readonly kind: 'process' | 'state'
-  /** `active` or `paused`, as the definition says; counts only for a process that is new. */
-  readonly status: 'active' | 'paused'
-  readonly start_id: string
-  readonly nodes: ReadonlyMap<string, GraphNode>
-  /** The first input parameter that the data does not satisfy. */
-  checkParams(doc: Doc): ParamMistake | undefined
-  /** The processes that the definition names. */
-  readonly target_conv_ids: readonly string[]
-  /** Names of parameters with flag `auto-clear`. */
-  readonly masked: readonly string[]
-}
-
-export interface CompileResult {
-  /** Undefined where there are mistakes. */
-  readonly graph: Graph | undefined
-  /** Every mistake with its place: `nodes[3] "Wait bank": to_node_id "x" is no node`. */
-  readonly mistakes: readonly string[]
-  readonly warnings: readonly string[]
 }

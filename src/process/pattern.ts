@@ -1,7 +1,7 @@
 /**
- * Regular expressions of definitions, run on callers' text: linear in time, and bounded in the size
- * of the pattern, of what it compiles to and of the text. A pattern is searched for; `^` and `$`
- * anchor it.
+ * Regular expressions of definitions, run on callers' texts by RE2: linear in time, with limits on
+ * the pattern's length, on its compiled program and on the text. A pattern is searched for anywhere
+ * in the text unless `^` and `$` anchor it.
  */
 import { RE2JS } from 're2js'
 import {
@@ -10,10 +10,10 @@ import {
   pattern_text_chars_max,
 } from './definition-limits.ts'
 
-/** Whether the pattern is found in a text. A text over the bound matches nothing. */
+/** Whether the pattern is found in a text; false for a text over the limit. */
 export type Pattern = (text: string) => boolean
 
-/** The pattern, or what is wrong with its source. */
+/** Compiles a pattern, or says what is wrong with it. */
 export function compilePattern(source: string): Pattern | { readonly mistake: string } {
   if (source.length > pattern_chars_max) {
     return { mistake: `the pattern is longer than ${pattern_chars_max} characters` }

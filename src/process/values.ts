@@ -1,16 +1,25 @@
 /**
- * The conversions of values, one table of types (process format: `extra_type`, `cast`). A number
- * keeps its token through every one of them; a value that is already of the type is given back as
- * it is.
+ * Conversions of values. `typeTable` holds the five types that a definition may ask for
+ * (`extra_type`, `cast`). A number keeps its token through every conversion, and a value that
+ * already has the type is returned unchanged. Ids are texts: a name longer than any that can be
+ * stored is rejected here, before it becomes a database key.
  */
-import { isNumberToken, isObject, numberToken, parseJson, stringifyJson } from '../codec/json.ts'
+import {
+  isNumberToken,
+  isObject,
+  numberText,
+  numberToken,
+  parseJson,
+  stringifyJson,
+} from '../codec/json.ts'
+import { isName } from '../codec/op.ts'
 import type { JsonValue } from '../core/model.ts'
-import { value_bounds } from './definition-limits.ts'
+import { id_chars_max, value_bounds } from './definition-limits.ts'
 
 interface TypeRow {
-  /** Whether a value is of this type as it stands. */
+  /** Whether a value already has this type. */
   is(value: JsonValue): boolean
-  /** The value in this type; undefined where it cannot be. */
+  /** The value in this type; undefined where it cannot be converted. */
   convert(value: JsonValue): JsonValue | undefined
   readonly example: readonly [given: JsonValue, becomes: JsonValue]
 }
@@ -41,24 +50,51 @@ export function isValueType(name: unknown): name is ValueType {
   return typeof name === 'string' && Object.hasOwn(typeTable, name)
 }
 
-/** The value in the type, or undefined where it cannot be converted. */
+/** The value in the type; undefined where it cannot be converted. */
 export function convert(value: JsonValue, type: ValueType): JsonValue | undefined {
   const row: TypeRow = typeTable[type]
   return row.is(value) ? value : row.convert(value)
 }
 
-/** A value inside longer text: a text as it is, anything else as its compact JSON. */
+/** A text as it is, any other value as its compact JSON. */
 export function textOf(value: JsonValue): string {
   if (typeof value === 'string') return value
   return isNumberToken(value) ? value.token : stringifyJson(value)
 }
 
-/** A number, or a text that is one, as a double; undefined where there is no finite one. */
+/** A number, or a text that is one, as a finite double; undefined for any other value. */
 export function doubleOf(value: JsonValue | undefined): number | undefined {
   if (value === undefined) return undefined
   const number = isNumber(value) ? value : toNumber(value)
   const double = isNumberToken(number) ? Number(number.token) : number
   return typeof double === 'number' && Number.isFinite(double) ? double : undefined
+}
+
+/** JSON text as a value of a task's data; undefined where it is no JSON or beyond the bounds. */
+export function parsedValue(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text, value_bounds)
+  } catch {
+    return undefined
+  }
+}
+
+/** The text of a number or of a text that is not empty; undefined for any other value. */
+export function idText(value: JsonValue | undefined): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value
+  return typeof value === 'number' || isNumberToken(value) ? numberText(value) : undefined
+}
+
+/** The id of a process; undefined where the value cannot be one. */
+export function processId(value: JsonValue | undefined): string | undefined {
+  const text = idText(value)
+  return text !== undefined && isName(text, id_chars_max) ? text : undefined
+}
+
+/** Whether a text is short enough for a ref or a node id. */
+export function isIdLength(text: string): boolean {
+  if (text.length <= id_chars_max) return true
+  return text.length <= 2 * id_chars_max && [...text].length <= id_chars_max
 }
 
 const json_number = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
@@ -79,14 +115,10 @@ function toBoolean(value: JsonValue): JsonValue | undefined {
 
 function parsed(
   value: JsonValue,
-  opens: '[' | '{',
-  isRight: (value: JsonValue) => boolean,
+  opening: '[' | '{',
+  isType: (value: JsonValue) => boolean,
 ): JsonValue | undefined {
-  if (typeof value !== 'string' || !value.trimStart().startsWith(opens)) return undefined
-  try {
-    const made = parseJson(value, value_bounds)
-    return isRight(made) ? made : undefined
-  } catch {
-    return undefined
-  }
+  if (typeof value !== 'string' || !value.trimStart().startsWith(opening)) return undefined
+  const made = parsedValue(value)
+  return made !== undefined && isType(made) ? made : undefined
 }

@@ -9,7 +9,7 @@
  * UTC.
  */
 
-import { truncated } from '../quoted.ts'
+import { truncated } from '../report.ts'
 import {
   type Expansion,
   expectText,

@@ -3,7 +3,7 @@
  * from behind its opening parenthesis to behind its end, once, and gives what computes it.
  */
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import { truncated } from '../quoted.ts'
+import { truncated } from '../report.ts'
 import {
   type Expansion,
   failWith,

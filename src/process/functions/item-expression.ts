@@ -14,7 +14,7 @@
 import { canonicalText } from '../../codec/canonical.ts'
 import { isNumberToken, numberText } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { truncated } from '../quoted.ts'
+import { truncated } from '../report.ts'
 import {
   deeper,
   type Expansion,

@@ -4,7 +4,7 @@
  * and a result without end. Sums and products are lists, so a long expression is not a deep one.
  */
 import type { JsonValue } from '../../core/model.ts'
-import { truncated } from '../quoted.ts'
+import { truncated } from '../report.ts'
 import {
   deeper,
   type Expansion,

@@ -16,7 +16,7 @@ export const apiCallback: LogicKind<HandlerLogic> = {
   waits_for: 'callback',
   parse: parseHandlerLogic,
   run: () => wait,
-  errNode: ({ err_node_id }) => err_node_id,
+  errorNode: ({ err_node_id }) => err_node_id,
   job: {
     order: (_definition, context) => ({
       job: 'handler',

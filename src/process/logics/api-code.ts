@@ -11,8 +11,9 @@
 import { bytesOf, docOfValue, isObject, objectOf, parseJson } from '../../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import type { Command, EvaluationContext, JobOutcome, LogicKind, Report } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import type { Command, EvaluationContext, JobOutcome, LogicKind } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { applyDiff, diffData } from './data-diff.ts'
 
 interface ApiCode {
@@ -29,10 +30,10 @@ export const apiCode: LogicKind<ApiCode> = {
     if (lang !== 'js') report.mistake(`lang ${quoted(lang)} is not run here, only "js" is`)
     if (typeof src !== 'string') report.mistake(`src is ${quoted(src)}, a text was expected`)
     else if (lang === 'js') warnOfCode(src, report)
-    return { src: typeof src === 'string' ? src : '', err_node_id: errNode(err_node_id, report) }
+    return { src: typeof src === 'string' ? src : '', err_node_id: errorNode(err_node_id, report) }
   },
   run: () => job,
-  errNode: ({ err_node_id }) => err_node_id,
+  errorNode: ({ err_node_id }) => err_node_id,
   job: {
     order: ({ src }, context) => ({ job: 'code', src, doc: context.doc }),
     finish: ({ err_node_id }, context, order_doc, outcome) =>
@@ -40,7 +41,7 @@ export const apiCode: LogicKind<ApiCode> = {
   },
 }
 
-function errNode(err_node_id: JsonValue | undefined, report: Report): string | undefined {
+function errorNode(err_node_id: JsonValue | undefined, report: Report): string | undefined {
   if (err_node_id === undefined || err_node_id === null || err_node_id === '') return undefined
   return report.targetNode('err_node_id', err_node_id)
 }

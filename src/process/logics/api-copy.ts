@@ -8,8 +8,9 @@
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind, Report, TargetProcess } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import type { LogicKind, TargetProcess } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
 import {
   type Assignment,

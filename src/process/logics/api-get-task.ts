@@ -4,8 +4,9 @@
  * task goes on with what stands behind its `api_queue`.
  */
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind, Report, TargetProcess } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import type { LogicKind, TargetProcess } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { failConversion, failedExpansion, readErrNode } from './assignments.ts'
 import { readTargetName, readTargetProcess, type TargetName } from './target.ts'

@@ -34,5 +34,5 @@ export const apiQueue: LogicKind<ApiQueue> = {
       return failedExpansion('queue', run, context, err_node_id)
     return { command: 'queue', doc: docOfValue(data), err_node_id }
   },
-  errNode: ({ err_node_id }) => err_node_id,
+  errorNode: ({ err_node_id }) => err_node_id,
 }

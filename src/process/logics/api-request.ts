@@ -9,8 +9,9 @@
  */
 import { docOfValue, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { CallRequest, Report } from '../logic.ts'
-import { quoted, truncated } from '../quoted.ts'
+import type { CallRequest } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted, truncated } from '../report.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'

@@ -6,8 +6,9 @@
  */
 import { docOfValue, isObject, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { LogicKind, Report } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import type { LogicKind } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { convert, type ValueType } from '../values.ts'

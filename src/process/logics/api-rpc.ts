@@ -43,5 +43,5 @@ export const apiRpc: LogicKind<ApiRpc> = {
     }
     return { command: 'call', conv, doc: docOfValue(data), err_node_id }
   },
-  errNode: ({ err_node_id }) => err_node_id,
+  errorNode: ({ err_node_id }) => err_node_id,
 }

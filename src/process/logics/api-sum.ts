@@ -4,9 +4,10 @@
  */
 import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { name_chars_max } from '../definition-limits.ts'
-import type { LogicKind, Report } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import { id_chars_max } from '../definition-limits.ts'
+import type { LogicKind } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { doubleOf } from '../values.ts'
@@ -56,8 +57,8 @@ function readAddend(entry: JsonValue, report: Report, place: string): Addend[] {
     return []
   }
   const { name, value } = entry
-  if (typeof name !== 'string' || name === '' || name.length > name_chars_max) {
-    const wanted = `a text of 1 to ${name_chars_max} characters`
+  if (typeof name !== 'string' || name === '' || name.length > id_chars_max) {
+    const wanted = `a text of 1 to ${id_chars_max} characters`
     report.mistake(`${place} name is ${quoted(name)}, ${wanted} was expected`)
     return []
   }

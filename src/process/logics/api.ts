@@ -26,7 +26,7 @@ export const api: LogicKind<Api> = {
     err_node_id: readErrNode(raw, report),
   }),
   run: () => job,
-  errNode: ({ err_node_id }) => err_node_id,
+  errorNode: ({ err_node_id }) => err_node_id,
   job: {
     order({ request, err_node_id }, context) {
       const run = expansionOf(context)

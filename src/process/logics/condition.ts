@@ -6,9 +6,10 @@
  */
 import { isNumberToken, numberText, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { EvaluationContext, Report } from '../logic.ts'
+import type { EvaluationContext } from '../logic.ts'
 import { compilePattern, literalPattern } from '../pattern.ts'
-import { quoted } from '../quoted.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
 import { plainName } from '../templates/path.ts'
 import { compileName, compileTemplate, type Template } from '../templates/template.ts'

@@ -4,8 +4,9 @@
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { Command, LogicKind, Report } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import type { Command, LogicKind } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { type Condition, compileCondition } from './condition.ts'
 
 interface GoIfConst {

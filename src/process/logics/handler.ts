@@ -7,7 +7,8 @@
  */
 import { bytesOf, docOfText, mergeDocs } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { Command, EvaluationContext, JobOutcome, LogicKind, Report } from '../logic.ts'
+import type { Command, EvaluationContext, JobOutcome, LogicKind } from '../logic.ts'
+import type { Report } from '../report.ts'
 import { readErrNode } from './assignments.ts'
 
 /** What is kept of a handled logic. */
@@ -23,7 +24,7 @@ export function handlerLogic(type: string): LogicKind<HandlerLogic> {
     type,
     parse: parseHandlerLogic,
     run: () => job,
-    errNode: ({ err_node_id }) => err_node_id,
+    errorNode: ({ err_node_id }) => err_node_id,
     job: {
       order: (_definition, context) => ({ job: 'handler', handler: type, doc: context.doc }),
       finish: ({ err_node_id }, context, _doc, outcome) =>

@@ -3,7 +3,8 @@
  * release of this program runs are named too, so that an import says so, unless the embedder does.
  */
 import type { JsonObject } from '../../core/model.ts'
-import type { Logic, LogicKind, Report } from '../logic.ts'
+import type { Logic, LogicKind } from '../logic.ts'
+import type { Report } from '../report.ts'
 import { api } from './api.ts'
 import { apiCallback } from './api-callback.ts'
 import { apiCode } from './api-code.ts'
@@ -48,7 +49,7 @@ export function handlerRow(type: string): LogicRow {
 }
 
 function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
-  const { type, waits_for, run, errNode, job } = kind
+  const { type, waits_for, run, errorNode, job } = kind
   return {
     type,
     compile(raw, report) {
@@ -56,7 +57,7 @@ function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
       return {
         type,
         waits_for,
-        err_node_id: errNode?.(definition),
+        err_node_id: errorNode?.(definition),
         run: (context) => run(definition, context),
         job: job && {
           order: (context) => job.order(definition, context),

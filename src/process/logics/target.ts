@@ -5,13 +5,13 @@
  * that a template gives does not (process/logic `ConvReach`).
  */
 import type { JsonObject } from '../../core/model.ts'
-import { name_chars_max } from '../definition-limits.ts'
-import type { Report, TargetProcess } from '../logic.ts'
-import { quoted } from '../quoted.ts'
-import { idText, isIdLength, processId } from '../reach-name.ts'
+import { id_chars_max } from '../definition-limits.ts'
+import type { TargetProcess } from '../logic.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import type { Expansion } from '../templates/parser.ts'
 import { compileTemplate } from '../templates/template.ts'
-import { textOf } from '../values.ts'
+import { idText, isIdLength, processId, textOf } from '../values.ts'
 import { failConversion } from './assignments.ts'
 
 /** A name as it comes out for one task; undefined where it is missing or the run failed. */
@@ -58,7 +58,7 @@ export function readTargetName(raw: JsonObject, member: string, report: Report):
   }
   const template = compileTemplate(text, report, member)
   if (template.constant !== undefined && !isIdLength(text)) {
-    report.mistake(`${member} ${quoted(text)} is longer than ${name_chars_max} characters`)
+    report.mistake(`${member} ${quoted(text)} is longer than ${id_chars_max} characters`)
   }
   return (run) => {
     const value = template.value(run)

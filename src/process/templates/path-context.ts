@@ -5,7 +5,7 @@
  * template; a process that is written there is told to the definition's report.
  */
 
-import { isIdLength, processId } from '../reach-name.ts'
+import { isIdLength, processId } from '../values.ts'
 import { expectText, mistakeAt, type TemplateCursor, type Term } from './parser.ts'
 import { follow, type Key, keyOf, type PathEnd, readIndex, readKeys } from './path-keys.ts'
 

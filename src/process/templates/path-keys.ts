@@ -5,7 +5,7 @@
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { quoted } from '../quoted.ts'
+import { quoted } from '../report.ts'
 import { textOf } from '../values.ts'
 import {
   deeper,

@@ -6,7 +6,7 @@
 import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import { truncated } from '../quoted.ts'
+import { truncated } from '../report.ts'
 import { textOf } from '../values.ts'
 import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 import type { Template } from './template.ts'

@@ -11,8 +11,8 @@
 import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { functionTable } from '../functions/table.ts'
-import type { Report } from '../logic.ts'
-import { quoted } from '../quoted.ts'
+import type { Report } from '../report.ts'
+import { quoted } from '../report.ts'
 import { textOf } from '../values.ts'
 import {
   deeper,

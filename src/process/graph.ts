@@ -1,0 +1,67 @@
+/**
+ * The compiled form of a process: its nodes with their logics and semaphors, ready to be executed.
+ * compile-process.ts makes it from a definition; the engine executes it.
+ */
+import type { Doc } from '../core/model.ts'
+import type { EvaluationContext, Logic } from './logic.ts'
+
+/** Creates a signal task when the node's task count reaches the value, and when it falls below. */
+export interface CountSemaphor {
+  readonly value: number
+  readonly esc_node_id: string
+}
+
+/** When a time semaphor fires, or why its value gives no time. */
+export type DueTime =
+  | { readonly due_ms: number }
+  | { readonly tag: string; readonly description: string }
+
+export interface TimeSemaphor {
+  readonly to_node_id: string
+  due(context: EvaluationContext): DueTime
+}
+
+export type NodeKind = 'logic' | 'start' | 'end' | 'escalation'
+
+export interface GraphNode {
+  readonly id: string
+  readonly kind: NodeKind
+  readonly title: string
+  readonly logics: readonly Logic[]
+  readonly time_semaphors: readonly TimeSemaphor[]
+  readonly count_semaphors: readonly CountSemaphor[]
+  /** On an end node: the ended task is kept for the retention time. */
+  readonly save_task: boolean
+}
+
+export interface ParamMistake {
+  readonly param: string
+  readonly error: string
+}
+
+/** A process, compiled once per version. */
+export interface Graph {
+  /** The `obj_id` of the definition as text; undefined where it has none. */
+  readonly conv_id: string | undefined
+  readonly title: string
+  /** In a `state` process a modify runs the logics of the node where the task waits. */
+  readonly kind: 'process' | 'state'
+  /** As the definition says. It counts only when the process is stored for the first time. */
+  readonly status: 'active' | 'paused'
+  readonly start_id: string
+  readonly nodes: ReadonlyMap<string, GraphNode>
+  /** The first input parameter that the data does not satisfy. */
+  checkParams(doc: Doc): ParamMistake | undefined
+  /** The processes that the definition names without a template. */
+  readonly target_conv_ids: readonly string[]
+  /** Names of parameters with flag `auto-clear`. */
+  readonly masked: readonly string[]
+}
+
+export interface CompileResult {
+  /** Undefined where there are mistakes. */
+  readonly graph: Graph | undefined
+  /** Every mistake with its place: `nodes[3] "Wait bank": to_node_id "x" is no node`. */
+  readonly mistakes: readonly string[]
+  readonly warnings: readonly string[]
+}

@@ -1,0 +1,46 @@
+/**
+ * How the compiler reports: mistakes, which refuse a definition, and warnings, each with the place
+ * it stands at. Values are quoted in JSON quotes and cut at 128 characters, so that no definition
+ * makes a report longer than that and no value makes quoting throw.
+ */
+import { isNumberToken, isObject, numberText } from '../codec/json.ts'
+import type { JsonValue } from '../core/model.ts'
+
+/** Collects what the compiler finds at one place of a definition. */
+export interface Report {
+  mistake(text: string): void
+  warning(text: string): void
+  /** The node id that `member` names. Reports a mistake and gives undefined where it is no node. */
+  targetNode(member: string, to_node_id: JsonValue | undefined): string | undefined
+  /** Notes a process that the definition names. */
+  targetProcess(conv_id: string): void
+}
+
+/** The same report with `place` before each text, except those of `targetNode`. */
+export function reportAt(report: Report, place: string): Report {
+  return {
+    ...report,
+    mistake: (text) => report.mistake(`${place}: ${text}`),
+    warning: (text) => report.warning(`${place}: ${text}`),
+  }
+}
+
+const quoted_chars_max = 128
+
+/** A text in quotes; any other value by its kind, and numbers by their token. */
+export function quoted(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(truncated(value))
+  if (value === undefined) return 'nothing'
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (typeof value === 'number' || isNumberToken(value)) return truncated(numberText(value))
+  if (Array.isArray(value)) return 'an array'
+  return isObject(value) ? 'an object' : typeof value
+}
+
+/** The first 128 code points of a text. */
+export function truncated(text: string): string {
+  if (text.length <= quoted_chars_max) return text
+  const points = [...text.slice(0, 2 * quoted_chars_max + 2)]
+  if (points.length <= quoted_chars_max) return text
+  return `${points.slice(0, quoted_chars_max).join('')}…`
+}
