@@ -8,12 +8,12 @@
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { isWholeFaultCode, opFaults } from '../core/faults.ts'
 import {
-  cursorOver,
   readBytes,
+  readCursor,
   readNumber,
   sized_field,
   skipField,
-} from '../server/grpc/protobuf-read.ts'
+} from '../server/grpc/protobuf.ts'
 import { type ClientFault, type ClientFaultCode, clientFault } from './faults.ts'
 
 export function faultOfStatus(error: ServiceError): ClientFault {
@@ -71,7 +71,7 @@ function reasonIn(bytes: Buffer): string | undefined {
 
 /** The length-delimited fields with this number; none where the bytes make no sense. */
 function fieldsOf(bytes: Buffer, wanted: number): Buffer[] {
-  const from = cursorOver(bytes)
+  const from = readCursor(bytes)
   const found: Buffer[] = []
   try {
     while (from.at < from.end) {

@@ -48,6 +48,19 @@ export const systemChance: Chance = {
   fraction: () => Math.random(),
 }
 
+/** What `work` comes to, or `late` where it takes longer than `ms_max`. */
+export async function within<T>(
+  clock: Clock,
+  ms_max: number,
+  work: Promise<T>,
+): Promise<T | 'late'> {
+  let cancel = (): void => {}
+  const late = new Promise<'late'>((resolve) => {
+    cancel = clock.wake_at(clock.now_ms() + ms_max, () => resolve('late'))
+  })
+  return Promise.race([work, late]).finally(cancel)
+}
+
 /** Lets what else the process has to do have its turn, between two slices of long work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

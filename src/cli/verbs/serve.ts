@@ -4,6 +4,7 @@
  * answer.
  */
 import { missingOf, serverFiles } from '../../certs/folder.ts'
+import { within } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
@@ -115,12 +116,7 @@ const close_times_drain = 6
 function killsHung(engine: Engine, io: Io, tell: (sentence: string) => Promise<void>) {
   const { drain_ms_max } = engine.limits
   const inTime = async (work: Promise<void>, ms_max: number): Promise<void> => {
-    let cancel = (): void => {}
-    const late = new Promise<'late'>((resolve) => {
-      cancel = io.clock.wake_at(io.clock.now_ms() + ms_max, () => resolve('late'))
-    })
-    const first = await Promise.race([work, late]).finally(cancel)
-    if (first !== 'late') return
+    if ((await within(io.clock, ms_max, work)) !== 'late') return
     await tell('a write hangs, so the process is killed; what was answered is in the log')
     io.kill()
   }

@@ -1,11 +1,11 @@
 /**
- * A fault as gRPC says it (wire 2): the status of its row in the fault table, the message `code:
- * description`, and a google.rpc.ErrorInfo in the details. The one place that turns whatever was
- * thrown into a status; what is no Fault is a bug, told to the embedder and answered without its
- * text.
+ * Faults as gRPC statuses (wire 2): the status code of the fault table, the message `code:
+ * description`, and a google.rpc.ErrorInfo in the details. Everything thrown while a call is served
+ * becomes a status here. An error that is no Fault is a bug: it goes to `onBug`, and the caller
+ * gets `internal_error` without its text.
  *
- * The details are a google.rpc.Status, written here field by field: four fields of two messages
- * that will never change are less than a second proto to ship.
+ * The details are a google.rpc.Status, written field by field: four fields of two frozen messages
+ * do not justify shipping a second proto.
  */
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js'
 import {
@@ -16,16 +16,21 @@ import {
   type WholeFaultCode,
   wholeFaults,
 } from '../../core/faults.ts'
-import { number_field, sized_field } from './protobuf-read.ts'
-import { sizedBytes, type WriteCursor, writeFieldHead } from './protobuf-write.ts'
+import {
+  number_field,
+  sized_field,
+  sizedBytes,
+  type WriteCursor,
+  writeFieldHead,
+} from './protobuf.ts'
 
-/** A fault that may be told to a caller. */
+/** A fault in the form that a caller may see. */
 export interface PublicFault {
   readonly code: WholeFaultCode | OpFaultCode
   readonly description: string
 }
 
-/** The refusal for anything thrown; `onBug` is told of what should not have been. */
+/** The public form of anything thrown; a bug also goes to `onBug`. */
 export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
   if (isFault(thrown)) {
     const { code, message } = thrown
@@ -36,12 +41,12 @@ export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): Pub
   return { code: 'internal_error', description: wholeFaults.internal_error.text }
 }
 
-/** The end of a call that failed, as grpc-js takes it. */
+/** The status with which grpc-js ends a failed call. */
 export function faultStatus(thrown: unknown, onBug: (bug: unknown) => void): StatusObject {
   const { code, description } = publicFault(thrown, onBug)
   const row = isWholeFaultCode(code) ? wholeFaults[code] : opFaults[code]
   const number = status[row.grpc]
-  // What is not well formed cannot be encoded.
+  // A lone surrogate cannot be encoded as UTF-8.
   const details = `${code}: ${description}`.toWellFormed()
   const metadata = new Metadata()
   metadata.set('grpc-status-details-bin', statusDetails(number, details, code.toUpperCase()))
@@ -66,8 +71,8 @@ function text(number: number, value: string): Buffer {
 }
 
 function field(number: number, bytes: Buffer): Buffer {
-  const to: WriteCursor = { room: Buffer.allocUnsafe(sizedBytes(bytes.length)), at: 0 }
+  const to: WriteCursor = { buffer: Buffer.allocUnsafe(sizedBytes(bytes.length)), at: 0 }
   writeFieldHead(to, sized_field(number), bytes.length)
-  to.room.set(bytes, to.at)
-  return to.room
+  to.buffer.set(bytes, to.at)
+  return to.buffer
 }

@@ -1,6 +1,6 @@
 /**
- * The standard health service (grpc.health.v1) over the engine's own health: SERVING while ops
- * would be taken. A check asks the engine; a watch is told within a second.
+ * The standard health service (grpc.health.v1): SERVING while the engine accepts ops and the server
+ * does not drain. A check asks the engine; a watch is notified within a second.
  */
 import type { Server } from '@grpc/grpc-js'
 import { HealthImplementation, service as healthService } from 'grpc-health-check'
@@ -8,20 +8,20 @@ import { systemClock } from '../../core/clock.ts'
 import type { ServerContext } from './interceptor.ts'
 import { service_name } from './schema.ts'
 
-const look_every_ms = 1_000
+const refresh_every_ms = 1_000
 
-/** Adds the service; what comes back ends what it does beside answering. */
+/** Adds the service; the returned function stops its timer. */
 export function addHealth(server: Server, context: ServerContext): () => void {
   const health = new HealthImplementation()
   const refresh = (): void => {
     const is_up = !context.draining && context.engine.health() === 'ok'
     const status = is_up ? 'SERVING' : 'NOT_SERVING'
-    if (status === told) return
-    told = status
+    if (status === last_status) return
+    last_status = status
     // The empty name is the server as a whole.
     for (const name of ['', service_name]) health.setStatus(name, status)
   }
-  let told: string | undefined
+  let last_status: string | undefined
   refresh()
   health.addToServer({
     addService(_service, given) {
@@ -42,18 +42,18 @@ export function addHealth(server: Server, context: ServerContext): () => void {
     },
   })
   let cancel = (): void => {}
-  const look = (): void => {
+  const keepFresh = (): void => {
     refresh()
-    cancel = systemClock.wake_at(systemClock.now_ms() + look_every_ms, look)
+    cancel = systemClock.wake_at(systemClock.now_ms() + refresh_every_ms, keepFresh)
   }
-  look()
+  keepFresh()
   return () => {
     refresh()
     cancel()
   }
 }
 
-/** What this file needs of the handlers that the package makes. */
+/** The two handlers of the package that are wrapped. */
 interface Handlers {
   readonly check: (call: unknown, callback: unknown) => void
   readonly watch: (call: WatchCall) => void

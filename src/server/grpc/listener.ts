@@ -1,10 +1,10 @@
 /**
- * Sockets for the gRPC server: listens, does the handshake, counts, and hands over what may speak
- * HTTP/2. grpc-js would listen itself, but has no say in the handshake and no count.
+ * Accepts the sockets of the gRPC server: listens, performs the TLS handshake, bounds connections
+ * and passes verified ones to grpc-js, whose own listener offers neither.
  *
- * Mutual TLS, 1.2 or newer, decides here and not at the first call: a connection without a verified
- * certificate that may be used by a client never reaches HTTP/2. No session is resumed, for a
- * resumed one is not verified again, and would outlive its certificate.
+ * Mutual TLS 1.2 or newer. A connection without a verified client certificate never reaches HTTP/2.
+ * Session resumption is off: a resumed session is not verified again and may outlive its
+ * certificate.
  */
 import { constants } from 'node:crypto'
 import {
@@ -21,18 +21,18 @@ import type { TlsSet } from './tls-files.ts'
 
 export interface Listener {
   readonly address: AddressInfo
-  /** For the handshakes from now on. */
+  /** Uses other certificates for handshakes from now on. */
   use(set: TlsSet): void
-  /** Takes no more connections; those there stay. Resolves when none is left. */
+  /** Stops listening; open connections stay. Resolves when the last has closed. */
   close(): Promise<void>
-  /** Ends every connection at once. */
+  /** Destroys every connection. */
   destroyAll(): void
 }
 
 export interface ListenOptions {
   readonly host: string
   readonly port: number
-  /** Undefined: no TLS. */
+  /** Undefined for no TLS. */
   readonly tls: TlsSet | undefined
   readonly limits: Limits
   readonly authenticator: Authenticator
@@ -85,7 +85,7 @@ function tlsServer({ limits, authenticator, onConnection }: ListenOptions, tls: 
     handshakeTimeout: limits.header_ms_max,
     noDelay: true,
   })
-  // node tells of a handshake that takes too long, and leaves the socket open.
+  // After a handshake timeout node leaves the socket open.
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.on('secureConnection', (socket) => {
     socket.on('error', ignore)
@@ -99,7 +99,7 @@ function tlsServer({ limits, authenticator, onConnection }: ListenOptions, tls: 
   return server
 }
 
-/** OpenSSL refuses another usage, and takes a certificate that names none. */
+/** OpenSSL rejects a certificate of another usage and accepts one without any, which is refused. */
 function clientNames(
   authenticator: Authenticator,
   certificate: Partial<Certificate>,

@@ -7,17 +7,17 @@
  * four times as long for these; a test reads what the schema writes.
  */
 import {
-  cursorOver,
   number_field,
   type ReadCursor,
   readBytes,
+  readCursor,
   readInteger,
   readNested,
   readNumber,
   readText,
   sized_field,
   skipField,
-} from './protobuf-read.ts'
+} from './protobuf.ts'
 
 export interface CreateMessage {
   readonly type: 'create'
@@ -65,12 +65,12 @@ export interface StreamBatch extends Batch {
 }
 
 /** Each throws where the bytes are no such message. */
-export const readCreate = (bytes: Buffer): CreateMessage => createFrom(cursorOver(bytes))
-export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(cursorOver(bytes))
-export const readShow = (bytes: Buffer): ShowMessage => showFrom(cursorOver(bytes))
+export const readCreate = (bytes: Buffer): CreateMessage => createFrom(readCursor(bytes))
+export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(readCursor(bytes))
+export const readShow = (bytes: Buffer): ShowMessage => showFrom(readCursor(bytes))
 
 export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
-  const from = cursorOver(bytes)
+  const from = readCursor(bytes)
   const ops: OpMessage[] = []
   let op_count = 0
   let request_key = ''
@@ -84,7 +84,7 @@ export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
 }
 
 export function readStreamOps(bytes: Buffer, ops_max: number): StreamBatch {
-  const from = cursorOver(bytes)
+  const from = readCursor(bytes)
   const ops: OpMessage[] = []
   let op_count = 0
   let seq: number | bigint = 0

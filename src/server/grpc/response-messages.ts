@@ -1,66 +1,66 @@
 /**
- * The messages that callers get. Each is measured and then written once, into bytes of its own.
- *
- * A text that is empty is left out, as proto3 has it; a ref says whether it is there.
+ * Encodes the response messages of the proto. Each message is measured first and then written once
+ * into a buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
  */
 import type { OpResult, Task } from '../../core/model.ts'
-import { number_field, sized_field } from './protobuf-read.ts'
 import {
+  number_field,
   numberBytes,
+  sized_field,
   sizedBytes,
   textBytes,
   type WriteCursor,
   writeFieldHead,
   writeNumber,
   writeText,
-} from './protobuf-write.ts'
+} from './protobuf.ts'
 import type { OpMessage, StreamBatch } from './request-messages.ts'
 
-/** What became of a batch of a stream. */
+/** The answer to one batch of a stream. */
 export interface StreamResponse {
   readonly proc: string
   readonly description: string
   readonly results: readonly OpResult[]
 }
 
-/** CreateTaskResponse, and ModifyTaskResponse, which is the same. */
+/** A CreateTaskResponse or ModifyTaskResponse, which have the same fields. */
 export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
-  const to = messageOf(refBytes(ref) + fieldBytes(obj_id))
+  const to = newMessage(refBytes(ref) + fieldBytes(obj_id))
   writeRef(to, sized_1, ref)
   writeField(to, sized_2, obj_id)
-  return to.room
+  return to.buffer
 }
 
-/** GetTaskResponse. */
+/** A GetTaskResponse. */
 export function encodeTask({ task }: OpResult): Buffer {
-  if (task === undefined) return messageOf(0).room
+  if (task === undefined) return newMessage(0).buffer
   const bytes = taskBytes(task)
-  const to = messageOf(sizedBytes(bytes))
+  const to = newMessage(sizedBytes(bytes))
   writeTask(to, sized_1, task, bytes)
-  return to.room
+  return to.buffer
 }
 
-/** ApplyOpsResponse. Each result has the id of its op. */
+/** An ApplyOpsResponse; results[at] gets the id of ops[at]. */
 export function encodeResults(ops: readonly OpMessage[], results: readonly OpResult[]): Buffer {
-  const to = messageOf(resultsBytes(ops, results))
+  const to = newMessage(resultsBytes(ops, results))
   writeResults(to, sized_1, ops, results)
-  return to.room
+  return to.buffer
 }
 
-/** StreamOpsResponse. */
+/** A StreamOpsResponse. */
 export function encodeStreamResponse({ seq, ops }: StreamBatch, answer: StreamResponse): Buffer {
   const { proc, description, results } = answer
   const seq_bytes = seq === 0 ? 0 : 1 + numberBytes(seq)
   const rest_bytes = resultsBytes(ops, results) + fieldBytes(proc) + fieldBytes(description)
-  const to = messageOf(seq_bytes + rest_bytes)
+  const to = newMessage(seq_bytes + rest_bytes)
   if (seq !== 0) {
-    to.room[to.at++] = number_1
+    to.buffer[to.at++] = number_1
     writeNumber(to, seq)
   }
   writeResults(to, sized_2, ops, results)
   writeField(to, sized_3, proc)
   writeField(to, sized_4, description)
-  return to.room
+  return to.buffer
 }
 
 const number_1 = number_field(1)
@@ -76,8 +76,8 @@ const sized_8 = sized_field(8)
 const sized_9 = sized_field(9)
 const sized_10 = sized_field(10)
 
-function messageOf(bytes: number): WriteCursor {
-  return { room: Buffer.allocUnsafe(bytes), at: 0 }
+function newMessage(bytes: number): WriteCursor {
+  return { buffer: Buffer.allocUnsafe(bytes), at: 0 }
 }
 
 function resultsBytes(ops: readonly OpMessage[], results: readonly OpResult[]): number {
@@ -89,9 +89,9 @@ function resultsBytes(ops: readonly OpMessage[], results: readonly OpResult[]): 
 }
 
 function resultBytes(id: string, { ref, obj_id, proc, description, task }: OpResult): number {
-  const named = fieldBytes(id) + refBytes(ref) + fieldBytes(obj_id)
-  const told = fieldBytes(proc) + fieldBytes(description)
-  return named + told + (task === undefined ? 0 : sizedBytes(taskBytes(task)))
+  const ids = fieldBytes(id) + refBytes(ref) + fieldBytes(obj_id)
+  const outcome = fieldBytes(proc) + fieldBytes(description)
+  return ids + outcome + (task === undefined ? 0 : sizedBytes(taskBytes(task)))
 }
 
 function writeResults(
@@ -115,11 +115,11 @@ function writeResults(
 }
 
 function taskBytes(task: Task): number {
-  const names = fieldBytes(task.obj_id) + fieldBytes(task.conv_id) + refBytes(task.ref)
-  const said = fieldBytes(task.status) + fieldBytes(task.user_id ?? '')
+  const ids = fieldBytes(task.obj_id) + fieldBytes(task.conv_id) + refBytes(task.ref)
+  const states = fieldBytes(task.status) + fieldBytes(task.user_id ?? '')
   const times = 2 + numberBytes(task.create_time_ms) + numberBytes(task.change_time_ms)
   const nodes = fieldBytes(task.node_id) + fieldBytes(task.node_prev_id)
-  return names + said + times + nodes + fieldBytes(task.dataText)
+  return ids + states + times + nodes + fieldBytes(task.dataText)
 }
 
 function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): void {
@@ -129,9 +129,9 @@ function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): voi
   writeRef(to, sized_3, task.ref)
   writeField(to, sized_4, task.status)
   writeField(to, sized_5, task.user_id ?? '')
-  to.room[to.at++] = number_6
+  to.buffer[to.at++] = number_6
   writeNumber(to, task.create_time_ms)
-  to.room[to.at++] = number_7
+  to.buffer[to.at++] = number_7
   writeNumber(to, task.change_time_ms)
   writeField(to, sized_8, task.node_id)
   writeField(to, sized_9, task.node_prev_id)

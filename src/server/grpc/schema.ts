@@ -1,10 +1,7 @@
 /**
- * The service and its messages as proto/conveyor/v1/task_service.proto defines them, from the
- * descriptor that `npm run proto` made of it. No file is looked for, so it works from the sources,
- * the package and a bundle alike.
- *
- * 64-bit numbers are text, so that none is rounded; what is absent and what is empty can be told
- * apart wherever the proto says `optional` or `oneof`.
+ * The service definition of proto/conveyor/v1/task_service.proto, loaded from the descriptor that
+ * `npm run proto` generates. No file is read at run time, so it works from the sources, the package
+ * and a bundle alike. 64-bit numbers become texts, so that none is rounded.
  */
 import { loadFileDescriptorSetFromBuffer, type PackageDefinition } from '@grpc/proto-loader'
 import type { TaskServiceDefinition } from './generated/conveyor/v1/TaskService.ts'

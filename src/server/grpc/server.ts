@@ -1,9 +1,7 @@
 /**
- * The gRPC context: a grpc-js server behind a listener of our own, its bounds, and its end.
- *
- * Requests are read and answers written by codecs of our own (requests, answers), which grpc-js
- * takes with the service; the rest is as it serves any. Bounds that it has are set from the limits.
- * No process-wide handler is installed and nothing exits.
+ * The gRPC server: sets the bounds of a grpc-js server from the limits, listens and drains. Sockets
+ * come from our own listener; the service definition carries our own codec (request-messages,
+ * response-messages). No process-wide handler is installed and nothing exits.
  */
 import {
   Server,
@@ -11,7 +9,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
-import { systemClock } from '../../core/clock.ts'
+import { systemClock, within } from '../../core/clock.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { newAuthenticator } from './authenticate.ts'
@@ -30,35 +28,34 @@ export interface GrpcOptions {
   readonly host?: string
   /** 0 picks a free one. */
   readonly port: number
-  /** The certificates; taken up anew when the files change. Needed unless `plain`. */
+  /** The certificate files, reloaded when they change. Required unless `plain`. */
   readonly tls?: TlsOptions
-  /** Refuses certificates without a binding, which may otherwise use every process. */
+  /** Refuses certificates without a binding; otherwise they may use every process. */
   readonly strict?: boolean
-  /** Lets clients ask which services there are. */
+  /** Serves gRPC reflection. */
   readonly reflection?: boolean
-  /** No TLS and no names, for tests: every caller may use every process. Only on loopback. */
+  /** No TLS, for tests on loopback: every caller may use every process. */
   readonly plain?: true
   /** Overrides of the engine's limits; the rate and unread answers stay bounded by the engine's. */
   readonly limits?: Partial<Record<LimitName, number>>
-  /** Told of a bug, and of changed certificate files that cannot be used. */
+  /** Receives bugs, and an error with code `bad_certificates` for unusable new files. */
   readonly onBug?: (error: unknown) => void
 }
 
 export interface GrpcServer {
-  /** `host:port` as a client takes it, such as `127.0.0.1:41234`. */
+  /** `host:port` for a client, such as `127.0.0.1:41234`. */
   readonly address: string
   /**
-   * Ends the server: no new connections and calls, streams end once what they began is answered,
-   * calls under way get `drain_ms_max`, then every connection is closed. Resolves when the port is
-   * free; the engine stays open.
+   * Refuses new connections and calls, ends streams once their begun batches are answered, gives
+   * calls under way `drain_ms_max`, then closes every connection. Resolves when the port is free;
+   * the engine stays open.
    */
   drain(): Promise<void>
 }
 
 /**
- * Starts it. Rejects with the system's error where it cannot listen or a file is missing, with
- * an Error that says what is wrong with the certificates, and with a RangeError for options that
- * make no sense.
+ * Starts the server. Rejects with the system's error where it cannot listen or a file is missing,
+ * with an Error that describes unusable certificates, and with a RangeError for invalid options.
  */
 export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<GrpcServer> {
   const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
@@ -111,9 +108,9 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     endHealth()
     const closed = listener.close()
     for (const end of [...context.drain_callbacks]) end()
-    // It tells of its end before calls on connections that are not its own have ended.
+    // Calls back before calls on injected connections have ended, so `closed` is awaited.
     server.tryShutdown(() => {})
-    await within(limits.drain_ms_max, closed)
+    await within(systemClock, limits.drain_ms_max, closed)
     server.forceShutdown()
     listener.destroyAll()
     await closed
@@ -137,13 +134,13 @@ function newServer(context: ServerContext, { service }: Schema): Server {
   const server = new Server({
     interceptors: [interceptor],
     'grpc.max_receive_message_length': limits.body_bytes_max,
-    // Answers are bounded before they are made.
+    // `answer_bytes_max` bounds responses before they are encoded.
     'grpc.max_send_message_length': -1,
     'grpc.max_concurrent_streams': limits.grpc_streams_max,
     'grpc-node.max_session_memory': Math.max(1, Math.ceil(limits.grpc_session_bytes_max / 1e6)),
     'grpc.max_connection_idle_ms': limits.grpc_idle_ms_max,
     'grpc.max_connection_age_ms': limits.grpc_age_ms_max,
-    // A stream opened at the last moment has its whole time too.
+    // Gives a stream opened at the last moment its full age.
     'grpc.max_connection_age_grace_ms': limits.grpc_age_ms_max,
     'grpc.keepalive_time_ms': limits.grpc_ping_ms,
     'grpc.keepalive_timeout_ms': limits.header_ms_max,
@@ -162,17 +159,7 @@ function newServer(context: ServerContext, { service }: Schema): Server {
   return server
 }
 
-/** Requests are read by `read`; answers come as the bytes they are. */
+/** Decodes requests with `read`; responses are encoded already. */
 function withCodec(method: object, read: (bytes: Buffer) => unknown): object {
   return { ...method, requestDeserialize: read, responseSerialize: takeBytes }
-}
-
-/** Resolves with `done`, or after `ms_max`. */
-async function within(ms_max: number, done: Promise<void>): Promise<void> {
-  let cancel = (): void => {}
-  const late = new Promise<void>((resolve) => {
-    cancel = systemClock.wake_at(systemClock.now_ms() + ms_max, resolve)
-  })
-  await Promise.race([done, late])
-  cancel()
 }

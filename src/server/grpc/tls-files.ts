@@ -1,11 +1,10 @@
 /**
- * The three files that make a server of mutual TLS, read whole and taken up anew when they change.
+ * Reads the three files of a mutual TLS server and reloads them when they change.
  *
- * A set is used only where it is complete: the key belongs to the certificate, and there is an
- * authority, for without one node would trust every public one. Files are looked at by their bytes
- * now and then rather than watched, which works on every file system and for links that are
- * swapped. A change is taken up once two looks have seen the same, so that a set that is being
- * written is not taken for a broken one; while it is broken the old one stays in use.
+ * A set is used only if the key matches the certificate and there is a CA certificate; without one
+ * node would trust every public CA. The files are polled by content, which works on every file
+ * system and for swapped links. A new set is used once two polls have read the same bytes, so that
+ * half-written files are not reported; an unusable set leaves the old one in use.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -24,7 +23,7 @@ export interface TlsSet {
   readonly key: Buffer
 }
 
-/** Rejects with the system's error for a missing file, else with an Error that says what it is. */
+/** Rejects with the system's error for a missing file, or an Error that names the defect. */
 export async function readTls(options: TlsOptions): Promise<TlsSet> {
   const set = await readSet(options)
   checkSet(set)
@@ -32,8 +31,8 @@ export async function readTls(options: TlsOptions): Promise<TlsSet> {
 }
 
 /**
- * Calls `use` with each new set, `onBroken` once for each that cannot be used; looks every
- * `every_ms` until the answer is called.
+ * Polls every `every_ms`. Calls `use` with each new set, and `onBroken` once for each unusable one.
+ * The returned function stops it.
  */
 export function watchTls(
   options: TlsOptions,
@@ -44,16 +43,16 @@ export function watchTls(
 ): () => void {
   let used = first
   let seen: TlsSet | string = first
-  let told: TlsSet | string = first
+  let reported: TlsSet | string = first
   let stopped = false
   let cancel = (): void => {}
 
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     const found = await readSet(options).catch((error: Error) => error.message)
     const settled = isSame(found, seen)
     seen = found
-    if (stopped || !settled || isSame(found, used) || isSame(found, told)) return
-    told = found
+    if (stopped || !settled || isSame(found, used) || isSame(found, reported)) return
+    reported = found
     try {
       if (typeof found === 'string') throw new Error(found)
       checkSet(found)
@@ -67,7 +66,7 @@ export function watchTls(
   }
   const arm = (): void => {
     if (stopped) return
-    cancel = systemClock.wake_at(systemClock.now_ms() + every_ms, () => void look().finally(arm))
+    cancel = systemClock.wake_at(systemClock.now_ms() + every_ms, () => void poll().finally(arm))
   }
   arm()
   return () => {

@@ -1,6 +1,7 @@
 /**
- * The rpcs of one message each: ops, the engine, a message. An op that fails alone fails
- * its call with the op's own status; one that fails in a batch is a result there.
+ * The unary rpcs: decode the request, apply its ops, encode the response. In CreateTask, ModifyTask
+ * and GetTask the fault of the op becomes the status of the call; in ApplyOps it is one of the
+ * results.
  */
 import type { handleUnaryCall, sendUnaryData } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
@@ -24,39 +25,39 @@ import {
 } from './request-messages.ts'
 import { encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
 
-/** How the message of an rpc becomes ops, and results its answer. Both throw what refuses it. */
+/** How a request message becomes ops, and how results become the response. All throw Faults. */
 interface Unary<Message> {
-  /** Throws where the bytes are no such message. */
+  /** Throws for malformed bytes. */
   read(bytes: Buffer, ops_max: number): Message
   ops(message: Message, limits: Limits): RawOps
-  answer(results: readonly OpResult[], message: Message): Buffer
+  encode(results: readonly OpResult[], message: Message): Buffer
 }
 
-const batch: Unary<Batch> = {
+const batch_rpc: Unary<Batch> = {
   read: readApplyOps,
   ops: readBatch,
-  answer: (results, { ops }) => encodeResults(ops, results),
+  encode: (results, { ops }) => encodeResults(ops, results),
 }
 
-function singleOp(answer: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
+function singleOp(encode: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
   return {
     ops: (kind, limits) => readOps([{ id: '', kind }], limits),
-    answer: (results) => answer(okResult(results)),
+    encode: (results) => encode(okResult(results)),
   }
 }
 
-/** An rpc whose requests are read and whose answers are bytes (see serve). */
+/** An rpc for grpc-js: the decoder of its requests and its handler. */
 export interface UnaryRpc {
   read(bytes: Buffer, ops_max: number): unknown
   handler(context: ServerContext, contextOf: ContextOf): handleUnaryCall<unknown, EncodedResponse>
 }
 
-/** By the name of the rpc. */
+/** By rpc name. */
 export const unary_rpcs: Readonly<Record<string, UnaryRpc>> = {
   CreateTask: rpcOf({ ...singleOp(encodeAddress), read: readCreate }),
   ModifyTask: rpcOf({ ...singleOp(encodeAddress), read: readModify }),
   GetTask: rpcOf({ ...singleOp(encodeTask), read: readShow }),
-  ApplyOps: rpcOf(batch),
+  ApplyOps: rpcOf(batch_rpc),
 }
 
 function rpcOf<Message>(unary: Unary<Message>): UnaryRpc {
@@ -70,7 +71,7 @@ function rpcOf<Message>(unary: Unary<Message>): UnaryRpc {
 function handlerOf<Message>(
   context: ServerContext,
   contextOf: ContextOf,
-  { ops, answer }: Unary<Message>,
+  { ops, encode }: Unary<Message>,
 ): handleUnaryCall<Message, EncodedResponse> {
   return (call, callback) => {
     const { peer } = contextOf(call.metadata)
@@ -78,9 +79,9 @@ function handlerOf<Message>(
       const caller = authenticate(context, peer)
       const raw = ops(call.request, context.limits)
       const room = peer.answers.reserve(raw.ops)
-      // Whether it was read or its caller has gone: the call is over.
+      // grpc-js emits it at the end of every call, also of a completed one.
       call.once('cancelled', room.release)
-      const bytes = answer(
+      const bytes = encode(
         explained(raw, await context.engine.apply(raw.ops, caller)),
         call.request,
       )
@@ -94,7 +95,7 @@ function handlerOf<Message>(
   }
 }
 
-/** The call's end tells. */
+/** The `cancelled` event releases the reservation instead. */
 function onSent(): void {}
 
 function okResult([result]: readonly OpResult[]): OpResult {

@@ -1,7 +1,6 @@
 /**
- * Who is it: the signature over the raw bytes, then the timestamp (wire 1.1, 1.4). Nothing of the
- * body has been decoded yet, and an unknown user is answered like a wrong signature, in the same
- * time.
+ * Who calls: checks the signature over the raw body, then the timestamp (wire 1.1, 1.4). The body
+ * is not decoded yet. An unknown user and a wrong signature get the same response in the same time.
  */
 import { isSignedBy } from '../../codec/signature.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -9,8 +8,9 @@ import { httpFault } from './fault-response.ts'
 import type { Target } from './path.ts'
 
 /**
- * Throws `bad_signature`, or `stale_timestamp` where the signature is right and the time is more
- * than `window_s` off by the engine's clock; `store_failed` where the secrets cannot be read.
+ * Throws `bad_signature`; `stale_timestamp` where the signature is right and the timestamp differs
+ * from the engine's clock by more than `window_s` (0: any); `store_failed` where the secrets cannot
+ * be read.
  */
 export function verifySignature(
   engine: Engine,

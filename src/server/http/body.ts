@@ -1,21 +1,22 @@
 /**
- * A body into one Buffer, exactly as received, and the bytes held for callers who have
- * not proven who they are (wire 1.8).
+ * Reads a request body into one Buffer, and bounds the memory that callers take before their
+ * signature is checked (wire 1.8).
  *
- * Memory follows what has arrived, never what a header announces: a body grows by doubling, so that
- * one sent in a million tiny chunks costs no more than one sent whole. What is unverified counts in
- * `unverified_bytes_max` until the body is complete or its connection is gone; a body over
- * `large_body_bytes` also takes one of `large_bodies_max` places of its address.
+ * The buffer grows by doubling as bytes arrive; a Content-Length alone allocates nothing. A buffer
+ * counts towards `unverified_bytes_max` until the body is complete or the connection has closed. A
+ * body over `large_body_bytes` also takes one of the `large_bodies_max` slots of its remote
+ * address.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
 import { httpFault } from './fault-response.ts'
 
-/** What is unverified of bodies not yet verified. */
+/** The bodies being read, whose signatures are not checked yet. */
 export interface UnverifiedBodies {
   readonly limits: Limits
+  /** Bytes of their buffers. */
   bytes: number
-  /** Large bodies under way, by remote address; no entry where there is none. */
+  /** Count of large bodies by remote address; addresses without one have no entry. */
   readonly large: Map<string, number>
 }
 
@@ -23,7 +24,7 @@ export function newUnverifiedBodies(limits: Limits): UnverifiedBodies {
   return { limits, bytes: 0, large: new Map() }
 }
 
-/** Whether a body of the announced length could be taken now. */
+/** Whether a body with this Content-Length fits into the bounds now. */
 export function hasCapacity(
   unverified: UnverifiedBodies,
   announced_bytes: number,
@@ -35,17 +36,17 @@ export function hasCapacity(
   return (unverified.large.get(addressOf(request)) ?? 0) < limits.large_bodies_max
 }
 
-/** A body that is being read, until its end, a bound or `abortReading`. */
+/** A body being read. */
 export interface BodyReading {
   readonly request: IncomingMessage
 }
 
-/** Told once how a reading ended: the body, or undefined and the reason why there is none. */
+/** Called once: with the body, or with undefined and the fault for which there is none. */
 export type OnBody = (body: Buffer | undefined, reason?: unknown) => void
 
 /**
- * Starts to read. `announced_bytes` is the Content-Length, 0 where there is none. The reason is
- * `body_too_large` or `overloaded` as soon as a bound is passed.
+ * Starts to read. `announced_bytes` is the Content-Length, 0 without one. Ends early with
+ * `body_too_large` or `overloaded` as soon as a bound is exceeded.
  */
 export function readBody(
   request: IncomingMessage,
@@ -53,7 +54,7 @@ export function readBody(
   unverified: UnverifiedBodies,
   onBody: OnBody,
 ): BodyReading {
-  const state: State = {
+  const state: ReadingState = {
     request,
     unverified,
     bytes_max: announced_bytes || unverified.limits.body_bytes_max,
@@ -70,9 +71,9 @@ export function readBody(
   return state
 }
 
-/** Ends a reading with the reason, unless it has ended. What still arrives is thrown away. */
+/** Ends a reading with `reason`, unless it has ended. Bytes that arrive later are discarded. */
 export function abortReading(reading: BodyReading, reason: unknown): void {
-  const state = reading as State
+  const state = reading as ReadingState
   const { request, onBody } = state
   if (onBody === undefined) return
   release(state)
@@ -83,7 +84,7 @@ export function abortReading(reading: BodyReading, reason: unknown): void {
   onBody(undefined, reason)
 }
 
-/** The remote address; one empty text where the connection is already gone. */
+/** The remote address; empty once the connection has closed. */
 export function addressOf(request: IncomingMessage): string {
   return request.socket.remoteAddress ?? ''
 }
@@ -94,17 +95,16 @@ export function tooLarge(body_bytes_max: number): Error {
 
 const empty = Buffer.alloc(0)
 
-/** A reading from inside. */
-interface State extends BodyReading {
+interface ReadingState extends BodyReading {
   readonly unverified: UnverifiedBodies
-  /** No body grows its buffer beyond this. */
+  /** The buffer grows no further. */
   readonly bytes_max: number
   buffer: Buffer
   /** How much of the buffer is filled. */
   bytes: number
-  /** What of `unverified.bytes` is this one's. */
+  /** This body's part of `unverified.bytes`. */
   counted_bytes: number
-  /** The address whose place for a large body is taken. */
+  /** The address of which this body holds a large slot. */
   large_slot_of: string | undefined
   /** Undefined once the reading has ended. */
   onBody: OnBody | undefined
@@ -113,24 +113,24 @@ interface State extends BodyReading {
 const reading_key = Symbol('conveyor.reading')
 
 interface RequestWithReading extends IncomingMessage {
-  [reading_key]?: State
+  [reading_key]?: ReadingState
 }
 
 function onData(this: IncomingMessage, chunk: Buffer): void {
-  const state = (this as RequestWithReading)[reading_key] as State
+  const state = (this as RequestWithReading)[reading_key] as ReadingState
   const reason = append(state, chunk)
   if (reason !== undefined) abortReading(state, reason)
 }
 
 function onEnd(this: IncomingMessage): void {
-  const state = (this as RequestWithReading)[reading_key] as State
+  const state = (this as RequestWithReading)[reading_key] as ReadingState
   const { onBody, buffer, bytes } = state
   release(state)
   onBody?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
 }
 
-/** Keeps a chunk, or says why not. */
-function append(state: State, chunk: Buffer): Error | undefined {
+/** Appends a chunk, or answers the fault for which it is refused. */
+function append(state: ReadingState, chunk: Buffer): Error | undefined {
   const { unverified, bytes } = state
   const { limits } = unverified
   const needed = bytes + chunk.length
@@ -144,29 +144,29 @@ function append(state: State, chunk: Buffer): Error | undefined {
     if (unverified.bytes + next_bytes - state.counted_bytes > limits.unverified_bytes_max) {
       return httpFault('overloaded', 'too many bytes of bodies not yet verified')
     }
-    hold(state, next_bytes)
-    // The first chunk is most often the whole body, and is kept as it is.
-    state.buffer = bytes === 0 ? chunk : grown(state.buffer, bytes, next_bytes)
+    setCounted(state, next_bytes)
+    // Most bodies arrive in one chunk, which needs no copy.
+    state.buffer = bytes === 0 ? chunk : grownCopy(state.buffer, bytes, next_bytes)
   }
   if (bytes > 0) chunk.copy(state.buffer, bytes)
   state.bytes = needed
   return undefined
 }
 
-function hold(state: State, bytes: number): void {
+function setCounted(state: ReadingState, bytes: number): void {
   state.unverified.bytes += bytes - state.counted_bytes
   state.counted_bytes = bytes
 }
 
-function release(state: State): void {
+function release(state: ReadingState): void {
   state.onBody = undefined
-  hold(state, 0)
+  setCounted(state, 0)
   if (state.large_slot_of !== undefined) releaseLargeSlot(state.unverified, state.large_slot_of)
   state.large_slot_of = undefined
 }
 
-/** Takes a place for a large body of this address, unless it has one; false where none is left. */
-function claimLargeSlot(state: State): boolean {
+/** Takes a large slot of the address unless this body holds one; false where none is free. */
+function claimLargeSlot(state: ReadingState): boolean {
   if (state.large_slot_of !== undefined) return true
   const { limits, large } = state.unverified
   const address = addressOf(state.request)
@@ -183,7 +183,7 @@ function releaseLargeSlot(unverified: UnverifiedBodies, address: string): void {
   else unverified.large.delete(address)
 }
 
-function grown(buffer: Buffer, bytes: number, next_bytes: number): Buffer {
+function grownCopy(buffer: Buffer, bytes: number, next_bytes: number): Buffer {
   const next = Buffer.allocUnsafe(next_bytes)
   buffer.copy(next, 0, 0, bytes)
   return next

@@ -1,6 +1,6 @@
 /**
- * What is said of a request before a byte of its body is read, in the order of the fault table
- * (wire 1.4). Looks and throws; changes nothing.
+ * The checks on a request's head, before any byte of its body is read, in the order of the fault
+ * table (wire 1.4). They throw and have no other effect.
  */
 import type { IncomingMessage } from 'node:http'
 import type { WholeFaultCode } from '../../core/faults.ts'
@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts'
 import { httpFault } from './fault-response.ts'
 import type { Route, Target } from './path.ts'
 
-/** A running server: what every request needs. */
+/** What every request of a running server needs. */
 export interface ServerContext {
   readonly engine: Engine
   readonly limits: Limits
@@ -21,7 +21,7 @@ export interface ServerContext {
   draining: boolean
 }
 
-/** The target of a request that may go on to its body. Throws the first fault that applies. */
+/** The target of a request whose body may be read. Throws the first fault that applies. */
 export function checkHead(
   context: ServerContext,
   connection: Connection,
@@ -39,7 +39,7 @@ export function checkHead(
   const announced_bytes = announcedBytes(request)
   const fits = announced_bytes <= context.limits.body_bytes_max
   if (connection.is_over_limit) throw httpFault('overloaded', 'too many connections')
-  // A body over the limit is never unverified, and its caller must not be told to try again.
+  // A body over the limit is never read, and `overloaded` would ask its caller to try again.
   if (fits && !hasCapacity(context.unverified, announced_bytes, request)) {
     throw httpFault('overloaded', 'too many bodies not yet verified')
   }
@@ -52,12 +52,12 @@ export function checkHead(
   return target
 }
 
-/** `ok`, or the code of why no op would be taken now. */
+/** `ok`, or the code of the fault for which ops are refused now. */
 export function healthOf(context: ServerContext): 'ok' | WholeFaultCode {
   return context.draining ? 'shutting_down' : context.engine.health()
 }
 
-/** The Content-Length, whose form the HTTP parser has checked; 0 where there is none. */
+/** The Content-Length, whose form the HTTP parser has checked; 0 without one. */
 export function announcedBytes(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0)
 }
@@ -68,12 +68,12 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
     throw httpFault('bad_request', text, { status: 431 })
   }
   if (request.httpVersionMajor !== 1) throw httpFault('bad_request', 'only HTTP/1.0 and HTTP/1.1')
-  // As HTTP has it; a proxy in between may have taken another of two for the true one.
+  // RFC 9112, 3.2. A proxy in front may have routed by the other of two Hosts.
   const hosts = hostsOf(request)
   if (hosts > 1 || (hosts === 0 && request.httpVersionMinor === 1)) {
     throw httpFault('bad_request', 'a request of HTTP/1.1 has one Host')
   }
-  // HTTP/1.0 knows no transfer codings: a proxy in between may have seen another end of the body.
+  // HTTP/1.0 has no transfer codings, so a proxy in front may see another end of the body.
   const coding = request.headers['transfer-encoding']
   if (request.httpVersionMinor === 0 && coding !== undefined) {
     throw httpFault('bad_request', 'Transfer-Encoding in HTTP/1.0')

@@ -1,12 +1,12 @@
 /**
- * What the server knows of a connection, and how one ends.
+ * The state of a connection, and the lingering close.
  *
- * Closing a socket on which bytes still arrive makes the kernel send a reset, and a reset can take
- * the answer with it before the client has read it. So a connection that is to end after an answer
- * lingers: our side is shut once the answer is written, what still arrives is thrown away, and it
- * is destroyed when the client has closed its side or after `linger_ms`.
+ * Closing a socket while bytes still arrive makes the kernel send a reset, which can discard the
+ * response before the client reads it. Therefore a connection that ends after a response lingers:
+ * our side shuts down once the response is written, further input is discarded, and the socket is
+ * destroyed when the client closes its side or after `linger_ms`.
  *
- * Times here are of sockets and the real clock, not of the engine's, which a test may move by days.
+ * The timers use the real clock; the engine's clock may be a test's and jump by days.
  */
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
@@ -16,17 +16,17 @@ import { type FaultResponse, rawResponse } from './fault-response.ts'
 
 export interface Connection {
   readonly socket: Socket
-  /** What it has not read yet. */
+  /** The bytes of answers that the client has not read yet. */
   readonly answers: AnswerAccount
-  /** Over the bound of connections: gets one answer and ends. */
+  /** Over `connections_max`: gets one response and ends. */
   readonly is_over_limit: boolean
-  /** Requests whose answer is not written yet. */
+  /** Requests whose response is not written yet. */
   open: number
-  /** The body that is being read, or was read last. */
+  /** The body being read, or the last one read. */
   reading: BodyReading | undefined
-  /** Ends with an answer already given or chosen: nothing that arrives counts any more. */
+  /** The last response is written or chosen; further input is ignored. */
   closing: boolean
-  /** Said when the open requests are answered: the connection broke behind them. */
+  /** The connection broke: sent once the open requests are answered. */
   final_error: FaultResponse | undefined
 }
 
@@ -41,17 +41,14 @@ export function connectionOf(
   return { socket, answers, is_over_limit, ...state }
 }
 
-/** The answer that is written last ends the connection; node calls `destroySoon` after it. */
+/** Lets the response that is written last end the connection; node calls `destroySoon` then. */
 export function closeAfterAnswer(connection: Connection): void {
   connection.closing = true
   const { socket } = connection
   socket.destroySoon = () => linger(socket)
 }
 
-/**
- * Answers where no request is open to carry the answer, then ends the connection. Waits for the
- * open requests, whose answers come first.
- */
+/** Sends a response that belongs to no request, after those of the open requests, and ends. */
 export function sendFinalError(connection: Connection, refusal: FaultResponse): void {
   connection.closing = true
   if (connection.open > 0) {
@@ -63,7 +60,7 @@ export function sendFinalError(connection: Connection, refusal: FaultResponse): 
   linger(connection.socket)
 }
 
-/** Destroys the socket in `after_ms` if it is still there. */
+/** Destroys the socket after `after_ms` unless it has closed. */
 export function destroyLater(socket: Socket, after_ms: number): void {
   const cancel = systemClock.wake_at(systemClock.now_ms() + after_ms, () => socket.destroy())
   socket.once('close', cancel)

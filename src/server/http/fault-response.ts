@@ -1,7 +1,7 @@
 /**
- * A fault as HTTP says it (wire 1.4): the status, the headers and the body that belong to a code.
- * This is the one place that turns whatever was thrown into an answer; what is no Fault is a bug,
- * told to the embedder and answered without its text.
+ * Faults as HTTP responses (wire 1.4): the status, headers and body of a code. Everything thrown
+ * while a request is served becomes a response here. An error that is no Fault is a bug: it goes to
+ * `onBug`, and the caller gets `internal_error` without its text.
  */
 import { STATUS_CODES } from 'node:http'
 import { renderFault } from '../../codec/wire.ts'
@@ -20,15 +20,15 @@ export interface FaultResponse {
   /** Name, value, name, value. */
   readonly headers: readonly string[]
   readonly body: string
-  /** The connection ends with this answer. */
+  /** Whether the connection ends with this response. */
   readonly closes: boolean
 }
 
-/** What a Fault thrown in this server may add to its row of the table. */
+/** What a Fault of this server may override or add to its row of the fault table. */
 export interface HttpDetail {
   readonly status?: number
   readonly retry_after_s?: number
-  /** The methods there are, for `method_not_allowed`. */
+  /** The allowed methods, for `method_not_allowed`. */
   readonly allow?: string
 }
 
@@ -41,7 +41,7 @@ export function httpFault(code: WholeFaultCode, text?: string, http: HttpDetail 
   return Object.assign(fault(code, text), { http })
 }
 
-/** The answer to anything thrown; `onBug` is told of what should not have been. */
+/** The response to anything thrown; a bug also goes to `onBug`. */
 export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void): FaultResponse {
   if (!isFault(thrown) || !isWholeFaultCode(thrown.code)) {
     onBug(thrown)
@@ -59,7 +59,7 @@ export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void):
   return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
 }
 
-/** A whole HTTP/1.1 message, for a socket on which no request is open. Always closes. */
+/** A complete HTTP/1.1 message for a socket without an open request. Always closes. */
 export function rawResponse(refusal: FaultResponse): string {
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
   const { headers } = refusal
@@ -75,7 +75,7 @@ interface ResponseExtras {
   readonly retry_after_s?: number
 }
 
-/** Beside the status, which the fault table has. */
+/** Per code, what the fault table does not hold. */
 const response_extras: Partial<Record<WholeFaultCode, ResponseExtras>> = {
   bad_request: { closes: true },
   shutting_down: { closes: true, retry_after_s: 5 },

@@ -1,14 +1,14 @@
 /**
- * The grammar of the two paths there are (wire 1.1). Nothing is decoded: what does not match to the
- * letter is another path. A query is ignored. A base path, where one is set, stands before both;
- * /healthz answers without it as well, for probes that come past the proxy which adds the base.
+ * The grammar of the two paths, the signed endpoint and /healthz (wire 1.1). Percent escapes are
+ * not decoded, so only the literal path matches. A query is ignored. A configured base path
+ * precedes both; /healthz also answers without it, for probes that bypass the proxy.
  */
 
 export interface Target {
-  /** Decides the shape of the results and nothing else. */
+  /** Decides only the shape of the results. */
   readonly version: 1 | 2
   readonly user: string
-  /** As written in the path: this text is what was signed. */
+  /** As written in the path, which is what was signed. */
   readonly timestamp: string
   /** In lower case. */
   readonly signature: string
@@ -16,9 +16,7 @@ export interface Target {
 
 export type Route = (url: string) => Target | 'health' | undefined
 
-/**
- * `base` is empty or opens with a slash; throws a RangeError otherwise. A closing slash is dropped.
- */
+/** `base` is empty or starts with a slash, else a RangeError. A trailing slash is dropped. */
 export function routeUnder(base: string): Route {
   const prefix = base.replace(/\/+$/, '')
   if (prefix !== '' && !/^\/[!-~]*$/.test(prefix)) {

@@ -20,19 +20,19 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** The client holds its body back until it is told to go on (Expect: 100-continue). */
-  readonly waits: boolean
+  readonly expects_continue: boolean
 }
 
 /** Answers one request, now or later, and never throws. */
 export function answer(exchange: Exchange): void {
   try {
-    const { context, connection, request, response, waits } = exchange
+    const { context, connection, request, response, expects_continue } = exchange
     const target = checkHead(context, connection, request)
     if (target === 'health') {
       replyHealth(exchange)
       return
     }
-    if (waits) response.writeContinue()
+    if (expects_continue) response.writeContinue()
     const reading = readBody(
       request,
       announcedBytes(request),
@@ -114,7 +114,7 @@ function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin
 }
 
 function replyFault(exchange: Exchange, thrown: unknown): void {
-  const { context, connection, request, response, waits } = exchange
+  const { context, connection, request, response, expects_continue } = exchange
   const refusal = faultResponseOf(thrown, context.onBug)
   // A bug while an answer was written: what is out cannot be taken back, but must not look whole.
   if (response.headersSent) {
@@ -123,7 +123,7 @@ function replyFault(exchange: Exchange, thrown: unknown): void {
   }
   let { headers } = refusal
   // What is left of a short body is read and thrown away, so that the connection can serveBody on.
-  const is_cut = !request.complete && (waits || isLong(context, request))
+  const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = refusal.closes || is_cut || connection.is_over_limit || context.draining
   if (closes) closeAfterAnswer(connection)
   if (closes && !refusal.closes) headers = [...headers, 'Connection', 'close']

@@ -1,14 +1,13 @@
 /**
- * The events of the server: connections and requests are counted here, so that the server can be
- * bounded and drained, and what node would answer with a bare status line, or not at all, is
- * answered as the fault table says. Nothing here looks into a request.
+ * The events of node's HTTP server: counts connections and requests so that they can be bounded and
+ * drained, and answers input that node rejects with a fault of the table instead of a bare status
+ * line. Requests are not looked into here.
  *
- * Each connection gets one answer for each request on it, in order, and at most one more behind
- * them: why it ends.
+ * A connection gets one response per request, in order, and at most one final error after them.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemClock } from '../../core/clock.ts'
+import { systemClock, within } from '../../core/clock.ts'
 import { abortReading } from './body.ts'
 import type { ServerContext } from './check-head.ts'
 import {
@@ -21,10 +20,10 @@ import {
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
 
-/** Connections over the bound that are still taken, to be told so. */
+/** Connections over `connections_max` that are accepted to get a response that says so. */
 const over_limit_connections_max = 256
 
-/** Hangs the server onto the server's events; what comes back drains it (see `HttpServer`). */
+/** Attaches the handlers; the returned function drains (see `HttpServer.drain`). */
 export function attachEvents(server: Server, context: ServerContext): () => Promise<void> {
   const connections = new Map<Socket, Connection>()
   let underway = 0
@@ -59,7 +58,11 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
       sendFinalError(connection, connection.final_error)
     settled(1)
   }
-  const onRequest = (request: IncomingMessage, response: ServerResponse, waits: boolean): void => {
+  const onRequest = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    expects_continue: boolean,
+  ): void => {
     const connection = connections.get(request.socket)
     if (connection === undefined || connection.closing) {
       request.resume()
@@ -68,13 +71,13 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     connection.open++
     underway++
     response.on('finish', onFinish)
-    answer({ context, connection, request, response, waits })
+    answer({ context, connection, request, response, expects_continue })
   }
 
   server.on('connection', onConnection)
   server.on('request', (request, response) => onRequest(request, response, false))
   server.on('checkContinue', (request, response) => onRequest(request, response, true))
-  // Any other expectation is ignored, as HTTP allows.
+  // HTTP lets a server ignore any other expectation.
   server.on('checkExpectation', (request, response) => onRequest(request, response, false))
   server.on('connect', (_request, stream) => {
     const connection = connections.get(stream as Socket)
@@ -89,7 +92,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
   })
   server.on('timeout', (socket) => {
     const connection = connections.get(socket)
-    // A request that waits for its body or for the engine is bounded elsewhere.
+    // Other limits bound a request that waits for its body or for the engine.
     if (connection && connection.open > 0 && socket.writableLength === 0) return
     socket.destroy()
   })
@@ -98,19 +101,20 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     context.draining = true
     server.closeIdleConnections()
     if (underway > 0) {
-      await within(context.limits.drain_ms_max, (done) => {
-        onQuiet = done
+      const quiet = new Promise<void>((resolve) => {
+        onQuiet = resolve
       })
+      await within(systemClock, context.limits.drain_ms_max, quiet)
     }
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const { socket, closing } of connections.values()) if (!closing) socket.destroy()
-    await within(linger_ms, (done) => void closed.then(done))
+    await within(systemClock, linger_ms, closed)
     for (const socket of connections.keys()) socket.destroy()
     await closed
   }
 }
 
-/** What node could not read as HTTP, or what took too long; never said twice on one connection. */
+/** Input that node cannot parse, or that takes too long; at most one final error a connection. */
 function onClientError(
   connection: Connection,
   error: NodeJS.ErrnoException & { reason?: unknown },
@@ -119,7 +123,7 @@ function onClientError(
   const { socket, reading } = connection
   if (connection.closing) return
   const fault = clientErrorFault(error)
-  // Nobody reads an answer on a connection that was reset, nor waits for one who never asked.
+  // No one reads a response after a reset, or before the first byte of a request.
   if (fault === undefined || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
     return
@@ -141,17 +145,6 @@ function clientErrorFault(error: NodeJS.ErrnoException & { reason?: unknown }): 
   }
   if (!code.startsWith('HPE_')) return undefined
   return httpFault('bad_request', `not HTTP as it should be: ${String(reason ?? code)}`)
-}
-
-/** Resolves when `start`'s callback is called, or after `time_ms`. */
-function within(time_ms: number, start: (done: () => void) => void): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = systemClock.wake_at(systemClock.now_ms() + time_ms, resolve)
-    start(() => {
-      cancel()
-      resolve()
-    })
-  })
 }
 
 function ignore(): void {}

@@ -1,8 +1,7 @@
 /**
- * The signed HTTP context: a node:http server around `answer`, its bounds, and its end.
- *
- * node parses HTTP and keeps pipelined answers in order; this file sets its bounds from the limits
- * and listens. No process-wide handler is installed and nothing exits.
+ * The signed HTTP server: sets the bounds of a node:http server from the limits, listens and
+ * drains. Node parses HTTP and keeps pipelined responses in order. No process-wide handler is
+ * installed and nothing exits.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,11 +17,11 @@ export interface HttpOptions {
   readonly host?: string
   /** Default 8080; 0 picks a free one. */
   readonly port?: number
-  /** A path that stands before `/api`, such as `/conveyor`. */
+  /** A path before `/api`, such as `/conveyor`. */
   readonly base?: string
   /** Overrides of the engine's limits; the rate and unread answers stay bounded by the engine's. */
   readonly limits?: Partial<Record<LimitName, number>>
-  /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
+  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
   readonly onBug?: (error: unknown) => void
 }
 
@@ -31,15 +30,15 @@ export interface HttpServer {
   readonly url: string
   readonly address: AddressInfo
   /**
-   * Ends the server: new requests are answered `shutting_down`, those under way get `drain_ms_max`,
-   * then every connection is closed. Resolves when the port is free; the engine stays open.
+   * Answers new requests with `shutting_down`, gives those under way `drain_ms_max`, then closes
+   * every connection. Resolves when the port is free; the engine stays open.
    */
   drain(): Promise<void>
 }
 
 /**
- * Starts it. Rejects with the system's error where it cannot listen, and with a RangeError for
- * an option that makes no sense.
+ * Starts the server. Rejects with the system's error where it cannot listen, and with a RangeError
+ * for an invalid option.
  */
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, base = '', onBug = () => {} } = options
@@ -82,17 +81,17 @@ function serverWith(limits: Limits): Server {
     keepAliveTimeout: limits.idle_ms_max,
     noDelay: true,
     insecureHTTPParser: false,
-    // It is looked for where the answer can sendFinalError so.
+    // `checkHead` refuses it with a fault of the table.
     requireHostHeader: false,
   })
-  // One more than allowed, so that the one too many is seen rather than dropped.
+  // One above the limit, so that an excess header is seen and not dropped.
   server.maxHeadersCount = limits.header_count_max + 1
   server.timeout = limits.idle_ms_max
-  // A client may shut its side once it has sent its request, and still waits for the answer.
+  // A client may shut down its side after the request and still read the response.
   return Object.assign(server, { httpAllowHalfOpen: true })
 }
 
-/** Late answers to slow clients stay within a quarter of the shorter bound, or a second. */
+/** A timeout is noticed late by at most a quarter of the shorter bound, or a second. */
 function checkEvery_ms(limits: Limits): number {
   const shortest_ms = Math.min(limits.header_ms_max, limits.request_ms_max)
   return Math.min(1_000, Math.max(20, Math.ceil(shortest_ms / 4)))
