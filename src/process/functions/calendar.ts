@@ -1,6 +1,6 @@
 /**
- * The calendar behind date formats: fields of a wall-clock moment, moving one, and reading a date
- * back. Knows no templates and no formats.
+ * The calendar of date formats: the fields of a moment on a wall clock, shifts of a moment, and
+ * parsing of dates. It knows neither templates nor formats.
  */
 import type { WallMs, Zone } from './zone.ts'
 
@@ -15,7 +15,7 @@ export interface Shift {
 const years_max = 9_999
 const elapsed_ms = { h: 3_600_000, i: 60_000, s: 1_000 } as const
 
-/** What a field shows: the year in four digits, the others in two. */
+/** A field as text: the year in four digits, the others in two. */
 export function fieldText(field: Field, wall_ms: WallMs): string {
   const wall = new Date(wall_ms)
   if (field === 'y') return String(wall.getUTCFullYear()).padStart(4, '0')
@@ -26,8 +26,8 @@ export function fieldText(field: Field, wall_ms: WallMs): string {
 }
 
 /**
- * An instant moved: years, months and days on the zone's calendar, where a day that the month does
- * not have becomes its last; then elapsed time. Undefined outside the years 1000 to 9998.
+ * An instant shifted by years, months and days on the zone's calendar, then by elapsed time. A day
+ * that the month does not have becomes its last day. Undefined outside the years 1000 to 9998.
  */
 export function shifted(
   zone: Zone,
@@ -39,28 +39,28 @@ export function shifted(
   for (const shift of shifts) by[shift.field] += shift.by
   const is_on_calendar = by.y !== 0 || by.m !== 0 || by.d !== 0
   const wall_ms = is_on_calendar ? onCalendar(zone.wallOf(instant_ms), by) : 0
-  if (!isTold(wall_ms)) return undefined
+  if (!isShowable(wall_ms)) return undefined
   const moved_ms =
     (is_on_calendar ? zone.instantOf(wall_ms) : instant_ms) +
     by.h * elapsed_ms.h +
     by.i * elapsed_ms.i +
     by.s * elapsed_ms.s
-  return isTold(moved_ms) ? zone.wallOf(moved_ms) : undefined
+  return isShowable(moved_ms) ? zone.wallOf(moved_ms) : undefined
 }
 
-/** The years 1000 to 9998, which the clock of every zone shows in four digits. */
-function isTold(wall_ms: WallMs): boolean {
-  return wall_ms > told_from_ms && wall_ms < told_to_ms
+/** Whether the year is 1000 to 9998: every zone's clock shows it in four digits. */
+function isShowable(wall_ms: WallMs): boolean {
+  return wall_ms > showable_from_ms && wall_ms < showable_to_ms
 }
 
-const told_from_ms = Date.UTC(1_000, 0, 2)
-const told_to_ms = Date.UTC(years_max, 0, 1)
+const showable_from_ms = Date.UTC(1_000, 0, 2)
+const showable_to_ms = Date.UTC(years_max, 0, 1)
 
 const date_text =
   /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
 
 /**
- * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined for all else.
+ * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined otherwise.
  */
 export function dateOf(text: string): WallMs | undefined {
   if (text.length > 64) return undefined

@@ -1,12 +1,12 @@
 /**
- * `$.date` and `$.unixtime`: now, moved and shown through a format of `%y %m %d %h %i %s`.
+ * `$.date` and `$.unixtime`: the present moment, shifted and shown in a format of
+ * `%y %m %d %h %i %s`.
  *
- * `%d+1` or `%h-2` behind a field moves the whole moment, then every field is shown from the moved
- * one; `+{{n}}` takes the number from the data. Years, months and days move on the calendar (31
- * January and a month is the end of February), hours, minutes and seconds in elapsed time. A minus
- * before a zero (`%y-01-01`) or before a template is text. `$.unixtime` reads what the format shows
- * as a date. `.tz('Europe/Kyiv')` behind either shows and reads the clock of that zone; without it,
- * UTC.
+ * `%d+1` or `%h-2` shifts the whole moment, and every field is then shown from the shifted moment;
+ * `+{{n}}` takes the number from the data. Years, months and days are shifted on the calendar (31
+ * January plus a month is the end of February), hours, minutes and seconds in elapsed time. A minus
+ * before a zero (`%y-01-01`) or before a template is text. `$.unixtime` reads the shown text as a
+ * date. `.tz('Europe/Kyiv')` after either uses the clock of that zone instead of UTC.
  */
 
 import { truncated } from '../report.ts'
@@ -15,15 +15,15 @@ import {
   expectText,
   failWith,
   joinParts,
+  matchAt,
   mistakeAt,
   type Part,
   skipSpaces,
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { textOf } from '../values.ts'
 import { dateOf, type Field, fields, fieldText, type Shift, shifted } from './calendar.ts'
-import { type FunctionKind, type NumberTerm, wholeNumber } from './function.ts'
+import { type FunctionKind, type NumberTerm, wholeNumberTerm } from './function.ts'
 import { utc, type Zone, zoneOf } from './zone.ts'
 
 export const unixtimeFunction: FunctionKind = {
@@ -54,10 +54,10 @@ export const dateFunction: FunctionKind = {
   read: readDate,
 }
 
-/** A format: what it shows, and by what it moves the moment first. */
+/** A format: what it shows, and the shifts that are applied to the moment before. */
 interface Format {
   readonly pieces: readonly (Part | { readonly field: Field })[]
-  readonly moves: readonly { readonly field: Field; readonly by: NumberTerm }[]
+  readonly shifts: readonly { readonly field: Field; readonly by: NumberTerm }[]
   readonly text: string
 }
 
@@ -77,8 +77,7 @@ function readUnixtime(cursor: TemplateCursor): Term {
   const format = readFormat(cursor)
   const zone = readZone(cursor)
   if (format.pieces.length === 0) return (run) => Math.floor(run.context.now_ms / 1_000)
-  const is_date = probe(format)
-  if (!is_date) {
+  if (!canShowDate(format)) {
     cursor.at = start
     throw mistakeAt(cursor, `${truncated(format.text)} does not show a date`)
   }
@@ -93,7 +92,7 @@ function readUnixtime(cursor: TemplateCursor): Term {
 
 function show(format: Format, zone: Zone, run: Expansion): string | undefined {
   const shifts: Shift[] = []
-  for (const { field, by } of format.moves) shifts.push({ field, by: by(run) })
+  for (const { field, by } of format.shifts) shifts.push({ field, by: by(run) })
   if (run.failure !== undefined) return undefined
   const wall_ms = shifted(zone, run.context.now_ms, shifts)
   if (wall_ms === undefined) {
@@ -102,11 +101,11 @@ function show(format: Format, zone: Zone, run: Expansion): string | undefined {
   const parts = format.pieces.map((piece) =>
     typeof piece === 'object' ? fieldText(piece.field, wall_ms) : piece,
   )
-  return joinParts(parts, run, (value) => (value === undefined ? '' : textOf(value)))
+  return joinParts(parts, run)
 }
 
-/** Whether a format without templates shows something that is a date; with them it may. */
-function probe(format: Format): boolean {
+/** Whether the format can show a date. One with templates always can. */
+function canShowDate(format: Format): boolean {
   if (format.pieces.some((piece) => typeof piece === 'function')) return true
   const texts = format.pieces.map((piece) =>
     typeof piece === 'object' ? fieldText(piece.field, Date.UTC(2024, 0, 1)) : piece,
@@ -115,12 +114,12 @@ function probe(format: Format): boolean {
 }
 
 const field_start = /%([a-zA-Z]?)/y
-const move_start = /\+(?:[0-9]{1,9}(?![0-9])|(?=\{\{|\$\.))|-[1-9][0-9]{0,8}(?![0-9])/y
+const shift_start = /\+(?:[0-9]{1,9}(?![0-9])|(?=\{\{|\$\.))|-[1-9][0-9]{0,8}(?![0-9])/y
 
 function readFormat(cursor: TemplateCursor): Format {
   const start = cursor.at
   const pieces: Format['pieces'][number][] = []
-  const moves: Format['moves'][number][] = []
+  const shifts: Format['shifts'][number][] = []
   skipSpaces(cursor)
   for (;;) {
     pieces.push(...cursor.parts('%)'))
@@ -131,51 +130,39 @@ function readFormat(cursor: TemplateCursor): Format {
     if (field === undefined) throw mistakeAt(cursor, `"%${letter}" is none of %y %m %d %h %i %s`)
     cursor.at += 2
     pieces.push({ field })
-    const by = readMove(cursor)
-    if (by !== undefined) moves.push({ field, by })
+    const by = readShift(cursor)
+    if (by !== undefined) shifts.push({ field, by })
   }
   const text = cursor.text.slice(start, cursor.at)
   expectText(cursor, ')')
-  return { pieces, moves, text }
+  return { pieces, shifts, text }
 }
 
-function readMove(cursor: TemplateCursor): NumberTerm | undefined {
-  move_start.lastIndex = cursor.at
-  const match = move_start.exec(cursor.text)
-  if (match === null) return undefined
-  if (match[0].length > 1) {
-    cursor.at += match[0].length
-    const by = Number(match[0])
+function readShift(cursor: TemplateCursor): NumberTerm | undefined {
+  const shift = matchAt(cursor, shift_start)?.[0]
+  if (shift === undefined) return undefined
+  if (shift.length > 1) {
+    const by = Number(shift)
     return () => by
   }
-  cursor.at++
-  const label = cursor.at
+  const start = cursor.at
   const term = cursor.term()
   if (term === undefined) throw mistakeAt(cursor, 'a number was expected')
-  const text = cursor.text.slice(label, cursor.at)
-  return wholeTerm(term, text)
-}
-
-function wholeTerm(term: Term, label: string): NumberTerm {
-  return (run) => {
-    const number = wholeNumber(term(run))
-    if (number !== undefined) return number
-    failWith(run, 'convert', `${truncated(label)} is no whole number`)
-    return Number.NaN
-  }
+  return wholeNumberTerm(term, cursor.text.slice(start, cursor.at))
 }
 
 const zone_call = /\.tz\(\s*(?:'([^']*)'|"([^"]*)")\s*\)/y
 
 function readZone(cursor: TemplateCursor): Zone {
   if (!cursor.text.startsWith('.tz(', cursor.at)) return utc
-  zone_call.lastIndex = cursor.at
-  const match = zone_call.exec(cursor.text)
+  const start = cursor.at
+  const match = matchAt(cursor, zone_call)
   const name = match?.[1] ?? match?.[2]
-  if (name === undefined)
+  if (name === undefined) {
     throw mistakeAt(cursor, "a zone in quotes was expected, .tz('Europe/Kyiv')")
+  }
   const zone = zoneOf(name)
-  if (zone === undefined) throw mistakeAt(cursor, `"${truncated(name)}" is no time zone`)
-  cursor.at = zone_call.lastIndex
-  return zone
+  if (zone !== undefined) return zone
+  cursor.at = start
+  throw mistakeAt(cursor, `"${truncated(name)}" is no time zone`)
 }

@@ -1,11 +1,11 @@
 /**
  * `$.base64_encode`, and the digests `$.md5 $.sha1 $.sha224 $.sha256 $.sha384 $.sha512`, of the
- * UTF-8 bytes of a text that may hold templates. The `_hex` form is lower-case hex. The plain form
- * is the digest's bytes, which JSON cannot hold: alone they become a text of one character a byte,
- * U+0000 to U+00FF; as the whole argument of another of these functions they stay bytes, so that
- * `$.base64_encode($.sha256(text))` is what it says.
+ * UTF-8 bytes of a text that may contain templates. The `_hex` form is lower-case hex. The plain
+ * form is the bytes of the digest, which JSON cannot hold: on its own it becomes a text of one
+ * character per byte, U+0000 to U+00FF; as the whole argument of another of these functions it
+ * stays bytes, so `$.base64_encode($.sha256(text))` encodes the digest itself.
  *
- * The only file of the logic floor that may import node:crypto.
+ * The only file below src/process that may import node:crypto.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -16,7 +16,6 @@ import {
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { textOf } from '../values.ts'
 import type { FunctionExample, FunctionKind } from './function.ts'
 
 const ab_hex: Readonly<Record<string, string>> = {
@@ -34,7 +33,7 @@ const ab_hex: Readonly<Record<string, string>> = {
   ].join(''),
 }
 
-/** `$.base64_encode` and each digest in both forms. */
+/** `$.base64_encode`, and each digest in both forms. */
 export const digestFunctions: readonly FunctionKind[] = [
   base64Function(),
   ...Object.keys(ab_hex).flatMap((name) => [plainFunction(name), hexFunction(name)]),
@@ -42,7 +41,7 @@ export const digestFunctions: readonly FunctionKind[] = [
 
 type BytesTerm = (run: Expansion) => Buffer | undefined
 
-/** The bytes behind the text of a plain digest. */
+/** The bytes of a plain digest, by the term that gives them as text. */
 const bytes_of = new WeakMap<Term, BytesTerm>()
 
 function base64Function(): FunctionKind {
@@ -101,7 +100,7 @@ function textTerm(encoding: BufferEncoding): (bytes: BytesTerm) => Term {
   return (bytes) => (run) => bytes(run)?.toString(encoding)
 }
 
-/** Reads the argument up to the closing parenthesis and steps over it. */
+/** Parses the argument and consumes the closing parenthesis. */
 function readBytes(cursor: TemplateCursor): BytesTerm {
   const parts: readonly Part[] = cursor.parts(')')
   expectText(cursor, ')')
@@ -109,7 +108,7 @@ function readBytes(cursor: TemplateCursor): BytesTerm {
   const bytes = parts.length === 1 && typeof only === 'function' ? bytes_of.get(only) : undefined
   if (bytes !== undefined) return bytes
   return (run) => {
-    const text = joinParts(parts, run, (value) => (value === undefined ? '' : textOf(value)))
+    const text = joinParts(parts, run)
     return text === undefined ? undefined : Buffer.from(text)
   }
 }

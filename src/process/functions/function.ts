@@ -1,40 +1,40 @@
 /**
- * What a function of a template is, and how its arguments are read. A function reads its own text
- * from behind its opening parenthesis to behind its end, once, and gives what computes it.
+ * What a template function is, and helpers to parse its arguments. A function parses its own text
+ * once, when the definition is compiled, and returns the term that computes its value.
  */
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'
 import {
+  argumentOf,
   type Expansion,
   failWith,
-  joinParts,
   mistakeAt,
-  type Part,
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { doubleOf, textOf } from '../values.ts'
+import { doubleOf } from '../values.ts'
 
 export interface FunctionKind {
-  /** Behind `$.`. */
+  /** The name after `$.`. */
   readonly name: string
   readonly syntax: readonly string[]
   readonly result: 'number' | 'string' | 'array'
   readonly examples: readonly FunctionExample[]
+  /** Parses the arguments, from after the opening parenthesis to after the closing one. */
   read(cursor: TemplateCursor): Term
 }
 
-/** Worked: `text` over `data` gives `gives`, at 2024-02-29 12:30:15.250 UTC with chance 0.5. */
+/** `text` over `data` evaluates to `gives` at 2024-02-29 12:30:15.250 UTC, where chance is 0.5. */
 export interface FunctionExample {
   readonly text: string
   readonly data?: JsonObject
   readonly gives: JsonValue
 }
 
-/** A computed number, or NaN once the run has failed. */
+/** Evaluates to a number; NaN where the expansion failed. */
 export type NumberTerm = (run: Expansion) => number
 
-/** Reads an argument that must be a whole number, up to one of `stops`, which is left standing. */
+/** Parses an argument that must be a whole number, up to one of `stops`, which is not consumed. */
 export function readWholeNumber(cursor: TemplateCursor, stops: string): NumberTerm {
   const start = cursor.at
   const parts = cursor.parts(stops)
@@ -47,28 +47,26 @@ export function readWholeNumber(cursor: TemplateCursor, stops: string): NumberTe
     }
     return () => number
   }
+  return wholeNumberTerm(argumentOf(parts), label)
+}
+
+/** The term's value as a whole number; any other value fails the expansion and names `label`. */
+export function wholeNumberTerm(term: Term, label: string): NumberTerm {
   return (run) => {
-    const number = wholeNumber(argumentValue(parts, run))
+    const number = wholeNumber(term(run))
     if (number !== undefined) return number
     failWith(run, 'convert', `${truncated(label)} is no whole number`)
     return Number.NaN
   }
 }
 
-function argumentValue(parts: readonly Part[], run: Expansion): JsonValue | undefined {
-  const terms = parts.filter((part) => typeof part !== 'string' || part.trim() !== '')
-  const [only] = terms
-  if (terms.length === 1 && typeof only === 'function') return only(run)
-  return joinParts(parts, run, (value) => (value === undefined ? '' : textOf(value)))
-}
-
-/** A whole number that a double has exactly, or a text that is one. */
-export function wholeNumber(value: JsonValue | undefined): number | undefined {
+/** A whole number that a double represents exactly, or a text that is one. */
+function wholeNumber(value: JsonValue | undefined): number | undefined {
   const double = doubleOf(value)
   return Number.isSafeInteger(double) ? double : undefined
 }
 
-/** A number as JSON has it: there is no minus zero and nothing infinite. */
+/** A number as JSON can hold it: without minus zero, and a failure where it is not finite. */
 export function numberResult(run: Expansion, number: number): number | undefined {
   if (run.failure !== undefined) return undefined
   if (!Number.isFinite(number)) return failWith(run, 'convert', 'the result is no finite number')

@@ -1,15 +1,16 @@
 /**
- * The expressions of `$.map` and `$.filter`, over one item of a list: numbers, texts (`"a"` or
+ * The expressions of `$.map` and `$.filter` over one item of a list: numbers, texts (`"a"` or
  * `<<"a">>`), `true`, `false`, the item and its members (`X.name`, also as
- * `eutils:get_value(<<"name">>, X)`), parentheses, and by binding from the strongest:
+ * `eutils:get_value(<<"name">>, X)`), parentheses, and operators from the strongest to the weakest:
  *
  *     - + not          one operand        * / div rem and    + - or xor
  *     == /= =:= =/= < > =< >=             andalso            orelse
  *
- * Arithmetic is that of `$.math`, on doubles; what is no number fails the run, as do division by
- * zero and a boolean operation on anything but booleans. Comparisons never fail: numbers compare as
- * doubles, texts by their code units, and values of different kinds are unequal and in no order.
- * `=:=` also tells 1 from 1.0. What is missing equals only what is missing too.
+ * Arithmetic works on doubles, as in `$.math`. An operand that is no number, a division by zero,
+ * and a boolean operation on anything but booleans fail the expansion. Comparisons never fail:
+ * numbers compare as doubles, texts by their code units, and values of different types are unequal
+ * and have no order. `=:=` also distinguishes 1 from 1.0. A missing value equals only a missing
+ * value.
  */
 import { canonicalText } from '../../codec/canonical.ts'
 import { isNumberToken, numberText } from '../../codec/json.ts'
@@ -20,24 +21,23 @@ import {
   type Expansion,
   expectText,
   failWith,
+  matchAt,
   mistakeAt,
   type TemplateCursor,
 } from '../templates/parser.ts'
-import { member } from '../templates/path-keys.ts'
+import { member } from '../templates/path.ts'
 import { doubleOf } from '../values.ts'
 
-/** A value for one item; undefined where it is missing or the run failed. */
+/** Evaluates to a value for one item; undefined where it is missing or the expansion failed. */
 export type ItemTerm = (run: Expansion, item: JsonValue) => JsonValue | undefined
 
-/** Reads one expression whose item is called `name`. */
+/** Parses one expression whose item is called `name`. */
 export function readItemExpression(cursor: TemplateCursor, name: string): ItemTerm {
   return readLevel({ cursor, name }, 0)
 }
 
 export function skipBlanks(cursor: TemplateCursor): void {
-  blanks.lastIndex = cursor.at
-  blanks.exec(cursor.text)
-  cursor.at = blanks.lastIndex
+  matchAt(cursor, blanks)
 }
 
 const blanks = /\s*/y
@@ -53,7 +53,7 @@ type Apply = (
   right: () => JsonValue | undefined,
 ) => JsonValue | undefined
 
-/** Weakest first; a word is an operator only where it ends. */
+/** From the weakest binding to the strongest. */
 const levels: readonly { readonly pattern: RegExp; readonly is_chain: boolean }[] = [
   { pattern: /orelse\b/y, is_chain: true },
   { pattern: /andalso\b/y, is_chain: true },
@@ -92,10 +92,9 @@ function readLevel(reader: ItemParser, level: number): ItemTerm {
   const rest: { apply: Apply; operand: ItemTerm }[] = []
   for (;;) {
     skipBlanks(cursor)
-    row.pattern.lastIndex = cursor.at
-    const sign = row.pattern.exec(cursor.text)?.[0]
-    if (sign === undefined || (rest.length > 0 && !row.is_chain)) break
-    cursor.at += sign.length
+    const is_complete = rest.length > 0 && !row.is_chain
+    const sign = is_complete ? undefined : matchAt(cursor, row.pattern)?.[0]
+    if (sign === undefined) break
     rest.push({ apply: operators[sign] as Apply, operand: readLevel(reader, level + 1) })
   }
   if (rest.length === 0) return first
@@ -116,10 +115,8 @@ function readUnary(reader: ItemParser): ItemTerm {
   const signs: string[] = []
   for (;;) {
     skipBlanks(cursor)
-    unary.lastIndex = cursor.at
-    const sign = unary.exec(cursor.text)?.[0]
+    const sign = matchAt(cursor, unary)?.[0]
     if (sign === undefined) break
-    cursor.at += sign.length
     signs.unshift(sign)
   }
   const operand = readOperand(reader)
@@ -154,8 +151,8 @@ function readOperand(reader: ItemParser): ItemTerm {
   }
   const literal = readLiteral(cursor)
   if (literal !== undefined) return () => literal
-  if (matched(get_value, cursor) !== undefined) return readGetValue(reader)
-  const name = matched(word, cursor)?.[0]
+  if (matchAt(cursor, get_value) !== undefined) return readGetValue(reader)
+  const name = matchAt(cursor, word)?.[0]
   if (name === 'true' || name === 'false') return () => name === 'true'
   if (name === reader.name) return readMembers(cursor)
   cursor.at = at
@@ -164,14 +161,14 @@ function readOperand(reader: ItemParser): ItemTerm {
 
 function readLiteral(cursor: TemplateCursor): JsonValue | undefined {
   const start = cursor.at
-  const digits = matched(number_literal, cursor)?.[0]
+  const digits = matchAt(cursor, number_literal)?.[0]
   if (digits !== undefined) {
     const double = Number(digits)
     if (Number.isFinite(double)) return double
     cursor.at = start
     throw mistakeAt(cursor, `${truncated(digits)} is too large`)
   }
-  const match = matched(text_literal, cursor)
+  const match = matchAt(cursor, text_literal)
   if (match === undefined) return undefined
   if ((match[1] === undefined) !== (match[3] === undefined)) {
     cursor.at = start
@@ -180,12 +177,12 @@ function readLiteral(cursor: TemplateCursor): JsonValue | undefined {
   return (match[2] as string).replace(/\\(["\\])/g, '$1')
 }
 
-/** `X.a.b`: own members, missing where there is none. */
+/** `X.a.b`: own members; missing where there is none. */
 function readMembers(cursor: TemplateCursor): ItemTerm {
   const keys: string[] = []
   while (cursor.text[cursor.at] === '.') {
     cursor.at++
-    const key = matched(word, cursor)?.[0]
+    const key = matchAt(cursor, word)?.[0]
     if (key === undefined) throw mistakeAt(cursor, 'a name was expected')
     keys.push(key)
   }
@@ -208,14 +205,6 @@ function readGetValue(reader: ItemParser): ItemTerm {
   skipBlanks(cursor)
   expectText(cursor, ')')
   return (run, item) => member(from(run, item), key)
-}
-
-function matched(pattern: RegExp, cursor: TemplateCursor): RegExpExecArray | undefined {
-  pattern.lastIndex = cursor.at
-  const match = pattern.exec(cursor.text)
-  if (match === null) return undefined
-  cursor.at = pattern.lastIndex
-  return match
 }
 
 function truth(run: Expansion, value: JsonValue | undefined): boolean | undefined {
@@ -277,7 +266,7 @@ function isWhole(value: number): boolean {
   return /^-?[0-9]+$/.test(numberText(value))
 }
 
-/** Below zero, zero or above as `left` comes before `right`; NaN where there is no order. */
+/** Negative where `left` comes before `right`, 0 where equal; NaN where they have no order. */
 function order(left: JsonValue | undefined, right: JsonValue | undefined): number {
   if (isNumber(left) && isNumber(right)) return (doubleOf(left) ?? NaN) - (doubleOf(right) ?? NaN)
   if (typeof left !== 'string' || typeof right !== 'string') return NaN

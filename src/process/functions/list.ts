@@ -1,21 +1,22 @@
 /**
- * `$.map` and `$.filter`: a new list made of each item of a list by one expression
- * (functions/item-expression). `$.map` puts the expression's value in the item's place, null where
- * it is missing; `$.filter` keeps the items for which it is true. What is no list, missing
- * included, is an empty one. No list is made that would be over the size of a task.
+ * `$.map` and `$.filter`: a new list from each item of a list by one expression
+ * (item-expression.ts). `$.map` replaces an item by the expression's value, by null where that is
+ * missing. `$.filter` keeps the items for which the expression is true. A value that is no list, or
+ * is missing, counts as an empty list. A result over the size of a task fails the expansion.
  */
 import { stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import {
+  argumentOf,
   type Expansion,
   expectText,
   failWith,
-  joinParts,
+  matchAt,
   mistakeAt,
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { convert, textOf } from '../values.ts'
+import { convert } from '../values.ts'
 import type { FunctionKind } from './function.ts'
 import { type ItemTerm, readItemExpression, skipBlanks } from './item-expression.ts'
 
@@ -54,16 +55,29 @@ export const filterFunction: FunctionKind = {
 
 type Make = (list: readonly JsonValue[], body: ItemTerm, run: Expansion) => JsonValue[] | undefined
 
-const opening = /\s*fun\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)\s*->/y
-const words = ['true', 'false', 'not', 'div', 'rem', 'and', 'or', 'xor', 'andalso', 'orelse', 'end']
+const list_opening = /\s*fun\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)\s*->/y
+const reserved_words = [
+  'true',
+  'false',
+  'not',
+  'div',
+  'rem',
+  'and',
+  'or',
+  'xor',
+  'andalso',
+  'orelse',
+  'end',
+]
 
 function readList(cursor: TemplateCursor, make: Make): Term {
-  opening.lastIndex = cursor.at
-  const match = opening.exec(cursor.text)
-  const name = match?.[1]
+  const at = cursor.at
+  const name = matchAt(cursor, list_opening)?.[1]
   if (name === undefined) throw mistakeAt(cursor, '"fun(X) -> expression end" was expected')
-  if (words.includes(name)) throw mistakeAt(cursor, `"${name}" cannot be the name of an item`)
-  cursor.at = opening.lastIndex
+  if (reserved_words.includes(name)) {
+    cursor.at = at
+    throw mistakeAt(cursor, `"${name}" cannot be the name of an item`)
+  }
   const body = readItemExpression(cursor, name)
   skipBlanks(cursor)
   expectText(cursor, 'end')
@@ -79,15 +93,10 @@ function readList(cursor: TemplateCursor, make: Make): Term {
 function readListArgument(
   cursor: TemplateCursor,
 ): (run: Expansion) => readonly JsonValue[] | undefined {
-  const parts = cursor.parts(')')
+  const argument = argumentOf(cursor.parts(')'))
   expectText(cursor, ')')
-  const filled = parts.filter((part) => typeof part !== 'string' || part.trim() !== '')
-  const [only] = filled
   return (run) => {
-    const is_term = filled.length === 1 && typeof only === 'function'
-    const value = is_term
-      ? only(run)
-      : joinParts(parts, run, (one) => (one === undefined ? '' : textOf(one)))
+    const value = argument(run)
     if (run.failure !== undefined) return undefined
     const list = value === undefined ? undefined : convert(value, 'array')
     return Array.isArray(list) ? list : []

@@ -1,7 +1,7 @@
 /**
- * `$.math`: + - * / and parentheses over doubles. An operand is a number, a template or a function;
- * a value that is missing, no number or of no finite double fails the run, as do division by zero
- * and a result without end. Sums and products are lists, so a long expression is not a deep one.
+ * `$.math`: + - * / and parentheses over doubles. An operand is a number, a template or a function.
+ * The expansion fails where an operand is missing or no number, at a division by zero, and where
+ * the result is not finite. Sums and products are parsed as lists, so long expressions do not nest.
  */
 import type { JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'
@@ -10,6 +10,7 @@ import {
   type Expansion,
   expectText,
   failWith,
+  matchAt,
   mistakeAt,
   skipSpaces,
   type TemplateCursor,
@@ -109,13 +110,12 @@ function readOperand(cursor: TemplateCursor): NumberTerm {
   }
   const term = cursor.term()
   if (term !== undefined) return operandOf(term, truncated(cursor.text.slice(start, cursor.at)))
-  number_literal.lastIndex = start
-  const match = number_literal.exec(cursor.text)
-  if (match === null) throw mistakeAt(cursor, 'a number or a template was expected')
-  const number = Number(match[0])
-  if (!Number.isFinite(number)) throw mistakeAt(cursor, `${truncated(match[0])} is too large`)
-  cursor.at += match[0].length
-  return () => number
+  const digits = matchAt(cursor, number_literal)?.[0]
+  if (digits === undefined) throw mistakeAt(cursor, 'a number or a template was expected')
+  const number = Number(digits)
+  if (Number.isFinite(number)) return () => number
+  cursor.at = start
+  throw mistakeAt(cursor, `${truncated(digits)} is too large`)
 }
 
 function operandOf(term: Term, label: string): NumberTerm {

@@ -1,6 +1,6 @@
 /**
- * `$.random`: a double in [0, 1), or a whole number of a range with both ends in it. Chance comes
- * from the context. `$.random(0)` is 0, and below zero the range is mirrored.
+ * `$.random`: a double in [0, 1), or a whole number of a range that includes both ends.
+ * `$.random(0)` is 0, and a negative maximum mirrors the range.
  */
 import {
   expectText,

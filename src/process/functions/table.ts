@@ -1,6 +1,6 @@
 /**
- * THE table of functions that templates know. A new one is a file beside this and a row here; a
- * name without a row is refused when the definition is compiled.
+ * The table of functions that templates may call. A new function is a file beside this one and a
+ * row here; a call of a name without a row is refused when the definition is compiled.
  */
 import { dateFunction, unixtimeFunction } from './date.ts'
 import { digestFunctions } from './digest.ts'

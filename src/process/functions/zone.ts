@@ -1,10 +1,10 @@
 /**
- * Wall clocks: an instant as the date and time that a time zone's clock shows, and back. Without a
- * zone it is UTC. A time that a clock shows twice is the earlier instant; one it skips is read with
- * the offset before the skip.
+ * Time zones: the wall-clock time of an instant, and the instant of a wall-clock time. A time that
+ * a clock shows twice is the earlier instant; a time it skips is read with the offset before the
+ * skip.
  */
 
-/** A moment on a wall clock, as the milliseconds that a UTC clock showing the same would have. */
+/** A wall-clock time, as the Unix milliseconds at which a UTC clock shows the same. */
 export type WallMs = number
 
 export interface Zone {
@@ -14,10 +14,10 @@ export interface Zone {
 
 export const utc: Zone = { wallOf: (instant_ms) => instant_ms, instantOf: (wall_ms) => wall_ms }
 
-/** One for each name, in lower case: a format of a zone is dear, a definition may name many. */
+/** Cache by lower-case name: a date format of a zone is expensive to create. */
 const known_zones = new Map<string, Zone>()
 
-/** The zone of a name such as `Europe/Kyiv`; undefined where there is none. */
+/** The zone of a name such as `Europe/Kyiv`; undefined for an unknown name. */
 export function zoneOf(name: string): Zone | undefined {
   const key = name.toLowerCase()
   const known = known_zones.get(key)

@@ -12,7 +12,7 @@ import type { Report } from '../report.ts'
 import { quoted } from '../report.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
 import { plainName } from '../templates/path.ts'
-import { compileName, compileTemplate, type Template } from '../templates/template.ts'
+import { compilePath, compileTemplate, type Template } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
 import { isValueType, textOf, type ValueType } from '../values.ts'
 import {
@@ -40,7 +40,7 @@ export function compileCondition(raw: JsonObject, report: Report, place: string)
   if (row === undefined || constant === undefined) return () => false
   const value = opens_template.test(param)
     ? compileTemplate(param, report, `${place} param`).value
-    : compileName(param, report, `${place} param`)
+    : compilePath(param, report, `${place} param`)
   if (row.compare === undefined) return patternCondition(value, constant, report, `${place} const`)
   if (constant.constant === undefined) return templateCondition(row, row.compare, value, constant)
   const comparand = comparandOf(constant.constant, row.cast)

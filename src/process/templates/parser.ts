@@ -1,20 +1,22 @@
 /**
- * The ground that templates stand on: what a part of a compiled template is, how it runs, and the
- * cursor it is read with. The readers of paths and functions see only this file, so that functions
- * can hold templates and templates functions without a circle of imports.
+ * What the parsers of templates, paths and functions share: the cursor over a text, the compiled
+ * terms, and the expansion in which terms are evaluated. Parsers import only this file and are
+ * reached through the cursor, so templates may contain functions and functions templates without a
+ * circle of imports.
  *
- * Reading throws a `bad_definition` fault at the first mistake of a text; `compileTemplate` alone
- * catches it. Running never throws: it leaves a failure and gives undefined.
+ * Parsing throws a `bad_definition` fault at the first mistake of a text; only template.ts catches
+ * it. Evaluation never throws: it sets the expansion's failure and returns undefined.
  */
 import { fault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { template_depth_max } from '../definition-limits.ts'
 import type { EvaluationContext } from '../logic.ts'
+import { textOf } from '../values.ts'
 
-/** One run of a logic's templates. */
+/** One evaluation of all templates of a logic, for one task. */
 export interface Expansion {
   readonly context: EvaluationContext
-  /** What may still be put in, in characters; a character is at least a byte of the task's data. */
+  /** Characters that templates may still insert; each is at least a byte of the task's data. */
   left_chars: number
   failure: ExpansionFailure | undefined
 }
@@ -24,12 +26,10 @@ export interface ExpansionFailure {
   readonly description: string
 }
 
-/**
- * What stands in a template's place: its value, undefined where it is missing or the run failed.
- */
+/** Evaluates to the value to insert; undefined where it is missing or the expansion failed. */
 export type Term = (run: Expansion) => JsonValue | undefined
 
-/** A piece of a template: text as written, or a term. */
+/** A piece of a template: literal text or a term. */
 export type Part = string | Term
 
 /** The cursor over one text of a definition. */
@@ -40,9 +40,9 @@ export interface TemplateCursor {
   warn(text: string): void
   /** Notes a process that the text names. */
   targetProcess(conv_id: string): void
-  /** Reads the `{{…}}` or `$.function(…)` that begins here; undefined where none does. */
+  /** Parses the `{{…}}` or `$.function(…)` that begins here; undefined where neither does. */
   term(): Term | undefined
-  /** Reads up to one of the characters of `stops`, which is left standing, or to the end. */
+  /** Parses up to one of the characters of `stops`, which is not consumed, or to the end. */
   parts(stops: string): Part[]
 }
 
@@ -50,7 +50,7 @@ export function expansionOf(context: EvaluationContext): Expansion {
   return { context, left_chars: context.task_bytes_max, failure: undefined }
 }
 
-/** Ends the run: the first failure stays. */
+/** Fails the expansion. The first failure is kept. */
 export function failWith(
   run: Expansion,
   why: ExpansionFailure['why'],
@@ -61,13 +61,13 @@ export function failWith(
 }
 
 /**
- * Joins parts, each term's value as `spell` has it. Stops with an overflow before the text is
- * longer than the run may still put in.
+ * Joins parts to a text, each value as `spell` writes it; undefined where the expansion failed. It
+ * fails with an overflow before the text gets longer than the expansion may still insert.
  */
 export function joinParts(
   parts: readonly Part[],
   run: Expansion,
-  spell: (value: JsonValue | undefined, part: number) => string | undefined,
+  spell: (value: JsonValue | undefined, part: number) => string | undefined = spellText,
 ): string | undefined {
   let text = ''
   for (let at = 0; at < parts.length; at++) {
@@ -88,12 +88,23 @@ export function joinParts(
   return text
 }
 
-/** The fault that ends reading: what is wrong and at which character, counted from 1. */
+function spellText(value: JsonValue | undefined): string {
+  return value === undefined ? '' : textOf(value)
+}
+
+/** A function's argument: the value of a term that stands alone, else the parts as text. */
+export function argumentOf(parts: readonly Part[]): Term {
+  const filled = parts.filter((part) => typeof part !== 'string' || part.trim() !== '')
+  const [only] = filled
+  return filled.length === 1 && typeof only === 'function' ? only : (run) => joinParts(parts, run)
+}
+
+/** The fault for a mistake at the cursor. Characters are counted from 1. */
 export function mistakeAt(cursor: TemplateCursor, what: string): Error {
   return fault('bad_definition', `${what} at character ${cursor.at + 1}`)
 }
 
-/** Reads what stands inside something else, within the bound of depth. */
+/** Parses a nested construct, within the limit on nesting. */
 export function deeper<Made>(cursor: TemplateCursor, read: () => Made): Made {
   if (++cursor.depth > template_depth_max) {
     throw mistakeAt(cursor, `nested deeper than ${template_depth_max}`)
@@ -103,7 +114,16 @@ export function deeper<Made>(cursor: TemplateCursor, read: () => Made): Made {
   return made
 }
 
-/** Steps over `text`, which must stand here. */
+/** Consumes what a sticky pattern matches here; undefined where it does not match. */
+export function matchAt(cursor: TemplateCursor, pattern: RegExp): RegExpExecArray | undefined {
+  pattern.lastIndex = cursor.at
+  const match = pattern.exec(cursor.text)
+  if (match === null) return undefined
+  cursor.at = pattern.lastIndex
+  return match
+}
+
+/** Consumes `text`, which must be next. */
 export function expectText(cursor: TemplateCursor, text: string): void {
   if (!cursor.text.startsWith(text, cursor.at)) throw mistakeAt(cursor, `"${text}" was expected`)
   cursor.at += text.length

@@ -1,42 +1,226 @@
 /**
- * Paths of templates and conditions: into a task's data (`name`, `a.b[0].c`), `root.x` for the
- * fields of the task itself, and beyond the task (path-context.ts) where its name is followed by a
- * bracket.
+ * Paths of templates and conditions:
+ *
+ * - `name`, `a.b[0].c`: into the task's data. `\.` and `\[` are a dot and a bracket in a name;
+ * - `root.x`: a field of the task itself;
+ * - `node[id].count`, `node[id].name`: live tasks and running sums of a node of this process;
+ * - `conv[id].ref[ref].…`: the data of another task;
+ * - `env_var[@name]`: a variable given to the engine.
+ *
+ * A name or an index may be a template. Its value is one key, never more of a path. Only own
+ * members are found, so `__proto__` and `constructor` are names like any other.
  */
-import { objectOf } from '../../codec/json.ts'
-import type { JsonObject } from '../../core/model.ts'
-import { type RootName, rootNames } from '../logic.ts'
-import type { TemplateCursor, Term } from './parser.ts'
-import { contextPaths } from './path-context.ts'
-import { follow, type Key, type PathEnd, readKeys, readName } from './path-keys.ts'
+import { isObject, objectOf } from '../../codec/json.ts'
+import type { JsonValue } from '../../core/model.ts'
+import { rootNames } from '../logic.ts'
+import { quoted } from '../report.ts'
+import { isIdLength, processId, textOf } from '../values.ts'
+import {
+  deeper,
+  type Expansion,
+  expectText,
+  joinParts,
+  mistakeAt,
+  skipSpaces,
+  type TemplateCursor,
+  type Term,
+} from './parser.ts'
 
-/** Reads a path up to `end`, or to the end of the text, and gives what finds its value. */
+/** A key: constant, or evaluated for each task. */
+type Key = string | ((run: Expansion) => string | undefined)
+
+/** Where a path ends: before the braces of its template, or with the text. */
+type PathEnd = '}}' | undefined
+
+/** Parses a path up to `end`, which is not consumed, or to the end of the text. */
 export function readPath(cursor: TemplateCursor, end: PathEnd): Term {
   const first = readName(cursor, end).trimStart()
-  if (cursor.text[cursor.at] === '[' && Object.hasOwn(contextPaths, first.trimEnd())) {
-    const read = contextPaths[first.trimEnd()] as (cursor: TemplateCursor, end: PathEnd) => Term
+  const name = first.trimEnd()
+  if (cursor.text[cursor.at] === '[' && Object.hasOwn(contextPaths, name)) {
+    const read = contextPaths[name] as (cursor: TemplateCursor, end: PathEnd) => Term
     return read(cursor, end)
   }
-  return termOf(readKeys(cursor, end, [first]), cursor)
+  return dataTerm(readKeys(cursor, end, [first]), cursor)
 }
 
-/** The member a path of one plain name reads: the fast path of conditions. */
+/** The text where it is a path of one plain name, which conditions read without an expansion. */
 export function plainName(text: string): string | undefined {
   return /^[A-Za-z0-9_-]+$/.test(text) ? text : undefined
 }
 
-function termOf(keys: readonly Key[], cursor: TemplateCursor): Term {
+/** The member of an object or the element of an array; undefined where there is none. */
+export function member(value: JsonValue | undefined, key: string): JsonValue | undefined {
+  if (Array.isArray(value)) return array_index.test(key) ? value[Number(key)] : undefined
+  if (!isObject(value)) return undefined
+  return Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+const array_index = /^(?:0|[1-9][0-9]{0,9})$/
+
+function dataTerm(keys: readonly Key[], cursor: TemplateCursor): Term {
   const [first, second] = keys
   if (first === 'root' && typeof second === 'string' && keys.length === 2) {
     const name = rootNames.find((known) => known === second)
-    if (name !== undefined) return (run) => run.context.rootField(name satisfies RootName)
+    if (name !== undefined) return (run) => run.context.rootField(name)
     cursor.warn(`"root.${second}" is no field of a task and is looked for in its data`)
   }
   if (keys.length === 1 && typeof first === 'string') {
     return (run) => {
-      const data: JsonObject = objectOf(run.context.doc)
+      const data = objectOf(run.context.doc)
       return Object.hasOwn(data, first) ? data[first] : undefined
     }
   }
-  return (run) => follow(objectOf(run.context.doc), keys, 0, run)
+  return (run) => follow(objectOf(run.context.doc), keys, run)
+}
+
+/** Paths that leave the task's data, by their first name. Each is parsed from its bracket on. */
+const contextPaths: Readonly<Record<string, (cursor: TemplateCursor, end: PathEnd) => Term>> = {
+  node: readNode,
+  conv: readConv,
+  env_var: readVariable,
+}
+
+function readNode(cursor: TemplateCursor, end: PathEnd): Term {
+  const node = readIndex(cursor)
+  const at = cursor.at
+  const keys = readKeys(cursor, end, [])
+  const [name] = keys
+  if (keys.length !== 1 || name === undefined) {
+    cursor.at = at
+    throw mistakeAt(cursor, 'node[…] is followed by ".count" or the name of a sum')
+  }
+  return (run) => {
+    const node_id = keyOf(node, run)
+    const wanted = node_id === undefined ? undefined : keyOf(name, run)
+    if (node_id === undefined || wanted === undefined) return undefined
+    const { context } = run
+    return wanted === 'count' ? context.nodeCount(node_id) : context.nodeSum(node_id, wanted)
+  }
+}
+
+function readConv(cursor: TemplateCursor, end: PathEnd): Term {
+  const conv = readIndex(cursor)
+  if (typeof conv === 'string') cursor.targetProcess(conv)
+  if (!cursor.text.startsWith('.ref[', cursor.at)) {
+    throw mistakeAt(cursor, 'conv[…] is followed by ".ref[…]"')
+  }
+  expectText(cursor, '.ref')
+  const ref = readIndex(cursor)
+  const keys = readKeys(cursor, end, [])
+  return (run) => {
+    const conv_id = processId(keyOf(conv, run))
+    const found = conv_id === undefined ? undefined : keyOf(ref, run)
+    if (conv_id === undefined || found === undefined || !isIdLength(found)) return undefined
+    const is_from_template = typeof conv !== 'string'
+    return follow(run.context.taskData({ conv_id, is_from_template }, found), keys, run)
+  }
+}
+
+function readVariable(cursor: TemplateCursor, end: PathEnd): Term {
+  const variable = readIndex(cursor)
+  const keys = readKeys(cursor, end, [])
+  return (run) => {
+    const name = keyOf(variable, run)
+    if (name === undefined) return undefined
+    return follow(run.context.variable(name.replace(/^@/, '')), keys, run)
+  }
+}
+
+/** Parses the keys that follow and appends them to `keys`. */
+function readKeys(cursor: TemplateCursor, end: PathEnd, keys: Key[]): Key[] {
+  for (;;) {
+    const char = cursor.text[cursor.at]
+    if (char === '.') {
+      cursor.at++
+      const is_template = cursor.text.startsWith('{{', cursor.at)
+      keys.push(is_template ? readTemplateName(cursor) : readName(cursor, end))
+    } else if (char === '[') keys.push(readIndex(cursor))
+    else if (char === undefined || isAtEnd(cursor, end)) return trimLast(cursor, keys)
+    else throw mistakeAt(cursor, `${quoted(char)} was not expected in a name`)
+  }
+}
+
+function readName(cursor: TemplateCursor, end: PathEnd): string {
+  const { text } = cursor
+  let name = ''
+  let from = cursor.at
+  while (cursor.at < text.length) {
+    const char = text[cursor.at] as string
+    if (char === '.' || char === '[' || char === ']') break
+    if (isAtEnd(cursor, end)) break
+    if (char === '{' && text[cursor.at + 1] === '{') {
+      throw mistakeAt(cursor, 'a name cannot come from a template')
+    }
+    if (char === '\\' && cursor.at + 1 < text.length) {
+      name += text.slice(from, cursor.at)
+      from = cursor.at + 1
+      cursor.at++
+    }
+    cursor.at++
+  }
+  name += text.slice(from, cursor.at)
+  if (name.trim() === '') throw mistakeAt(cursor, 'a name was expected')
+  return name
+}
+
+function readTemplateName(cursor: TemplateCursor): Key {
+  const term = cursor.term()
+  if (term === undefined) throw mistakeAt(cursor, 'a name was expected')
+  return (run) => keyText(term(run))
+}
+
+/** Parses `[…]`, which begins here. */
+function readIndex(cursor: TemplateCursor): Key {
+  cursor.at++
+  const key = deeper(cursor, () => readIndexKey(cursor))
+  skipSpaces(cursor)
+  return key
+}
+
+function readIndexKey(cursor: TemplateCursor): Key {
+  const parts = cursor.parts(']')
+  expectText(cursor, ']')
+  if (parts.every((part) => typeof part === 'string')) {
+    const key = parts.join('').trim()
+    if (key === '') throw mistakeAt(cursor, 'an index was expected')
+    return key
+  }
+  return (run) => joinParts(parts, run, keyText)?.trim()
+}
+
+/** A missing value is no key: `items[{{n}}]` without an n is missing, not `items[]`. */
+function keyText(value: JsonValue | undefined): string | undefined {
+  return value === undefined ? undefined : textOf(value)
+}
+
+/** The key for one task; undefined where it is missing or the expansion failed. */
+function keyOf(key: Key, run: Expansion): string | undefined {
+  return typeof key === 'string' ? key : key(run)
+}
+
+function follow(
+  value: JsonValue | undefined,
+  keys: readonly Key[],
+  run: Expansion,
+): JsonValue | undefined {
+  let found = value
+  for (const key of keys) {
+    const name = keyOf(key, run)
+    if (name === undefined || found === undefined) return undefined
+    found = member(found, name)
+  }
+  return found
+}
+
+function isAtEnd(cursor: TemplateCursor, end: PathEnd): boolean {
+  return end !== undefined && cursor.text.startsWith(end, cursor.at)
+}
+
+/** White space after the whole path is not part of its last name. */
+function trimLast(cursor: TemplateCursor, keys: Key[]): Key[] {
+  const last = keys.at(-1)
+  if (typeof last === 'string' && cursor.text[cursor.at - 1] === ' ') {
+    keys[keys.length - 1] = last.trimEnd()
+  }
+  return keys
 }

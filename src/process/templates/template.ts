@@ -1,24 +1,22 @@
 /**
- * Templates: `{{path}}` and `$.function(…)` in the texts of a definition (process format). A text
- * is read once, here, and compiled to closures; what a template puts in is data and is never read
- * again.
+ * Templates: `{{path}}` and `$.function(…)` in the texts of a definition. A text is parsed once and
+ * compiled to closures; a value that a template inserts is data and is never parsed as a template.
  *
- * A text that is exactly one template has the value of what it names, with its type; missing is
- * absent. Inside longer text a value is put in as text: a text as it is, anything else (null too)
- * as its compact JSON, numbers by token; missing is the empty string. Reading is linear in the
- * text's length.
+ * A text that is exactly one template evaluates to the value with its type, or to nothing where the
+ * value is missing. In a longer text values are inserted as text: a text as it is, any other value
+ * (null included) as its compact JSON, a missing one as the empty string. Parsing takes time linear
+ * in the length of the text.
  */
 import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { functionTable } from '../functions/table.ts'
-import type { Report } from '../report.ts'
-import { quoted } from '../report.ts'
-import { textOf } from '../values.ts'
+import { quoted, type Report } from '../report.ts'
 import {
   deeper,
   type Expansion,
   expectText,
   joinParts,
+  matchAt,
   mistakeAt,
   type Part,
   type TemplateCursor,
@@ -27,69 +25,70 @@ import {
 import { readPath } from './path.ts'
 
 export interface Template {
-  /** The text itself, where nothing is put in. */
+  /** The text itself where it contains no template. */
   readonly constant: string | undefined
   readonly parts: readonly Part[]
-  /** With the type of a lone template, else text. Undefined where absent or the run failed. */
+  /** The value of a lone template, else the text. Undefined where missing or failed. */
   value(run: Expansion): JsonValue | undefined
-  /** As text; undefined only where the run failed. */
+  /** The text; undefined only where the expansion failed. */
   text(run: Expansion): string | undefined
 }
 
-/** Compiles a text. Mistakes go to `report` behind `place`; the result then puts nothing in. */
+/** Compiles a text. A mistake goes to `report` with `place`; the result is then an empty text. */
 export function compileTemplate(text: string, report: Report, place: string): Template {
-  const cursor = sourceOf(text, report, place)
-  try {
+  const parse = (cursor: TemplateCursor): Template => {
     if (!text.isWellFormed()) throw mistakeAt(cursor, 'a lone surrogate stands in the text')
     return templateOf(cursor.parts(''))
-  } catch (error) {
-    if (!isFault(error) || error.code !== 'bad_definition') throw error
-    report.mistake(`${place} ${quoted(text)}: ${error.message}`)
-    return templateOf([])
   }
+  return parsedText(text, report, place, parse) ?? templateOf([])
 }
 
-/** Compiles the path a condition names without braces. */
-export function compileName(text: string, report: Report, place: string): Term {
-  const cursor = sourceOf(text, report, place)
+/** Compiles a path that stands without braces, as the param of a condition does. */
+export function compilePath(text: string, report: Report, place: string): Term {
+  return (
+    parsedText(text, report, place, (cursor) => readPath(cursor, undefined)) ?? (() => undefined)
+  )
+}
+
+/** Undefined where the text has a mistake, which has been reported. */
+function parsedText<Made>(
+  text: string,
+  report: Report,
+  place: string,
+  parse: (cursor: TemplateCursor) => Made,
+): Made | undefined {
   try {
-    return readPath(cursor, undefined)
+    return parse(cursorOf(text, report, place))
   } catch (error) {
     if (!isFault(error) || error.code !== 'bad_definition') throw error
     report.mistake(`${place} ${quoted(text)}: ${error.message}`)
-    return () => undefined
+    return undefined
   }
 }
 
-/** Whether a text may hold a template. */
+/** Whether a text may contain a template. */
 export function looksTemplated(text: string): boolean {
   return text.includes('{{') || function_start.test(text)
 }
 
 function templateOf(parts: readonly Part[]): Template {
-  const [first] = parts
-  const text = (run: Expansion): string | undefined => joinParts(parts, run, spellText)
-  if (parts.length === 0) return constantTemplate('')
-  if (parts.length === 1) {
-    if (typeof first === 'string') return constantTemplate(first)
-    return { constant: undefined, parts, value: first as Term, text }
-  }
-  return { constant: undefined, parts, value: text, text }
+  const [first = ''] = parts
+  if (parts.length <= 1 && typeof first === 'string') return constantTemplate(first)
+  const text = (run: Expansion): string | undefined => joinParts(parts, run)
+  const value = parts.length === 1 ? (first as Term) : text
+  return { constant: undefined, parts, value, text }
 }
 
-function constantTemplate(constant: string): Template {
+/** A template that is this text and inserts nothing. */
+export function constantTemplate(constant: string): Template {
   const text = (): string => constant
   return { constant, parts: [constant], value: text, text }
-}
-
-function spellText(value: JsonValue | undefined): string {
-  return value === undefined ? '' : textOf(value)
 }
 
 const function_start = /\$\.[A-Za-z_][A-Za-z0-9_]*\(/
 const function_name = /\$\.([A-Za-z_][A-Za-z0-9_]*)\(/y
 
-function sourceOf(text: string, report: Report, place: string): TemplateCursor {
+function cursorOf(text: string, report: Report, place: string): TemplateCursor {
   const cursor: TemplateCursor = {
     text,
     at: 0,
@@ -125,18 +124,15 @@ function readParts(cursor: TemplateCursor, stops: string): Part[] {
 function readTerm(cursor: TemplateCursor): Term | undefined {
   const { text, at } = cursor
   if (text.startsWith('{{', at)) return readBraces(cursor)
-  function_name.lastIndex = at
-  const match = function_name.exec(text)
-  if (match === null) return undefined
-  const row = functionTable.find(({ name }) => name === match[1])
-  if (row === undefined) throw mistakeAt(cursor, `"$.${match[1]}" is no function of this release`)
-  cursor.at = function_name.lastIndex
-  return deeper(cursor, () => row.read(cursor))
+  const name = matchAt(cursor, function_name)?.[1]
+  if (name === undefined) return undefined
+  const row = functionTable.find((known) => known.name === name)
+  if (row !== undefined) return deeper(cursor, () => row.read(cursor))
+  cursor.at = at
+  throw mistakeAt(cursor, `"$.${name}" is no function of this release`)
 }
 
-/**
- * Of three braces the first is text, as in `{"a":{{{x}}:1}}`; a name that is a template is none.
- */
+/** Of three braces the first is text, as in `{"a":{{{x}}:1}}`; four are a mistake. */
 function readBraces(cursor: TemplateCursor): Term | undefined {
   const { text, at } = cursor
   if (text.startsWith('{{{{', at)) throw mistakeAt(cursor, 'a name cannot come from a template')
