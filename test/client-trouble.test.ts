@@ -105,7 +105,7 @@ describe('waiting between tries', () => {
         pause: async (ms) => void waits.push(ms),
       },
     ).catch((error: unknown) => error)
-    deadline.clear()
+    deadline.dispose()
     return { waits, end }
   }
   const lost = (retry_after_ms?: number) => clientFault('unreachable', 'x', { retry_after_ms })

@@ -1,13 +1,13 @@
 /**
- * Single ops called within one turn of the event loop travel together, and so do those that come
- * while as many requests are under way as may be: a thousand callers cost the server a few commits
- * instead of a thousand. Many go in a few requests rather than in one, so that the server has work
- * while this side makes the next and reads the last.
+ * Batches single ops: those called within one turn of the event loop, and those that wait while
+ * `requests_max` requests are under way, travel in shared requests. A thousand concurrent callers
+ * cost the server a few commits. A turn's ops are split over a few requests, so that the server
+ * works on one while this side encodes the next.
  *
- * Each op stays a call of its own all the same: what ends it ends it alone, its fault is its own to
- * repeat or not, and where a request is refused for what one op may be to blame for, each of its
- * ops is sent anew, alone. Those of one turn are applied in the order in which they were called
- * where two of them name one task alike, as long as one request takes them all.
+ * Each op stays a call of its own: it is cancelled alone, its fault is repeated or not alone, and
+ * where a request is refused for a reason that one op may have caused, each of its ops is sent
+ * again alone. Ops on the same task (same ref or obj_id) called in one turn are applied in call
+ * order, as long as they fit into one request.
  */
 import type { ClientResult } from './api.ts'
 import { type Cancellation, type Canceller, newCanceller } from './cancellation.ts'
@@ -16,7 +16,7 @@ import type { SentOp } from './sent-op.ts'
 import type { Transport } from './transport.ts'
 
 export interface Batcher {
-  /** One try of one op. */
+  /** One try of one op, in a shared request. */
   send(op: SentOp, cancellation: Cancellation): Promise<ClientResult>
 }
 
@@ -27,35 +27,35 @@ interface Call {
   reject(error: unknown): void
 }
 
-/** What one request takes at most: far below what servers take. */
+/** Bounds of one request, far below those of a server. */
 const ops_max = 100
 const data_chars_max = 256 * 1024
-/** So many requests share what comes again and again, unless it is less than pays. */
+/** The requests over which waiting ops are split, and the ops below which splitting costs more. */
 const requests_wanted = 3
 const ops_wanted = 8
 
-/** `requests_max`: gathered requests under way at once. */
+/** `requests_max`: shared requests under way at once. */
 export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: number): Batcher {
   const waiting: Call[] = []
   let under_way = 0
-  let is_due = false
+  let is_scheduled = false
 
-  function sendAtTurnsEnd(): void {
-    if (is_due) return
-    is_due = true
-    setImmediate(sendOn)
+  function scheduleSend(): void {
+    if (is_scheduled) return
+    is_scheduled = true
+    setImmediate(sendWaiting)
   }
 
-  function sendOn(): void {
-    is_due = false
+  function sendWaiting(): void {
+    is_scheduled = false
     const left = Math.min(requests_wanted, requests_max) - under_way
     const share = shareOf(waiting, Math.max(1, left))
     while (waiting.length > 0 && under_way < requests_max) {
       under_way++
       void sendTogether(takeFirst(waiting, share)).finally(() => {
         under_way--
-        // What the answers set off comes first, so that it travels together.
-        if (waiting.length > 0) sendAtTurnsEnd()
+        // Waits a turn, so that ops called upon these answers travel along.
+        if (waiting.length > 0) scheduleSend()
       })
     }
   }
@@ -65,7 +65,7 @@ export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: nu
     const [only] = live
     if (only === undefined) return
     if (live.length === 1) return sendAlone(only)
-    const { cancellation, clear } = cancelledWithAll(live)
+    const { cancellation, dispose } = cancelledWithAll(live)
     try {
       const results = await ready(live.map(({ op }) => op)).send(cancellation)
       for (const [at, call] of live.entries()) call.resolve(results[at] as ClientResult)
@@ -73,7 +73,7 @@ export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: nu
       if (!isSingleOpFault(error)) for (const call of live) call.reject(error)
       else await Promise.all(live.map(sendAlone))
     } finally {
-      clear()
+      dispose()
     }
   }
 
@@ -89,13 +89,13 @@ export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: nu
   return {
     send: (op, cancellation) =>
       new Promise((resolve, reject) => {
-        sendAtTurnsEnd()
+        scheduleSend()
         waiting.push({ op, cancellation, resolve, reject })
       }),
   }
 }
 
-/** How many of them one request takes, where so many share them. */
+/** The ops that each of `requests` requests takes; all in one where two ops name one task. */
 function shareOf(waiting: readonly Call[], requests: number): number {
   const share = Math.max(ops_wanted, Math.ceil(waiting.length / requests))
   if (share >= waiting.length) return ops_max
@@ -120,7 +120,7 @@ function isLive({ cancellation, reject }: Call): boolean {
   return reason === undefined
 }
 
-/** A request that was too large or malformed was so by one of its ops, or by all together. */
+/** One op, or the sum of them, made the request too large or malformed. */
 function isSingleOpFault(error: unknown): boolean {
   return isClientFault(error) && single_op_codes.has(error.code)
 }
@@ -131,23 +131,23 @@ const single_op_codes: ReadonlySet<string> = new Set([
   'body_too_large',
 ])
 
-/** The request ends early once each of its calls has; until then each ends by itself. */
+/** Cancelled once every call is; a call that is cancelled earlier rejects alone. */
 function cancelledWithAll(calls: readonly Call[]): {
   readonly cancellation: Canceller
-  clear(): void
+  dispose(): void
 } {
   const all = newCanceller()
   let left = calls.length
-  const forgets = calls.map(({ cancellation, reject }) =>
+  const removers = calls.map(({ cancellation, reject }) =>
     cancellation.onCancel(() => {
       reject(cancellation.reason())
-      if (--left === 0) all.end(cancellation.reason())
+      if (--left === 0) all.cancel(cancellation.reason())
     }),
   )
   return {
     cancellation: all,
-    clear() {
-      for (const forget of forgets) forget()
+    dispose() {
+      for (const remove of removers) remove()
     },
   }
 }

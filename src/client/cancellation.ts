@@ -1,29 +1,30 @@
 /**
- * What ends work early, and why: a caller's signal, a deadline, a client that closes. The first to
- * come gives the reason. Who hears one may take that back, for it may outlive the work by far.
+ * Cancellation of work under way, with a reason: by the caller's AbortSignal, by a deadline, or by
+ * the close of the client. The first reason counts. Listeners can be removed, because a
+ * cancellation may outlive the work by far.
  *
- * AbortSignals stay with the callers that bring them: one for each call would cost as much as the
- * rest of it, and one that many calls onCancel asks all of them each time another comes.
+ * Internally no AbortSignal is created per call: it would cost as much as the rest of the call, and
+ * a signal shared by many calls compares all its listeners for each one added.
  */
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../core/clock.ts'
 import { clientFault } from './faults.ts'
 
 export interface Cancellation {
-  /** Why it has ended; undefined as long as it has not. */
+  /** The reason; undefined until it is cancelled. */
   reason(): unknown
-  /** Calls `onCancelled` once it ends, and at once where it has. The answer takes that back. */
-  onCancel(onCancelled: () => void): () => void
+  /** Calls `listener` when it is cancelled, at once if it is. The returned function removes it. */
+  onCancel(listener: () => void): () => void
 }
 
 export interface Canceller extends Cancellation {
-  /** Only the first time counts. */
-  end(reason: unknown): void
+  /** Only the first call has an effect. */
+  cancel(reason: unknown): void
 }
 
 export interface LinkedCancellation extends Canceller {
-  /** Hears the other no more; to be called once the work is over. */
-  clear(): void
+  /** Unlinks it from the other; to be called when the work is over. */
+  dispose(): void
 }
 
 export interface Deadline extends LinkedCancellation {
@@ -31,68 +32,69 @@ export interface Deadline extends LinkedCancellation {
 }
 
 export function newCanceller(): Canceller {
-  let hearing: (() => void)[] = []
+  let listeners: (() => void)[] = []
   let why: unknown
   return {
     reason: () => why,
-    onCancel(onCancelled) {
-      if (why !== undefined) onCancelled()
-      else hearing.push(onCancelled)
+    onCancel(listener) {
+      if (why !== undefined) listener()
+      else listeners.push(listener)
       return () => {
-        const at = hearing.indexOf(onCancelled)
-        if (at !== -1) hearing.splice(at, 1)
+        const at = listeners.indexOf(listener)
+        if (at !== -1) listeners.splice(at, 1)
       }
     },
-    end(reason) {
+    cancel(reason) {
       if (why !== undefined) return
       why = reason
-      const heard = hearing
-      hearing = []
-      for (const onCancelled of heard) onCancelled()
+      const called = listeners
+      listeners = []
+      for (const listener of called) listener()
     },
   }
 }
 
-/** A caller's signal. */
+/** Of a caller's signal. */
 export function cancellationOf(signal: AbortSignal): Cancellation {
   return {
     reason: () => (signal.aborted ? signal.reason : undefined),
-    onCancel(onCancelled) {
+    onCancel(listener) {
       if (signal.aborted) {
-        onCancelled()
+        listener()
         return nothing
       }
-      // One signal may stand over any number of calls; node would warn of a leak at the eleventh.
+      // Any number of calls may share a signal; node would warn of a leak at the eleventh.
       setMaxListeners(0, signal)
-      signal.addEventListener('abort', onCancelled, { once: true })
-      return () => signal.removeEventListener('abort', onCancelled)
+      signal.addEventListener('abort', listener, { once: true })
+      return () => signal.removeEventListener('abort', listener)
     },
   }
 }
 
-/** Ends with another, where there is one. */
+/** Is cancelled with `other`, if given. */
 export function linkedCancellation(other: Cancellation | undefined): LinkedCancellation {
-  const { reason, onCancel, end } = newCanceller()
-  const clear = other?.onCancel(() => end(other.reason())) ?? nothing
-  return { reason, onCancel, end, clear }
+  const { reason, onCancel, cancel } = newCanceller()
+  const dispose = other?.onCancel(() => cancel(other.reason())) ?? nothing
+  return { reason, onCancel, cancel, dispose }
 }
 
 function nothing(): void {}
 
-/** Ends with another, where there is one, and with a `timed_out` ClientFault after `timeout_ms`. */
+/** Is cancelled with `other`, if given, and after `timeout_ms` with a `timed_out` ClientFault. */
 export function deadlineIn(timeout_ms: number, clock: Clock, other?: Cancellation): Deadline {
-  const { reason, onCancel, end, clear } = linkedCancellation(other)
+  const linked = linkedCancellation(other)
+  const { reason, onCancel, cancel } = linked
   const at_ms = clock.now_ms() + timeout_ms
-  const late = (): void => end(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
-  const forget = clock.wake_at(at_ms, late)
+  const onLate = (): void => cancel(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
+  const cancelTimer = clock.wake_at(at_ms, onLate)
   return {
     reason,
     onCancel,
-    end,
+    cancel,
     at_ms,
-    clear() {
-      forget()
-      clear()
+    dispose() {
+      cancelTimer()
+      linked.dispose()
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `connect`: a client over either transport. What is common to both is here: ops made ready,
- * deadlines, repeats. gRPC is loaded only for a target that has an address.
+ * `connect`: a client over either transport, with what both share: deadlines, retries, batching.
+ * gRPC is loaded only for a target with an `address`.
  */
 import { systemChance, systemClock } from '../core/clock.ts'
 import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
@@ -21,8 +21,8 @@ const timeout_ms_default = 30_000
 const retries_max_default = 4
 
 /**
- * Makes a client; a connection is made with the first call. Rejects with a TypeError for options
- * that make no sense, and with the system's error where a certificate or key cannot be read.
+ * A client; it connects with the first call. Rejects with a TypeError for invalid options, and with
+ * the system's error where a certificate or key cannot be read.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
   const { clock = systemClock, chance = systemChance } = options
@@ -33,23 +33,23 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       ? await httpTransport(options, clock)
       : await (await import('./grpc-transport.ts')).grpcTransport(options, clock)
   const batcher = newBatcher(transport, requests_max)
-  /** What is under way ends with the client. */
+  /** Calls under way, cancelled by `close`. */
   const open = new Set<LinkedCancellation>()
   let closed: ClientFault | undefined
   const timeoutOf = (call: CallOptions): number =>
     call.timeout_ms ?? options.timeout_ms ?? timeout_ms_default
 
-  const endOf = ({ signal }: CallOptions): Cancellation | undefined =>
+  const cancellationIn = ({ signal }: CallOptions): Cancellation | undefined =>
     signal === undefined ? undefined : cancellationOf(signal)
 
   function begin(call: LinkedCancellation): void {
     open.add(call)
-    if (closed !== undefined) call.end(closed)
+    if (closed !== undefined) call.cancel(closed)
   }
 
-  function over(call: LinkedCancellation): void {
+  function finish(call: LinkedCancellation): void {
     open.delete(call)
-    call.clear()
+    call.dispose()
   }
 
   async function inTime<T>(
@@ -57,13 +57,13 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     is_harmless: boolean,
     call: CallOptions,
   ): Promise<T> {
-    const deadline = deadlineIn(timeoutOf(call), clock, endOf(call))
+    const deadline = deadlineIn(timeoutOf(call), clock, cancellationIn(call))
     const options = { clock, chance, retries_max, is_harmless }
     begin(deadline)
     try {
       return await withRetries(() => send(deadline), deadline, options)
     } finally {
-      over(deadline)
+      finish(deadline)
     }
   }
 
@@ -83,7 +83,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 
   const close = (): Promise<void> => {
     closed ??= clientFault('unreachable', 'the client has been closed')
-    for (const call of open) call.end(closed)
+    for (const call of open) call.cancel(closed)
     return transport.close()
   }
   return {
@@ -91,12 +91,12 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     create: (op, call) => one({ ...op, type: 'create' }, call),
     modify: (op, call) => one({ ...op, type: 'modify' }, call),
     async *stream(batches, call = {}) {
-      const cancellation = linkedCancellation(endOf(call))
+      const cancellation = linkedCancellation(cancellationIn(call))
       begin(cancellation)
       try {
         yield* transport.stream(sentBatches(batches), { cancellation, timeout_ms: timeoutOf(call) })
       } finally {
-        over(cancellation)
+        finish(cancellation)
       }
     },
     async task(target, call) {

@@ -1,7 +1,6 @@
 /**
- * How a call of the client fails: with a code of the fault table where the server said so, else
- * with one of three that only a client sees. `outcome` says what the code alone cannot: whether the
- * server may have applied the call all the same.
+ * The errors of a client's calls: a code of the server's fault table, or one of three codes that
+ * only a client has. `outcome` tells whether the server may have applied the call all the same.
  */
 import {
   isWholeFaultCode,
@@ -22,7 +21,7 @@ export interface ClientFault extends Error {
   readonly code: ClientFaultCode
   /** `unknown`: it may have been applied. */
   readonly outcome: 'not_applied' | 'unknown'
-  /** When to try again at the earliest, where the server said so. */
+  /** The pause that the server asks for before another try. */
   readonly retry_after_ms?: number
 }
 
@@ -32,7 +31,7 @@ interface More {
   readonly cause?: unknown
 }
 
-/** Makes a ClientFault; the outcome is the code's own unless one is given. */
+/** Makes a ClientFault; `outcome` defaults to that of the code. */
 export function clientFault(code: ClientFaultCode, text: string, more: More = {}): ClientFault {
   const { outcome = outcomeOf(code), retry_after_ms, cause } = more
   const error = new Error(text, cause === undefined ? {} : { cause })
@@ -50,7 +49,7 @@ export function isClientFault(value: unknown): value is ClientFault {
   return typeof code === 'string' && isCode(code) && 'outcome' in value
 }
 
-/** Faults of one batch; any other would meet the next batch too. */
+/** Faults that concern one batch; any other would refuse the next batch too. */
 const batch_fault_codes: ReadonlySet<string> = new Set<WholeFaultCode>([
   'format_error',
   'too_many_ops',
@@ -70,7 +69,7 @@ function isCode(code: string): code is ClientFaultCode {
   )
 }
 
-/** Of a whole fault nothing was applied, but for the rows that say the outcome is unknown. */
+/** Whole-request faults apply nothing, except those after which the outcome is unknown. */
 function outcomeOf(code: ClientFaultCode): ClientFault['outcome'] {
   const unknown: readonly ClientFaultCode[] = [
     'store_failed',

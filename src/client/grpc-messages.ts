@@ -1,25 +1,50 @@
 /**
- * Ops to the messages of the proto, and results back. Data is the same JSON text either way.
+ * The messages of the proto as the client sees them: ops to request messages, results and failed
+ * calls back. Data is the same JSON text in both directions.
+ *
+ * A refusal of the server carries a google.rpc.ErrorInfo with the code of the fault table (wire 2).
+ * A failure without one comes from grpc-js or a proxy and is classified by its status.
  */
+import { type ServiceError, status } from '@grpc/grpc-js'
+import { isWholeFaultCode, opFaults } from '../core/faults.ts'
 import type { Op } from '../server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../server/grpc/generated/conveyor/v1/OpResult.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
+import {
+  readBytes,
+  readCursor,
+  readNumber,
+  sized_field,
+  skipField,
+} from '../server/grpc/protobuf.ts'
 import type { ClientResult, ClientTask } from './api.ts'
+import { type ClientFault, type ClientFaultCode, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
-import { taskWith } from './task.ts'
+import { taskWith } from './transport.ts'
 
 export function messageOf(op: SentOp): Op {
   const { type, id = '', conv_id, ref, node_id = '', is_sync } = op
   const data_json = Buffer.from(op.data_text)
   const named = ref === undefined ? {} : { ref }
-  // With both, obj_id decides (wire 1.1), and a message holds one.
+  // A message holds one of the two; with both given, obj_id decides (wire 1.1).
   const target = op.obj_id === undefined ? named : { obj_id: op.obj_id }
   if (type === 'create') return { id, create: { conv_id, ...named, data_json } }
   if (type === 'modify') return { id, modify: { conv_id, ...target, data_json, is_sync, node_id } }
   return { id, show: { conv_id, ...target } }
 }
 
-export function resultOf(result: OpResult__Output, op: SentOp): ClientResult {
+/** One result for each op; throws `bad_answer` where their counts differ. */
+export function resultsOf(
+  results: readonly OpResult__Output[],
+  ops: readonly SentOp[],
+): ClientResult[] {
+  if (results.length !== ops.length) {
+    throw clientFault('bad_answer', `${results.length} results for ${ops.length} ops`)
+  }
+  return results.map((result, at) => resultOf(result, ops[at] as SentOp))
+}
+
+function resultOf(result: OpResult__Output, op: SentOp): ClientResult {
   const { ref, obj_id, proc, description, task } = result
   return {
     ...(op.id === undefined ? {} : { id: op.id }),
@@ -44,4 +69,73 @@ function taskOf(task: Task__Output): ClientTask {
     node_prev_id: task.node_prev_id,
     dataText: Buffer.from(task.data_json).toString('utf8'),
   })
+}
+
+/** The fault of a failed call. */
+export function faultOfStatus(error: ServiceError): ClientFault {
+  const [packed] = error.metadata?.get('grpc-status-details-bin') ?? []
+  const reason = Buffer.isBuffer(packed) ? reasonIn(packed)?.toLowerCase() : undefined
+  if (reason !== undefined && isServerCode(reason)) {
+    const opening = `${reason}: `
+    const { details } = error
+    const text = details.startsWith(opening) ? details.slice(opening.length) : details
+    return clientFault(reason, text, { cause: error })
+  }
+  const code = codeOfStatus(error)
+  const no_connection = /^(No connection established|Name resolution failed)/.test(error.details)
+  return clientFault(code, error.details, {
+    cause: error,
+    // Without an ErrorInfo the call, or earlier batches of its stream, may have been applied.
+    outcome: no_connection ? 'not_applied' : 'unknown',
+  })
+}
+
+function isServerCode(code: string): code is ClientFaultCode {
+  return isWholeFaultCode(code) || Object.hasOwn(opFaults, code)
+}
+
+const codes: Partial<Record<status, ClientFaultCode>> = {
+  [status.UNAVAILABLE]: 'unreachable',
+  [status.CANCELLED]: 'unreachable',
+  [status.UNKNOWN]: 'unreachable',
+  [status.DEADLINE_EXCEEDED]: 'timed_out',
+  [status.RESOURCE_EXHAUSTED]: 'body_too_large',
+  [status.UNAUTHENTICATED]: 'bad_signature',
+  [status.PERMISSION_DENIED]: 'access_denied',
+  [status.UNIMPLEMENTED]: 'not_found',
+  [status.INVALID_ARGUMENT]: 'format_error',
+}
+
+function codeOfStatus({ code, details }: ServiceError): ClientFaultCode {
+  // A reset stream or connection without a reason from the server.
+  if (code === status.INTERNAL) return /RST_STREAM/.test(details) ? 'unreachable' : 'internal_error'
+  return codes[code] ?? 'bad_answer'
+}
+
+/** ErrorInfo.reason in a google.rpc.Status: details (3) → Any.value (2) → reason (1). */
+function reasonIn(bytes: Buffer): string | undefined {
+  for (const any of sizedFields(bytes, 3)) {
+    const [type] = sizedFields(any, 1)
+    if (!type?.toString().endsWith('/google.rpc.ErrorInfo')) continue
+    const [info] = sizedFields(any, 2)
+    const [reason] = info === undefined ? [] : sizedFields(info, 1)
+    return reason?.toString()
+  }
+  return undefined
+}
+
+/** The length-delimited fields with the number `wanted`; none for malformed bytes. */
+function sizedFields(bytes: Buffer, wanted: number): Buffer[] {
+  const from = readCursor(bytes)
+  const found: Buffer[] = []
+  try {
+    while (from.at < from.end) {
+      const tag = readNumber(from)
+      if (tag === sized_field(wanted)) found.push(readBytes(from))
+      else skipField(from, tag)
+    }
+  } catch {
+    return []
+  }
+  return found
 }

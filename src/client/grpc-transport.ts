@@ -1,22 +1,28 @@
 /**
- * The gRPC door as a transport, over mutual TLS. Calls share one connection. Every call is a batch
- * (ApplyOps), for a batch tells what became of each op as a value.
- *
- * grpc-js repeats nothing by itself here: what may be repeated is decided in retry, once for both
- * transports.
+ * The gRPC transport, over mutual TLS on one shared connection. Every call is an ApplyOps batch,
+ * because a batch returns the outcome of each op as a value. grpc-js's own retries are off:
+ * retry.ts decides what is repeated, for both transports.
  */
-import { Client, type ClientDuplexStream, Metadata, type ServiceError } from '@grpc/grpc-js'
+import { isIP } from 'node:net'
+import { checkServerIdentity } from 'node:tls'
+import {
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from '@grpc/grpc-js'
 import type { Clock } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
-import type { BatchResult, ClientResult, GrpcTarget } from './api.ts'
+import type { BatchResult, GrpcTarget } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
-import { type ClientFault, clientFault, isBatchFault } from './faults.ts'
-import { faultOfStatus } from './grpc-fault.ts'
-import { messageOf, resultOf } from './grpc-messages.ts'
-import { clientTls } from './grpc-tls.ts'
+import { clientFault, isBatchFault } from './faults.ts'
+import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
 import type { SentOp } from './sent-op.ts'
-import { type Transport, window_batches } from './transport.ts'
+import { readPem, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 type Service = Schema['service']
@@ -29,49 +35,52 @@ const answer_bytes_max = 256 * 1024 * 1024
 const channel_options = {
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,
-  // A channel of its own, so that close lets go of the connection.
+  // Without sharing between channels, close ends the connection.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 5_000,
-  // A connection that has gone dead without a word is noticed and made anew.
+  // Detects a dead connection, which is then replaced.
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.max_receive_message_length': answer_bytes_max,
   'grpc.max_send_message_length': -1,
 }
 
-/** Rejects where a certificate or key cannot be read. Connects with the first call. */
+/**
+ * Connects with the first call. Rejects with a TypeError for an address without a port, and with
+ * the system's error where a certificate or key cannot be read.
+ */
 export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<Transport> {
-  const tls = await clientTls(target)
+  const tls = await tlsOf(target)
   const client = new Client(target.address, tls.credentials, { ...channel_options, ...tls.options })
   const { ApplyOps, StreamOps } = loadSchema().service
 
-  function call(ops: readonly SentOp[], cancellation: Cancellation): Promise<Applied> {
+  function apply(ops: readonly SentOp[], cancellation: Cancellation): Promise<Applied> {
     return new Promise((resolve, reject) => {
-      const calling = client.makeUnaryRequest(
+      const call = client.makeUnaryRequest(
         ApplyOps.path,
         ApplyOps.requestSerialize,
         ApplyOps.responseDeserialize,
         { ops: ops.map(messageOf) },
         new Metadata(),
         (error, answer) => {
-          forget()
-          const ended = cancellation.reason()
-          if (ended !== undefined) reject(ended)
+          removeListener()
+          const reason = cancellation.reason()
+          if (reason !== undefined) reject(reason)
           else if (error !== null) reject(faultOfStatus(error))
           else resolve(answer as Applied)
         },
       )
-      const forget = cancellation.onCancel(() => calling.cancel())
+      const removeListener = cancellation.onCancel(() => call.cancel())
     })
   }
 
   return {
     ready: (ops) => ({
-      send: async (cancellation) => resultsOf((await call(ops, cancellation)).results, ops),
+      send: async (cancellation) => resultsOf((await apply(ops, cancellation)).results, ops),
     }),
     async *stream(source, { cancellation, timeout_ms }) {
-      const stream = client.makeBidiStreamRequest(
+      const call = client.makeBidiStreamRequest(
         StreamOps.path,
         StreamOps.requestSerialize,
         StreamOps.responseDeserialize,
@@ -80,59 +89,77 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
       yield* windowed({
         source,
         size: window_batches,
-        ...streamOver(stream, clock, timeout_ms, cancellation),
+        ...streamOver(call, clock, timeout_ms, cancellation),
       })
     },
     close: async () => client.close(),
   }
 }
 
-function resultsOf(results: Applied['results'], ops: readonly SentOp[]): ClientResult[] {
-  if (results.length !== ops.length) {
-    throw clientFault('bad_answer', `${results.length} results for ${ops.length} ops`)
+/**
+ * The server is verified by the host of the address. grpc-js also sends that name as SNI, which may
+ * not be an IP address (RFC 6066); for one, `localhost` is sent and the certificate is still
+ * checked against the address.
+ */
+async function tlsOf({ address, ca, cert, key }: GrpcTarget): Promise<{
+  readonly credentials: ChannelCredentials
+  readonly options: ChannelOptions
+}> {
+  const [, six, name] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/]+)):[0-9]{1,5}$/.exec(address) ?? []
+  const host = six ?? name
+  if (host === undefined) throw new TypeError('address is no HOST:PORT')
+  const is_ip = isIP(host) !== 0
+  return {
+    credentials: credentials.createSsl(
+      await readPem('ca', ca),
+      await readPem('key', key),
+      await readPem('cert', cert),
+      is_ip ? { checkServerIdentity: (_sent, found) => checkServerIdentity(host, found) } : {},
+    ),
+    options: is_ip ? { 'grpc.ssl_target_name_override': 'localhost' } : {},
   }
-  return results.map((result, at) => resultOf(result, ops[at] as SentOp))
 }
 
 type StreamCall = ClientDuplexStream<Request, Answer>
 
-interface Sent {
+interface SentBatch {
   readonly ops: readonly SentOp[]
   readonly resolve: (result: BatchResult) => void
   readonly reject: (error: unknown) => void
-  /** Takes back the timer of the batch. */
-  readonly forget: () => void
+  readonly cancelTimer: () => void
 }
 
-/** One stream: batches out, their answers matched to them by order, and one way to fail. */
+/**
+ * One StreamOps call: sends batches, matches answers to them by order, fails all of them at once.
+ */
 function streamOver(
   call: StreamCall,
   clock: Clock,
   timeout_ms: number,
   cancellation: Cancellation,
 ) {
-  const sent: Sent[] = []
-  const broken = newCanceller()
+  const unanswered: SentBatch[] = []
+  const failed = newCanceller()
   let seq = 0
 
   const fail = (error: unknown): void => {
-    if (broken.reason() !== undefined) return
-    broken.end(error)
-    forget()
+    if (failed.reason() !== undefined) return
+    failed.cancel(error)
+    removeListener()
     call.cancel()
-    for (const { forget, reject } of sent.splice(0)) {
-      forget()
+    for (const { cancelTimer, reject } of unanswered.splice(0)) {
+      cancelTimer()
       reject(error)
     }
   }
   const breakOff = (text: string): void => fail(clientFault('unreachable', text))
-  let forget = (): void => {}
-  forget = cancellation.onCancel(() => fail(cancellation.reason()))
+  let removeListener = (): void => {}
+  removeListener = cancellation.onCancel(() => fail(cancellation.reason()))
 
   call.on('data', (answer: Answer) => {
-    const batch = sent.shift()
+    const batch = unanswered.shift()
     if (batch === undefined) return fail(clientFault('bad_answer', 'an answer to nothing sent'))
-    batch.forget()
+    batch.cancelTimer()
     try {
       batch.resolve(batchResult(answer, batch.ops))
     } catch (error) {
@@ -142,19 +169,20 @@ function streamOver(
   })
   call.on('error', (error) => fail(faultOfStatus(error as ServiceError)))
   call.on('end', () => {
-    if (sent.length > 0) breakOff('the stream ended before its answers')
-    forget()
+    if (unanswered.length > 0) breakOff('the stream ended before its answers')
+    removeListener()
   })
 
   return {
-    cancellation: broken,
+    cancellation: failed,
     send: (ops: readonly SentOp[]) =>
       new Promise<BatchResult>((resolve, reject) => {
-        const ended = broken.reason()
-        if (ended !== undefined) return reject(ended)
-        const late = (): void => fail(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
-        const forget = clock.wake_at(clock.now_ms() + timeout_ms, late)
-        sent.push({ ops, resolve, reject, forget })
+        const reason = failed.reason()
+        if (reason !== undefined) return reject(reason)
+        const onLate = (): void =>
+          fail(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
+        const cancelTimer = clock.wake_at(clock.now_ms() + timeout_ms, onLate)
+        unanswered.push({ ops, resolve, reject, cancelTimer })
         call.write({ seq: String(++seq), ops: ops.map(messageOf) })
       }),
     finish: () => call.end(),
@@ -162,14 +190,11 @@ function streamOver(
   }
 }
 
+/** Throws a ClientFault for an answer that ends the stream. */
 function batchResult(answer: Answer, ops: readonly SentOp[]): BatchResult {
   const { proc, description, results } = answer
   if (proc === 'ok') return { proc, results: resultsOf(results, ops) }
   if (isBatchFault(proc)) return { proc, description, results: [] }
-  throw faultOfBatch(proc, description)
-}
-
-function faultOfBatch(proc: string, description: string): ClientFault {
-  if (isWholeFaultCode(proc)) return clientFault(proc, description)
-  return clientFault('bad_answer', `no fault of a whole request: ${proc}`)
+  if (isWholeFaultCode(proc)) throw clientFault(proc, description)
+  throw clientFault('bad_answer', `no fault of a whole request: ${proc}`)
 }

@@ -1,25 +1,66 @@
 /**
- * Answers of the JSON endpoint, version 2 (wire 1.3), to results. Numbers in a task's data keep
- * their tokens. What is no such answer is `bad_answer`, whatever sent it.
+ * The signed requests of the JSON endpoint and its responses, version 2 (wire 1.1, 1.3). Numbers in
+ * a task's data keep their tokens. A response of any other form is `bad_answer`, whoever sent it.
  */
 import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json.ts'
+import { signatureOf } from '../codec/signature.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
-import { taskWith } from './task.ts'
+import { taskWith } from './transport.ts'
+
+/** The origin and base path of a server, without a trailing slash; undefined for no http URL. */
+export function serverBase(given: string): string | undefined {
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return undefined
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+}
+
+export interface Signer {
+  readonly user: string
+  readonly secret: string
+}
+
+/** The path of a signed request, from `/api` on. */
+export function signedPath(
+  version: 1 | 2,
+  { user, secret }: Signer,
+  now_ms: number,
+  body: Buffer,
+): string {
+  const timestamp = String(Math.floor(now_ms / 1_000))
+  return `/api/${version}/json/${user}/${timestamp}/${signatureOf(timestamp, secret, body)}`
+}
+
+export function requestBody(ops: readonly SentOp[]): Buffer {
+  return Buffer.from(`{"ops":[${ops.map(opText).join(',')}]}`)
+}
+
+const text_members = ['id', 'ref', 'obj_id', 'node_id'] as const
+
+function opText(op: SentOp): string {
+  const { type, data_text, is_sync } = op
+  let text = `{"type":"${type}","obj":"task","conv_id":${JSON.stringify(op.conv_id)}`
+  for (const name of text_members) {
+    const value = op[name]
+    if (value !== undefined) text += `,"${name}":${JSON.stringify(value)}`
+  }
+  if (is_sync) text += ',"is_sync":true'
+  return type === 'show' ? `${text}}` : `${text},"data":${data_text}}`
+}
 
 export interface HttpResponse {
   readonly status: number
-  /** The header as it came. */
+  /** The Retry-After header. */
   readonly retry_after: string | undefined
   readonly body: string
 }
 
-/** One result for each op. Throws a ClientFault where the request was refused as a whole. */
+/** One result for each op. Throws a ClientFault where the whole request was refused. */
 export function resultsOf(answer: HttpResponse, ops: readonly SentOp[]): ClientResult[] {
-  const value = bodyOf(answer)
+  const value = parsedBody(answer)
   if (value.request_proc !== 'ok') throw faultOfResponse(answer, value)
   const results = value.ops
   if (!Array.isArray(results) || results.length !== ops.length) throw badResponse(answer)
@@ -29,10 +70,10 @@ export function resultsOf(answer: HttpResponse, ops: readonly SentOp[]): ClientR
   })
 }
 
-/** An answer may nest deeper than what was sent; the server has bounded it already. */
+/** Not tight: the server has bounded the data already. */
 const bounds = { nesting_max: 1_000, values_max: Number.MAX_SAFE_INTEGER }
 
-function bodyOf(answer: HttpResponse): JsonObject {
+function parsedBody(answer: HttpResponse): JsonObject {
   try {
     const value = parseJson(answer.body, bounds)
     if (isObject(value) && typeof value.request_proc === 'string') return value
@@ -50,7 +91,7 @@ function faultOfResponse(answer: HttpResponse, value: JsonObject): ClientFault {
   return clientFault(code, text, { retry_after_ms: retryAfter_ms(answer) })
 }
 
-/** A proxy on the way answers 502 to 504 where it cannot reach the server. */
+/** A proxy answers 502 to 504 where it cannot reach the server. */
 function badResponse(answer: HttpResponse, cause?: unknown): ClientFault {
   const { status, body } = answer
   if (status >= 502 && status <= 504) {
@@ -97,7 +138,7 @@ function taskOf(result: JsonObject, conv_id: string): ClientTask {
   })
 }
 
-/** A number by its digits. */
+/** The digits of a number. */
 function textOrNull(value: JsonValue | undefined): string | null {
   if (isNumberToken(value)) return value.token
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null

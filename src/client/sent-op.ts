@@ -1,9 +1,9 @@
 /**
- * Ops on their way out: what both transports send, made once from what the caller gave. Data is
- * JSON text from here on, so that a number keeps its digits whichever way it goes.
+ * Ops in the form that both transports send, made once per call. Data becomes JSON text here, so
+ * that numbers keep their digits over either transport.
  *
- * Only what no message could carry is refused here, as a TypeError: the programmer's mistake.
- * Everything else is the server's to judge, so that it is judged once.
+ * Values that no message could carry are refused with a TypeError. All other validation is left to
+ * the server.
  */
 import { isDoc } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
@@ -15,7 +15,7 @@ export interface SentOp {
   readonly conv_id: string
   readonly ref: string | undefined
   readonly obj_id: string | undefined
-  /** Not for a show. */
+  /** `{}` for a show, which sends none. */
   readonly data_text: string
   readonly is_sync: boolean
   readonly node_id: string | undefined
@@ -37,10 +37,10 @@ export function sentOpOf(op: ClientOp): SentOp {
 }
 
 /**
- * Whether the op may reach the server twice without more happening than once: a show reads, and a
- * create with a ref finds the task that the first one made (wire 1.2). A modify may not, not even
- * with `is_sync` or `node_id`: the first has released the wait, so the second is refused though all
- * went well, or releases the next wait. Nor a create without a ref, which makes another task.
+ * Whether applying the op twice has the effect of once. True for a show, and for a create with a
+ * ref, whose repeat answers the first task (wire 1.2). False for a modify, even with `is_sync` or
+ * `node_id`: the first releases the wait, so the repeat is refused or releases the next wait. False
+ * for a create without a ref, whose repeat makes another task.
  */
 export function isHarmless(op: SentOp): boolean {
   return op.type === 'show' || (op.type === 'create' && op.ref !== undefined)
@@ -57,7 +57,7 @@ function dataTextOf(data: unknown): string {
   return doc.text
 }
 
-/** Far above what a server takes; only against values that contain themselves. */
+/** Far above any server's limit; stops at values that contain themselves. */
 const nesting_max = 1_000
 
 function givenText(key: string, value: unknown): string | undefined {

@@ -1,17 +1,19 @@
 /**
- * What a way to the server must do; http and grpc each do it. Neither repeats, waits or decides:
- * a try is a try, and its failure a ClientFault.
+ * What a transport does, and what the HTTP and the gRPC transport share. A transport neither
+ * repeats nor waits: each try succeeds or fails with a ClientFault.
  */
-import type { BatchResult, ClientResult } from './api.ts'
+import { readFile } from 'node:fs/promises'
+import { parsePlain } from '../codec/json.ts'
+import type { BatchResult, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
 
-/** A call made ready: each `send` is one try of it, with the same bytes each time. */
+/** An encoded call; each `send` is one try with the same bytes. */
 export interface ReadyCall {
   send(cancellation: Cancellation): Promise<ClientResult[]>
 }
 
-export interface StreamLimit {
+export interface StreamOptions {
   readonly cancellation: Cancellation
   /** For each batch. */
   readonly timeout_ms: number
@@ -21,10 +23,33 @@ export interface Transport {
   ready(ops: readonly SentOp[]): ReadyCall
   stream(
     batches: AsyncIterable<readonly SentOp[]>,
-    limit: StreamLimit,
+    options: StreamOptions,
   ): AsyncGenerator<BatchResult, void, undefined>
   close(): Promise<void>
 }
 
-/** Batches of a stream that are sent and not yet read by the caller, at most. */
+/** The most batches of a stream that are sent and not yet read by the caller. */
 export const window_batches = 8
+
+/** A task as the client returns it: its data as the exact text, and parsed on access. */
+export function taskWith(task: Omit<ClientTask, 'data'>): ClientTask {
+  return {
+    ...task,
+    get data(): unknown {
+      return parsePlain(task.dataText)
+    },
+  }
+}
+
+/**
+ * A certificate or key, given as PEM or as the path of a PEM file. Rejects with a TypeError where
+ * it is no PEM, with the system's error where the file cannot be read.
+ */
+export async function readPem(name: string, given: string | Uint8Array): Promise<Buffer> {
+  const bytes =
+    typeof given === 'string' && !given.includes('-----BEGIN')
+      ? await readFile(given)
+      : Buffer.from(given as string)
+  if (bytes.includes('-----BEGIN')) return bytes
+  throw new TypeError(`${name} holds no PEM`)
+}

@@ -1,32 +1,32 @@
 /**
- * A stream of batches through a window: up to so many are sent and not yet read by the caller, in
- * order both ways. While the window is full nothing is taken from the source, so a slow reader
- * slows the source and memory stays bounded.
+ * A stream of batches through a window: at most `size` batches are sent and not yet read by the
+ * caller, in order in both directions. While the window is full nothing is taken from the source,
+ * so a slow reader slows the source and memory stays bounded.
  *
- * Taking from the source and handing out answers go on side by side, so a source that waits for an
- * answer before it gives its next batch gets it.
+ * The source and the answers are served side by side, so a source may wait for an answer before it
+ * gives its next batch.
  */
 import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 
-export interface WindowParts<In, Out> {
+export interface WindowOptions<In, Out> {
   readonly source: AsyncIterable<In>
   readonly size: number
-  /** Starts an item; called in order, and the answers are handed out in order. */
+  /** Starts an item. Called in order; the answers are yielded in order. */
   send(item: In): Promise<Out>
-  /** The source has ended. */
+  /** Called when the source has ended. */
   finish?(): void
-  /** The reader has gone, or something failed: nothing more is sent or read. */
+  /** Called when the reader leaves or something fails: nothing more is sent or read. */
   abandon?(): void
-  /** Ends the stream with its reason, also while the source is silent. */
+  /** Ends the stream with its reason, even while the source is silent. */
   readonly cancellation: Cancellation
 }
 
 export async function* windowed<In, Out>(
-  parts: WindowParts<In, Out>,
+  options: WindowOptions<In, Out>,
 ): AsyncGenerator<Out, void, undefined> {
-  const { source, size, send, cancellation } = parts
+  const { source, size, send, cancellation } = options
   const iterator = source[Symbol.asyncIterator]()
-  const waiting: Promise<Out>[] = []
+  const answers: Promise<Out>[] = []
   const notifier = newNotifier()
   let state: 'open' | 'ended' | 'left' = 'open'
   let failure: { readonly error: unknown } | undefined
@@ -34,7 +34,7 @@ export async function* windowed<In, Out>(
   const pump = async (): Promise<void> => {
     try {
       while (state === 'open') {
-        if (waiting.length >= size) {
+        if (answers.length >= size) {
           await notifier.next()
           continue
         }
@@ -42,12 +42,12 @@ export async function* windowed<In, Out>(
         if (state !== 'open') return
         if (next.done === true) {
           state = 'ended'
-          parts.finish?.()
+          options.finish?.()
           break
         }
         const answer = send(next.value)
         answer.catch(() => {})
-        waiting.push(answer)
+        answers.push(answer)
         notifier.notify()
       }
     } catch (error) {
@@ -57,36 +57,36 @@ export async function* windowed<In, Out>(
     notifier.notify()
   }
 
-  const forget = cancellation.onCancel(notifier.notify)
+  const removeListener = cancellation.onCancel(notifier.notify)
   void pump()
-  let is_whole = false
+  let is_complete = false
   try {
     for (;;) {
       throwIfCancelled(cancellation)
-      const [first] = waiting
+      const [first] = answers
       if (first !== undefined) {
         const answer = await first
-        waiting.shift()
+        answers.shift()
         notifier.notify()
         yield answer
       } else if (state === 'open') await notifier.next()
       else if (failure !== undefined) throw failure.error
       else break
     }
-    is_whole = true
+    is_complete = true
   } finally {
     state = 'left'
-    forget()
+    removeListener()
     notifier.notify()
-    if (!is_whole) {
-      parts.abandon?.()
-      // Not awaited: a source that is waiting for its own next batch would hold the reader up.
+    if (!is_complete) {
+      options.abandon?.()
+      // Not awaited: a source that waits for its own next batch would block the reader.
       void iterator.return?.().catch(() => {})
     }
   }
 }
 
-/** Wakes all who wait. */
+/** `notify` resolves every pending `next`. */
 function newNotifier(): { notify(): void; next(): Promise<void> } {
   let waiters: (() => void)[] = []
   return {

@@ -4,8 +4,8 @@
  */
 import http from 'node:http'
 import https from 'node:https'
+import { serverBase, signedPath } from '../../client/http-messages.ts'
 import { parsePlain } from '../../codec/json.ts'
-import { signatureOf } from '../../codec/signature.ts'
 import { type Exit, exits, unreachable, usage } from '../exit-codes.ts'
 import { readInput } from '../input.ts'
 import { type Io, print, readAll } from '../io.ts'
@@ -62,24 +62,17 @@ async function signedBody(
   io: Io,
 ): Promise<{ readonly url: string; readonly body: Buffer; readonly file: string }> {
   const [file = '-'] = given.words
-  const base = baseOf(text(given, 'url'))
+  const base = serverBase(text(given, 'url') ?? '')
+  if (base === undefined) {
+    throw usage('--url takes the address of the server, such as http://127.0.0.1:8080')
+  }
   const user = text(given, 'user')
   if (user === undefined || !/^[1-9][0-9]{0,15}$/.test(user)) {
     throw usage('--user takes the number of the user who signs')
   }
   const secret = await readSecret(given, io, file !== '-')
   const body = await readInput(file, io)
-  const timestamp = String(Math.floor(io.clock.now_ms() / 1_000))
-  const signature = signatureOf(timestamp, secret, body)
-  return { url: `${base}/api/1/json/${user}/${timestamp}/${signature}`, body, file }
-}
-
-function baseOf(given: string | undefined): string {
-  const url = given !== undefined && URL.canParse(given) ? new URL(given) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw usage('--url takes the address of the server, such as http://127.0.0.1:8080')
-  }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return { url: base + signedPath(1, { user, secret }, io.clock.now_ms(), body), body, file }
 }
 
 /** Not `fetch`, which refuses some ports. */
