@@ -10,6 +10,7 @@ import { after, test } from 'node:test'
 import { connect } from '../src/client.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { node_args, startServe } from './support/cli-serve.ts'
+import { top } from './support/package-folder.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
@@ -72,7 +73,7 @@ test('the demo makes certificates once, and its line works as it is', async () =
   const db = join(folder.path, "it's a demo.lmdb")
   const args = ['serve', '--demo', ...local, '--db', db]
   const first = await served(args, async (told) => {
-    const line = told.slice(told.indexOf('\nnode --import tsx'))
+    const line = told.slice(told.indexOf('\nnode -'))
     return bash(line)
   })
   assert.equal(first.exit, 0, first.err)
@@ -135,7 +136,7 @@ async function served<T>(args: readonly string[], use: (told: string) => Promise
 /** Runs text as if it were pasted into bash, in the checkout. */
 function bash(text: string): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    const options = { cwd: join(import.meta.dirname, '..'), env: { PATH: process.env.PATH } }
+    const options = { cwd: top, env: { PATH: process.env.PATH } }
     const child = execFile('bash', ['-s'], options, (_error, stdout, stderr) =>
       resolve({ stdout, stderr }),
     )

@@ -9,6 +9,7 @@ import { docOfText } from '../src/codec/json.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import { newCodeExecutor } from '../src/executors/code.ts'
 import type { JobOutcome } from '../src/process/logic.ts'
+import { codePath, node_flags } from './support/package-folder.ts'
 
 describe('the sandbox', () => {
   const patient = newCodeExecutor(limitsWith({ code_ms_max: 20_000, task_bytes_max: 1_000 }))
@@ -167,22 +168,18 @@ describe('the sandbox', () => {
 
   test('a process with nothing else to do closes, and ends with a thread left idle', () => {
     const steps = [
-      `import { newCodeExecutor } from ${JSON.stringify(sourceUrl('executors/code.ts'))}`,
-      `import { limitsWith } from ${JSON.stringify(sourceUrl('core/limits.ts'))}`,
+      `import { newCodeExecutor } from ${JSON.stringify(codePath('src/executors/code'))}`,
+      `import { limitsWith } from ${JSON.stringify(codePath('src/core/limits'))}`,
       `const executors = [await newCodeExecutor(limitsWith()), await newCodeExecutor(limitsWith())]`,
       `const order = { job: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
       `for (const executor of executors) console.log((await executor.run(order)).text)`,
       `await executors[0].close()`,
       `console.log('closed')`,
     ]
-    const flags = ['--import', 'tsx', '--input-type=module', '-e', steps.join('\n')]
+    const flags = [...node_flags, '--input-type=module', '-e', steps.join('\n')]
     const printed = execFileSync(process.execPath, flags, { encoding: 'utf8', timeout: 60_000 })
     assert.equal(printed, '{"b":2}\n{"b":2}\nclosed\n')
   })
-
-  function sourceUrl(path: string): string {
-    return new URL(`../src/${path}`, import.meta.url).href
-  }
 
   test('closing ends what loops and turns away what stands in line', async () => {
     const executor = await newCodeExecutor(limitsWith({ code_ms_max: 3_600_000 }))

@@ -6,9 +6,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { top } from './support/package-folder.ts'
 
-const top = fileURLToPath(new URL('..', import.meta.url))
 const src = join(top, 'src')
 
 /** Lowest first: a folder, a file, and last `*`, the other files at the top of src. */

@@ -8,12 +8,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openGrpc } from './support/grpc-server.ts'
+import { top } from './support/package-folder.ts'
 
 const run = promisify(execFile)
-const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const at = (path: string) => join(top, 'test', path)
 
 const works = (command: string, ...args: string[]): boolean =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0

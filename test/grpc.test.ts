@@ -1,6 +1,7 @@
 /** The calls of the gRPC server: what comes back for good input, bad input, and a server that ends. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { loadPackageDefinition, Metadata, type ServiceError, status } from '@grpc/grpc-js'
@@ -13,6 +14,7 @@ import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import { collect, createOp, openClient, type TestClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { user } from './support/http-server.ts'
+import { top } from './support/package-folder.ts'
 
 const conv_id = '1234'
 const json = (text: string): Buffer => Buffer.from(text)
@@ -413,9 +415,9 @@ describe('health and reflection', () => {
     test(`reflection ${reflection ? 'tells the services' : 'is off unless asked for'}`, async () => {
       const server = await openGrpc({ reflection })
       const { client } = server.connect()
-      const folder = new URL('../node_modules/@grpc/reflection/build/proto/', import.meta.url)
+      const folder = join(top, 'node_modules/@grpc/reflection/build/proto')
       const loaded = loadSync('grpc/reflection/v1/reflection.proto', {
-        includeDirs: [folder.pathname],
+        includeDirs: [folder],
         oneofs: true,
         keepCase: true,
       })

@@ -4,31 +4,31 @@
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
-import { test } from 'node:test'
 
-const top = join(import.meta.dirname, '..')
+import { test } from 'node:test'
+import { codePath, node_flags, top } from './support/package-folder.ts'
+
 const heavy = /node_modules\/(@grpc|@peculiar|protobufjs|grpc-health-check)\//
 
 /** [what is run, whether it loads gRPC] */
 // biome-ignore format: a table
 const programs: readonly (readonly [string, boolean])[] = [
-  ["await import('./src/index.ts')",                                                    false],
-  ["await import('./src/http.ts')",                                                     false],
-  ["await import('./src/cli/main.ts')",                                           false],
-  ["const { openEngine } = await import('./src/index.ts'); await (await openEngine(':memory:')).close()", false],
-  ["await import('./src/client.ts')",                                                   false],
-  ["const { connect } = await import('./src/client.ts'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],
-  ["await import('./src/grpc.ts')",                                                     true],
+  ["await import('src/index')",                                                    false],
+  ["await import('src/http')",                                                     false],
+  ["await import('src/cli/main')",                                           false],
+  ["const { openEngine } = await import('src/index'); await (await openEngine(':memory:')).close()", false],
+  ["await import('src/client')",                                                   false],
+  ["const { connect } = await import('src/client'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],
+  ["await import('src/grpc')",                                                     true],
 ]
 
 for (const [program, loads] of programs) {
   test(`${program}: ${loads ? 'loads gRPC' : 'loads no gRPC'}`, () => {
     // The packages in question are CommonJS, so the cache of require has whatever was loaded.
-    const told = `${program}
+    const told = `${program.replaceAll(/import\('([^']+)'\)/g, (_, module) => `import(${JSON.stringify(codePath(module))})`)}
       const { createRequire } = await import('node:module')
       console.log(JSON.stringify(Object.keys(createRequire(import.meta.url).cache)))`
-    const args = ['--import', 'tsx', '--input-type=module', '-e', told]
+    const args = [...node_flags, '--input-type=module', '-e', told]
     const out = execFileSync(process.execPath, args, { cwd: top, encoding: 'utf8' })
     const files = JSON.parse(out) as string[]
     assert.equal(

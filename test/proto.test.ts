@@ -8,9 +8,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { top } from './support/package-folder.ts'
 
-const top = fileURLToPath(new URL('..', import.meta.url))
 const proto = readFileSync(join(top, 'proto/conveyor/v1/task_service.proto'), 'utf8')
 const buf = join(top, 'node_modules/.bin/buf')
 const no_buf = existsSync(buf) ? false : 'buf is not installed'

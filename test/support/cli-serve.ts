@@ -4,10 +4,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { codePath, node_flags } from './package-folder.ts'
 
-export const program = join(import.meta.dirname, '../../bin/conveyor.ts')
-export const node_args = ['--import', 'tsx', program]
+export const node_args = [...node_flags, codePath('bin/conveyor')]
 
 export interface Served {
   readonly child: ChildProcess

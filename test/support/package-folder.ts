@@ -14,9 +14,23 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
-export const top = fileURLToPath(new URL('../..', import.meta.url))
+/** The checkout, also where the tests run compiled, in a folder of it. */
+export const top = checkoutOf(import.meta.dirname)
+
+function checkoutOf(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : checkoutOf(dirname(folder))
+}
+
+const is_compiled = !import.meta.filename.endsWith('.ts')
+
+/** The flags with which node runs a module of `codePath`. */
+export const node_flags: readonly string[] = is_compiled ? [] : ['--import', 'tsx']
+
+/** Where a module of the checkout is loaded from by these tests: `src/index` for src/index.ts. */
+export function codePath(module: string): string {
+  return is_compiled ? join(top, 'build', `${module}.js`) : join(top, `${module}.ts`)
+}
 
 interface Installed {
   readonly version: string

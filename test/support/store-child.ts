@@ -9,8 +9,8 @@
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
+import { top } from './package-folder.ts'
 
 export interface BuiltChild {
   /** The script to start with `node`. */
@@ -54,7 +54,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
 }
 
 function pathOf(place: string): string {
-  return fileURLToPath(new URL(place, import.meta.url))
+  return join(top, 'test/support', place)
 }
 
 const packagesByAddress: Plugin = {

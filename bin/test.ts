@@ -1,0 +1,48 @@
+/**
+ * `npm test [-- NAME...]`: compiles src, bin and test once into `build/`, and runs the test files
+ * there (all, or those named as in `crash` for test/crash.test.ts) under plain Node.
+ *
+ * A process that compiles as it loads spends twice the processor time of its start on that; the
+ * tests start some two hundred processes and threads. Types are not checked here (`npm run types`).
+ * `node --import tsx --test test/NAME.test.ts` runs one file without `build/`.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { cpSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** More files at once than CI has cores, for some of them wait rather than work. */
+const files_at_once = 3
+const test_ms_max = 120_000
+
+const top = fileURLToPath(new URL('..', import.meta.url))
+const build = join(top, 'build')
+
+compile()
+const { CONVEYOR_SLOW: is_slow } = process.env
+const names = process.argv.slice(2)
+const files = readdirSync(join(build, 'test')).filter(
+  (file) =>
+    file.endsWith('.test.js') &&
+    (names.length === 0 || names.includes(file.slice(0, -'.test.js'.length))),
+)
+const flags = ['--test', `--test-concurrency=${is_slow === undefined ? files_at_once : 1}`]
+if (is_slow === undefined) flags.push(`--test-timeout=${test_ms_max}`)
+const args = [...flags, ...files.map((file) => join('build/test', file))]
+spawn(process.execPath, args, { cwd: top, stdio: 'inherit' }).on('exit', (code) => {
+  process.exitCode = code ?? 1
+})
+
+/** What is no TypeScript is read by its place beside the code, so it is copied to the same place. */
+function compile(): void {
+  rmSync(build, { recursive: true, force: true })
+  const compiler = join(top, 'node_modules/typescript/bin/tsc')
+  const options = ['-p', top, '--noEmit', 'false', '--noCheck', '--outDir', build]
+  execFileSync(process.execPath, [compiler, ...options], { stdio: 'inherit' })
+  for (const folder of ['src', 'test']) {
+    cpSync(join(top, folder), join(build, folder), {
+      recursive: true,
+      filter: (path) => statSync(path).isDirectory() || !path.endsWith('.ts'),
+    })
+  }
+}
