@@ -1,10 +1,9 @@
 /**
- * How a verb reaches the data file. Where nobody holds it, this process opens it (without timers:
- * it will be gone in a moment); where another process does, that one is asked over its admin
- * socket.
+ * Connects a verb to the data file: opens the file in this process if no process holds it (without
+ * timers, because this process ends soon), else calls the holder over its admin socket.
  *
- * The owner may come or go between two looks, and a short verb in another shell holds the file for
- * a moment only, so both ways are tried again for about a second before giving up.
+ * The holder may come or go between the two attempts, and another short verb holds the file for a
+ * moment only, so both are retried for about a second.
  */
 import { existsSync } from 'node:fs'
 import { isFault } from '../core/faults.ts'
@@ -18,9 +17,9 @@ import type { Env, Io } from './io.ts'
 import { dbOf, type Given } from './verb.ts'
 
 /**
- * Runs `use` with whoever answers for the file, and lets go of it after. Rejects with exit 3 where
- * the file is missing (and `creates` is not set), cannot be opened, or is held by a process without
- * a socket, which is named by its pid.
+ * Runs `use` with a connection to the file and closes it. Rejects with exit 3 where the file is
+ * missing (unless `creates`), cannot be opened, or is held by a process without a socket, which the
+ * message names by its pid.
  */
 export async function withAdmin<T>(
   given: Given,
@@ -69,7 +68,7 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
   }
 }
 
-/** What an engine is opened with that has no flag. */
+/** The engine options that come from the environment alone. */
 export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_dir'> {
   const { CONVEYOR_KEY: secret_key, CONVEYOR_RUNTIME_DIR: runtime_dir } = env
   return {
@@ -78,7 +77,7 @@ export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 
   }
 }
 
-/** Undefined where the owner has no socket, or has just gone. */
+/** Undefined where the holder has no socket, or has just ended. */
 async function connectOwner(path: string): Promise<Admin | undefined> {
   const owner = await readOwner(path)
   if (owner === undefined || owner.socket === null) return undefined
@@ -97,7 +96,7 @@ async function connectOwner(path: string): Promise<Admin | undefined> {
   }
 }
 
-/** The refusal for a file held by a process that cannot be asked. */
+/** The fault for a file held by a process that does not answer. */
 export async function heldFault(path: string): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`

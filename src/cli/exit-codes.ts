@@ -1,6 +1,6 @@
 /**
- * How a verb ends: the exit codes (wire 3), which fault leads to which, and the faults that only
- * the command line knows. A fault is told by its `code`, as everywhere.
+ * The exit codes (wire 3), the faults that lead to each, and the faults that only the command line
+ * has. Faults are recognised by `code`.
  */
 import { isFault } from '../core/faults.ts'
 
@@ -8,26 +8,26 @@ export const exits = { done: 0, refused: 1, usage: 2, unreachable: 3, unauthenti
 
 export type Exit = (typeof exits)[keyof typeof exits]
 
-/** How a failed verb is told: on stderr, and as the exit code. */
+/** The failure of a verb: its text on stderr, and the exit code. */
 export interface Failure {
   readonly exit: Exit
   readonly code: string
-  /** One sentence that says what to do. */
+  /** One sentence that tells what to do. */
   readonly description: string
   readonly mistakes: readonly string[]
 }
 
-/** The words on the command line are wrong. */
+/** The arguments are wrong. */
 export function usage(text: string): Error {
   return Object.assign(new Error(text), { code: 'usage', exit: exits.usage })
 }
 
-/** The file or the server cannot be had; `code` says why, where a fault did. */
+/** The file or the server is out of reach; `code` is that of the fault, if there is one. */
 export function unreachable(text: string, code = 'unreachable'): Error {
   return Object.assign(new Error(text), { code, exit: exits.unreachable })
 }
 
-/** Any error as a failure; what is no fault and no system error is a bug, and says so. */
+/** Any error as a failure. An error that is neither a fault nor a system error is a bug. */
 export function failureOf(error: unknown): Failure {
   const description = error instanceof Error ? error.message : String(error)
   const { code, exit } = (error ?? {}) as { code?: unknown; exit?: Exit }
@@ -51,7 +51,7 @@ export function failureOf(error: unknown): Failure {
   return { exit: exits.unreachable, code: 'internal_error', description: bug, mistakes: [] }
 }
 
-/** What is not listed is a refusal. */
+/** Codes without a row exit as `refused`. */
 const exit_of_code: ReadonlyMap<string, Exit> = new Map([
   ['file_held', exits.unreachable],
   ['not_a_database', exits.unreachable],
@@ -69,7 +69,7 @@ function mistakesText(count: number): string {
   return `${count} ${count === 1 ? 'mistake' : 'mistakes'} in the definition, nothing was stored`
 }
 
-/** An option that makes no sense, which its maker says in a sentence. */
+/** An invalid option, described by its message. */
 export function isRangeError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'RangeError'
 }

@@ -1,8 +1,13 @@
 /**
- * What the command line has of the outside: its streams, time, and being told to stop. Handed in,
- * so that a test runs a verb in its own process. Nothing else in this folder touches `process`.
+ * The command line's access to the outside: streams, files named as arguments, time and stop
+ * signals. It is passed in, so that tests run verbs in their own process; nothing else in this
+ * folder touches `process`. Input text is UTF-8 or refused, because replaced characters would be
+ * stored.
  */
+import { readFile } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
+import { usage } from './exit-codes.ts'
 
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown
@@ -16,7 +21,7 @@ export interface Io {
   readonly clock: Clock
   readonly pid: number
   sleep_ms(ms: number): Promise<void>
-  /** Calls `fn` once, when the process is asked to end; the answer takes it back. */
+  /** Calls `fn` once when the process is asked to end; the returned function removes it. */
   onStop(fn: () => void): () => void
   /** Ends the process at once, whatever its threads wait for. */
   kill(): void
@@ -25,16 +30,87 @@ export interface Io {
 /** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** Resolves when the text has been taken, which is what holds a fast writer back. */
+/** Resolves when the stream has taken the text, which slows a fast writer down. */
 export function print(output: Output, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     output.write(text, (error) => (error ? reject(error) : resolve()))
   })
 }
 
-/** All of a stream as bytes. */
+/** All bytes of a stream. */
 export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of stream) chunks.push(chunk)
   return Buffer.concat(chunks)
+}
+
+/** The bytes of a file, or of standard input for `-`. Rejects with a usage fault. */
+export async function readInput(path: string, io: Io): Promise<Buffer> {
+  if (path === '-') return readAll(io.stdin)
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+/** Bytes as text without a byte order mark. Throws `format_error` for bytes that are not UTF-8. */
+export function decodeText(bytes: Uint8Array, what: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw fault('format_error', `${what} is not UTF-8 text`)
+  }
+}
+
+export function unreadable(path: string, error: unknown): Error {
+  const { code, message } = error as NodeJS.ErrnoException
+  const why = code === 'ENOENT' ? 'there is no such file' : message
+  return usage(`cannot read ${path}: ${why}`)
+}
+
+/** A line, or what is wrong with it; numbers start at 1. */
+export type Line =
+  | { readonly number: number; readonly text: string }
+  | { readonly number: number; readonly mistake: string }
+
+/**
+ * The lines of a stream of any length, one in memory at a time. A line over `bytes_max` is skipped
+ * and yields a mistake. The last line needs no line end.
+ */
+export async function* linesOf(
+  stream: AsyncIterable<Uint8Array>,
+  bytes_max: number,
+): AsyncGenerator<Line> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let parts: Uint8Array[] = []
+  let bytes = 0
+  let number = 0
+  const take = (): Line => {
+    const taken = parts
+    const is_long = bytes > bytes_max
+    parts = []
+    bytes = 0
+    number++
+    if (is_long) return { number, mistake: `longer than ${bytes_max} bytes` }
+    try {
+      return { number, text: decoder.decode(taken.length === 1 ? taken[0] : Buffer.concat(taken)) }
+    } catch {
+      return { number, mistake: 'not UTF-8 text' }
+    }
+  }
+  for await (const chunk of stream) {
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(0x0a, from)
+      const part = chunk.subarray(from, end === -1 ? chunk.length : end)
+      bytes += part.length
+      if (bytes > bytes_max) parts = []
+      else parts.push(part)
+      if (end === -1) break
+      yield take()
+      from = end + 1
+    }
+  }
+  if (bytes > 0) yield take()
 }

@@ -1,19 +1,18 @@
 /**
- * The command line from words to an exit code. Nothing here ends the process or reads it: what it
- * needs is handed in, so a test is a plain call.
+ * Runs a command line and resolves with its exit code. Everything it needs is passed in, so that a
+ * test is a plain call; nothing here reads or ends the process.
  */
 import { version } from '../core/version.ts'
 import { exits, failureOf } from './exit-codes.ts'
-import { helpOfAll, helpOfVerb } from './help.ts'
 import { type Env, type Io, print } from './io.ts'
+import { clean } from './output.ts'
 import { type Parsed, parseWords } from './parse.ts'
-import { clean } from './table.ts'
 import { isOn } from './verb.ts'
-import { verbs } from './verb-table.ts'
+import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
 
 /**
- * Runs `argv` (without the program's name) and resolves with the exit code of wire 3. Rejects only
- * when the streams themselves fail.
+ * Runs `argv` (without the program's name) and resolves with an exit code of wire 3. Rejects only
+ * when writing to the streams fails.
  */
 export async function main(argv: readonly string[], env: Env, io: Io): Promise<number> {
   let json = argv.includes('--json')

@@ -1,23 +1,39 @@
 /**
- * Admin values as the text a verb prints: JSON with stable keys for programs, where data keeps its
- * exact text and ids of users are numbers, and cells for people.
+ * The output of verbs: JSON with stable keys for programs, where data keeps its exact text and user
+ * ids are numbers; tables for people. Control characters in cells are replaced, because titles and
+ * refs are callers' text and a terminal obeys what it is sent.
  */
 import type { ResultView, TaskView } from '../server/admin/task-verbs.ts'
 import { type Exit, exits } from './exit-codes.ts'
 import { type Io, print } from './io.ts'
-import { clean } from './table.ts'
 
-/** One JSON document on a line. */
+/** One JSON document on one line. */
 export function printJson(io: Io, json: string): Promise<void> {
   return print(io.stdout, `${json}\n`)
 }
 
-/** NDJSON of many. */
+/** Each text on a line of its own. */
 export function printLines(io: Io, lines: readonly string[]): Promise<void> {
   return print(io.stdout, lines.map((line) => `${line}\n`).join(''))
 }
 
-/** The JSON text of an object whose members are JSON text already; undefined ones are left out. */
+/** Prints a list: a JSON document per item for programs, a table for people. */
+export async function printList<Item>(
+  io: Io,
+  json: boolean,
+  items: readonly Item[],
+  form: {
+    readonly jsonOf: (item: Item) => string
+    readonly heads: readonly string[]
+    readonly cellsOf: (item: Item) => readonly string[]
+  },
+): Promise<Exit> {
+  if (json) await printLines(io, items.map(form.jsonOf))
+  else await print(io.stdout, table(form.heads, items.map(form.cellsOf)))
+  return exits.done
+}
+
+/** A JSON object from members that are JSON text; undefined members are left out. */
 export function jsonOf(members: Readonly<Record<string, string | undefined>>): string {
   const parts: string[] = []
   for (const [key, text] of Object.entries(members)) {
@@ -26,12 +42,12 @@ export function jsonOf(members: Readonly<Record<string, string | undefined>>): s
   return `{${parts.join(',')}}`
 }
 
-/** A user id is digits, hence a number in JSON, however long. */
+/** A user id consists of digits, hence is a number in JSON, however long. */
 export function idJson(id: string): string {
   return /^[1-9][0-9]*$/.test(id) ? id : JSON.stringify(id)
 }
 
-/** A ref as it was sent: its digits where it was a number. */
+/** A ref as it was sent; as a number where it was one. */
 export function refJson(view: Pick<ResultView, 'ref' | 'ref_is_number'>): string {
   return view.ref_is_number === true && view.ref !== null ? view.ref : JSON.stringify(view.ref)
 }
@@ -62,7 +78,7 @@ export function resultJson(result: ResultView): string {
   })
 }
 
-/** Prints what an op came to; `ok` is what people read where it went well. */
+/** Prints the result of an op; `ok` is the text for people where it succeeded. */
 export async function printResult(
   io: Io,
   json: boolean,
@@ -83,4 +99,32 @@ export function reasonOf(result: ResultView): string {
 /** UTC to the second, as `2026-01-31 08:05:09Z`. */
 export function timeText(time_ms: number): string {
   return `${new Date(time_ms).toISOString().slice(0, 19).replace('T', ' ')}Z`
+}
+
+/** Rows below a heading; empty without rows. */
+export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return ''
+  return columns([heads, ...rows])
+}
+
+/** Rows as lines, columns aligned and two spaces apart. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => row.map(clean))
+  const widths: number[] = []
+  for (const row of cells) {
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, length(cell))
+  }
+  const lines = cells.map((row) =>
+    row.map((cell, at) => cell + ' '.repeat((widths[at] as number) - length(cell))).join('  '),
+  )
+  return lines.map((line) => `${line.trimEnd()}\n`).join('')
+}
+
+/** Text without control characters. */
+export function clean(text: string): string {
+  return text.replace(/\p{Cc}/gu, '·')
+}
+
+function length(text: string): number {
+  return [...text].length
 }

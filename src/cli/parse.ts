@@ -1,7 +1,7 @@
 /**
- * Words and environment to a verb and its flags. A flag on the command line beats its environment
- * variable. Whatever does not fit is a usage fault that names it, never its value: a secret typed
- * in the wrong place must not be printed again.
+ * Parses arguments and environment into a verb with its flags. A flag on the command line overrides
+ * its environment variable. A usage fault names the wrong argument, never its value, because a
+ * secret typed in the wrong place must not be printed.
  */
 import { parseArgs } from 'node:util'
 import { usage } from './exit-codes.ts'
@@ -99,7 +99,7 @@ function parseFlags(
   }
 }
 
-/** The parser's message up to its advice; it names the flag. */
+/** The first line of the parser's message, which names the flag. */
 function flagMistake(error: unknown): string {
   const message = (error as Error).message
   if (/--(secret|password)\b/.test(message) && !/--secret-file/.test(message)) {

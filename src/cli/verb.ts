@@ -1,18 +1,18 @@
 /**
- * The shape of a verb: its words, its flags and what it does. A verb's row is all there is to know
- * of it: parsing, help and running read the same row.
+ * The type of a verb: its words, its flags and its function. Parsing, help and execution all read
+ * the same row.
  */
 
 import type { Exit } from './exit-codes.ts'
 import type { Env, Io } from './io.ts'
 
 export interface Flag {
-  /** Without the dashes. Also the environment variable: `--secret-file` is CONVEYOR_SECRET_FILE. */
+  /** Without dashes. Its environment variable: `--secret-file` is CONVEYOR_SECRET_FILE. */
   readonly name: string
-  /** What the value is, as help shows it: `FILE`. A flag without one is a switch. */
+  /** The placeholder in the help, such as `FILE`. A flag without one is a switch. */
   readonly value?: string
   readonly says: string
-  /** May be given more than once; has no environment variable. */
+  /** May be repeated; has no environment variable. */
   readonly many?: true
 }
 
@@ -27,12 +27,12 @@ export interface Verb {
   readonly words: readonly Word[]
   readonly flags: readonly Flag[]
   readonly says: string
-  /** More lines for its own help. */
+  /** More lines of its own help. */
   readonly notes?: readonly string[]
   run(given: Given, io: Io): Promise<Exit>
 }
 
-/** A verb's words and flags as given, in the order of the row. */
+/** The words and flags that were given. */
 export interface Given {
   readonly verb: Verb
   readonly words: readonly string[]
@@ -40,7 +40,7 @@ export interface Given {
   readonly env: Env
 }
 
-/** The word at `at`, which the row demands. */
+/** A required word. */
 export function word(given: Given, at: number): string {
   return given.words[at] as string
 }

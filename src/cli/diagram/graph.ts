@@ -1,6 +1,6 @@
 /**
- * A process as a picture needs it: nodes with what stands in them, and arrows with what leads along
- * them. Read from the definition and the counts, and from nothing a task holds.
+ * The graph of a process for drawing: boxes with title, kind and task count, and labelled arrows.
+ * Read from the definition and the counts; no task data is used.
  */
 import { isObject, parseStored } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
@@ -15,9 +15,9 @@ export interface Box {
   readonly title: string
   readonly kind: ProcessDetails['nodes'][number]['kind']
   readonly tasks: number
-  /** The logic types in it, as its second line. */
+  /** Its logic types, for the second line. */
   readonly does: string
-  /** Where the definition draws it, in pixels; undefined where it does not say. */
+  /** Its position in the definition, in pixels; undefined without one. */
   readonly drawn_at: Point | undefined
 }
 
@@ -27,7 +27,7 @@ export interface Point {
 }
 
 export interface Arrow {
-  /** Places in the list of boxes. */
+  /** Indices into `boxes`. */
   readonly from: number
   readonly to: number
   readonly label: string
@@ -78,7 +78,7 @@ interface Way {
   readonly to: JsonValue | undefined
 }
 
-/** A plain `go` needs no word: it is the arrow. */
+/** A plain `go` has no label. */
 function waysOf({ type, to_node_id, err_node_id }: JsonObject): Way[] {
   const label = String(type)
   return [
@@ -108,7 +108,7 @@ function spanOf(value: JsonValue | undefined): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
-/** Arrows of one way between the same two boxes are one. */
+/** Merges arrows of the same kind between the same two boxes. */
 function merged(arrows: readonly Arrow[]): Arrow[] {
   const labels = new Map<string, { readonly arrow: Arrow; readonly labels: Set<string> }>()
   for (const arrow of arrows) {
@@ -123,7 +123,7 @@ function merged(arrows: readonly Arrow[]): Arrow[] {
   }))
 }
 
-/** Far beyond any editor's sheet a place says nothing. */
+/** Beyond any editor's sheet; farther positions are ignored. */
 const far_px = 1_000_000
 
 function pointOf({ x, y }: JsonObject): Point | undefined {

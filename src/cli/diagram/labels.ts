@@ -1,6 +1,6 @@
 /**
- * Free room for labels: each stands at the first of its places where it covers no box and no other
- * label, or at the first of all. Kept by squares, so that a look costs the same in any picture.
+ * Places labels: each label takes the first of its candidate points at which it covers no box and
+ * no other label, else the first candidate. A grid of squares keeps each lookup cheap.
  */
 import type { Point } from './graph.ts'
 import { box_px } from './layout.ts'
@@ -8,7 +8,7 @@ import { box_px } from './layout.ts'
 export const label_chars_max = 34
 const label_px = { char: 6.2, around: 8, height: 16 } as const
 
-/** The width of a label in pixels, as near as can be told without a font. */
+/** The estimated width of a label in pixels. */
 export function labelWidth(label: string): number {
   return label_px.around + label_px.char * Math.min(label.length, label_chars_max)
 }

@@ -1,20 +1,20 @@
 /**
- * Where the boxes of a picture stand. Where the definition draws every node in a place of its own,
- * there; else in layers, each arrow leading down but for those that close a circle: the layer of a
- * box is its longest way from the start, long arrows get a place in each layer they cross, and each
- * layer is ordered and moved so that arrows are short. Linear in the arrows, times a few rounds.
+ * The positions of the boxes. If the definition gives every node a position of its own, those; else
+ * a layered layout: the layer of a box is its longest path from the start without cycles, an arrow
+ * over several layers gets a point in each, and each layer is ordered and shifted so that arrows
+ * are short. Linear in the arrows, times a fixed number of rounds.
  */
 import type { Box, Picture, Point } from './graph.ts'
 
 export const box_px = { width: 190, height: 58 } as const
 const gap_px = { x: 46, y: 74, crossing: 26 } as const
-/** Places for long arrows beyond this number are left out: such a picture is no help anyway. */
+/** The most points of long arrows; further ones are left out. */
 const crossings_max = 20_000
 
 export interface Layout {
-  /** The middle of each box. */
+  /** The center of each box. */
   readonly boxes: readonly Point[]
-  /** For each arrow, the middles of its places in the layers it crosses, from its start on. */
+  /** For each arrow, its points in the layers that it crosses, from its start on. */
   readonly bends: readonly (readonly Point[])[]
 }
 
@@ -25,7 +25,7 @@ export function layoutOf(picture: Picture): Layout {
     : { boxes: drawn, bends: picture.arrows.map(() => []) }
 }
 
-/** Undefined where a box has no place, or two would cover each other. */
+/** Undefined where a box has no position, or two would overlap. */
 function drawnPlaces(boxes: readonly Box[]): Point[] | undefined {
   const { width, height } = box_px
   const taken = new Set<string>()
@@ -40,7 +40,7 @@ function drawnPlaces(boxes: readonly Box[]): Point[] | undefined {
   return places
 }
 
-/** A box, or a place where a long arrow crosses a layer. */
+/** A box, or the point at which a long arrow crosses a layer. */
 interface LayoutNode {
   readonly layer: number
   readonly half_px: number
@@ -91,7 +91,7 @@ function join(above: LayoutNode, below: LayoutNode): void {
   below.up.push(above)
 }
 
-/** The longest way from a start, over the arrows that close no circle. */
+/** The longest path from a start, over the arrows that close no cycle. */
 function layersOf(boxes: readonly Box[], arrows: Picture['arrows']): number[] {
   const ways: number[][] = boxes.map(() => [])
   for (const { from, to } of arrows) if (from !== to) ways[from]?.push(to)
@@ -129,7 +129,7 @@ function layersOf(boxes: readonly Box[], arrows: Picture['arrows']): number[] {
 
 const rounds = 8
 
-/** Each place goes towards the middle of those it is joined to, layer by layer, down and up. */
+/** Orders each layer by the mean rank of its neighbours, downwards and upwards in turn. */
 function order(layers: readonly LayoutNode[][]): void {
   for (let round = 0; round < rounds; round++) {
     const down = round % 2 === 0
@@ -143,7 +143,7 @@ function order(layers: readonly LayoutNode[][]): void {
   }
 }
 
-/** Places come as near to those they are joined to as their neighbours let them. */
+/** Moves each node towards its neighbours as far as the order of its layer lets it. */
 function spread(layers: readonly LayoutNode[][]): void {
   for (const row of layers) settle(row, 'none')
   for (let round = 0; round < rounds; round++) {
@@ -181,7 +181,7 @@ function mean(places: readonly LayoutNode[], of: 'rank' | 'x'): number | undefin
   return places.reduce((sum, place) => sum + place[of], 0) / places.length
 }
 
-/** The ascending list nearest to the wanted one: what would descend shares its mean. */
+/** The nearest ascending list (isotonic regression): descending runs share their mean. */
 function nearestAscending(wanted: readonly number[]): number[] {
   const blocks: { sum: number; count: number }[] = []
   for (const value of wanted) {

@@ -1,6 +1,6 @@
 /**
- * A process as a Mermaid flowchart: one box a node with the tasks in it, one arrow a way out. Nodes
- * are numbered, since their ids may be any text.
+ * A process as a Mermaid flowchart: a box per node with its task count, an arrow per edge. Nodes
+ * are numbered, because their ids may be any text.
  */
 import type { ProcessDetails } from '../../engine/api.ts'
 
@@ -35,7 +35,7 @@ function labelOf(node: Node): string {
   return `${title}<br/>${node.tasks} ${node.tasks === 1 ? 'task' : 'tasks'}`
 }
 
-/** Mermaid writes a character as `#` and its number; what could be read as markup is written so. */
+/** Characters that could be markup become Mermaid's `#number;` escapes. */
 function escaped(text: string): string {
   return text.replace(/[^\p{L}\p{N} .,:!?/()+-]/gu, (char) => `#${char.codePointAt(0)};`)
 }

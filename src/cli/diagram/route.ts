@@ -1,6 +1,6 @@
 /**
- * The way of each arrow between its boxes: out of one side, through its bends, into a side of the
- * other. Arrows that share a side are spread over it in the order of where they go.
+ * The path of each arrow: out of a side of its box, through its points, into a side of the other.
+ * The arrows on a side are spread over it in the order of their targets.
  */
 import type { Arrow, Point } from './graph.ts'
 import { labelWidth, newLabelPlacer } from './labels.ts'
@@ -9,7 +9,7 @@ import { box_px, type Layout } from './layout.ts'
 export interface Route {
   /** The `d` of an SVG path. */
   readonly path: string
-  /** The middle of its label. */
+  /** The center of its label. */
   readonly label_at: Point
 }
 
@@ -18,7 +18,7 @@ type Side = 'top' | 'bottom' | 'left' | 'right'
 interface End {
   readonly box: number
   readonly side: Side
-  /** Where it leads next, which orders the ends of a side. */
+  /** The next point of the arrow, by which the ends on a side are ordered. */
   readonly towards: Point
 }
 
@@ -115,7 +115,7 @@ const opposite: Readonly<Record<Side, Side>> = {
   right: 'left',
 }
 
-/** A curve leaves and enters at a right angle to the side. */
+/** The control points of a curve that meets both sides at a right angle. */
 function controls(from: Point, to: Point, out: Side, into: Side): { c1: Point; c2: Point } {
   const is_level = out === 'left' || out === 'right'
   const reach = is_level
@@ -130,7 +130,7 @@ function moved({ x, y }: Point, side: Side, by: number): Point {
   return { x: side === 'left' ? x - by : x + by, y }
 }
 
-/** Along the curve from near its middle outwards; above it where it runs level. */
+/** Label positions along the curve, from its middle outwards; above it where it is level. */
 function onCurve(a: Point, b: Point, out: Side, into: Side): Point[] {
   const { c1, c2 } = controls(a, b, out, into)
   const is_level = out === 'left' || out === 'right'
@@ -156,7 +156,7 @@ function xy({ x, y }: Point): string {
   return `${round(x)} ${round(y)}`
 }
 
-/** A tenth of a pixel is enough, and keeps the file short. */
+/** To a tenth of a pixel, which keeps the file short. */
 export function round(px: number): number {
   return Math.round(px * 10) / 10
 }

@@ -1,8 +1,7 @@
 /**
- * A process as an SVG file: a box a node, its kind by its shape, the tasks in it in a badge, and an
- * arrow a way out with the logic that leads along it. A plain arrow is a `go`, a broken one an
- * error, a dotted one a time or a count. The file stands alone, has no script and no link, and text
- * of the definition gets into it as text alone.
+ * A process as an SVG file: a box per node, shaped by its kind, with its task count in a badge, and
+ * an arrow per edge with the logic that leads along it (solid for go, dashed for errors, dotted for
+ * times and counts). The file has no script and no link; definition text enters it escaped.
  */
 import { type Box, type Drawn, type Picture, type Point, pictureOf } from './graph.ts'
 import { label_chars_max, labelWidth } from './labels.ts'
@@ -115,7 +114,7 @@ function boxOf({ title, kind, tasks, does }: Box, middle: Point): string {
   return `<g>${name}${shapeOf(kind, middle)}${texts.join('')}${badge}</g>`
 }
 
-/** A start is a pill, an end a pill with two edges, an escalation has pointed sides. */
+/** A start is a pill, an end a pill with two outlines, an escalation a hexagon. */
 function shapeOf(kind: Box['kind'], { x, y }: Point): string {
   const [left, top] = [x - width / 2, y - height / 2]
   if (kind === 'escalation') {
@@ -163,7 +162,7 @@ function textAt(name: string, x: number, y: number, text: string, chars_max: num
 
 const line_chars = 24
 
-/** One line, or two broken at a space where there is one. */
+/** One line, or two, broken at a space if possible. */
 function linesOf(title: string): string[] {
   if (title.length <= line_chars) return [title]
   const space = title.lastIndexOf(' ', line_chars)
@@ -183,7 +182,7 @@ const escapes: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Text for XML, cut; what XML cannot hold and what turns the reading order is left out. */
+/** Text for XML, cut to length, without characters that XML forbids or that change direction. */
 function escaped(text: string, chars_max: number): string {
   const chars = [...text.slice(0, 4 * chars_max).toWellFormed()]
   const cut =

@@ -1,13 +1,12 @@
 /**
- * `certs …`: the certificates of mutual TLS, as files in a folder. They reach no data file: what a
- * certificate may do is said by `user bind`.
+ * `certs …`: makes the certificates of mutual TLS as files in a folder. The data file is not
+ * touched; `user bind` grants rights to a certificate.
  */
 import { addClient, type IssueOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
 import { exits, usage } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
-import { printJson } from '../output.ts'
-import { clean, columns } from '../table.ts'
+import { clean, columns, printJson } from '../output.ts'
 import { type Flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
 
 const days_flag: Flag = {

@@ -1,12 +1,11 @@
 /**
- * `backup` and `check`: the data file as a whole.
+ * `backup` and `check`: verbs on the data file as a whole.
  */
 import { resolve } from 'node:path'
 import { withAdmin } from '../admin-connection.ts'
 import { exits } from '../exit-codes.ts'
 import { print } from '../io.ts'
-import { printJson } from '../output.ts'
-import { clean } from '../table.ts'
+import { clean, printJson } from '../output.ts'
 import { db_flag, isOn, json_flag, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
@@ -19,7 +18,7 @@ export const fileVerbs: readonly Verb[] = [
     says: 'write a checked copy of the data file while it is in use',
     notes: ['FILE must not exist yet. The key of the secrets is a file of its own: keep it too.'],
     async run(given, io) {
-      // The owner may run in another folder.
+      // The process that holds the file may run in another folder.
       const path = resolve(word(given, 0))
       const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
       if (isOn(given, 'json')) await printJson(io, JSON.stringify(made))

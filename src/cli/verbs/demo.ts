@@ -1,26 +1,30 @@
 /**
- * `serve --demo`: on a new file one user, one process and lines to paste that create a task and
- * finish it by a callback. A file that holds anything else is left as it is.
+ * `serve --demo`: on a new file it makes one user and one process and prints lines to paste, which
+ * create a task and finish it by a callback. With `--grpc` it also makes certificates, binds the
+ * client's to that user and prints a line that calls over gRPC. Existing data and certificates stay
+ * as they are.
  *
- * The lines need bash, curl and openssl. The secret stands in them once, in a shell variable, and
- * is not handed to any program as an argument. What gRPC adds is in demo-grpc.
+ * The HTTP lines need bash, curl and openssl; the secret stands in a shell variable and is no
+ * program's argument. The gRPC line needs node and this package's client.
  */
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { addClient, initFolder, missingOf, serverFiles } from '../../certs/folder.ts'
+import { clientUri } from '../../certs/issue.ts'
 import { parseJson } from '../../codec/json.ts'
+import { type Clock, systemChance } from '../../core/clock.ts'
 import type { Engine } from '../../engine/api.ts'
 
 const user = '13000'
 const conv_id = '1234'
 
-export { conv_id as demo_conv_id, user as demo_user }
-
 export type Demo =
-  /** Made by this start: the only time the secret is shown. */
+  /** Made by this start, the only time the secret is shown. */
   | { readonly state: 'made'; readonly secret: string }
   | { readonly state: 'there' }
   | { readonly state: 'not_new' }
 
-/** Makes what is missing of the demo where the file holds nothing else. */
+/** Makes the missing parts of the demo if the file holds nothing else. */
 export async function makeDemo(engine: Engine): Promise<Demo> {
   const users = await engine.users.list()
   const processes = await engine.processes.list()
@@ -34,9 +38,9 @@ export async function makeDemo(engine: Engine): Promise<Demo> {
   return { state: 'made', secret }
 }
 
-/** What a person reads behind the line on where the server listens. `url` has the base path. */
+/** The text for people after the server's addresses. `url` includes the base path. */
 export function demoText(demo: Demo, url: string): string {
-  if (demo.state === 'made') return lines(url, demo.secret)
+  if (demo.state === 'made') return httpLines(url, demo.secret)
   if (demo.state === 'not_new') {
     return 'The file is not new, so --demo changed nothing in it.\n'
   }
@@ -58,8 +62,8 @@ export function demoJson(demo: Demo): object {
   }
 }
 
-// `openssl sha1` prints the digest behind one of several openings, always as the last word.
-function lines(url: string, secret: string): string {
+// The output of `openssl sha1` varies; the digest is always its last word.
+function httpLines(url: string, secret: string): string {
   return `
 User ${user} may use process ${conv_id}. The secret is shown this once. Paste into bash:
 
@@ -79,4 +83,62 @@ post '${bodyOf('modify', '{"paid":true}')}'
 function bodyOf(type: 'create' | 'modify', data: string): string {
   const op = `"type":"${type}","obj":"task","conv_id":${conv_id},"ref":"order-1","data":${data}`
   return `{"ops":[{${op}}]}`
+}
+
+const client_name = 'demo'
+
+/** Makes the certificates that the folder lacks: a server's, and those of a client `demo`. */
+export async function makeDemoCertificates(folder: string, clock: Clock): Promise<void> {
+  const making = { now_ms: clock.now_ms(), chance: systemChance }
+  const lacking = await missingOf(folder, serverFiles)
+  if (lacking.length === serverFiles.length) await initFolder(folder, [], making)
+  const has_authority = (await missingOf(folder, ['ca.crt', 'ca.key'])).length === 0
+  const lacks_client = (await missingOf(folder, clientFiles)).length === clientFiles.length
+  if (has_authority && lacks_client) await addClient(folder, client_name, making)
+}
+
+/** False in a folder whose authority is kept elsewhere, where no client can be made. */
+export async function hasDemoClient(folder: string): Promise<boolean> {
+  return (await missingOf(folder, clientFiles)).length === 0
+}
+
+const clientFiles = [`${client_name}.crt`, `${client_name}.key`] as const
+
+/** Binds the demo's certificate to its user, unless it has a binding. */
+export async function bindDemo(engine: Engine): Promise<void> {
+  const name = `uri:${clientUri(client_name)}`
+  if (engine.users.bindings().some((binding) => binding.name === name)) return
+  await engine.users.bind(user, name)
+}
+
+/** A shell line that creates and finishes a task over gRPC, with the certificates in `folder`. */
+export function demoGrpcText(address: string, folder: string): string {
+  // In a checkout the client is TypeScript and needs tsx.
+  const is_source = import.meta.url.endsWith('.ts')
+  const client = new URL(`../../client.${is_source ? 'ts' : 'js'}`, import.meta.url)
+  const node = is_source ? 'node --import tsx' : 'node'
+  const tls = { ca: 'ca.crt', cert: `${client_name}.crt`, key: `${client_name}.key` }
+  const paths = Object.entries(tls).map(([key, file]) => `${key}: ${quoted(join(folder, file))}`)
+  // The certificate does not name the wildcard address.
+  const at = address.replace(/^(?:0\.0\.0\.0|\[::\])(?=:)/, 'localhost')
+  const task = `conv_id: ${conv_id}, ref: "order-2"`
+  return `
+The same over gRPC, by the certificate ${client_name}.crt:
+
+${node} --input-type=module -e ${shellQuoted(`
+import { connect } from ${quoted(client.href)}
+const client = await connect({ address: ${quoted(at)}, ${paths.join(', ')} })
+console.log(await client.create({ ${task}, data: { amount: 120 } }))
+console.log(await client.modify({ ${task}, data: { paid: true } }))
+await client.close()
+`)}
+`
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text)
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
 }

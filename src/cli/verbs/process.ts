@@ -1,5 +1,5 @@
 /**
- * `process …`: definitions in and out, who may use them, and stopping them for a while.
+ * `process …`: importing and exporting definitions, sharing, pausing and removing processes.
  */
 
 import type { Can } from '../../engine/api.ts'
@@ -8,10 +8,17 @@ import { withAdmin } from '../admin-connection.ts'
 import { mermaidOf } from '../diagram/mermaid.ts'
 import { svgOf } from '../diagram/svg.ts'
 import { type Exit, exits, usage } from '../exit-codes.ts'
-import { decodeText, readInput } from '../input.ts'
-import { type Io, print } from '../io.ts'
-import { idJson, jsonOf, printJson, printLines } from '../output.ts'
-import { clean, columns, table } from '../table.ts'
+import { decodeText, type Io, print, readInput } from '../io.ts'
+import {
+  clean,
+  columns,
+  idJson,
+  jsonOf,
+  printJson,
+  printLines,
+  printList,
+  table,
+} from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
@@ -52,22 +59,17 @@ export const processVerbs: readonly Verb[] = [
     says: 'list the processes',
     async run(given, io) {
       const processes = await withAdmin(given, io, (admin) => admin.call('process.list', {}))
-      if (isOn(given, 'json')) {
-        await printLines(
-          io,
-          processes.map((row) => JSON.stringify(row)),
-        )
-        return exits.done
-      }
-      const rows = processes.map(({ conv_id, title, status, version, tasks }) => [
-        conv_id,
-        title,
-        status,
-        String(version),
-        String(tasks),
-      ])
-      await print(io.stdout, table(['PROCESS', 'TITLE', 'STATUS', 'VERSION', 'TASKS'], rows))
-      return exits.done
+      return printList(io, isOn(given, 'json'), processes, {
+        jsonOf: (row) => JSON.stringify(row),
+        heads: ['PROCESS', 'TITLE', 'STATUS', 'VERSION', 'TASKS'],
+        cellsOf: ({ conv_id, title, status, version, tasks }) => [
+          conv_id,
+          title,
+          status,
+          String(version),
+          String(tasks),
+        ],
+      })
     },
   },
   {
@@ -130,39 +132,25 @@ export const processVerbs: readonly Verb[] = [
       return printDone(given, io, { user: idJson(user), can: '[]' })
     },
   },
-  {
-    name: 'process pause',
-    words: [id_word],
-    flags,
-    says: 'refuse creates and modifies; no task moves',
-    async run(given, io) {
-      const id = word(given, 0)
-      await withAdmin(given, io, (admin) => admin.call('process.pause', { id }))
-      return printDone(given, io, { status: '"paused"' })
-    },
-  },
-  {
-    name: 'process resume',
-    words: [id_word],
-    flags,
-    says: 'let a paused process go on',
-    async run(given, io) {
-      const id = word(given, 0)
-      await withAdmin(given, io, (admin) => admin.call('process.resume', { id }))
-      return printDone(given, io, { status: '"active"' })
-    },
-  },
-  {
-    name: 'process remove',
-    words: [id_word],
-    flags,
-    says: 'remove a process in which no task lives',
-    async run(given, io) {
-      const id = word(given, 0)
-      await withAdmin(given, io, (admin) => admin.call('process.remove', { id }))
-      return printDone(given, io, { removed: 'true' })
-    },
-  },
+  ...(
+    [
+      ['pause', 'refuse creates and modifies; no task moves', { status: '"paused"' }],
+      ['resume', 'let a paused process go on', { status: '"active"' }],
+      ['remove', 'remove a process in which no task lives', { removed: 'true' }],
+    ] as const
+  ).map(
+    ([name, says, result]): Verb => ({
+      name: `process ${name}`,
+      words: [id_word],
+      flags,
+      says,
+      async run(given, io) {
+        const id = word(given, 0)
+        await withAdmin(given, io, (admin) => admin.call(`process.${name}`, { id }))
+        return printDone(given, io, result)
+      },
+    }),
+  ),
 ]
 
 async function importFile(given: Given, io: Io): Promise<Exit> {
@@ -217,7 +205,7 @@ function canOf(given: string | undefined): Can[] {
   return can
 }
 
-/** People read the exit code and silence; programs get the process and what now holds of it. */
+/** Prints nothing for people; for programs the process and its new state. */
 async function printDone(given: Given, io: Io, members: Record<string, string>): Promise<Exit> {
   if (isOn(given, 'json')) {
     await printJson(io, jsonOf({ conv_id: JSON.stringify(word(given, 0)), ...members }))

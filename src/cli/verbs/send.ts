@@ -1,17 +1,27 @@
 /**
- * `send` and `sign`: the client's side of the signed endpoint. The body goes out byte for byte as
- * it came in, since the signature is over its bytes.
+ * `send` and `sign`: a client of the signed endpoint. The body is sent byte for byte, because the
+ * signature covers its bytes. A secret is never an argument, because every user of the machine can
+ * read those.
  */
 import http from 'node:http'
 import https from 'node:https'
 import { serverBase, signedPath } from '../../client/http-messages.ts'
 import { parsePlain } from '../../codec/json.ts'
 import { type Exit, exits, unreachable, usage } from '../exit-codes.ts'
-import { readInput } from '../input.ts'
-import { type Io, print, readAll } from '../io.ts'
-import { readSecret, secret_flag, secret_notes } from '../secret.ts'
-import { clean } from '../table.ts'
+import { decodeText, type Io, print, readAll, readInput } from '../io.ts'
+import { clean } from '../output.ts'
 import { type Flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+
+const secret_flag: Flag = {
+  name: 'secret-file',
+  value: 'FILE',
+  says: 'the file that holds the secret',
+}
+
+const secret_notes = [
+  'The secret is read from --secret-file, else from CONVEYOR_SECRET, else from standard input',
+  'where FILE names the body.',
+]
 
 const flags: readonly Flag[] = [
   { name: 'url', value: 'URL', says: 'where the server is, such as http://127.0.0.1:8080' },
@@ -75,7 +85,7 @@ async function signedBody(
   return { url: base + signedPath(1, { user, secret }, io.clock.now_ms(), body), body, file }
 }
 
-/** Not `fetch`, which refuses some ports. */
+/** Uses node:http because `fetch` refuses some ports. */
 function post(
   url: string,
   body: Buffer,
@@ -95,7 +105,7 @@ function post(
   })
 }
 
-/** By the status, and by each op where the request as a whole was taken. */
+/** From the status, and from each op where the whole request was accepted. */
 function exitOf(status: number, answer: string): Exit {
   if (status === 401) return exits.unauthenticated
   if (status >= 500) return exits.unreachable
@@ -115,7 +125,22 @@ function isAllOk(answer: string): boolean {
   }
 }
 
-/** One word of a shell, whatever is in it. */
+/** Quoted for a shell where needed. */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Throws a usage fault where there is none. `stdin_is_free`: the body is not read from it. */
+async function readSecret(given: Given, io: Io, stdin_is_free: boolean): Promise<string> {
+  const file = text(given, 'secret-file')
+  const { CONVEYOR_SECRET: from_env } = given.env
+  if (file === undefined && from_env !== undefined && from_env !== '') return from_env
+  if (file === undefined && !stdin_is_free) {
+    throw usage('no secret: set CONVEYOR_SECRET or name a --secret-file')
+  }
+  const source = file ?? '-'
+  const secret = decodeText(await readInput(source, io), 'the secret').trim()
+  if (secret === '')
+    throw usage(`the secret of ${source === '-' ? 'standard input' : source} is empty`)
+  return secret
 }

@@ -1,7 +1,6 @@
 /**
- * `serve`: one process that owns the file and answers at the servers, until it is told to stop or
- * cannot write any more. It drains before it ends, so no request that was taken goes without its
- * answer.
+ * `serve`: opens the file and answers requests until it gets a stop signal or can no longer write.
+ * It drains before it ends, so every accepted request is answered.
  */
 import { missingOf, serverFiles } from '../../certs/folder.ts'
 import { within } from '../../core/clock.ts'
@@ -23,8 +22,15 @@ import {
   text,
   type Verb,
 } from '../verb.ts'
-import { demoJson, demoText, makeDemo } from './demo.ts'
-import { bindDemo, demoGrpcText, hasDemoClient, makeDemoCertificates } from './demo-grpc.ts'
+import {
+  bindDemo,
+  demoGrpcText,
+  demoJson,
+  demoText,
+  hasDemoClient,
+  makeDemo,
+  makeDemoCertificates,
+} from './demo.ts'
 import { type RunningServers, startServers, type WantedServers, wantedServers } from './servers.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
@@ -79,45 +85,45 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   const onBug = (error: unknown): void => {
     void print(io.stderr, bugLine(error, json))
   }
-  const ended = newStop(io)
+  const stop = newStop(io)
   try {
-    const tell = (sentence: string): Promise<void> => print(io.stderr, noticeLine(sentence, json))
-    const onNotice = (sentence: string): void => void tell(sentence)
-    const engine = await openToServe(given, { limits, onFailure: ended.fail, onBug, onNotice })
-    const hung = killsHung(engine, io, tell)
-    void ended.reason.then(hung.flush)
+    const printNotice = (sentence: string): Promise<void> =>
+      print(io.stderr, noticeLine(sentence, json))
+    const onNotice = (sentence: string): void => void printNotice(sentence)
+    const engine = await openToServe(given, { limits, onFailure: stop.fail, onBug, onNotice })
+    const watchdog = killIfHung(engine, io, printNotice)
+    void stop.reason.then(watchdog.flush)
     try {
       const tls = await certificatesOf(given, io, engine, wanted)
       const servers = await startServers(engine, wanted, { tls, onBug })
       const failure = await untilEnd(servers, async () => {
         await printReady(given, io, engine, servers, tls)
-        return ended.reason
+        return stop.reason
       })
       if (failure !== undefined) {
         throw unreachable(`${failure.message}, so serving ends: look at the disk`, failure.code)
       }
     } finally {
-      await hung.close()
+      await watchdog.close()
     }
     return exits.done
   } finally {
-    ended.forget()
+    stop.dispose()
   }
 }
 
-/** So often the time that requests get to end a close may take: it folds in the log. */
+/** A close may take this many times `drain_ms_max`, because it checkpoints the log. */
 const close_times_drain = 6
 
 /**
- * No signal ends a write that hangs, so the process is killed where one that was under way takes
- * longer than requests get to end, or closing does not come to its end. Nothing that was answered
- * is lost, for it is in the log.
+ * Kills the process where a flush takes longer than `drain_ms_max` or the close does not finish,
+ * because no signal ends a hanging write. Answered requests are not lost: they are in the log.
  */
-function killsHung(engine: Engine, io: Io, tell: (sentence: string) => Promise<void>) {
+function killIfHung(engine: Engine, io: Io, printNotice: (sentence: string) => Promise<void>) {
   const { drain_ms_max } = engine.limits
   const inTime = async (work: Promise<void>, ms_max: number): Promise<void> => {
     if ((await within(io.clock, ms_max, work)) !== 'late') return
-    await tell('a write hangs, so the process is killed; what was answered is in the log')
+    await printNotice('a write hangs, so the process is killed; what was answered is in the log')
     io.kill()
   }
   return {
@@ -126,7 +132,7 @@ function killsHung(engine: Engine, io: Io, tell: (sentence: string) => Promise<v
   }
 }
 
-/** What `run` comes to; the servers are drained however it ends. */
+/** The result of `run`; the servers are drained in any case. */
 async function untilEnd<T>(servers: RunningServers, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -135,7 +141,7 @@ async function untilEnd<T>(servers: RunningServers, run: () => Promise<T>): Prom
   }
 }
 
-/** The folder of certificates for the gRPC door, where one is wanted; `--demo` makes a set. */
+/** The folder of certificates for a gRPC server, if wanted; `--demo` makes missing ones. */
 async function certificatesOf(
   given: Given,
   io: Io,
@@ -183,10 +189,10 @@ async function printReady(
 }
 
 interface Stop {
-  /** Resolves with nothing when told to stop, with the Fault when the engine has failed. */
+  /** Resolves with undefined on a stop signal, with the Fault when the engine fails. */
   readonly reason: Promise<Fault | undefined>
   readonly fail: (failure: Fault) => void
-  forget(): void
+  dispose(): void
 }
 
 function newStop(io: Io): Stop {
@@ -194,7 +200,7 @@ function newStop(io: Io): Stop {
   const reason = new Promise<Fault | undefined>((done) => {
     resolve = done
   })
-  return { reason, fail: resolve, forget: io.onStop(() => resolve(undefined)) }
+  return { reason, fail: resolve, dispose: io.onStop(() => resolve(undefined)) }
 }
 
 async function openToServe(
@@ -223,7 +229,7 @@ function noticeLine(message: string, json: boolean): string {
   return json ? `${JSON.stringify({ event: 'notice', message })}\n` : `conveyor: ${message}\n`
 }
 
-/** What is told while it runs: certificates changed into ones that cannot be used, or a bug. */
+/** The line for unusable new certificates, or for a bug. */
 function bugLine(error: unknown, json: boolean): string {
   if (isOfCertificates(error)) {
     const { code, message } = error
@@ -238,7 +244,7 @@ function isOfCertificates(error: unknown): error is Error & { readonly code: str
   return error instanceof Error && (error as { code?: unknown }).code === 'bad_certificates'
 }
 
-/** Lets the demo's certificate act as its user; the line that calls by it, where there is one. */
+/** Binds the demo's certificate and answers the line to paste; empty without that certificate. */
 async function demoCalls(engine: Engine, address: string, tls: string): Promise<string> {
   if (!(await hasDemoClient(tls))) return ''
   await bindDemo(engine)

@@ -1,8 +1,7 @@
 /**
- * The servers that `serve` opens and ends together: which of them the flags ask for, where each
- * listens, and one drain for both, so that a signal gives every caller the same time.
- *
- * gRPC is loaded only where a door for it is asked for.
+ * The servers that `serve` starts: parses the addresses from the flags, starts the wanted servers
+ * and drains both together, so that a signal gives every caller the same time. gRPC is loaded only
+ * if it is wanted.
  */
 import type { Engine } from '../../engine/api.ts'
 import { serveHttp } from '../../server/http/server.ts'
@@ -19,7 +18,7 @@ export interface WantedServers {
   readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
-/** What the flags ask for. Throws a usage fault where they do not go together. */
+/** The wanted servers. Throws a usage fault for flags that do not go together. */
 export function wantedServers(given: Given): WantedServers {
   const http = listenAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
@@ -54,11 +53,11 @@ export function listenAddressOf(flag: 'http' | 'grpc', given: string): ListenAdd
 }
 
 export interface RunningServers {
-  /** Its URL with the base path. */
+  /** The URL with the base path. */
   readonly http: string | undefined
   /** HOST:PORT. */
   readonly grpc: string | undefined
-  /** Ends both, each with the engine's `drain_ms_max` from now. */
+  /** Drains both, each within the engine's `drain_ms_max` from now. */
   drain(): Promise<void>
 }
 
@@ -68,7 +67,7 @@ interface Options {
   readonly onBug: (error: unknown) => void
 }
 
-/** Opens what is wanted, or nothing: where one cannot listen the other is closed again. */
+/** Starts all wanted servers or none: where one cannot listen, the other is drained. */
 export async function startServers(
   engine: Engine,
   wanted: WantedServers,

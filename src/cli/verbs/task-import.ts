@@ -1,21 +1,20 @@
 /**
- * `task create --file`: a file of any length as tasks. Lines are read as they are needed, sent in
- * batches of which a few are under way at once, and answered in the order of the file; nothing but
- * those batches is held in memory.
+ * `task create --file`: imports NDJSON of any length as tasks. Lines are read on demand and sent in
+ * batches, a few of which are under way at once; results are printed in the order of the file. No
+ * more than those batches is in memory.
  *
- * A bad line or a refused op is named and passed over; a fault of a whole batch stops the reading,
- * and says up to which line everything is in.
+ * A bad line or a refused op is reported and skipped. A fault of a whole batch stops the import and
+ * reports up to which line all lines are answered.
  */
 import { createReadStream } from 'node:fs'
+import { isNumberToken, isObject, parseJson, stringifyJson } from '../../codec/json.ts'
 import { isFault } from '../../core/faults.ts'
+import type { JsonValue } from '../../core/model.ts'
 import type { RawOp, ResultView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { type Exit, exits, failureOf } from '../exit-codes.ts'
-import { unreadable } from '../input.ts'
-import { type Io, print } from '../io.ts'
-import { linesOf } from '../lines.ts'
+import { type Io, linesOf, print, unreadable } from '../io.ts'
 import { reasonOf, resultJson } from '../output.ts'
-import { opOfLine } from '../task-line.ts'
 
 const batch_ops_max = 500
 const batch_chars_max = 4 * 1024 * 1024
@@ -23,7 +22,7 @@ const batches_under_way_max = 4
 const line_bytes_max = 16 * 1024 * 1024
 
 interface Batch {
-  /** In the order of the file: an op, or what is wrong with its line. */
+  /** In the order of the file: an op, or the mistake in its line. */
   readonly entries: { readonly number: number; readonly op: RawOp | string }[]
   chars: number
 }
@@ -34,14 +33,14 @@ interface Run {
   readonly io: Io
   readonly json: boolean
   readonly started_ms: number
-  told_ms: number
+  printed_ms: number
   created: number
   refused: number
-  /** Every line up to this one has its answer. */
+  /** All lines up to this one are answered. */
   line: number
 }
 
-/** Exit 1 where any line was refused. Rejects where the reading had to stop. */
+/** Exit 1 where a line was refused. Rejects where the import stopped. */
 export async function createFromFile(
   admin: Admin,
   io: Io,
@@ -53,7 +52,7 @@ export async function createFromFile(
     io,
     json,
     started_ms: now_ms,
-    told_ms: now_ms,
+    printed_ms: now_ms,
     created: 0,
     refused: 0,
     line: 0,
@@ -72,7 +71,7 @@ export async function createFromFile(
     while (under_way.length > 0) await settleFirst()
   } finally {
     await Promise.all(under_way.map(({ outcome }) => outcome))
-    await tell(run, true)
+    await printProgress(run, true)
   }
   if (!json) await print(io.stdout, `created ${run.created}, refused ${run.refused}\n`)
   return run.refused === 0 ? exits.done : exits.refused
@@ -108,14 +107,14 @@ async function* batchesOf(
 const overloaded_tries_max = 20
 const overloaded_pause_ms = 250
 
-/** Never rejects, so that a batch may wait for its turn to be looked at. */
+/** Never rejects, because a batch may fail before its turn to be awaited. */
 async function send(admin: Admin, io: Io, batch: Batch): Promise<Outcome> {
   const ops = batch.entries.flatMap(({ op }) => (typeof op === 'string' ? [] : [op]))
   for (let tries = 1; ; tries++) {
     try {
       return { results: ops.length === 0 ? [] : await admin.call('task.apply', { ops }) }
     } catch (error) {
-      // Nothing of an overloaded batch was applied, so it may be sent again.
+      // `overloaded` applies nothing, so the batch may be sent again.
       const may_wait = isFault(error) && error.code === 'overloaded'
       if (!may_wait || tries === overloaded_tries_max) return { error }
       await io.sleep_ms(overloaded_pause_ms)
@@ -124,7 +123,7 @@ async function send(admin: Admin, io: Io, batch: Batch): Promise<Outcome> {
 }
 
 async function settle(run: Run, batch: Batch, outcome: Outcome): Promise<void> {
-  if ('error' in outcome) throw stopped(run, outcome.error)
+  if ('error' in outcome) throw stoppedFault(run, outcome.error)
   let at = 0
   let out = ''
   let complaints = ''
@@ -138,7 +137,7 @@ async function settle(run: Run, batch: Batch, outcome: Outcome): Promise<void> {
   }
   if (out !== '') await print(run.io.stdout, out)
   if (complaints !== '') await print(run.io.stderr, complaints)
-  await tell(run, false)
+  await printProgress(run, false)
 }
 
 function badLine(description: string): ResultView {
@@ -149,22 +148,55 @@ function lineJson(number: number, result: ResultView): string {
   return `{"line":${number},${resultJson(result).slice(1)}`
 }
 
-/** The same fault, saying from where to go on. */
-function stopped(run: Run, error: unknown): Error {
+/** The same fault, with the line from which to go on. */
+function stoppedFault(run: Run, error: unknown): Error {
   const { exit, code, description } = failureOf(error)
   const text = `${description}; lines up to ${run.line} are answered, those behind may not be in`
   return Object.assign(new Error(text), { code, exit })
 }
 
-const tell_every_ms = 1_000
+const progress_every_ms = 1_000
 
-/** Progress for people, at most once a second, and once at the end. */
-async function tell(run: Run, is_last: boolean): Promise<void> {
+/** Prints progress for people, at most once a second, and at the end. */
+async function printProgress(run: Run, is_last: boolean): Promise<void> {
   const { io, json, started_ms, created, refused } = run
   const now_ms = io.clock.now_ms()
-  if (json || (!is_last && now_ms - run.told_ms < tell_every_ms)) return
-  run.told_ms = now_ms
+  if (json || (!is_last && now_ms - run.printed_ms < progress_every_ms)) return
+  run.printed_ms = now_ms
   const rate = Math.round(((created + refused) * 1_000) / Math.max(now_ms - started_ms, 1))
   const [before, after] = io.stderr.isTTY === true && !is_last ? ['\r', ''] : ['', '\n']
   await print(io.stderr, `${before}${created + refused} lines, ${rate} a second${after}`)
+}
+
+/**
+ * The create op of a line, or a sentence on its mistake. A line with a member `data` is a task,
+ * `{"ref":…,"data":{…}}`, and may have no other member; any other object is the data itself. So a
+ * typo in a task's line is refused and not stored as data.
+ */
+export function opOfLine(text: string, conv_id: string): RawOp | string {
+  let value: JsonValue
+  try {
+    value = parseJson(text)
+  } catch (error) {
+    if (isFault(error)) return error.message
+    throw error
+  }
+  if (!isObject(value)) return 'not a JSON object'
+  if (!Object.hasOwn(value, 'data')) return { type: 'create', conv_id, data_text: text }
+  const other_key = Object.keys(value).find((key) => key !== 'data' && key !== 'ref')
+  if (other_key !== undefined) return `beside data and ref there is ${JSON.stringify(other_key)}`
+  const data_text = dataText(value.data as JsonValue)
+  if (data_text === undefined) return 'data is not a JSON object'
+  const { ref } = value
+  if (ref === undefined || ref === null) return { type: 'create', conv_id, data_text }
+  if (typeof ref !== 'string' && typeof ref !== 'number' && !isNumberToken(ref)) {
+    return 'ref is no string and no number'
+  }
+  return { type: 'create', conv_id, ref_text: stringifyJson(ref), data_text }
+}
+
+/** Data as JSON text; an empty array is an empty object (wire 1.1). Undefined for other values. */
+export function dataText(data: JsonValue): string | undefined {
+  if (Array.isArray(data) && data.length === 0) return '{}'
+  return isObject(data) ? stringifyJson(data) : undefined
 }

@@ -1,7 +1,7 @@
 /**
- * `task …`: tasks without signing, as whoever may open the file. Several verbs name a task by a
- * word: 24 lowercase hex digits are an obj_id, anything else is a ref; `--ref` and `--obj-id` say
- * which.
+ * `task …`: creates, changes and lists tasks without signing; whoever may open the file may do so.
+ * A word that names a task is an obj_id if it is 24 lowercase hex digits, else a ref; `--ref` and
+ * `--obj-id` are explicit.
  */
 import { parseJson } from '../../codec/json.ts'
 import { fault, isFault } from '../../core/faults.ts'
@@ -12,11 +12,17 @@ import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usage } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
-import { printJson, printLines, printResult, taskJson, timeText } from '../output.ts'
-import { columns, table } from '../table.ts'
-import { dataText } from '../task-line.ts'
+import {
+  columns,
+  printJson,
+  printLines,
+  printResult,
+  table,
+  taskJson,
+  timeText,
+} from '../output.ts'
 import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
-import { createFromFile } from './task-import.ts'
+import { createFromFile, dataText } from './task-import.ts'
 
 const flags = [db_flag, json_flag]
 const conv_word = { name: 'CONV' }
@@ -224,7 +230,7 @@ function limitOf(given: string): number {
   return Number(given) === 0 ? Number.MAX_SAFE_INTEGER : Number(given)
 }
 
-/** The task that the words and flags name. Throws a usage fault unless it is named exactly once. */
+/** The named task. Throws a usage fault unless it is named exactly once. */
 function targetOf(given: Given): TargetInput & { readonly conv_id: string; readonly ref?: string } {
   const [conv_id = '', task] = given.words
   const ref = text(given, 'ref')

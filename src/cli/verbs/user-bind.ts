@@ -1,14 +1,13 @@
 /**
- * `user bind`, `unbind` and `bindings`: which names of certificates act as whom. A name is typed,
- * as the engine keeps it, so that the word for a host never stands for a person. A running server
- * sees the change at the next call.
+ * `user bind`, `unbind` and `bindings`: the user that a certificate name acts as. Names carry their
+ * kind (`dns:`, `cn:` …), so that a host name never stands for a person. A running server uses the
+ * change from the next call on.
  */
 
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usage } from '../exit-codes.ts'
-import { type Io, print } from '../io.ts'
-import { idJson, jsonOf, printJson, printLines } from '../output.ts'
-import { table } from '../table.ts'
+import type { Io } from '../io.ts'
+import { idJson, jsonOf, printJson, printList } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, type Verb, word } from '../verb.ts'
 import { demandUserId } from './user.ts'
 
@@ -42,7 +41,7 @@ export const bindVerbs: readonly Verb[] = [
       const name = word(given, 0)
       demandName(name)
       await withAdmin(given, io, (admin) => admin.call('user.unbind', { name }))
-      return toldBinding(given, io, name, null)
+      return printBinding(given, io, name, null)
     },
   },
   {
@@ -52,16 +51,11 @@ export const bindVerbs: readonly Verb[] = [
     says: 'list the bound certificate names and whom they act as',
     async run(given, io) {
       const bindings = await withAdmin(given, io, (admin) => admin.call('user.bindings', {}))
-      if (isOn(given, 'json')) {
-        await printLines(
-          io,
-          bindings.map(({ name, acts_as }) => bindingJson(name, acts_as)),
-        )
-        return exits.done
-      }
-      const rows = bindings.map(({ name, acts_as }) => [name, acts_as ?? 'refused'])
-      await print(io.stdout, table(['NAME', 'ACTS AS'], rows))
-      return exits.done
+      return printList(io, isOn(given, 'json'), bindings, {
+        jsonOf: ({ name, acts_as }) => bindingJson(name, acts_as),
+        heads: ['NAME', 'ACTS AS'],
+        cellsOf: ({ name, acts_as }) => [name, acts_as ?? 'refused'],
+      })
     },
   },
 ]
@@ -76,14 +70,14 @@ async function bind(given: Given, io: Io): Promise<Exit> {
   demandName(name)
   if (all) {
     await withAdmin(given, io, (admin) => admin.call('user.bindAll', { name }))
-    return toldBinding(given, io, name, 'all')
+    return printBinding(given, io, name, 'all')
   }
   demandUserId(first)
   await withAdmin(given, io, (admin) => admin.call('user.bind', { id: first, name }))
-  return toldBinding(given, io, name, first)
+  return printBinding(given, io, name, first)
 }
 
-async function toldBinding(
+async function printBinding(
   given: Given,
   io: Io,
   name: string,
@@ -98,7 +92,7 @@ function bindingJson(name: string, acts_as: string | null): string {
   return jsonOf({ name: JSON.stringify(name), acts_as: who })
 }
 
-/** The kind must be said: a bare word could be a host, a person or a service. */
+/** A name needs its kind: a bare word could be a host, a person or a service. */
 function demandName(name: string): void {
   if (/^(?:uri|dns|cn|sha256):./.test(name)) return
   throw usage('a certificate name opens with uri:, dns:, cn: or sha256:, such as dns:billing.local')

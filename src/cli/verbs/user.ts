@@ -1,13 +1,12 @@
 /**
- * `user …`: who may sign requests. A secret is printed once, when it is made, and is never taken
- * from the command line. Whom certificates act as is in bind.
+ * `user add`, `list`, `rotate`, `remove` and `rekey`: the users who may sign requests. A new secret
+ * is printed once and never read from the command line.
  */
 
 import { withAdmin } from '../admin-connection.ts'
 import { exits, usage } from '../exit-codes.ts'
 import { print } from '../io.ts'
-import { idJson, jsonOf, printJson, printLines, timeText } from '../output.ts'
-import { table } from '../table.ts'
+import { idJson, jsonOf, printJson, printList, timeText } from '../output.ts'
 import { db_flag, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
@@ -47,28 +46,24 @@ export const userVerbs: readonly Verb[] = [
     says: 'list the users and what they may do',
     async run(given, io) {
       const users = await withAdmin(given, io, (admin) => admin.call('user.list', {}))
-      if (isOn(given, 'json')) {
-        const lines = users.map((user) =>
+      return printList(io, isOn(given, 'json'), users, {
+        jsonOf: ({ id, name, create_time_ms, secrets, grants }) =>
           jsonOf({
-            id: idJson(user.id),
-            name: JSON.stringify(user.name),
-            create_time_ms: String(user.create_time_ms),
-            secrets: String(user.secrets),
-            grants: JSON.stringify(user.grants),
+            id: idJson(id),
+            name: JSON.stringify(name),
+            create_time_ms: String(create_time_ms),
+            secrets: String(secrets),
+            grants: JSON.stringify(grants),
           }),
-        )
-        await printLines(io, lines)
-        return exits.done
-      }
-      const rows = users.map(({ id, name, create_time_ms, secrets, grants }) => [
-        id,
-        name,
-        timeText(create_time_ms),
-        String(secrets),
-        grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
-      ])
-      await print(io.stdout, table(['USER', 'NAME', 'MADE', 'SECRETS', 'PROCESSES'], rows))
-      return exits.done
+        heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'PROCESSES'],
+        cellsOf: ({ id, name, create_time_ms, secrets, grants }) => [
+          id,
+          name,
+          timeText(create_time_ms),
+          String(secrets),
+          grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
+        ],
+      })
     },
   },
   {
@@ -143,7 +138,7 @@ export function durationMs(given: string): number {
   return Number(digits) * (unit_ms[unit] as number)
 }
 
-/** What the path of a signed request can hold (wire 1). */
+/** The ids that the path of a signed request can hold (wire 1). */
 export function demandUserId(id: string): void {
   if (!/^[1-9][0-9]{0,15}$/.test(id)) throw usage('a user id is a number of 1 to 16 digits')
 }
