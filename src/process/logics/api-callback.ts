@@ -1,13 +1,13 @@
 /**
- * `api_callback`: rests the task until a modify; then the logics behind it run. `is_sync` and
- * `obj_id_path` belong to the public callback URL, which is not served: kept in the definition,
- * ignored.
+ * `api_callback`: the task waits for a modify; then the logics after this one run. `is_sync` and
+ * `obj_id_path` belong to the callback URL of the public service, which is not served here; they
+ * are ignored.
  *
- * Where the embedder has registered a handler for the node's title as the task comes to rest, the
- * handler answers in the place of a modify; `err_node_id` says where its failure leads.
+ * If a handler is registered for the node's title when the task comes to rest, the handler answers
+ * in place of a modify, and its failure leads to `err_node_id`.
  */
 import type { Command, LogicKind } from '../logic.ts'
-import { finishHandlerJob, type HandlerLogic, parseHandlerLogic } from './handler.ts'
+import { type HandlerLogic, handlerJob, parseHandlerLogic } from './handler.ts'
 
 const wait: Command = { command: 'wait' }
 
@@ -17,13 +17,5 @@ export const apiCallback: LogicKind<HandlerLogic> = {
   parse: parseHandlerLogic,
   run: () => wait,
   errorNode: ({ err_node_id }) => err_node_id,
-  job: {
-    order: (_definition, context) => ({
-      job: 'handler',
-      handler: String(context.rootField('node_name') ?? ''),
-      doc: context.doc,
-    }),
-    finish: ({ err_node_id }, context, _doc, outcome) =>
-      finishHandlerJob(err_node_id, context, outcome),
-  },
+  job: handlerJob((context) => String(context.rootField('node_name') ?? '')),
 }

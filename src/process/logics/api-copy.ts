@@ -1,26 +1,20 @@
 /**
- * `api_copy`: makes a task of another process, or of this one (`mode` create), or merges into one
- * that is found by its ref (`mode` modify), and goes on without waiting for it. `is_sync` demands
- * of a modify that the task waits for a callback.
+ * `api_copy`: creates a task of this or another process (`mode` create), or merges data into the
+ * task with a given ref (`mode` modify), and continues without waiting for it. With `is_sync` a
+ * modify requires that the other task waits for a callback.
  *
- * The data sent is that of `data`, laid over the whole data of this task where it goes along:
- * `send_parent_data` says so, and where a definition does not have it, `group` `all`.
+ * The other task gets `data`, over the whole data of this task where `send_parent_data` is set, or,
+ * in a definition without that member, where `group` is `all`.
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind, TargetProcess } from '../logic.ts'
+import type { LogicKind } from '../logic.ts'
 import type { Report } from '../report.ts'
-import { quoted } from '../report.ts'
-import { type Expansion, expansionOf } from '../templates/parser.ts'
-import {
-  type Assignment,
-  applyAssignments,
-  failedExpansion,
-  readAssignments,
-  readErrNode,
-  readFlag,
-} from './assignments.ts'
-import { readTargetName, readTargetProcess, type TargetName } from './target.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { type Assignment, assignedData, readAssignments } from './assignments.ts'
+import { fail, failedExpansion } from './failures.ts'
+import { isAbsent, readErrorNode, readFlag, readWord } from './members.ts'
+import { type IdTerm, readId, readTargetProcess, type TargetProcessTerm } from './target.ts'
 
 interface ApiCopy {
   readonly is_modify: boolean
@@ -28,63 +22,50 @@ interface ApiCopy {
   readonly sends_all: boolean
   readonly assignments: readonly Assignment[]
   readonly err_node_id: string | undefined
-  conv(run: Expansion): TargetProcess | undefined
-  readonly ref: TargetName
+  readonly conv: TargetProcessTerm
+  readonly ref: IdTerm
 }
 
+const kind = 'copy_task'
 const tags = { overflow: 'copy_task_size_overflow_limit' }
+const no_task = { tag: 'not_found_task', description: 'not found task' }
 
 export const apiCopy: LogicKind<ApiCopy> = {
   type: 'api_copy',
   parse(raw, report) {
-    const is_modify = readMode(raw, report) === 'modify'
-    const has_ref = raw.ref !== undefined && raw.ref !== null && raw.ref !== ''
-    if (is_modify && !has_ref) report.mistake('ref is missing, a modify finds its task by it')
+    const is_modify = readWord(raw, 'mode', ['create', 'modify'], report) === 'modify'
+    if (is_modify && isAbsent(raw.ref)) {
+      report.mistake('ref is missing, a modify finds its task by it')
+    }
     return {
       is_modify,
       is_sync: readFlag(raw, 'is_sync', report),
-      sends_all: sendsAll(raw, report),
+      sends_all: readSendsAll(raw, report),
       assignments: readAssignments(raw, 'data', 'data_type', report),
-      err_node_id: readErrNode(raw, report),
+      err_node_id: readErrorNode(raw, report),
       conv: readTargetProcess(raw, report),
-      ref: readTargetName(raw, 'ref', report),
+      ref: readId(raw, 'ref', report),
     }
   },
-  run(
-    { is_modify, is_sync, sends_all, assignments, err_node_id, conv: readConv, ref: readRef },
-    context,
-  ) {
+  run(definition, context) {
+    const { is_modify, is_sync, sends_all, assignments, err_node_id } = definition
     const run = expansionOf(context)
-    const conv = readConv(run)
-    const ref = readRef(run)
-    const data: JsonObject = sends_all ? { ...objectOf(context.doc) } : {}
-    if (!applyAssignments(assignments, run, data) || conv === undefined) {
-      return failedExpansion('copy_task', run, context, err_node_id, tags)
+    const conv = definition.conv(run)
+    const ref = definition.ref(run)
+    const data = assignedData(assignments, run, sends_all ? objectOf(context.doc) : {})
+    if (data === undefined || conv === undefined) {
+      return failedExpansion(kind, run, err_node_id, tags)
     }
     const doc = docOfValue(data)
     if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }
-    if (ref !== undefined) return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
-    return {
-      ...{ command: 'fail', kind: 'copy_task', error_type: 'software', tag: 'not_found_task' },
-      ...{ description: 'not found task', err_node_id },
-    }
+    if (ref === undefined) return fail(kind, no_task, err_node_id)
+    return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
   },
 }
 
-function readMode(raw: JsonObject, report: Report): 'create' | 'modify' {
-  const { mode } = raw
-  if (mode === 'create' || mode === 'modify') return mode
-  if (mode !== undefined && mode !== null && mode !== '') {
-    report.mistake(`mode ${quoted(mode)} is neither "create" nor "modify"`)
-  }
-  return 'create'
-}
-
-/** Exports write `group` `all` beside a `send_parent_data` of false, which then counts. */
-function sendsAll(raw: JsonObject, report: Report): boolean {
+/** Exports write `group` `all` beside a `send_parent_data` of false; the latter counts. */
+function readSendsAll(raw: JsonObject, report: Report): boolean {
   const { send_parent_data, group } = raw
-  if (send_parent_data !== undefined && send_parent_data !== null) {
-    return readFlag(raw, 'send_parent_data', report)
-  }
-  return group === 'all'
+  const is_given = send_parent_data !== undefined && send_parent_data !== null
+  return is_given ? readFlag(raw, 'send_parent_data', report) : group === 'all'
 }

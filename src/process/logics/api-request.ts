@@ -1,11 +1,11 @@
 /**
- * The request of an `api` logic: read once, made anew for each task. Nothing that a template puts
- * in is read again, and a header that could end its line is refused.
+ * The request of an `api` logic: compiled once, built for each task. A value that a template
+ * inserts is never parsed as a template, and a header value that could end its line is refused.
  *
- * The body, by `format`: none or `default` sends `extra` (GET and HEAD in the query, else as JSON
- * or urlencoded by `content_type`), `raw` the text of `raw_body`, `corezoid` the task itself in the
- * envelope of that protocol, always by POST and signed. A URL is signed too where the node has a
- * secret and does not switch system parameters off.
+ * `format` decides the body. None or `default`: `extra`, in the query for GET and HEAD, otherwise
+ * as JSON or urlencoded by `content_type`. `raw`: the text of `raw_body`. `corezoid`: the task in
+ * the envelope of that protocol, always by POST and signed. The URL of any format is signed where
+ * the logic has a secret and does not switch system parameters off.
  */
 import { docOfValue, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
@@ -13,10 +13,11 @@ import type { CallRequest } from '../logic.ts'
 import type { Report } from '../report.ts'
 import { quoted, truncated } from '../report.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
-import { compileTemplate, type Template } from '../templates/template.ts'
+import { compileTemplate } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
 import { textOf } from '../values.ts'
-import { applyAssignments, objectIn, readAssignments } from './assignments.ts'
+import { assignedData, readAssignments } from './assignments.ts'
+import { isAbsent, readObject, readText } from './members.ts'
 
 /** The request for one task; undefined where the run failed. */
 export type ApiRequest = (run: Expansion) => CallRequest | undefined
@@ -27,7 +28,7 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
   const url = readText(raw, 'url', report)
   if (url.constant !== undefined) warnOfUrl(url.constant, report)
   const headersOf = readHeaders(raw, report)
-  const body = readBody(format, method, raw, report)
+  const bodyOf = readBody(format, method, raw, report)
   const secret = readText(raw, 'api_secret_outer', report)
   const is_signed = format === 'corezoid' || (secret.constant !== '' && raw.send_sys !== false)
   if (format === 'corezoid' && secret.constant === '') {
@@ -39,7 +40,7 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
   const threads_max = readThreads(raw.max_threads, report)
   return (run) => {
     const headers = headersOf(run)
-    const made = body(run, headers?.get('content-type'))
+    const made = bodyOf(run, headers?.get('content-type'))
     const text = url.text(run)
     const key = is_signed ? secret.text(run) : undefined
     if (run.failure !== undefined || headers === undefined || made === undefined) return undefined
@@ -62,7 +63,7 @@ const formats = ['default', 'raw', 'corezoid'] as const
 type Format = (typeof formats)[number]
 
 function readFormat({ format }: JsonObject, report: Report): Format {
-  if (format === undefined || format === null || format === '') return 'default'
+  if (isAbsent(format)) return 'default'
   const known = formats.find((one) => one === format)
   if (known === undefined) report.mistake(`format ${quoted(format)} is none of raw corezoid`)
   return known ?? 'default'
@@ -71,21 +72,14 @@ function readFormat({ format }: JsonObject, report: Report): Format {
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'PATCH', 'OPTIONS']
 
 function readMethod(method: JsonValue | undefined, report: Report): string {
-  if (method === undefined || method === null || method === '') return 'POST'
+  if (isAbsent(method)) return 'POST'
   const known = methods.find((one) => typeof method === 'string' && one === method.toUpperCase())
-  if (known === undefined)
-    report.mistake(`method ${quoted(method)} is none of ${methods.join(' ')}`)
-  return known ?? 'POST'
+  if (known !== undefined) return known
+  report.mistake(`method ${quoted(method)} is none of ${methods.join(' ')}`)
+  return 'POST'
 }
 
-/** A text that may hold templates; an absent one is empty. */
-function readText(raw: JsonObject, name: string, report: Report): Template {
-  const value = raw[name] ?? ''
-  if (typeof value !== 'string') report.mistake(`${name} is ${quoted(value)}, a text was expected`)
-  return compileTemplate(typeof value === 'string' ? value : '', report, name)
-}
-
-/** Each call to it will fail, which is legal: exports hold unfinished nodes. */
+/** Exports hold unfinished nodes, so a URL to which every call fails is legal. */
 function warnOfUrl(url: string, report: Report): void {
   if (url === '') report.warning('url is empty')
   else if (!/^https?:\/\//i.test(url.trim())) {
@@ -93,17 +87,17 @@ function warnOfUrl(url: string, report: Report): void {
   }
 }
 
-/** 0 sets no bound of its own. */
+/** 0 is no limit of its own. */
 function readThreads(value: JsonValue | undefined, report: Report): number {
-  if (value === undefined || value === null || value === '') return 0
+  if (isAbsent(value)) return 0
   const number = typeof value === 'string' ? Number(value) : value
   if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
   report.mistake(`max_threads ${quoted(value)} is no number of calls`)
   return 0
 }
 
-/** Set by the connection itself, or a danger to it. */
-const own_headers = [
+/** Headers that the connection sets itself, or that would change its framing. */
+const connection_headers = [
   'accept-encoding',
   'connection',
   'content-length',
@@ -120,26 +114,26 @@ const own_headers = [
 const header_name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const header_value = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Names in lower case; an empty value is not sent. */
+/** Header names are in lower case. A header with an empty value is not sent. */
 function readHeaders(
   raw: JsonObject,
   report: Report,
 ): (run: Expansion) => Map<string, string> | undefined {
-  const given = objectIn(raw, 'extra_headers', report)
+  const given = readObject(raw, 'extra_headers', report)
   const headers = Object.keys(given).map((name) => {
     const place = `extra_headers[${quoted(name)}]`
     const value = given[name] ?? ''
-    if (typeof value === 'object')
+    if (typeof value === 'object') {
       report.mistake(`${place} is ${quoted(value)}, a text was expected`)
-    const text = typeof value === 'string' ? value : textOf(value)
+    }
     const header = {
       name: compileTemplate(name, report, 'the header'),
-      value: compileTemplate(text, report, place),
+      value: compileTemplate(textOf(value), report, place),
     }
     const constant = header.name.constant?.trim().toLowerCase()
     if (constant !== undefined && !header_name.test(constant)) {
       report.mistake(`${place} is no name of a header`)
-    } else if (own_headers.some((one) => one === constant)) {
+    } else if (connection_headers.some((one) => one === constant)) {
       report.warning(`${place} is ignored: the connection sets it`)
     }
     return header
@@ -150,8 +144,8 @@ function readHeaders(
       const name = header.name.text(run)?.trim().toLowerCase()
       const value = header.value.text(run)?.trim()
       if (name === undefined || value === undefined) return undefined
-      if (value === '' || own_headers.includes(name)) continue
-      // The value is not repeated: it is often a secret.
+      if (value === '' || connection_headers.includes(name)) continue
+      // The value is not shown: it is often a secret.
       if (!header_name.test(name) || !header_value.test(value)) {
         return failWith(run, 'convert', `Param: ${truncated(name)}, Try convert to: header`)
       }
@@ -167,7 +161,7 @@ interface Body {
   readonly query?: string
 }
 
-/** Makes the body; `header_type` is the content type that the headers say. */
+/** The body for one task; `header_type` is the content type of the headers. */
 type BodyTerm = (run: Expansion, header_type: string | undefined) => Body | undefined
 
 const json = 'application/json'
@@ -185,8 +179,8 @@ function readBody(format: Format, method: string, raw: JsonObject, report: Repor
   const assignments = readAssignments(raw, 'extra', 'extra_type', report)
   const is_bare = assignments.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
   return (run, header_type) => {
-    const data: JsonObject = {}
-    if (!applyAssignments(assignments, run, data)) return undefined
+    const data = assignedData(assignments, run)
+    if (data === undefined) return undefined
     if (!has_body) return { query: formOf(data) }
     if (is_bare) return {}
     const used = type ?? header_type ?? json
@@ -196,14 +190,11 @@ function readBody(format: Format, method: string, raw: JsonObject, report: Repor
 }
 
 /**
- * A text that is JSON around its templates stays JSON whatever they put in: inside quotes a value
- * is escaped, outside it is one JSON value. Any other text is put together as it is.
+ * A text that is JSON around its templates stays JSON: a value inside quotes is escaped, a value
+ * outside is one JSON value. Any other text is joined as it is.
  */
 function rawBody(raw: JsonObject, type: string | undefined, report: Report): BodyTerm {
-  const { raw_body } = raw
-  const is_value = raw_body !== undefined && raw_body !== null && typeof raw_body !== 'string'
-  if (is_value) report.mistake(`raw_body is ${quoted(raw_body)}, a text was expected`)
-  const template = compileTemplate(typeof raw_body === 'string' ? raw_body : '', report, 'raw_body')
+  const template = readText(raw, 'raw_body', report)
   const first = template.parts[0]
   const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
   const text = is_json ? jsonTemplate(template) : template.text
@@ -219,8 +210,8 @@ function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
   const assignments = readAssignments(raw, 'extra', 'extra_type', report)
   return (run) => {
     const { context } = run
-    const extra: JsonObject = {}
-    if (!applyAssignments(assignments, run, extra)) return undefined
+    const extra = assignedData(assignments, run)
+    if (extra === undefined) return undefined
     const op: JsonObject = {
       ref: context.rootField('ref') ?? null,
       obj_id: context.rootField('task_id') ?? '',
@@ -234,7 +225,7 @@ function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
   }
 }
 
-/** `name=value&…`; what is no text goes as its JSON. */
+/** `name=value&…`; a value that is no text is sent as its JSON. */
 function formOf(data: JsonObject): string {
   return Object.keys(data)
     .map((key) => `${encodeURIComponent(key)}=${encodeURIComponent(textOf(data[key] ?? null))}`)

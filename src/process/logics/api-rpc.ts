@@ -1,26 +1,21 @@
 /**
- * `api_rpc`: makes a task of the called process and rests until it replies, then goes on with the
- * logic behind. The called task gets `extra`, laid over the whole data of this one where `group` is
- * `all`. An exception, and an end without a reply, lead to `err_node_id`.
+ * `api_rpc`: creates a task of the called process and waits until it replies; then the next logic
+ * runs. The called task gets `extra`, over the whole data of this task where `group` is `all`. An
+ * exception, and an end without a reply, lead to `err_node_id`.
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
-import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind, TargetProcess } from '../logic.ts'
-import { type Expansion, expansionOf } from '../templates/parser.ts'
-import {
-  type Assignment,
-  applyAssignments,
-  failedExpansion,
-  readAssignments,
-  readErrNode,
-} from './assignments.ts'
-import { readTargetProcess } from './target.ts'
+import type { LogicKind } from '../logic.ts'
+import { expansionOf } from '../templates/parser.ts'
+import { type Assignment, assignedData, readAssignments } from './assignments.ts'
+import { failedExpansion } from './failures.ts'
+import { readErrorNode } from './members.ts'
+import { readTargetProcess, type TargetProcessTerm } from './target.ts'
 
 interface ApiRpc {
   readonly sends_all: boolean
   readonly assignments: readonly Assignment[]
   readonly err_node_id: string | undefined
-  conv(run: Expansion): TargetProcess | undefined
+  readonly conv: TargetProcessTerm
 }
 
 const tags = { convert: 'rpc_task_wrong_convert_param' }
@@ -31,15 +26,15 @@ export const apiRpc: LogicKind<ApiRpc> = {
   parse: (raw, report) => ({
     sends_all: raw.group === 'all',
     assignments: readAssignments(raw, 'extra', 'extra_type', report),
-    err_node_id: readErrNode(raw, report),
+    err_node_id: readErrorNode(raw, report),
     conv: readTargetProcess(raw, report),
   }),
-  run({ sends_all, assignments, err_node_id, conv: readConv }, context) {
+  run({ sends_all, assignments, err_node_id, conv: convOf }, context) {
     const run = expansionOf(context)
-    const conv = readConv(run)
-    const data: JsonObject = sends_all ? { ...objectOf(context.doc) } : {}
-    if (!applyAssignments(assignments, run, data) || conv === undefined) {
-      return failedExpansion('rpc', run, context, err_node_id, tags)
+    const conv = convOf(run)
+    const data = assignedData(assignments, run, sends_all ? objectOf(context.doc) : {})
+    if (data === undefined || conv === undefined) {
+      return failedExpansion('rpc', run, err_node_id, tags)
     }
     return { command: 'call', conv, doc: docOfValue(data), err_node_id }
   },

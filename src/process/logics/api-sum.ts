@@ -1,17 +1,17 @@
 /**
  * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads. A value that is
- * missing or no number of a double fails the logic, and then nothing is added.
+ * missing or no finite number fails the logic, and nothing is added then.
  */
-import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
-import type { JsonValue } from '../../core/model.ts'
+import { isNumberToken, numberText } from '../../codec/json.ts'
+import type { JsonObject } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { LogicKind } from '../logic.ts'
-import type { Report } from '../report.ts'
-import { quoted } from '../report.ts'
+import { quoted, type Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { doubleOf } from '../values.ts'
-import { failConversion, failedExpansion, readErrNode } from './assignments.ts'
+import { failConversion, failedExpansion } from './failures.ts'
+import { mapObjects, readErrorNode } from './members.ts'
 
 interface Addend {
   readonly name: string
@@ -31,8 +31,10 @@ export const apiSum: LogicKind<ApiSum> = {
     if (!Array.isArray(list)) report.mistake(`extra is ${quoted(list)}, an array was expected`)
     const entries = Array.isArray(list) ? list : []
     return {
-      addends: entries.flatMap((entry, at) => readAddend(entry, report, `extra[${at}]`)),
-      err_node_id: readErrNode(raw, report),
+      addends: mapObjects(entries, 'extra', report, (entry, place) =>
+        readAddend(entry, report, place),
+      ).flat(),
+      err_node_id: readErrorNode(raw, report),
     }
   },
   run({ addends, err_node_id }, context) {
@@ -43,7 +45,7 @@ export const apiSum: LogicKind<ApiSum> = {
       const value = run.failure === undefined ? doubleOf(given) : undefined
       if (value === undefined) {
         failConversion(run, name, given ?? text, 'number')
-        return failedExpansion('sum', run, context, err_node_id)
+        return failedExpansion('sum', run, err_node_id)
       }
       terms.push({ name, value })
     }
@@ -51,12 +53,8 @@ export const apiSum: LogicKind<ApiSum> = {
   },
 }
 
-function readAddend(entry: JsonValue, report: Report, place: string): Addend[] {
-  if (!isObject(entry)) {
-    report.mistake(`${place} is ${quoted(entry)}, an object was expected`)
-    return []
-  }
-  const { name, value } = entry
+/** Empty where the entry has a mistake. */
+function readAddend({ name, value }: JsonObject, report: Report, place: string): Addend[] {
   if (typeof name !== 'string' || name === '' || name.length > id_chars_max) {
     const wanted = `a text of 1 to ${id_chars_max} characters`
     report.mistake(`${place} name is ${quoted(name)}, ${wanted} was expected`)

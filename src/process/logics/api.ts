@@ -1,45 +1,44 @@
 /**
- * `api`: calls an HTTP endpoint and waits for the answer. The request is built from the data at the
- * time the call starts (api-request.ts); the answer is merged into the data at the time it arrives
+ * `api`: calls an HTTP endpoint and waits for the response. The request is built from the data when
+ * the call starts (api-request.ts); the response is merged into the data when it arrives
  * (api-response.ts). The call runs outside the transaction, after the commit.
  */
 import type { Command, LogicKind } from '../logic.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { type ApiRequest, readRequest } from './api-request.ts'
-import { type ResponseReader, readResponse } from './api-response.ts'
-import { failedExpansion, readErrNode } from './assignments.ts'
+import { type ApiResponse, readResponse } from './api-response.ts'
+import { fail, failedExpansion } from './failures.ts'
+import { readErrorNode } from './members.ts'
 
 interface Api {
   readonly request: ApiRequest
-  readonly answer: ResponseReader
+  readonly response: ApiResponse
   readonly err_node_id: string | undefined
 }
 
 const job: Command = { command: 'job' }
-const overflow_tag = 'api_task_size_overflow_limit'
+const tags = { overflow: 'api_task_size_overflow_limit' }
 
 export const api: LogicKind<Api> = {
   type: 'api',
   parse: (raw, report) => ({
     request: readRequest(raw, report),
-    answer: readResponse(raw, report),
-    err_node_id: readErrNode(raw, report),
+    response: readResponse(raw, report),
+    err_node_id: readErrorNode(raw, report),
   }),
   run: () => job,
   errorNode: ({ err_node_id }) => err_node_id,
   job: {
-    order({ request, err_node_id }, context) {
+    order({ request: requestOf, err_node_id }, context) {
       const run = expansionOf(context)
-      const made = request(run)
-      if (made === undefined)
-        return failedExpansion('api', run, context, err_node_id, { overflow: overflow_tag })
-      return { job: 'call', request: made, doc: context.doc }
+      const request = requestOf(run)
+      if (request === undefined) return failedExpansion('api', run, err_node_id, tags)
+      return { job: 'call', request, doc: context.doc }
     },
-    finish({ answer, err_node_id }, context, _doc, outcome) {
-      const judged = outcome.outcome === 'failed' ? outcome : answer(context, outcome)
-      if ('text' in judged) return { command: 'set', doc: judged, err_node_id }
-      const { error_type = 'software', tag, description } = judged
-      return { command: 'fail', kind: 'api', error_type, tag, description, err_node_id }
+    finish({ response, err_node_id }, context, _order_doc, outcome) {
+      const result = outcome.outcome === 'failed' ? outcome : response(context, outcome)
+      if ('text' in result) return { command: 'set', doc: result, err_node_id }
+      return fail('api', result, err_node_id)
     },
   },
 }

@@ -1,17 +1,17 @@
 /**
- * THE table of comparisons: every pair of `fun` and `cast` that a condition may have, with a worked
- * result each. Both sides are read as the cast has it, then compared. A pair that is not here is
- * refused when the definition is compiled.
+ * The table of comparisons: every pair of `fun` and `cast` that a condition may have, with an
+ * example of each. Both sides are read as the cast, then compared. A pair that is not in the table
+ * is refused when the definition is compiled.
  *
- * string compares texts, other values by their compact JSON, so numbers by token (`1.10` is not
- * `1.1`); number compares doubles; array and object compare members, whatever their order of keys,
- * with numbers by token. Order of texts is by UTF-16 code units.
+ * `string` compares texts, and other values by their compact JSON, so numbers by token (`1.10` is
+ * not `1.1`); texts are ordered by UTF-16 code units. `number` compares doubles. `array` and
+ * `object` compare members in any order of keys, with numbers by token.
  */
 import { canonicalText } from '../../codec/canonical.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { convert, doubleOf, textOf, type ValueType } from '../values.ts'
 
-/** One side, read as its cast: texts of arrays and objects are canonical. */
+/** One side, read as the cast. An array or an object is its canonical text. */
 export type Comparand = string | number | boolean
 
 export type Compare = (value: Comparand, constant: Comparand) => boolean
@@ -19,11 +19,11 @@ export type Compare = (value: Comparand, constant: Comparand) => boolean
 export interface Comparison {
   readonly fun: string
   readonly cast: ValueType
-  /** `param fun const` as an editor shows it. */
+  /** `param fun const` as editors show it. */
   readonly syntax: string
-  /** A const, a value of param for which it holds, and one for which it does not. */
+  /** A const, a value of param for which the comparison holds, and one for which it does not. */
   readonly example: readonly [constant: JsonValue, holds: JsonValue, fails: JsonValue]
-  /** None for `regexp`, whose const is a pattern and no value. */
+  /** Undefined for `regexp`, whose const is a pattern and no value. */
   readonly compare: Compare | undefined
 }
 
@@ -60,7 +60,7 @@ function row(
   return { fun, cast, syntax, example, compare }
 }
 
-/** A value read as a cast; undefined where it is missing or cannot be. */
+/** A value read as the cast; undefined where it is missing or cannot be converted. */
 export function comparandOf(value: JsonValue | undefined, cast: ValueType): Comparand | undefined {
   if (value === undefined) return undefined
   if (cast === 'string') return textOf(value)

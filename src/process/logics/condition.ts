@@ -1,8 +1,9 @@
 /**
- * One condition of `go_if_const`: reads `{param, fun, const, cast}` and compiles it to a closure.
+ * One condition of `go_if_const`, `{param, fun, const, cast}`, compiled to a closure.
  *
- * A side that is missing or cannot be read as the cast makes `not_eq` hold and all else not. What a
- * template puts into a pattern is matched as the text it is: data never becomes a pattern's source.
+ * Where a side is missing or cannot be read as the cast, `not_eq` holds and every other comparison
+ * does not. A value that a template inserts into a pattern matches as literal text: data never
+ * becomes part of a pattern's source.
  */
 import { isNumberToken, numberText, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
@@ -12,9 +13,14 @@ import type { Report } from '../report.ts'
 import { quoted } from '../report.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
 import { plainName } from '../templates/path.ts'
-import { compilePath, compileTemplate, type Template } from '../templates/template.ts'
-import { jsonTemplate } from '../templates/template-json.ts'
+import {
+  compilePath,
+  compileTemplate,
+  constantTemplate,
+  type Template,
+} from '../templates/template.ts'
 import { isValueType, textOf, type ValueType } from '../values.ts'
+import { typedTerm } from './assignments.ts'
 import {
   type Comparand,
   type Compare,
@@ -25,10 +31,10 @@ import {
 
 export type Condition = (context: EvaluationContext) => boolean
 
-/** What is no path by itself: `items[{{n}}]` is one, `{{items}}` is none. */
+/** A param that is a template and no path: `items[{{n}}]` is a path, `{{items}}` is not. */
 const opens_template = /^\s*(?:\{\{|\$\.[A-Za-z_][A-Za-z0-9_]*\()/
 
-/** Reads a condition; mistakes go to `report` behind `place`. */
+/** Compiles a condition. Mistakes go to `report` with `place`. */
 export function compileCondition(raw: JsonObject, report: Report, place: string): Condition {
   const row = comparisonOf(raw, report, place)
   const param = raw.param
@@ -75,14 +81,10 @@ function constantOf(
   place: string,
 ): Template | undefined {
   if (typeof raw === 'string') return compileTemplate(raw, report, place)
-  if (typeof raw === 'boolean' || typeof raw === 'number') return writtenAs(String(raw))
-  if (isNumberToken(raw)) return writtenAs(numberText(raw))
+  if (typeof raw === 'boolean' || typeof raw === 'number') return constantTemplate(String(raw))
+  if (isNumberToken(raw)) return constantTemplate(numberText(raw))
   report.mistake(`${place} is ${quoted(raw)}, a text was expected`)
   return undefined
-}
-
-function writtenAs(constant: string): Template {
-  return { constant, parts: [constant], value: () => constant, text: () => constant }
 }
 
 function isMember(data: JsonObject, name: string, text: string): boolean {
@@ -112,8 +114,7 @@ function templateCondition(
   constant: Template,
 ): Condition {
   const otherwise = row.fun === 'not_eq'
-  const is_json = (row.cast === 'array' || row.cast === 'object') && constant.parts.length > 1
-  const read = is_json ? jsonTemplate(constant) : constant.value
+  const read = typedTerm(constant, row.cast)
   return (context) => {
     const run = expansionOf(context)
     const found = valueIn(value, run, row.cast)
@@ -129,8 +130,9 @@ function patternCondition(
   place: string,
 ): Condition {
   const fixed = constant.constant === undefined ? undefined : compilePattern(constant.constant)
-  if (typeof fixed === 'object')
+  if (typeof fixed === 'object') {
     report.mistake(`${place} ${quoted(constant.constant)}: ${fixed.mistake}`)
+  }
   return (context) => {
     const run = expansionOf(context)
     const text = valueIn(value, run, 'string')

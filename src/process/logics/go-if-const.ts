@@ -1,13 +1,12 @@
 /**
- * `go_if_const`: moves on if all its conditions hold, else the next logic has its turn: conditions
- * of one logic are an "and", logics in order are the "or".
+ * `go_if_const`: sends the task to its node if all its conditions hold; otherwise the next logic
+ * runs. Conditions of one logic are combined by "and", several such logics in order by "or".
  */
-import { isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { Command, LogicKind } from '../logic.ts'
-import type { Report } from '../report.ts'
-import { quoted } from '../report.ts'
+import { quoted, type Report } from '../report.ts'
 import { type Condition, compileCondition } from './condition.ts'
+import { mapObjects } from './members.ts'
 
 interface GoIfConst {
   readonly conditions: readonly Condition[]
@@ -28,17 +27,13 @@ export const goIfConst: LogicKind<GoIfConst> = {
   },
 }
 
-function parseConditions(raw: JsonObject, report: Report): Condition[] {
-  const { conditions } = raw
+function parseConditions({ conditions }: JsonObject, report: Report): Condition[] {
   if (!Array.isArray(conditions)) {
     report.mistake(`conditions is ${quoted(conditions)}, an array was expected`)
     return []
   }
   if (conditions.length === 0) report.warning('has no conditions and always moves on')
-  return conditions.map((condition, at) => {
-    const place = `conditions[${at}]`
-    if (isObject(condition)) return compileCondition(condition, report, place)
-    report.mistake(`${place} is ${quoted(condition)}, an object was expected`)
-    return () => false
-  })
+  return mapObjects(conditions, 'conditions', report, (raw, place) =>
+    compileCondition(raw, report, place),
+  )
 }

@@ -1,4 +1,4 @@
-/** `go`: moves on to its node, whatever the data. */
+/** `go`: sends the task to its node unconditionally. */
 import type { Command, LogicKind } from '../logic.ts'
 
 export const go: LogicKind<Command> = {

@@ -1,63 +1,51 @@
 /**
- * Work done by the embedder's own code: what a logic orders from a handler, and what the handler's
- * outcome does to the task. Two kinds of logic stand on it: types that are not run here, where a
- * handler is registered for the type, and `api_callback` in a node whose title has a handler.
- *
- * What the handler gave is laid over the data as it then is. Nothing here knows who is registered.
+ * Jobs that the embedder's own functions run. Two kinds of logic order them: types that this
+ * program does not run itself, where a handler is registered for the type, and `api_callback` in a
+ * node whose title has a handler. What the handler returns is merged into the data as it is then.
  */
-import { bytesOf, docOfText, mergeDocs } from '../../codec/json.ts'
+import { docOfText, mergeDocs } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { Command, EvaluationContext, JobOutcome, LogicKind } from '../logic.ts'
+import type { Command, EvaluationContext, JobKind, LogicKind } from '../logic.ts'
 import type { Report } from '../report.ts'
-import { readErrNode } from './assignments.ts'
+import { fail, oversize } from './failures.ts'
+import { readErrorNode } from './members.ts'
 
-/** What is kept of a handled logic. */
+/** All that is read of such a logic: its other members are for the handler. */
 export interface HandlerLogic {
   readonly err_node_id: string | undefined
 }
 
 const job: Command = { command: 'job' }
 
-/** The logic of a type that the embedder runs. */
+/** The kind of a type that the embedder runs. */
 export function handlerLogic(type: string): LogicKind<HandlerLogic> {
   return {
     type,
     parse: parseHandlerLogic,
     run: () => job,
     errorNode: ({ err_node_id }) => err_node_id,
-    job: {
-      order: (_definition, context) => ({ job: 'handler', handler: type, doc: context.doc }),
-      finish: ({ err_node_id }, context, _doc, outcome) =>
-        finishHandlerJob(err_node_id, context, outcome),
-    },
+    job: handlerJob(() => type),
   }
 }
 
-/** `err_node_id` is all that is read; the rest is the handler's own. */
 export function parseHandlerLogic(raw: JsonObject, report: Report): HandlerLogic {
-  return { err_node_id: readErrNode(raw, report) }
+  return { err_node_id: readErrorNode(raw, report) }
 }
 
-/** Merges what a handler gave, or fails with its tag. */
-export function finishHandlerJob(
-  err_node_id: string | undefined,
-  context: EvaluationContext,
-  outcome: JobOutcome,
-): Command {
-  if (outcome.outcome === 'failed') {
-    const { error_type, tag, description } = outcome
-    return { command: 'fail', kind: 'handler', error_type, tag, description, err_node_id }
-  }
-  const doc = mergeDocs(context.doc, docOfText(outcome.text))
-  const bytes = bytesOf(doc.text)
-  const max = context.task_bytes_max
-  if (bytes <= max) return { command: 'set', doc, err_node_id }
+/** The job of the handler with this name. */
+export function handlerJob(nameOf: (context: EvaluationContext) => string): JobKind<HandlerLogic> {
   return {
-    command: 'fail',
-    kind: 'handler',
-    error_type: 'software',
-    tag: 'handler_task_size_overflow',
-    description: `Your task size: ${bytes} bytes, Max available task size: ${max} bytes`,
-    err_node_id,
+    order: (_definition, context) => ({
+      job: 'handler',
+      handler: nameOf(context),
+      doc: context.doc,
+    }),
+    finish({ err_node_id }, context, _order_doc, outcome) {
+      if (outcome.outcome === 'failed') return fail('handler', outcome, err_node_id)
+      const doc = mergeDocs(context.doc, docOfText(outcome.text))
+      const description = oversize(doc, context.task_bytes_max)
+      if (description === undefined) return { command: 'set', doc, err_node_id }
+      return fail('handler', { tag: 'handler_task_size_overflow', description }, err_node_id)
+    },
   }
 }

@@ -1,6 +1,7 @@
 /**
- * THE table of logic kinds. A new kind is one file beside this and one row here. Types that no
- * release of this program runs are named too, so that an import says so, unless the embedder does.
+ * The table of logic kinds. A new kind is one file beside this one and one row here. It also names
+ * the types that this program does not run itself: a definition with one of them is refused unless
+ * the embedder has registered a handler for the type.
  */
 import type { JsonObject } from '../../core/model.ts'
 import type { Logic, LogicKind } from '../logic.ts'
@@ -19,10 +20,10 @@ import { goIfConst } from './go-if-const.ts'
 import { handlerLogic } from './handler.ts'
 import { setParam } from './set-param.ts'
 
-/** A kind with its definition's type hidden. */
+/** A kind without the type of its definition. */
 export interface LogicRow {
   readonly type: string
-  /** Reads the raw logic and binds it. Mistakes go to `report`; the result then does not matter. */
+  /** Parses a raw logic and binds it. Mistakes go to `report`; the result is not used then. */
   compile(raw: JsonObject, report: Report): Logic
 }
 
@@ -41,9 +42,11 @@ export const logicTable: readonly LogicRow[] = [
   rowOf(apiSum),
 ]
 
-export const handler_types: readonly string[] = ['git_call', 'db_call', 'api_form', 'api_git']
+/** Types that only the embedder's handlers run. */
+export const handler_types = ['git_call', 'db_call', 'api_form', 'api_git'] as const
+export type HandlerType = (typeof handler_types)[number]
 
-/** The row of a type not run here, for a definition whose embedder has a handler for it. */
+/** The row of one of these types, for an embedder that has a handler for it. */
 export function handlerRow(type: string): LogicRow {
   return rowOf(handlerLogic(type))
 }

@@ -1,28 +1,27 @@
 /**
- * The names by which a logic reaches beyond its task: `conv_id`, `ref` and `node_id` of a
- * definition. A process may be a number, a text of digits or an alias (`@name`), all of them text
- * from here on. One that is written is told to the report and acts by the definition's right; one
- * that a template gives does not (process/logic `ConvReach`).
+ * Target resolution: `conv_id`, `ref` and `node_id`, by which a logic acts beyond its own task. A
+ * process is given as a number, a text of digits or an alias (`@name`); all of them are texts from
+ * here on. A process that the definition names is reported to the compiler and reached with the
+ * definition's permissions, a process that a template gives is not (`TargetProcess` in logic.ts).
  */
 import type { JsonObject } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { TargetProcess } from '../logic.ts'
-import type { Report } from '../report.ts'
-import { quoted } from '../report.ts'
+import { quoted, type Report } from '../report.ts'
 import type { Expansion } from '../templates/parser.ts'
 import { compileTemplate } from '../templates/template.ts'
 import { idText, isIdLength, processId, textOf } from '../values.ts'
-import { failConversion } from './assignments.ts'
+import { failConversion } from './failures.ts'
+import { isAbsent } from './members.ts'
 
-/** A name as it comes out for one task; undefined where it is missing or the run failed. */
-export type TargetName = (run: Expansion) => string | undefined
+/** The process for one task; undefined where the expansion failed. */
+export type TargetProcessTerm = (run: Expansion) => TargetProcess | undefined
 
-/** Reads `conv_id`. What a template gives and is no name fails the run. */
-export function readTargetProcess(
-  raw: JsonObject,
-  report: Report,
-): (run: Expansion) => TargetProcess | undefined {
-  const { conv_id } = raw
+/** A ref or a node id for one task; undefined where it is missing or the expansion failed. */
+export type IdTerm = (run: Expansion) => string | undefined
+
+/** Reads `conv_id`. A template that gives no process id fails the expansion. */
+export function readTargetProcess({ conv_id }: JsonObject, report: Report): TargetProcessTerm {
   const text = idText(conv_id)
   if (text === undefined) {
     report.mistake(`conv_id is ${quoted(conv_id)}, the id of a process was expected`)
@@ -30,27 +29,24 @@ export function readTargetProcess(
   }
   const template = compileTemplate(text, report, 'conv_id')
   if (template.constant !== undefined) {
-    const reach = { conv_id: template.constant, is_from_template: false }
+    const target = { conv_id: template.constant, is_from_template: false }
     if (processId(text) !== undefined) report.targetProcess(text)
     else report.mistake(`conv_id ${quoted(text)} is no id of a process`)
-    return () => reach
+    return () => target
   }
   return (run) => {
     const value = template.value(run)
     if (run.failure !== undefined) return undefined
-    const name = processId(value)
-    if (name === undefined) return failConversion(run, 'conv_id', value ?? text, 'conv_id')
-    return { conv_id: name, is_from_template: true }
+    const id = processId(value)
+    if (id === undefined) return failConversion(run, 'conv_id', value ?? text, 'conv_id')
+    return { conv_id: id, is_from_template: true }
   }
 }
 
-/**
- * Reads a ref or a node id. An absent or empty one gives undefined; one that is too long or no name
- * fails the run.
- */
-export function readTargetName(raw: JsonObject, member: string, report: Report): TargetName {
+/** Reads a ref or a node id. One that is too long fails the expansion. */
+export function readId(raw: JsonObject, member: string, report: Report): IdTerm {
   const given = raw[member]
-  if (given === undefined || given === null || given === '') return () => undefined
+  if (isAbsent(given)) return () => undefined
   const text = idText(given)
   if (text === undefined) {
     report.mistake(`${member} is ${quoted(given)}, a text was expected`)
@@ -62,9 +58,8 @@ export function readTargetName(raw: JsonObject, member: string, report: Report):
   }
   return (run) => {
     const value = template.value(run)
-    if (run.failure !== undefined || value === undefined) return undefined
-    if (value === null || value === '') return undefined
-    const name = textOf(value)
-    return isIdLength(name) ? name : failConversion(run, member, name, member)
+    if (run.failure !== undefined || isAbsent(value)) return undefined
+    const id = textOf(value)
+    return isIdLength(id) ? id : failConversion(run, member, id, member)
   }
 }

@@ -1,0 +1,69 @@
+/**
+ * The commands by which a logic fails. Their tags and descriptions are part of the process format:
+ * the error fields of the task's data repeat them.
+ */
+import { bytesOf } from '../../codec/json.ts'
+import type { Doc, JsonValue } from '../../core/model.ts'
+import type { Command, ErrorType } from '../logic.ts'
+import { truncated } from '../report.ts'
+import { type Expansion, failWith } from '../templates/parser.ts'
+import { textOf } from '../values.ts'
+
+export interface LogicFailure {
+  /** Default `software`: a retry does not help. */
+  readonly error_type?: ErrorType
+  readonly tag: string
+  readonly description: string
+}
+
+/** The failure of a logic of `kind`. */
+export function fail(
+  kind: string,
+  { error_type = 'software', tag, description }: LogicFailure,
+  err_node_id: string | undefined,
+): Command {
+  return { command: 'fail', kind, error_type, tag, description, err_node_id }
+}
+
+/** Tags of a kind that do not follow from its name. */
+export interface ExpansionTags {
+  readonly convert?: string
+  readonly overflow?: string
+}
+
+/** The failure of a logic of `kind` whose templates failed. */
+export function failedExpansion(
+  kind: string,
+  { failure, context }: Expansion,
+  err_node_id: string | undefined,
+  tags: ExpansionTags = {},
+): Command {
+  const { convert = `${kind}_wrong_convert_param`, overflow = `${kind}_task_size_overflow` } = tags
+  if (failure?.why === 'overflow') {
+    const description = `the values are longer than ${context.task_bytes_max} bytes`
+    return fail(kind, { tag: overflow, description }, err_node_id)
+  }
+  return fail(kind, { tag: convert, description: failure?.description ?? '' }, err_node_id)
+}
+
+/** Fails the expansion: the value of `param` cannot be converted to `type`. */
+export function failConversion(
+  run: Expansion,
+  param: string,
+  value: JsonValue,
+  type: string | undefined,
+): undefined {
+  return failWith(run, 'convert', conversionText(param, value, type))
+}
+
+export function conversionText(param: string, value: JsonValue, type: string | undefined): string {
+  const shown = truncated(textOf(value))
+  return `Param: ${truncated(param)}, Value: ${shown}, Try convert to: ${type}`
+}
+
+/** Why the data is too large for a task; undefined where it is not. */
+export function oversize({ text }: Doc, task_bytes_max: number): string | undefined {
+  const bytes = bytesOf(text)
+  if (bytes <= task_bytes_max) return undefined
+  return `Your task size: ${bytes} bytes, Max available task size: ${task_bytes_max} bytes`
+}
