@@ -1,6 +1,6 @@
 /**
- * Input parameters of a process: those with flag `input` are checked on create, by type as JSON has
- * it and, where one is given, by a pattern that is searched for in the value's text.
+ * Compiles the parameters of a process. Those with flag `input` are checked when a task is created:
+ * by JSON type and, where one is given, by a pattern that is searched for in the value's text.
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
@@ -24,7 +24,7 @@ export interface Params {
   readonly masked: readonly string[]
 }
 
-/** Reads `params`; each mistake is noted with its place. */
+/** Compiles `params`; each mistake is reported with its place. */
 export function compileParams(raw: JsonValue | undefined, mistake: (text: string) => void): Params {
   const params: Param[] = []
   const masked: string[] = []
@@ -43,7 +43,7 @@ export function compileParams(raw: JsonValue | undefined, mistake: (text: string
     if (flags.includes('input')) params.push(param)
     if (flags.includes('auto-clear')) masked.push(param.name)
   }
-  // Most processes check nothing, and data that nobody looks at is not parsed.
+  // Most processes check nothing; then the data is not even parsed.
   const check: Params['check'] =
     params.length === 0 ? () => undefined : (doc) => firstMistake(params, objectOf(doc))
   return { check, masked }

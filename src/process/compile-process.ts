@@ -1,9 +1,10 @@
 /**
- * Compiles a process: reads its definition, names every mistake with its place, writes nothing and
- * throws at nothing. Members that are not known are ignored. With no mistakes there is a graph
- * whose logics are closures: running it reads no definition again.
+ * Compiles a definition to a graph. Every mistake is reported with its place; the compiler writes
+ * nothing and never throws. Members that it does not know are ignored. The logics of a graph are
+ * closures, so running it parses no definition again.
  */
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
+import { isName } from '../codec/op.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileNode, type IsHandled, type NodeHead, node_kinds } from './compile-node.ts'
@@ -15,31 +16,35 @@ import { quoted } from './report.ts'
 
 export type GraphLimits = Pick<Limits, 'node_id_chars_max' | 'conv_id_chars_max'>
 
-/** What is collected on the way. */
-interface Notes {
+/** What the compiler collects over all nodes. */
+interface Findings {
   readonly mistakes: string[]
   readonly warnings: string[]
+  /** Target nodes of each node, by node id. */
+  readonly targets: ReadonlyMap<string, Set<string>>
+  readonly target_conv_ids: Set<string>
 }
 
 /**
- * Compiles one process object of the format. Never throws. A logic type that is not run here is a
- * mistake unless the embedder `isHandled` it.
+ * Compiles one process object of the process format. A logic type that this program does not run is
+ * a mistake unless `isHandled` says that the embedder has a handler for it.
  */
 export function compileProcess(
   definition: JsonObject,
   limits: GraphLimits,
   isHandled: IsHandled = () => false,
 ): CompileResult {
-  const notes: Notes = { mistakes: [], warnings: [] }
-  const { mistakes, warnings } = notes
-  const head = readHead(definition, limits, mistakes)
+  const mistakes: string[] = []
+  const warnings: string[] = []
+  const process = readProcess(definition, limits, mistakes)
   const params = compileParams(definition.params, (text) => mistakes.push(text))
-  const heads = readNodes(definition.scheme, limits, mistakes)
-  const leads = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))
+  const heads = readNodeHeads(definition.scheme, limits, mistakes)
+  const targets = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))
+  const target_conv_ids = new Set<string>()
+  const findings: Findings = { mistakes, warnings, targets, target_conv_ids }
   const nodes = new Map<string, GraphNode>()
-  const reaches = new Set<string>()
   for (const [at, node] of heads) {
-    const report = reportOf(`${placeOf(at, node.raw)}: `, node.id, leads, reaches, notes)
+    const report = nodeReport(`${placeOf(at, node.raw)}: `, node.id, findings)
     nodes.set(node.id, compileNode(node, report, isHandled))
   }
   const starts = [...heads].filter(([, { kind }]) => kind === 'start')
@@ -52,22 +57,23 @@ export function compileProcess(
     mistakes.push('scheme: there is no start (a node with obj_type 1)')
     return { graph: undefined, mistakes, warnings }
   }
-  warnOfLost(heads, leads, start_id, warnings)
+  warnOfUnreachable(heads, start_id, findings)
   if (mistakes.length > 0) return { graph: undefined, mistakes, warnings }
   const graph: Graph = {
-    ...head,
+    ...process,
     start_id,
     nodes,
-    target_conv_ids: [...reaches],
+    target_conv_ids: [...target_conv_ids],
     checkParams: params.check,
     masked: params.masked,
   }
   return { graph, mistakes, warnings }
 }
 
+/** Nodes that have an id, by their place in the list. */
 type Heads = ReadonlyMap<number, NodeHead>
 
-function readHead(
+function readProcess(
   definition: JsonObject,
   limits: GraphLimits,
   mistakes: string[],
@@ -101,15 +107,15 @@ function convId(
   const text = is_number ? numberText(obj_id) : obj_id
   const is_id =
     typeof text === 'string' &&
-    (is_number ? /^-?[0-9]+$/.test(text) : isIdText(text)) &&
-    isWithin(text, limits.conv_id_chars_max)
+    (!is_number || /^-?[0-9]+$/.test(text)) &&
+    isName(text, limits.conv_id_chars_max)
   if (is_id) return text
   const wanted = `a whole number or a text of 1 to ${limits.conv_id_chars_max} characters`
   mistakes.push(`process: obj_id is ${quoted(obj_id)}, ${wanted} was expected`)
   return undefined
 }
 
-/** Exports say `active`; the others are how paused ones are spelled. */
+/** Exports write `active`; the other spellings are of older exports. */
 const statuses: Readonly<Record<string, Graph['status']>> = {
   active: 'active',
   actived: 'active',
@@ -130,8 +136,11 @@ function statusOf(status: JsonValue | undefined, mistakes: string[]): Graph['sta
   return known ?? 'active'
 }
 
-/** The nodes that have an id and a kind, by their place in the list. */
-function readNodes(scheme: JsonValue | undefined, limits: GraphLimits, mistakes: string[]): Heads {
+function readNodeHeads(
+  scheme: JsonValue | undefined,
+  limits: GraphLimits,
+  mistakes: string[],
+): Heads {
   const heads = new Map<number, NodeHead>()
   const list = isObject(scheme) ? scheme.nodes : undefined
   if (!Array.isArray(list)) {
@@ -147,11 +156,12 @@ function readNodes(scheme: JsonValue | undefined, limits: GraphLimits, mistakes:
     const head = readNodeHead(at, raw, limits, mistakes)
     if (head === undefined) continue
     const other = taken.get(head.id)
-    if (other === undefined) {
-      taken.set(head.id, at)
-      heads.set(at, head)
-    } else
+    if (other !== undefined) {
       mistakes.push(`${placeOf(at, raw)}: id ${quoted(head.id)} is that of nodes[${other}] too`)
+      continue
+    }
+    taken.set(head.id, at)
+    heads.set(at, head)
   }
   return heads
 }
@@ -169,7 +179,7 @@ function readNodeHead(
   }
   const { id, title } = raw
   const kind = typeof raw.obj_type === 'number' ? node_kinds[raw.obj_type] : undefined
-  const is_id = typeof id === 'string' && isIdText(id) && isWithin(id, limits.node_id_chars_max)
+  const is_id = typeof id === 'string' && isName(id, limits.node_id_chars_max)
   if (!is_id) {
     const wanted = `a text of 1 to ${limits.node_id_chars_max} characters`
     mistakes.push(`${place}: id is ${quoted(id)}, ${wanted} was expected`)
@@ -184,52 +194,34 @@ function readNodeHead(
   return { id, kind: kind ?? 'logic', title: typeof title === 'string' ? title : '', raw }
 }
 
-function reportOf(
-  place: string,
-  id: string,
-  leads: ReadonlyMap<string, Set<string>>,
-  reaches: Set<string>,
-  notes: Notes,
-): Report {
+function nodeReport(place: string, id: string, findings: Findings): Report {
+  const { mistakes, warnings, targets, target_conv_ids } = findings
   return {
-    mistake: (text) => notes.mistakes.push(place + text),
-    warning: (text) => notes.warnings.push(place + text),
-    targetProcess: (conv_id) => reaches.add(conv_id),
+    mistake: (text) => mistakes.push(place + text),
+    warning: (text) => warnings.push(place + text),
+    targetProcess: (conv_id) => target_conv_ids.add(conv_id),
     targetNode(member, to_node_id) {
-      if (typeof to_node_id === 'string' && leads.has(to_node_id)) {
-        leads.get(id)?.add(to_node_id)
+      if (typeof to_node_id === 'string' && targets.has(to_node_id)) {
+        targets.get(id)?.add(to_node_id)
         return to_node_id
       }
-      notes.mistakes.push(`${place}${member} ${quoted(to_node_id)} is no node`)
+      mistakes.push(`${place}${member} ${quoted(to_node_id)} is no node`)
       return undefined
     },
   }
 }
 
-function warnOfLost(
-  heads: Heads,
-  leads: ReadonlyMap<string, ReadonlySet<string>>,
-  start_id: string,
-  warnings: string[],
-): void {
-  const reached = new Set([start_id])
-  for (const id of reached) for (const to of leads.get(id) ?? []) reached.add(to)
+function warnOfUnreachable(heads: Heads, start_id: string, { targets, warnings }: Findings): void {
+  const reachable = new Set([start_id])
+  for (const id of reachable) for (const to of targets.get(id) ?? []) reachable.add(to)
   for (const [at, { id, raw }] of heads) {
-    if (!reached.has(id)) warnings.push(`${placeOf(at, raw)}: nothing leads here from the start`)
+    if (!reachable.has(id)) warnings.push(`${placeOf(at, raw)}: nothing leads here from the start`)
   }
 }
 
-/** `nodes[3] "Wait bank"`: by title, else by id. */
+/** `nodes[3] "Wait bank"`: the place with the node's title, or its id where it has none. */
 function placeOf(at: number, raw: JsonValue): string {
   const names = isObject(raw) ? [raw.title, raw.id] : []
   const name = names.find((text) => typeof text === 'string' && text !== '')
   return name === undefined ? `nodes[${at}]` : `nodes[${at}] ${quoted(name)}`
-}
-
-function isIdText(text: string): boolean {
-  return text !== '' && text.isWellFormed() && !/\p{Cc}/u.test(text)
-}
-
-function isWithin(text: string, chars_max: number): boolean {
-  return text.length <= 2 * chars_max && [...text].length <= chars_max
 }

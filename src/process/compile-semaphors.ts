@@ -1,21 +1,49 @@
 /**
- * Time semaphors. A number, or a text of digits alone, counts seconds from coming to rest;
- * `dimension` is how an editor shows it. A text with a template gives an absolute Unix second: one
- * that is past rings at once, one that is missing or no number fails the node.
+ * Compiles the semaphors of a node.
+ *
+ * A time semaphor has a number, or a text of digits: seconds from the time the task comes to rest
+ * (`dimension` is only how editors show it). Or it has a template, which gives an absolute Unix
+ * second: a past one fires at once, a missing or malformed one fails the task in its node. A count
+ * semaphor has a number of tasks.
  */
 import { isNumberToken, numberText } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { unix_seconds_max } from './definition-limits.ts'
-import type { DueTime, TimeSemaphor } from './graph.ts'
+import type { CountSemaphor, DueTime, TimeSemaphor } from './graph.ts'
 import type { EvaluationContext } from './logic.ts'
-import type { Report } from './report.ts'
-import { quoted, truncated } from './report.ts'
+import { mapObjects } from './logics/members.ts'
+import { quoted, type Report, reportAt, truncated } from './report.ts'
 import { expansionOf } from './templates/parser.ts'
 import { compileTemplate } from './templates/template.ts'
 import { doubleOf, textOf } from './values.ts'
 
-/** Reads a semaphor of type `time`. */
-export function compileTimeSemaphor(raw: JsonObject, report: Report): TimeSemaphor {
+export interface Semaphors {
+  readonly time_semaphors: TimeSemaphor[]
+  readonly count_semaphors: CountSemaphor[]
+}
+
+export function compileSemaphors(list: readonly JsonValue[], report: Report): Semaphors {
+  const semaphors: Semaphors = { time_semaphors: [], count_semaphors: [] }
+  mapObjects(list, 'semaphors', report, (raw, place) => {
+    if (raw.type === 'time') {
+      semaphors.time_semaphors.push(compileTimeSemaphor(raw, reportAt(report, `${place} time`)))
+    } else if (raw.type === 'count') {
+      semaphors.count_semaphors.push(compileCountSemaphor(raw, reportAt(report, `${place} count`)))
+    } else report.mistake(`${place} type ${quoted(raw.type)} is neither "time" nor "count"`)
+  })
+  return semaphors
+}
+
+/** The value is a whole number of tasks, or a text of digits. */
+function compileCountSemaphor(raw: JsonObject, report: Report): CountSemaphor {
+  const value = typeof raw.value === 'string' ? Number(raw.value) : raw.value
+  const is_count = typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+  if (!is_count) report.mistake(`value ${quoted(raw.value)} is no number of tasks`)
+  const esc_node_id = report.targetNode('esc_node_id', raw.esc_node_id) ?? ''
+  return { value: is_count ? value : 1, esc_node_id }
+}
+
+function compileTimeSemaphor(raw: JsonObject, report: Report): TimeSemaphor {
   const to_node_id = report.targetNode('to_node_id', raw.to_node_id) ?? ''
   const seconds = secondsOf(raw.value)
   if (seconds !== undefined) {

@@ -1,23 +1,24 @@
 /**
- * Reads a file of definitions that name each other: one process or an array of processes, with
- * folders and aliases between them. Processes get new ids where a map says so, and every place that
- * names them follows: `conv_id` of a logic, and `{{conv[id]…}}` in its texts. `@name` is looked up
- * among the aliases of the file and in the map.
+ * Reads an export: a file with one process, or with an array of processes, folders and aliases. A
+ * map may give processes new ids; every place that names them changes with them: `conv_id` of
+ * logics, and `{{conv[id]…}}` in their texts. `@name` is resolved by the aliases of the file and by
+ * the map.
  *
- * The definitions are changed before they are compiled, so what is stored agrees with itself and
- * comes to the same hash when the same file is read again. Where nothing is renamed, a definition
- * is the very one that was read.
+ * Ids are replaced before a definition is compiled, so the stored definition is consistent and has
+ * the same hash each time the file is imported. A definition in which nothing is replaced is the
+ * object that was read.
  */
-import { isNumberToken, isObject, numberText, setMember } from '../codec/json.ts'
+import { isObject, setMember } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { quoted } from './report.ts'
+import { idText } from './values.ts'
 
 export interface ExportFile {
   readonly definitions: readonly {
     readonly definition: JsonObject
-    /** Its place in the file, from 1. */
+    /** Its place in the file, counted from 1. */
     readonly at: number
-    /** `@name` that neither the file nor the map knows. */
+    /** `@name` texts that neither the file nor the map defines. */
     readonly unknown_aliases: readonly string[]
   }[]
   readonly mistakes: readonly string[]
@@ -33,7 +34,7 @@ export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
   for (const [n, item] of (Array.isArray(value) ? value : [value]).entries()) {
     const at = n + 1
     if (!isObject(item)) mistakes.push(`definition ${at}: no JSON object`)
-    else if (isAlias(item)) noteAlias(item, aliases)
+    else if (isAlias(item)) addAlias(item, aliases)
     else if (!isOther(item)) found.push({ definition: item, at })
   }
   if (found.length === 0 && mistakes.length === 0) mistakes.push('the file holds no definition')
@@ -56,7 +57,7 @@ export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
   return { definitions, mistakes }
 }
 
-/** A folder, dashboard or whatever else an export holds beside processes: it draws nothing. */
+/** Whether the item is a folder, a dashboard or anything else that has no scheme. */
 function isOther({ obj_type, scheme }: JsonObject): boolean {
   return scheme === undefined && obj_type !== undefined && obj_type !== 1
 }
@@ -65,15 +66,10 @@ function isAlias(item: JsonObject): boolean {
   return typeof item.short_name === 'string' && item.scheme === undefined
 }
 
-/** One that leads nowhere is as good as none. */
-function noteAlias(item: JsonObject, aliases: Map<string, string>): void {
+/** An alias without a target is ignored. */
+function addAlias(item: JsonObject, aliases: Map<string, string>): void {
   const to = idText(item.obj_to_id)
   if (to !== undefined) aliases.set(`@${String(item.short_name).replace(/^@/, '')}`, to)
-}
-
-function idText(id: JsonValue | undefined): string | undefined {
-  if (typeof id === 'string' && id !== '') return id
-  return typeof id === 'number' || isNumberToken(id) ? numberText(id) : undefined
 }
 
 type NewId = (id: string) => string
@@ -104,13 +100,13 @@ function renamedLogic(logic: JsonValue, newId: NewId): JsonValue {
   const members = Object.keys(logic).map((key): [string, JsonValue] => {
     const value = logic[key] as JsonValue
     if (key === 'conv_id') return [key, renamedId(value, newId)]
-    // Code is no template, whatever stands in it.
+    // Code contains no templates.
     return [key, key === 'src' ? value : renamedTexts(value, newId)]
   })
   return withMembers(logic, members)
 }
 
-/** An id keeps being a number where it was one and still can be. */
+/** A number stays a number where the new id is one. */
 function renamedId(id: JsonValue | undefined, newId: NewId): JsonValue {
   const text = idText(id)
   if (text === undefined) return id ?? null
@@ -135,7 +131,7 @@ function renamedTexts(value: JsonValue, newId: NewId): JsonValue {
   return objectWith(entries)
 }
 
-/** `{{conv[id]` as a template opens, and `conv[id]` alone as the param of a condition does. */
+/** `{{conv[id]` in a template, and `conv[id]` at the start of a condition's param. */
 const conv_pattern = /((?:\{\{|^)\s*conv\[\s*)([^\][{}\\]*[^\][{}\\\s])(?=\s*\]\s*\.)/g
 
 function renamedText(text: string, newId: NewId): string {
@@ -149,7 +145,7 @@ function eachOf(list: readonly JsonValue[], rename: (one: JsonValue) => JsonValu
   return renamed.every((one, at) => one === list[at]) ? (list as JsonValue[]) : renamed
 }
 
-/** The object itself where no member is another one. */
+/** The object itself where no member changes. */
 function withMembers(object: JsonObject, members: readonly [string, JsonValue][]): JsonObject {
   if (members.every(([key, value]) => object[key] === value)) return object
   const changed = new Map(members)
