@@ -23,13 +23,13 @@ let gate: Promise<void> = Promise.resolve()
 let servers: ClientServers
 before(async () => {
   servers = await openClientServers(join(folder.path, 'servers'), (engine) => ({
-    apply: async (ops, caller) => {
+    submit: async (ops, caller) => {
       sizes.push(ops.length)
       const code = thrown
       thrown = undefined
       if (code !== undefined) throw fault(code)
       await gate
-      return engine.apply(ops, caller)
+      return engine.submit(ops, caller)
     },
   }))
 })

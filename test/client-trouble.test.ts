@@ -50,10 +50,10 @@ describe('what is tried again', () => {
   let servers: ClientServers
   before(async () => {
     servers = await openClientServers(join(folder.path, 'repeats'), (engine) => ({
-      apply: (ops, caller) => {
+      submit: (ops, caller) => {
         calls++
         if (calls < 2) throw fault(code)
-        return engine.apply(ops, caller)
+        return engine.submit(ops, caller)
       },
     }))
   })
@@ -135,7 +135,7 @@ describe('a server that does not answer', () => {
       open = resolve
     })
     servers = await openClientServers(join(folder.path, 'silent'), (engine) => ({
-      apply: (ops, caller) => gate.then(() => engine.apply(ops, caller)),
+      submit: (ops, caller) => gate.then(() => engine.submit(ops, caller)),
     }))
   })
   after(async () => {

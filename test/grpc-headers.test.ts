@@ -5,6 +5,7 @@ import type { OutgoingHttpHeaders } from 'node:http2'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { status } from '@grpc/grpc-js'
+import { isOp } from '../src/codec/op.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
@@ -17,11 +18,12 @@ let server: TestGrpc
 
 before(async () => {
   // Calls of `late` are not answered before the server ends.
-  const apply: TestGrpc['engine']['apply'] = async (ops, caller) => {
-    if ((ops[0] as { ref?: string }).ref === 'late') await new Promise(() => {})
-    return server.engine.apply(ops, caller)
+  const submit: TestGrpc['engine']['submit'] = async (ops, caller) => {
+    if (ops[0] !== undefined && isOp(ops[0]) && ops[0].ref?.text === 'late')
+      await new Promise(() => {})
+    return server.engine.submit(ops, caller)
   }
-  server = await openGrpc({ limits: { drain_ms_max: 100 } }, { apply })
+  server = await openGrpc({ limits: { drain_ms_max: 100 } }, { submit })
 })
 
 after(async () => {

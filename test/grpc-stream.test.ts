@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { fault } from '../src/core/faults.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { Op } from '../src/core/model.ts'
+import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { openEngine } from '../src/open.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
@@ -21,13 +22,13 @@ async function countingServer(
 ): Promise<{ server: TestGrpc; begun: string[] }> {
   const begun: string[] = []
   let count = 0
-  let engine: Engine | undefined
-  const apply: Engine['apply'] = async (ops, caller) => {
+  let engine: ServedEngine | undefined
+  const submit: ServedEngine['submit'] = async (ops, caller) => {
     if (isRefused(count++)) throw fault('overloaded')
-    begun.push(String((ops[0] as { ref?: string }).ref))
-    return (engine as Engine).apply(ops, caller)
+    begun.push(String((ops[0] as Op).ref?.text))
+    return (engine as ServedEngine).submit(ops, caller)
   }
-  const server = await openGrpc({ limits }, { apply })
+  const server = await openGrpc({ limits }, { submit })
   engine = server.engine
   return { server, begun }
 }
@@ -105,16 +106,17 @@ describe('StreamOps', () => {
 
   test('waits with the real queue full, and refuses nothing', async () => {
     const server = await openGrpc()
-    const engine = await openEngine(':memory:', { limits: { queue_ops_max: 10 } })
+    const engine = servedEngine(await openEngine(':memory:', { limits: { queue_ops_max: 10 } }))
     await engine.putProcess(process_definition)
     let refused = 0
-    const apply: Engine['apply'] = (ops, caller) => {
-      const applied = engine.apply(ops, caller)
+    const submit: ServedEngine['submit'] = (ops, caller) => {
+      const applied = engine.submit(ops, caller)
       applied.catch(() => refused++)
       return applied
     }
     const tls = { folder: server.folder }
-    const small = await serveGrpc({ ...engine, apply }, { port: 0, tls })
+    const served: ServedEngine = { ...engine, submit }
+    const small = await serveGrpc(served, { port: 0, tls })
     const client = openClient(small.address, server)
     const load = async (name: string) => {
       const stream = client.stream()
@@ -144,12 +146,12 @@ describe('StreamOps', () => {
   test('one stream leaves half of the queue to others', async () => {
     const begun: unknown[] = []
     const never = new Promise<never>(() => {})
-    const apply: Engine['apply'] = (ops) => {
+    const submit: ServedEngine['submit'] = (ops) => {
       begun.push(...ops)
       return never
     }
     const limits = { queue_ops_max: 10, drain_ms_max: 50 }
-    const server = await openGrpc({ limits }, { apply })
+    const server = await openGrpc({ limits }, { submit })
     const stream = server.connect().stream()
     stream.on('error', () => {})
     for (let seq = 0; seq < 10; seq++) stream.write({ seq, ops: [createOp('a'), createOp('b')] })
@@ -160,7 +162,7 @@ describe('StreamOps', () => {
   })
 
   test('refuses overloaded in the end, and lives on', async () => {
-    const over = { apply: async () => Promise.reject(fault('overloaded')) }
+    const over = { submit: async () => Promise.reject(fault('overloaded')) }
     const server = await openGrpc({ limits: { request_ms_max: 60 } }, over)
     const stream = server.connect().stream()
     const collected = collect(stream)
@@ -211,12 +213,12 @@ describe('StreamOps', () => {
       open = resolve
     })
     let asked = 0
-    const apply: Engine['apply'] = async () => {
+    const submit: ServedEngine['submit'] = async () => {
       asked++
       await gate
       return [{ ref: null, obj: 'task', proc: 'ok' }]
     }
-    const server = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { apply })
+    const server = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { submit })
     const stream = server.connect().stream()
     const collected = collect(stream)
     const data = { text: 'x'.repeat(90_000) }

@@ -8,7 +8,7 @@ import { loadPackageDefinition, Metadata, type ServiceError, status } from '@grp
 import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader'
 import { service as healthService } from 'grpc-health-check'
 import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { ServedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import { collect, createOp, openClient, type TestClient } from './support/grpc-client.ts'
@@ -344,8 +344,8 @@ describe('whole faults of the engine', () => {
   const codes = ['store_failed', 'overloaded', 'no_space', 'rate_limited', 'shutting_down'] as const
   for (const code of codes) {
     test(code, async () => {
-      const apply = () => Promise.reject(fault(code, 'as told'))
-      const server = await openGrpc({}, { apply })
+      const submit = () => Promise.reject(fault(code, 'as told'))
+      const server = await openGrpc({}, { submit })
       const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
       assert.equal(status[error.code], wholeFaults[code].grpc)
       assert.equal(error.details, `${code}: as told`)
@@ -356,7 +356,7 @@ describe('whole faults of the engine', () => {
 
   test('a bug is told to the embedder and not to the caller', async () => {
     const bug = new Error('a secret')
-    const server = await openGrpc({}, { apply: () => Promise.reject(bug) })
+    const server = await openGrpc({}, { submit: () => Promise.reject(bug) })
     const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
     assert.equal(error.details, 'internal_error: internal error')
     await server.close()
@@ -454,14 +454,16 @@ describe('the end of the server', () => {
       letGo = resolve
     })
     const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
-    const apply: Engine['apply'] = async (...args) => {
+    const submit: ServedEngine['submit'] = async (...args) => {
       await gate
-      return server.engine.apply(...args)
+      return server.engine.submit(...args)
     }
-    const held = await serveGrpc(
-      { ...server.engine, apply },
-      { port: 0, plain: true, limits: { drain_ms_max: 60_000 } },
-    )
+    const served: ServedEngine = { ...server.engine, submit }
+    const held = await serveGrpc(served, {
+      port: 0,
+      plain: true,
+      limits: { drain_ms_max: 60_000 },
+    })
     const client = openClient(held.address)
     const call = client.call('CreateTask', { conv_id })
     const stream = client.stream()
@@ -492,7 +494,7 @@ describe('the end of the server', () => {
   test('waits no longer than it may', async () => {
     const server = await openGrpc(
       { limits: { drain_ms_max: 50 } },
-      { apply: () => new Promise(() => {}) },
+      { submit: () => new Promise(() => {}) },
     )
     const failed = failureOf(server.connect().call('CreateTask', { conv_id }))
     await sleep_ms(50)

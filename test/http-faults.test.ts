@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
 import type { Engine } from '../src/engine/api.ts'
+import type { ServedEngine } from '../src/engine/served-engine.ts'
 import type { HttpOptions } from '../src/http.ts'
 import { type Answer, exchange } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
@@ -20,7 +21,7 @@ interface Row {
   readonly closes?: true
   readonly description?: string
   readonly options?: HttpOptions
-  readonly over?: Partial<Engine>
+  readonly over?: Partial<ServedEngine>
   readonly bodiless?: true
   /** How often `onBug` is told. */
   readonly bugs?: number
@@ -33,8 +34,10 @@ const gzip = ['Content-Encoding: gzip']
 /** A head that announces more than is ever sent: only an early answer can come. */
 const headOnly = (server: TestHttp, length: number, ...lines: string[]): string =>
   `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
-const health = (code: WholeFaultCode): Partial<Engine> => ({ health: () => code })
-const apply = (thrown: unknown): Partial<Engine> => ({ apply: () => Promise.reject(thrown) })
+const health = (code: WholeFaultCode): Partial<ServedEngine> => ({ health: () => code })
+const submit = (thrown: unknown): Partial<ServedEngine> => ({
+  submit: () => Promise.reject(thrown),
+})
 const retry = { 'retry-after': '1' }
 const drain = { 'retry-after': '5' }
 
@@ -93,7 +96,7 @@ const rows: Row[] = [
     code: 'shutting_down',
     headers: drain,
     closes: true,
-    over: apply(fault('shutting_down')),
+    over: submit(fault('shutting_down')),
     send: (server) => server.post(body),
   },
   {
@@ -105,7 +108,7 @@ const rows: Row[] = [
   {
     says: 'the commit failed',
     code: 'store_failed',
-    over: apply(fault('store_failed', 'disk gone')),
+    over: submit(fault('store_failed', 'disk gone')),
     description: 'disk gone',
     send: (server) => server.post(body),
   },
@@ -133,7 +136,7 @@ const rows: Row[] = [
     says: 'a full queue',
     code: 'overloaded',
     headers: retry,
-    over: apply(fault('overloaded')),
+    over: submit(fault('overloaded')),
     send: (server) => server.post(body),
   },
   {
@@ -146,7 +149,7 @@ const rows: Row[] = [
   {
     says: 'no space',
     code: 'no_space',
-    over: apply(fault('no_space')),
+    over: submit(fault('no_space')),
     send: (server) => server.post(body),
   },
   {
@@ -212,7 +215,7 @@ const rows: Row[] = [
     says: 'the rate of the engine',
     code: 'rate_limited',
     headers: retry,
-    over: apply(fault('rate_limited')),
+    over: submit(fault('rate_limited')),
     send: (server) => server.post(body),
   },
   { says: 'no JSON', code: 'format_error', send: (server) => server.post('{"ops":') },
@@ -229,14 +232,14 @@ const rows: Row[] = [
     code: 'internal_error',
     description: 'internal error',
     bugs: 1,
-    over: apply(new Error('secret words')),
+    over: submit(new Error('secret words')),
     send: (server) => server.post(body),
   },
   {
     says: 'a bug the engine has seen keeps its text',
     code: 'internal_error',
     description: 'internal error',
-    over: apply(fault('internal_error', 'secret words')),
+    over: submit(fault('internal_error', 'secret words')),
     send: (server) => server.post(body),
   },
   {
@@ -244,7 +247,7 @@ const rows: Row[] = [
     code: 'internal_error',
     description: 'internal error',
     bugs: 1,
-    over: apply(fault('user_exists')),
+    over: submit(fault('user_exists')),
     send: (server) => server.post(body),
   },
 ]

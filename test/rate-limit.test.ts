@@ -1,7 +1,7 @@
 /** The rate of a user: rows of (milliseconds, ops) against one bucket. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { rateLimit } from '../src/engine/rate-limit.ts'
+import { newRateLimit } from '../src/engine/rate-limit.ts'
 import type { FaultResponse } from '../src/server/http/fault-response.ts'
 import { faultResponseOf } from '../src/server/http/fault-response.ts'
 import { createOp } from './support/grpc-client.ts'
@@ -30,7 +30,7 @@ describe('rate limit', () => {
   for (const [says, rate, steps] of rows) {
     test(says, () => {
       let now_ms = 0
-      const limit = rateLimit(rate, () => now_ms)
+      const limit = newRateLimit(rate, () => now_ms)
       for (const [at_ms, user, ops, expected] of steps) {
         now_ms = at_ms
         assert.equal(

@@ -7,7 +7,7 @@ import type { Engine } from '../src/engine/api.ts'
 import {
   type AnswerAccount,
   type AnswerReservation,
-  newAnswers,
+  newAnswerAccounts,
 } from '../src/engine/unread-answers.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
@@ -42,7 +42,7 @@ const rows: [string, Step[]][] = [
 describe('the answers of a connection, and of all', () => {
   for (const [what, steps] of rows) {
     test(what, () => {
-      const newAccount = newAnswers(bounds)
+      const newAccount = newAnswerAccounts(bounds)
       const accounts = new Map<string, AnswerAccount>()
       const rooms = new Map<string, AnswerReservation>()
       for (const [name, step, expected] of steps) {

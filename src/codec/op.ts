@@ -1,10 +1,11 @@
 /**
- * One op, from the object a caller sent to a typed Op (wire 1.1). The only place where the shape of
- * an op is checked: behind it everything is typed, and no later floor tests a shape.
+ * Checks the shape of one op and makes it a typed `Op`. Nothing checks a shape after this file.
  *
- * A malformed op is a result, never a throw; the first member at fault in the order type, obj,
- * conv_id, ref, obj_id, data is named. What is well formed is echoed even then.
+ * A malformed op becomes a result, never a throw: `proc` is `error`, and `key` names the first
+ * malformed member in the order type, obj, conv_id, ref, obj_id, data, node_id, is_sync. Members
+ * that are well formed are echoed even then.
  */
+import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type {
   CreateOp,
@@ -20,56 +21,70 @@ import type {
 import { empty_doc, isDoc, isNumberToken, numberText } from './json.ts'
 import { docOfPlain } from './plain-value.ts'
 
-/** A member that is not as it should be: which one, and the sentence for its description. */
-interface Malformed {
+/** A member that is malformed, and the description of the result. */
+export interface MalformedMember {
   readonly key: string
-  readonly says: string
+  readonly description: string
 }
+
+/** Members of an op that have not been checked. */
+export type OpMembers = Readonly<
+  Partial<Record<'id' | 'conv_id' | 'ref' | 'obj_id' | 'node_id' | 'is_sync', unknown>>
+>
+
+type RawOp = OpMembers & Readonly<Partial<Record<'type' | 'obj' | 'data', unknown>>>
 
 const types: readonly OpType[] = ['create', 'modify', 'show']
 
-/** `raw` is a parsed JSON object or an embedder's; its `data` a Doc, `[]` or a plain object. */
+/**
+ * Checks that a request has 1 to `ops_max` ops. Throws `format_error` where it has none, and
+ * `too_many_ops`.
+ */
+export function checkOpCount(op_count: number, ops_max: number): void {
+  if (op_count === 0) throw fault('format_error', 'ops is empty')
+  if (op_count > ops_max) {
+    throw fault('too_many_ops', `${op_count} ops, at most ${ops_max} in one request`)
+  }
+}
+
+/** `raw` is a parsed JSON object or an embedder's; its `data` is a Doc, `[]` or a plain object. */
 export function parseOp(raw: unknown, limits: Limits): Op | OpResult {
   if (typeof raw !== 'object' || raw === null) {
     return { ref: null, obj: 'task', proc: 'error', description: 'bad type', key: 'type' }
   }
   const op = raw as RawOp
-  return parseMembers(
-    types.includes(op.type as OpType) ? (op.type as OpType) : undefined,
-    op.obj,
-    op,
-    limits,
-  )
+  const type = types.includes(op.type as OpType) ? (op.type as OpType) : undefined
+  return checkedOp(type, op.obj, op, dataOf(type, op, limits), limits)
 }
 
-/** As `parseOp`, for an op that comes without `type` and `obj`. */
+/** Like `parseOp`, for an op that comes without `type` and `obj`. */
 export function parseTaskOp(type: OpType, raw: object, limits: Limits): Op | OpResult {
-  return parseMembers(type, 'task', raw as RawOp, limits)
+  return checkedOp(type, 'task', raw as RawOp, dataOf(type, raw as RawOp, limits), limits)
 }
 
-/** What an op may have, of any kind. */
-type RawOp = Readonly<
-  Partial<
-    Record<
-      'type' | 'obj' | 'id' | 'conv_id' | 'ref' | 'obj_id' | 'data' | 'node_id' | 'is_sync',
-      unknown
-    >
-  >
->
-
-function parseMembers(
-  type: OpType | undefined,
-  obj: unknown,
-  op: RawOp,
+/** Like `parseTaskOp`, for an op whose `data` has been read already. A show has no data. */
+export function opWithData(
+  type: OpType,
+  members: OpMembers,
+  data: Doc | MalformedMember,
   limits: Limits,
 ): Op | OpResult {
-  const id_text = idText(op.id)
-  const conv_id = readConvId(op.conv_id, limits)
-  const ref = readRef(op.ref, limits)
-  const obj_id = readObjId(op.obj_id)
-  const data = type === 'show' ? empty_doc : readData(op.data, limits)
-  const node_id = readNodeId(op.node_id, limits)
-  const wrong = firstMalformed(type, obj, op.is_sync, conv_id, ref, obj_id, data, node_id)
+  return checkedOp(type, 'task', members, data, limits)
+}
+
+function checkedOp(
+  type: OpType | undefined,
+  obj: unknown,
+  members: OpMembers,
+  data: Doc | MalformedMember,
+  limits: Limits,
+): Op | OpResult {
+  const id_text = idText(members.id)
+  const conv_id = readConvId(members.conv_id, limits)
+  const ref = readRef(members.ref, limits)
+  const obj_id = readObjId(members.obj_id)
+  const node_id = readNodeId(members.node_id, limits)
+  const wrong = firstMalformed(type, obj, members.is_sync, conv_id, ref, obj_id, data, node_id)
   if (wrong !== undefined) {
     return {
       ...(type === undefined ? {} : { type }),
@@ -77,13 +92,13 @@ function parseMembers(
       ...refOf(ref),
       obj: 'task',
       proc: 'error',
-      description: wrong.says,
+      description: wrong.description,
       key: wrong.key,
     }
   }
   if (type === 'create') return { type, id_text, conv_id, ref, data } as CreateOp
   if (type === 'show') return { type, id_text, conv_id, ref, obj_id } as ShowOp
-  const is_sync = op.is_sync === true
+  const is_sync = members.is_sync === true
   return { type, id_text, conv_id, ref, obj_id, data, is_sync, node_id } as ModifyOp
 }
 
@@ -92,7 +107,7 @@ export function isOp(parsed: Op | OpResult): parsed is Op {
 }
 
 /** The members of a result that echo a ref. */
-export function refOf(ref: Ref | Malformed | undefined): {
+export function refOf(ref: Ref | MalformedMember | undefined): {
   ref: string | null
   ref_is_number?: true
 } {
@@ -104,14 +119,14 @@ function firstMalformed(
   type: OpType | undefined,
   obj: unknown,
   is_sync: unknown,
-  conv_id: string | Malformed,
-  ref: Ref | Malformed | undefined,
-  obj_id: string | Malformed | undefined,
-  data: Doc | Malformed,
-  node_id: string | Malformed | undefined,
-): Malformed | undefined {
-  if (type === undefined) return { key: 'type', says: 'bad type' }
-  if (obj !== 'task') return { key: 'obj', says: 'bad object' }
+  conv_id: string | MalformedMember,
+  ref: Ref | MalformedMember | undefined,
+  obj_id: string | MalformedMember | undefined,
+  data: Doc | MalformedMember,
+  node_id: string | MalformedMember | undefined,
+): MalformedMember | undefined {
+  if (type === undefined) return { key: 'type', description: 'bad type' }
+  if (obj !== 'task') return { key: 'obj', description: 'bad object' }
   if (isMalformed(conv_id)) return conv_id
   if (isMalformed(ref)) return ref
   if (type !== 'create') {
@@ -121,14 +136,14 @@ function firstMalformed(
   if (isMalformed(data)) return data
   if (type !== 'modify') return undefined
   if (isMalformed(node_id)) return node_id
-  // Taken for false, it would release a wait that the caller meant to name.
+  // Reading it as false would resume a wait that the caller did not ask to resume.
   if (is_sync !== undefined && is_sync !== null && typeof is_sync !== 'boolean') {
     return invalid('is_sync', is_sync)
   }
   return undefined
 }
 
-function readConvId(value: unknown, limits: Limits): string | Malformed {
+function readConvId(value: unknown, limits: Limits): string | MalformedMember {
   if (value === undefined || value === null) return required('conv_id')
   const text = isNumber(value) ? numberText(value) : value
   if (typeof text !== 'string' || (isNumber(value) && !/^-?[0-9]+$/.test(text))) {
@@ -137,7 +152,7 @@ function readConvId(value: unknown, limits: Limits): string | Malformed {
   return isName(text, limits.conv_id_chars_max) ? text : invalid('conv_id', value)
 }
 
-function readRef(value: unknown, limits: Limits): Ref | Malformed | undefined {
+function readRef(value: unknown, limits: Limits): Ref | MalformedMember | undefined {
   if (value === undefined || value === null) return undefined
   const is_number = isNumber(value)
   const text = is_number ? numberText(value) : value
@@ -147,13 +162,17 @@ function readRef(value: unknown, limits: Limits): Ref | Malformed | undefined {
   return { text, is_number }
 }
 
-function readObjId(value: unknown): string | Malformed | undefined {
+function readObjId(value: unknown): string | MalformedMember | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string' || !/^[0-9a-fA-F]{24}$/.test(value)) return invalid('obj_id', value)
   return value.toLowerCase()
 }
 
-function readData(value: unknown, limits: Limits): Doc | Malformed {
+function dataOf(type: OpType | undefined, { data }: RawOp, limits: Limits): Doc | MalformedMember {
+  return type === 'show' ? empty_doc : readData(data, limits)
+}
+
+function readData(value: unknown, limits: Limits): Doc | MalformedMember {
   if (value === undefined || value === null) return required('data')
   if (isDoc(value)) return value
   if (Array.isArray(value) && value.length === 0) return empty_doc
@@ -161,10 +180,10 @@ function readData(value: unknown, limits: Limits): Doc | Malformed {
     return invalid('data', value)
   }
   const doc = docOfPlain(value, limits.nesting_max - 3)
-  return typeof doc === 'string' ? { key: 'data', says: `Value is not valid. ${doc}` } : doc
+  return typeof doc === 'string' ? { key: 'data', description: `Value is not valid. ${doc}` } : doc
 }
 
-function readNodeId(value: unknown, limits: Limits): string | Malformed | undefined {
+function readNodeId(value: unknown, limits: Limits): string | MalformedMember | undefined {
   if (value === undefined || value === null) return undefined
   const text = isNumber(value) ? numberText(value) : value
   if (typeof text !== 'string' || !text.isWellFormed()) return invalid('node_id', value)
@@ -172,7 +191,7 @@ function readNodeId(value: unknown, limits: Limits): string | Malformed | undefi
   return chars === 0 || chars > limits.node_id_chars_max ? invalid('node_id', value) : text
 }
 
-/** JSON text of an id to echo; anything but a string or a number is no id. */
+/** The id to echo, as JSON text; undefined for anything but a string or a number. */
 function idText(value: unknown): string | undefined {
   if (typeof value === 'string') return JSON.stringify(value)
   return isNumber(value) ? numberText(value) : undefined
@@ -189,7 +208,7 @@ export function isName(text: string, chars_max: number): boolean {
   return chars > 0 && chars <= chars_max
 }
 
-/** Code points; stops counting once over `max`. */
+/** The number of code points, counted no further than one over `max`. */
 function charsOf(text: string, max: number): number {
   if (text.length <= max) return text.length
   let chars = 0
@@ -197,21 +216,21 @@ function charsOf(text: string, max: number): number {
   return chars
 }
 
-function isMalformed(value: unknown): value is Malformed {
-  return typeof value === 'object' && value !== null && 'says' in value
+function isMalformed(value: unknown): value is MalformedMember {
+  return typeof value === 'object' && value !== null && 'description' in value
 }
 
-function required(key: string): Malformed {
-  return { key, says: `Key '${key}' is required` }
+function required(key: string): MalformedMember {
+  return { key, description: `Key '${key}' is required` }
 }
 
 const quoted_chars_max = 128
 
-function invalid(key: string, value: unknown): Malformed {
-  return { key, says: `Value is not valid. ${key}: ${quoted(value)}` }
+function invalid(key: string, value: unknown): MalformedMember {
+  return { key, description: `Value is not valid. ${key}: ${quoted(value)}` }
 }
 
-/** A value as JSON, cut at 128 characters; what has no JSON form is named by its type. */
+/** A scalar as JSON text cut at 128 characters; anything else by its type. */
 function quoted(value: unknown): string {
   if (isNumberToken(value)) return cut(value.token)
   if (typeof value === 'string') return JSON.stringify(cut(value))

@@ -13,6 +13,7 @@ import { fault, type WholeFaultCode } from '../core/faults.ts'
 import type { OpResult, Task } from '../core/model.ts'
 import { type RequestLimits, readEnvelope } from './envelope.ts'
 import { docOfValue, isObject, parseJson } from './json.ts'
+import { checkOpCount } from './op.ts'
 
 export type { RequestLimits } from './envelope.ts'
 
@@ -33,9 +34,7 @@ export function parsePlainly(body: Buffer, limits: RequestLimits): unknown[] {
   })
   if (!isObject(request)) throw fault('format_error', 'the body is not a JSON object')
   const ops = opsOf(request.ops)
-  if (ops.length > limits.ops_max) {
-    throw fault('too_many_ops', `${ops.length} ops, at most ${limits.ops_max} in one request`)
-  }
+  checkOpCount(ops.length, limits.ops_max)
   for (const op of ops) if (isObject(op) && isObject(op.data)) asDoc(op, op.data)
   return ops
 }

@@ -1,6 +1,6 @@
 /**
- * What a logic may look at, made from a task and what surrounds it. Reads only, and from one
- * transaction or one view alone.
+ * Makes the evaluation context of a task: everything that a logic may read. It only reads, and from
+ * one transaction or one view.
  */
 import { objectOf } from '../codec/json.ts'
 import { sumKey } from '../codec/keys.ts'
@@ -10,10 +10,11 @@ import type { JsonValue } from '../core/model.ts'
 import type { EvaluationContext, RootName, TargetProcess } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
+import type { OpRefusal } from './task-rules.ts'
 import { loadTask, refHolder } from './task-store.ts'
 import type { ReadContext } from './transaction-context.ts'
 
-/** Good for as long as the reader; what it shows is the task as it then is. */
+/** Valid as long as `context`; it shows the task as it is at each read. */
 export function evaluationContextOf(
   context: ReadContext,
   process: Process,
@@ -32,7 +33,7 @@ interface TaskContext extends EvaluationContext {
   task: TaskRecord
 }
 
-/** One set of members for all scopes: each run of a task takes one, most logics look at none. */
+/** The prototype of all contexts: one is made at each advance, so it must be small. */
 const context_members: EvaluationContext & ThisType<TaskContext> = {
   get doc() {
     return this.task.doc
@@ -71,9 +72,9 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
 }
 
 /**
- * The process a logic reaches, undefined where there is none or its right does not cover it: a
- * conv_id of the definition by the definition's right, one of a template by a grant of the task's
- * user, or, for a task without a user, where the definition lists it.
+ * The target process of a logic; undefined where there is none or the logic has no right to it. A
+ * conv_id written in the definition has the right of the definition. One that a template gave needs
+ * a grant of the task's user, or, for a task without a user, a definition that names it.
  */
 export function resolveTarget(
   context: ReadContext,
@@ -88,6 +89,10 @@ export function resolveTarget(
       ? conv_id === process.conv_id || process.graph.target_conv_ids.includes(conv_id)
       : (context.granted(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? context.process(conv_id) : undefined
+}
+
+export function accessDenied({ conv_id }: TargetProcess, { user_id }: TaskRecord): OpRefusal {
+  return { code: 'access_denied', description: `user: ${user_id ?? '-'}, conv_id: ${conv_id}` }
 }
 
 function rootOf(process: Process, task: TaskRecord, name: RootName): JsonValue | undefined {

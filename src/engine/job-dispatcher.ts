@@ -1,16 +1,16 @@
 /**
- * Work outside the transaction: code, calls and handlers, each begun after the commit that asked
- * for it, at least once. The store lists what is to be done and not before when (family outbox);
- * here is only what is under way, and in engine/job-queue what comes next.
+ * Dispatches jobs (code, calls and handlers) to their executors, outside transactions, each after
+ * the commit that listed it, at least once. The store lists which jobs are open and when they may
+ * start (key type outbox); job-queue decides which one is next; this file knows those in flight.
  *
- * The life of a piece of work: a task comes to rest with wait `work` and is listed. When its time
- * has come and there is room, its order is made from the data as it then is, done, and its outcome
- * applied in a transaction, if the task still rests for it in the same node and visit. A failure of
- * the hardware kind is listed again, later; the last one goes the way of the software kind. A crash
- * in between begins the work anew, under the same key.
+ * A task that waits with `wait` = `work` has a listed job. When it may start, the order is made
+ * from the data as it is then, an executor does it, and the outcome is applied in a transaction, if
+ * the task still waits for this job. A hardware failure is listed again for a later time; the last
+ * attempt counts as a software failure. After a crash the job starts again under the same key.
  *
- * The outcome for a paused process waits here until it is resumed, or is done again if the process
- * ends before.
+ * The outcome for a paused process stays in memory until the process is resumed; the job is done
+ * again if the engine is closed before. A job whose outcome makes the engine throw is quarantined
+ * until the file is opened again.
  */
 
 import type { Clock } from '../core/clock.ts'
@@ -18,213 +18,222 @@ import { isStoreGone, isStoreOver } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
-import { type Advanced, advance } from './advance.ts'
+import type { Store } from '../store/store.ts'
+import type { Admission } from './admission.ts'
+import { advance } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { migrateTask } from './migrate.ts'
-import { beginOp, drainRunQueue } from './run-queue.ts'
+import { beginOp, saveAndDrain } from './run-queue.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import type { ReadContext, TransactionContext } from './transaction-context.ts'
+import {
+  type EngineContext,
+  newReadContext,
+  type TransactionContext,
+} from './transaction-context.ts'
+import type { Transactions } from './transactions.ts'
 
-/** What can be ordered, each done by a file of its own. None of them rejects. */
+/** The executors of jobs. None of them rejects. */
 export interface Executors {
   code(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   /** How often an order is tried before a failure is final. */
   attemptsMax(order: JobOrder): number
-  /** What the order's room is shared with: orders of one lane wait for each other. */
+  /** The concurrency limits that an order needs a place in. */
   limitKeys(order: JobOrder, place: string): readonly string[]
-  /** Takes a place in each lane of the order, or tells one that is full. */
+  /** Takes a place in each limit of the order, or names one that is reached. */
   acquire(order: JobOrder, place: string): { leave(): void } | { readonly full: string }
   close(): Promise<void>
 }
 
 export interface Job {
   readonly task: Task
-  /** The same for each try of one piece of work, and for no other. */
+  /** The same for each attempt of one job, and for no other job. */
   readonly key: string
   readonly signal: AbortSignal
-  /** Place of the logic: conv_id, node_id and the logic's number. */
+  /** The place of the logic: conv_id, node_id and the number of the logic. */
   readonly place: string
 }
 
 export interface JobDispatcherOptions {
   readonly clock: Clock
   readonly limits: Limits
-  fraction(): number
-  transact<T>(fn: (context: TransactionContext) => T): Promise<T>
-  /** Whether the disk has room for what comes of more work. */
-  hasRoom(): boolean
-  /** Reads durable state. */
-  read<T>(fn: (context: ReadContext) => T): Promise<T>
+  readonly store: Store
+  readonly engine: EngineContext
+  readonly transactions: Transactions
+  /** On a full disk no job starts. */
+  readonly admission: Admission
   readonly executors: Executors
+  /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
 
 export interface JobDispatcher {
   start(): void
-  /** A commit listed work that may begin at this time. */
-  note(at_ms: number): void
-  /** A process was resumed, or a handler registered: what waited for it is looked at again. */
-  noteProcess(): void
-  /** Begins nothing more and ends what is under way; it will be begun again when opened next. */
+  /** After a commit that listed a job which may start at this time. */
+  onListed(at_ms: number): void
+  /** After a process was imported or resumed, or a handler registered. */
+  onProcessChanged(): void
+  /** Aborts the jobs in flight and starts no more; they start again when the file is opened. */
   stop(): Promise<void>
 }
 
 const backoff_ms_min = 1_000
-/** So often is looked whether a full disk has room again. */
-const full_disk_ms = 1_000
 const backoff_ms_max = 300_000
+/** How often a full disk is checked again. */
+const full_disk_ms = 1_000
 
-export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
-  const under_way = new Map<string, AbortController>()
-  /** Those whose outcome has met a bug: not done again before the file is opened again. */
+export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
+  const { clock, limits, store, engine, transactions, admission, executors } = options
+  const onError = (error: unknown): void => {
+    if (!isStoreGone(error)) options.onError(error)
+  }
+  const in_flight = new Map<string, AbortController>()
   const quarantined = new Set<string>()
-  const list = newJobQueue({
-    isUnderWay: (obj_id) => under_way.has(obj_id) || quarantined.has(obj_id),
-    lanesOf: ({ order, place }) =>
-      order.job === 'none' ? [] : port.executors.limitKeys(order, place),
-    onError: port.onError,
+  const queue = newJobQueue({
+    isInFlight: (obj_id) => in_flight.has(obj_id) || quarantined.has(obj_id),
+    limitsOf: ({ order, place }) => (order.job === 'none' ? [] : executors.limitKeys(order, place)),
+    onError,
   })
-  /** Outcomes for paused processes, which take up no room. */
-  const waiting = new Set<() => void>()
+  /** Jobs whose outcome waits for a paused process; they hold no place. */
+  const paused_jobs = new Set<() => void>()
   let resumes = 0
   const running_jobs = new Set<Promise<void>>()
   let cancel: (() => void) | undefined
-  let running: Promise<void> | undefined
-  let again = false
-  let started = false
-  let stopped = false
+  let dispatching: Promise<void> | undefined
+  let is_due_again = false
+  let is_started = false
+  let is_stopped = false
 
-  function pump(): void {
-    if (!started || stopped) return
-    again = true
-    running ??= look()
-      .catch((error: unknown) => port.onError(error))
+  function dispatch(): void {
+    if (!is_started || is_stopped) return
+    is_due_again = true
+    dispatching ??= startDue()
+      .catch(onError)
       .finally(() => {
-        running = undefined
-        if (again) pump()
+        dispatching = undefined
+        if (is_due_again) dispatch()
       })
   }
 
-  /** Begins what may begin now, and sets the clock for what may begin later. */
-  async function look(): Promise<void> {
-    again = false
-    const room = port.limits.jobs_max - (under_way.size - waiting.size)
-    if (room <= 0) return
-    const now_ms = port.clock.now_ms()
-    if (!port.hasRoom()) {
+  /** Starts the jobs that may start now, and sets the clock for the next one. */
+  async function startDue(): Promise<void> {
+    is_due_again = false
+    const jobs_max = limits.jobs_max - (in_flight.size - paused_jobs.size)
+    if (jobs_max <= 0) return
+    const now_ms = clock.now_ms()
+    if (!admission.hasRoom()) {
       cancel?.()
-      cancel = port.clock.wake_at(now_ms + full_disk_ms, pump)
+      cancel = clock.wake_at(now_ms + full_disk_ms, dispatch)
       return
     }
-    const { due, next_ms, more } = await port.read((context) => list.look(context, now_ms, room))
+    const { due, next_ms, has_more } = await store.view((view) =>
+      queue.scan(newReadContext(view, engine, now_ms), jobs_max),
+    )
     cancel?.()
-    if (next_ms !== undefined) cancel = port.clock.wake_at(next_ms, pump)
-    if (stopped) return
-    for (const taken of due) begin(taken)
-    if (more) again = true
+    if (next_ms !== undefined) cancel = clock.wake_at(next_ms, dispatch)
+    if (is_stopped) return
+    for (const job of due) start(job)
+    if (has_more) is_due_again = true
   }
 
-  function begin(taken: DueJob): void {
-    const { order, obj_id, visit, logic_at, task, place } = taken
-    const entered =
-      order.job === 'none' ? { leave: () => {} } : port.executors.acquire(order, place)
-    if ('full' in entered) {
-      if (list.putBy(taken, entered.full)) again = true
+  function start(due: DueJob): void {
+    const { order, obj_id, visit, logic_at, task, place } = due
+    const acquired = order.job === 'none' ? { leave: () => {} } : executors.acquire(order, place)
+    if ('full' in acquired) {
+      if (queue.park(due, acquired.full)) is_due_again = true
       return
     }
-    let left = false
-    const leave = (): void => {
-      if (left) return
-      left = true
-      entered.leave()
-      list.free(taken)
+    let is_released = false
+    const release = (): void => {
+      if (is_released) return
+      is_released = true
+      acquired.leave()
+      queue.release(due)
     }
     const abort = new AbortController()
     const job = { task, key: `${obj_id}-${visit}-${logic_at}`, signal: abort.signal, place }
-    under_way.set(obj_id, abort)
-    const running_job = run(taken, job, leave)
+    in_flight.set(obj_id, abort)
+    const running_job = run(due, job, release)
       .catch((error: unknown) => {
-        // A store that failed takes no outcome any more, and a bug would come again at once.
-        if (isStoreOver(error)) stopped = true
+        // A failed store takes no outcome any more; a bug would come again at once.
+        if (isStoreOver(error)) is_stopped = true
         else quarantined.add(obj_id)
-        port.onError(error)
+        onError(error)
       })
       .finally(() => {
-        leave()
-        under_way.delete(obj_id)
+        release()
+        in_flight.delete(obj_id)
         running_jobs.delete(running_job)
-        list.end(obj_id)
-        pump()
+        queue.onEnded(obj_id)
+        dispatch()
       })
     running_jobs.add(running_job)
   }
 
-  async function run(taken: DueJob, job: Job, leave: () => void): Promise<void> {
-    const { order } = taken
-    if (order.job === 'none') return finish(taken, undefined, leave)
-    const outcome = await doOrder(order, job)
-    if (stopped) return
+  async function run(due: DueJob, job: Job, release: () => void): Promise<void> {
+    const { order } = due
+    if (order.job === 'none') return finish(due, undefined, release)
+    const outcome = await execute(order, job)
+    if (is_stopped) return
     const is_final =
       outcome.outcome === 'done' ||
       outcome.error_type === 'software' ||
-      taken.attempts + 1 >= port.executors.attemptsMax(order)
-    return is_final ? finish(taken, outcome, leave) : postpone(taken)
+      due.attempts + 1 >= executors.attemptsMax(order)
+    return is_final ? finish(due, outcome, release) : postpone(due)
   }
 
-  function doOrder(order: JobOrder, job: Job): Promise<JobOutcome> {
-    if (order.job === 'code') return port.executors.code(order)
-    return order.job === 'call'
-      ? port.executors.call(order, job)
-      : port.executors.handler(order, job)
+  function execute(order: JobOrder, job: Job): Promise<JobOutcome> {
+    if (order.job === 'code') return executors.code(order)
+    return order.job === 'call' ? executors.call(order, job) : executors.handler(order, job)
   }
 
   async function finish(
-    taken: DueJob,
+    due: DueJob,
     outcome: JobOutcome | undefined,
-    leave: () => void,
+    release: () => void,
   ): Promise<void> {
     for (;;) {
       const resumes_before = resumes
-      const state = await transact((context) => applyOutcome(context, taken, outcome))
-      if (state === 'applied' || stopped) return
-      leave()
-      // It may have been resumed behind the transaction and before these words.
+      const state = await transact((context) => applyOutcome(context, due, outcome))
+      if (state === 'applied' || is_stopped) return
+      release()
+      // The process may have been resumed between the transaction and now.
       if (resumes !== resumes_before) continue
       await new Promise<void>((resolve) => {
-        waiting.add(resolve)
-        pump()
+        paused_jobs.add(resolve)
+        dispatch()
       })
     }
   }
 
-  function applyWaiting(): void {
+  function resumePaused(): void {
     resumes++
-    for (const resume of waiting) resume()
-    waiting.clear()
+    for (const resume of paused_jobs) resume()
+    paused_jobs.clear()
   }
 
-  /** What has been done is kept, however long the disk is full. */
-  async function transact<T>(fn: (context: TransactionContext) => T): Promise<T> {
+  /** Tries again while the disk is full, so that no outcome is lost. */
+  async function transact<T>(change: (context: TransactionContext) => T): Promise<T> {
     for (;;) {
       try {
-        return await port.transact(fn)
+        return await transactions.run(change)
       } catch (error) {
-        if (stopped || isStoreOver(error) || !isStoreGone(error)) throw error
+        if (is_stopped || isStoreOver(error) || !isStoreGone(error)) throw error
       }
-      const at_ms = port.clock.now_ms() + full_disk_ms
-      await new Promise<void>((resolve) => void port.clock.wake_at(at_ms, resolve))
+      const at_ms = clock.now_ms() + full_disk_ms
+      await new Promise<void>((resolve) => void clock.wake_at(at_ms, resolve))
     }
   }
 
-  async function postpone(taken: DueJob): Promise<void> {
-    const wait_ms = Math.min(backoff_ms_min * 2 ** taken.attempts, backoff_ms_max)
-    const at_ms = port.clock.now_ms() + Math.ceil(wait_ms * (0.5 + port.fraction() / 2))
+  /** Lists the job again, after an exponential backoff with jitter. */
+  async function postpone(due: DueJob): Promise<void> {
+    const wait_ms = Math.min(backoff_ms_min * 2 ** due.attempts, backoff_ms_max)
+    const at_ms = clock.now_ms() + Math.ceil(wait_ms * (0.5 + engine.fraction() / 2))
     await transact((context) => {
-      const draft = findWaiting(context, taken)
+      const draft = findWaiting(context, due)
       if (draft === undefined) return
       draft.task.at_ms = at_ms
       draft.task.attempts++
@@ -234,33 +243,33 @@ export function newJobDispatcher(port: JobDispatcherOptions): JobDispatcher {
 
   return {
     start() {
-      started = true
-      pump()
+      is_started = true
+      dispatch()
     },
-    note(at_ms) {
-      list.note(at_ms)
-      if (at_ms <= port.clock.now_ms()) pump()
-      else cancel = rearm(port.clock, cancel, at_ms, pump)
+    onListed(at_ms) {
+      queue.onListed(at_ms)
+      if (at_ms <= clock.now_ms()) dispatch()
+      else cancel = alsoWakeAt(clock, cancel, at_ms, dispatch)
     },
-    noteProcess() {
-      applyWaiting()
-      list.reset()
-      pump()
+    onProcessChanged() {
+      resumePaused()
+      queue.rescan()
+      dispatch()
     },
     async stop() {
-      stopped = true
+      is_stopped = true
       cancel?.()
-      for (const abort of under_way.values()) abort.abort()
-      applyWaiting()
-      await running
-      await port.executors.close()
+      for (const abort of in_flight.values()) abort.abort()
+      resumePaused()
+      await dispatching
+      await executors.close()
       await Promise.all(running_jobs)
     },
   }
 }
 
-/** A second alarm does no harm: a look that finds nothing sets the clock anew. */
-function rearm(
+/** Sets a second timer; a dispatch that finds no job sets the clock again. */
+function alsoWakeAt(
   clock: Clock,
   cancel: (() => void) | undefined,
   at_ms: number,
@@ -273,46 +282,38 @@ function rearm(
   }
 }
 
-/** The task, if it still rests for this very piece of work. */
-function findWaiting(context: TransactionContext, taken: DueJob): ReturnType<typeof asDraft> {
-  const draft = asDraft(loadTask(context.view, taken.obj_id))
-  if (draft === undefined) return undefined
-  const { task } = draft
-  const same = (name: 'visit' | 'logic_at' | 'at_ms'): boolean => task[name] === taken[name]
-  return task.wait === 'work' && same('visit') && same('logic_at') && same('at_ms')
-    ? draft
-    : undefined
-}
-
-function asDraft(loaded: ReturnType<typeof loadTask>) {
-  return loaded === 'damaged' ? undefined : loaded
+/** The task, if it still waits for this very job. */
+function findWaiting(context: TransactionContext, due: DueJob): Draft | undefined {
+  const draft = loadTask(context.view, due.obj_id)
+  if (draft === undefined || draft === 'damaged') return undefined
+  const { wait, visit, logic_at, at_ms } = draft.task
+  const is_same = visit === due.visit && logic_at === due.logic_at && at_ms === due.at_ms
+  return wait === 'work' && is_same ? draft : undefined
 }
 
 function applyOutcome(
   context: TransactionContext,
-  taken: DueJob,
+  due: DueJob,
   outcome: JobOutcome | undefined,
 ): 'applied' | 'paused' {
-  const draft = findWaiting(context, taken)
+  const draft = findWaiting(context, due)
   const process = draft === undefined ? undefined : context.process(draft.task.conv_id)
   if (draft === undefined || process === undefined) return 'applied'
   if (process.head.status === 'paused') return 'paused'
   beginOp(context)
-  const { keep_ended } =
-    migrateTask(context, process, draft) ?? goOnWith(context, process, draft, taken, outcome)
-  saveTask(context, draft, keep_ended)
-  drainRunQueue(context)
+  if (!migrateTask(context, process, draft)) advanceWith(context, process, draft, due, outcome)
+  saveAndDrain(context, draft)
   return 'applied'
 }
 
-/** A logic that a new definition took away has no command: the task begins its node anew. */
-function goOnWith(
+/** Advances by the outcome. If a new definition has dropped the logic, the node runs again. */
+function advanceWith(
   context: TransactionContext,
   process: Process,
   draft: Draft,
   { order, type }: DueJob,
   outcome: JobOutcome | undefined,
-): Advanced {
+): void {
   const { task } = draft
   const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
   const logic = found?.type === type ? found : undefined
@@ -321,5 +322,5 @@ function goOnWith(
       ? order.command
       : outcome &&
         logic?.job?.finish(evaluationContextOf(context, process, task), order.doc, outcome)
-  return advance(context, process, draft, command === undefined ? 0 : task.logic_at, command)
+  advance(context, process, draft, command === undefined ? 0 : task.logic_at, command)
 }

@@ -1,13 +1,13 @@
 /**
- * Which work may begin next, of all that the store lists (family outbox).
+ * The queue of listed jobs (key type outbox): which of them may start next.
  *
- * Work is done in lanes, each with room for so many at once: a handler, the code sandbox, one
- * logic's calls, the calls to one host. A piece may need a place in several. Each listed piece is
- * looked at once: the look goes on where the last one ended, and what finds its lane full is put by
- * in memory, to be taken up as soon as a place of that lane is free. So a lane with a long line of
- * work, or one whose handler nobody has registered, holds up no other.
+ * Jobs share concurrency limits: of a handler, of the code sandbox, of one logic's calls, of the
+ * calls to one host. A job may need a place in several. Each listed job is read once: the scan
+ * continues where the last one ended, and a job whose limit is reached is parked in memory until a
+ * place of that limit is free. So a limit with many waiting jobs, or a handler that is not
+ * registered, delays no other job.
  *
- * What is put by is a hint and no truth: each piece is read from the store again before it begins.
+ * The parked jobs are hints: each job is read again from the store before it starts.
  */
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../codec/keys.ts'
 import type { Task } from '../core/model.ts'
@@ -18,192 +18,195 @@ import { viewTask } from './task-view.ts'
 import type { ReadContext } from './transaction-context.ts'
 import { migrationTarget } from './waits.ts'
 
-/** A task that rests for work, as it was when its order was made. */
+/** A job, and the state of its task when the order was made. */
 export interface DueJob {
   readonly obj_id: string
   readonly visit: number
   readonly logic_at: number
   readonly at_ms: number
   readonly attempts: number
-  /** `none` where nothing need be done: the task makes `command`, or begins its node anew. */
+  /** `none` where no job is needed: the task makes `command`, or runs its node again. */
   readonly order: JobOrder | { readonly job: 'none'; readonly command: Command | undefined }
   readonly task: Task
-  /** Of the logic, which a new definition may have put another in the place of. */
+  /** The type of the logic; a new definition may have another one in its place. */
   readonly type: string | undefined
-  /** conv_id, node_id and the logic's number. */
+  /** The place of the logic: conv_id, node_id and the number of the logic. */
   readonly place: string
 }
 
 export interface QueueScan {
   readonly due: readonly DueJob[]
-  /** When the next piece may begin that may not yet. */
+  /** When the next job may start that may not start yet. */
   readonly next_ms: number | undefined
-  /** Whether there is more to look at now. */
-  readonly more: boolean
+  /** Whether there is more to scan now. */
+  readonly has_more: boolean
 }
 
 export interface JobQueue {
-  /** Up to `room` pieces that may begin; each must then begin or be put by. */
-  look(context: ReadContext, now_ms: number, room: number): QueueScan
-  /** This lane of it is full. True where another piece may now begin in its stead. */
-  putBy(taken: DueJob, lane: string): boolean
-  /** Its places in its lanes are free. */
-  free(taken: DueJob): void
-  /** It is no longer under way. */
-  end(obj_id: string): void
-  /** A commit listed work that may begin at this time. */
-  note(at_ms: number): void
-  /** Whatever was put by may find room now. */
-  reset(): void
+  /** Up to `jobs_max` jobs that may start. Each must then start or be parked. */
+  scan(context: ReadContext, jobs_max: number): QueueScan
+  /** Parks a job whose limit is reached. Returns whether another job may start in its stead. */
+  park(job: DueJob, limit: string): boolean
+  /** The job has given its places back. */
+  release(job: DueJob): void
+  /** The job is no longer in flight. */
+  onEnded(obj_id: string): void
+  /** A commit has listed a job that may start at this time. */
+  onListed(at_ms: number): void
+  /** Every listed job is scanned again. */
+  rescan(): void
 }
 
 export interface JobQueueOptions {
-  lanesOf(taken: DueJob): readonly string[]
-  isUnderWay(obj_id: string): boolean
-  /** A piece could not be looked at: a bug. It is left alone until the list is reset. */
+  /** The concurrency limits that a job needs a place in. */
+  limitsOf(job: DueJob): readonly string[]
+  /** Whether a job of this task is in flight or quarantined. */
+  isInFlight(obj_id: string): boolean
+  /** Called for a bug while a job is read. The job stays listed until the next rescan. */
   onError(error: unknown): void
 }
 
-/** Keys looked at in one view of the store. */
+/** Keys scanned in one view of the store. */
 const slice_keys = 256
-/** Beyond so many pieces put by, the look stops until some have begun. */
-const put_by_max = 100_000
+/** The scan stops while so many jobs are parked. */
+const parked_jobs_max = 100_000
 
 const span = keysOfType('outbox')
 
-export function newJobQueue({ lanesOf, isUnderWay, onError }: JobQueueOptions): JobQueue {
-  let from: Key = span.from
-  /** Lane → obj_id → the time it is listed under; oldest first. */
-  const lanes = new Map<string, Map<string, number>>()
-  const put_by = new Map<string, number>()
-  /** Places that became free since the last look. */
-  const freed = new Map<string, number>()
-  /** Listed anew before its last piece had ended: obj_id → the time it is listed under. */
-  const passed = new Map<string, number>()
+export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions): JobQueue {
+  let cursor: Key = span.from
+  /** Limit → the obj_ids parked for it, oldest first. */
+  const parked_for = new Map<string, Set<string>>()
+  /** Parked obj_id → the time it is listed under. */
+  const parked = new Map<string, number>()
+  /** Limit → the places that became free since the last scan. */
+  const free_places = new Map<string, number>()
+  /** Listed again while its last job was in flight: obj_id → the time it is listed under. */
+  const skipped = new Map<string, number>()
 
-  function note(at_ms: number): void {
+  function onListed(at_ms: number): void {
     const key = outboxKey(at_ms, '')
-    if (key < from) from = key
+    if (key < cursor) cursor = key
   }
 
-  function putBy(taken: DueJob, lane: string): void {
-    const line = lanes.get(lane) ?? new Map<string, number>()
-    line.set(taken.obj_id, taken.at_ms)
-    lanes.set(lane, line)
-    put_by.set(taken.obj_id, taken.at_ms)
+  function parkFor(job: DueJob, limit: string): void {
+    const line = parked_for.get(limit) ?? new Set<string>()
+    line.add(job.obj_id)
+    parked_for.set(limit, line)
+    parked.set(job.obj_id, job.at_ms)
   }
 
-  /** Takes up what was put by, as many of each lane as it has places that became free. */
-  function lookAtFreed(context: ReadContext, now_ms: number, room: number, due: DueJob[]): boolean {
-    let looked = 0
-    for (const [lane, places] of freed) {
+  /** Takes as many parked jobs of each limit as it has free places; true where some are left. */
+  function scanParked(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
+    let scanned = 0
+    for (const [limit, places] of free_places) {
       let left = places
-      for (const obj_id of lanes.get(lane)?.keys() ?? []) {
+      const line = parked_for.get(limit)
+      for (const obj_id of line ?? []) {
         if (left === 0) break
-        if (due.length >= room || looked++ >= slice_keys) {
-          freed.set(lane, left)
+        if (due.length >= jobs_max || scanned++ >= slice_keys) {
+          free_places.set(limit, left)
           return true
         }
-        lanes.get(lane)?.delete(obj_id)
-        const at_ms = put_by.get(obj_id)
-        put_by.delete(obj_id)
-        // The clock was set back: it may begin when its time comes again.
-        if (at_ms !== undefined && at_ms > now_ms) note(at_ms)
-        const taken = isUnderWay(obj_id) ? undefined : take(context, obj_id, now_ms)
-        if (taken === undefined) continue
-        due.push(taken)
-        if (lanesOf(taken).includes(lane)) left--
+        line?.delete(obj_id)
+        const at_ms = parked.get(obj_id)
+        parked.delete(obj_id)
+        // The clock was set back: the job is listed for a later time again.
+        if (at_ms !== undefined && at_ms > context.now_ms) onListed(at_ms)
+        const job = isInFlight(obj_id) ? undefined : readJob(context, obj_id)
+        if (job === undefined) continue
+        due.push(job)
+        if (limitsOf(job).includes(limit)) left--
       }
-      if (lanes.get(lane)?.size === 0) lanes.delete(lane)
-      freed.delete(lane)
+      if (line?.size === 0) parked_for.delete(limit)
+      free_places.delete(limit)
     }
     return false
   }
 
-  function lookOn(context: ReadContext, now_ms: number, room: number, due: DueJob[]): boolean {
-    const to = outboxKey(now_ms + 1, '')
-    if (from >= to || put_by.size >= put_by_max) return false
-    const keys = context.view.scan({ from, to, limit: slice_keys })
+  /** Continues the scan of listed jobs; true where more of them may be due. */
+  function scanListed(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
+    const to = outboxKey(context.now_ms + 1, '')
+    if (cursor >= to || parked.size >= parked_jobs_max) return false
+    const keys = context.view.scan({ from: cursor, to, limit: slice_keys })
     for (const { key } of keys) {
-      if (due.length >= room) return true
-      from = after(key)
+      if (due.length >= jobs_max) return true
+      cursor = after(key)
       const { obj_id, ms } = outboxOfKey(key)
-      if (put_by.get(obj_id) === ms) continue
-      if (isUnderWay(obj_id)) {
-        passed.set(obj_id, ms)
+      if (parked.get(obj_id) === ms) continue
+      if (isInFlight(obj_id)) {
+        skipped.set(obj_id, ms)
         continue
       }
-      const taken = take(context, obj_id, now_ms)
-      if (taken === undefined) continue
-      const waited_for = lanesOf(taken).find((lane) => lanes.has(lane))
-      if (waited_for === undefined) due.push(taken)
-      else putBy(taken, waited_for)
+      const job = readJob(context, obj_id)
+      if (job === undefined) continue
+      const reached = limitsOf(job).find((limit) => parked_for.has(limit))
+      if (reached === undefined) due.push(job)
+      else parkFor(job, reached)
     }
     return keys.length === slice_keys
   }
 
-  function take(context: ReadContext, obj_id: string, now_ms: number): DueJob | undefined {
+  function readJob(context: ReadContext, obj_id: string): DueJob | undefined {
     try {
-      return takeWork(context, obj_id, now_ms)
+      return dueJobOf(context, obj_id)
     } catch (error) {
       onError(error)
       return undefined
     }
   }
 
-  /** A place of a lane is free for the next in its line. */
-  function credit(lane: string): boolean {
-    if (!lanes.has(lane)) return false
-    freed.set(lane, (freed.get(lane) ?? 0) + 1)
+  /** Gives a place to the next job parked for the limit; false where there is none. */
+  function freePlace(limit: string): boolean {
+    if (!parked_for.has(limit)) return false
+    free_places.set(limit, (free_places.get(limit) ?? 0) + 1)
     return true
   }
 
   return {
-    look(context, now_ms, room) {
+    scan(context, jobs_max) {
       const due: DueJob[] = []
-      const more_freed = lookAtFreed(context, now_ms, room, due)
-      const more_listed = lookOn(context, now_ms, room, due)
-      const [next] = context.view.scan({ from: outboxKey(now_ms + 1, ''), to: span.to, limit: 1 })
-      return {
-        due,
-        next_ms: next && outboxOfKey(next.key).ms,
-        more: more_freed || more_listed,
-      }
+      const has_parked = scanParked(context, jobs_max, due)
+      const has_listed = scanListed(context, jobs_max, due)
+      const from = outboxKey(context.now_ms + 1, '')
+      const [next] = context.view.scan({ from, to: span.to, limit: 1 })
+      const next_ms = next && outboxOfKey(next.key).ms
+      return { due, next_ms, has_more: has_parked || has_listed }
     },
-    putBy(taken, full) {
-      putBy(taken, full)
-      // It may have come with a place of another lane, which it leaves to the next there.
-      const others = lanesOf(taken).filter((lane) => lane !== full)
-      return others.filter(credit).length > 0
+    park(job, reached) {
+      parkFor(job, reached)
+      // It may have come for a place of another limit, which goes to the next job parked there.
+      const others = limitsOf(job).filter((limit) => limit !== reached)
+      return others.filter(freePlace).length > 0
     },
-    free(taken) {
-      for (const lane of lanesOf(taken)) credit(lane)
+    release(job) {
+      for (const limit of limitsOf(job)) freePlace(limit)
     },
-    end(obj_id) {
-      const at_ms = passed.get(obj_id)
-      passed.delete(obj_id)
-      if (at_ms !== undefined) note(at_ms)
+    onEnded(obj_id) {
+      const at_ms = skipped.get(obj_id)
+      skipped.delete(obj_id)
+      if (at_ms !== undefined) onListed(at_ms)
     },
-    note,
-    reset() {
-      from = span.from
-      lanes.clear()
-      put_by.clear()
-      freed.clear()
+    onListed,
+    rescan() {
+      cursor = span.from
+      parked_for.clear()
+      parked.clear()
+      free_places.clear()
     },
   }
 }
 
 /**
- * The piece of work a task rests for, where it may begin now. Undefined also where the process is
- * paused, the task is damaged or its node is gone: all of them stay listed.
+ * The job that a task waits for, where it may start now. Also undefined where the process is
+ * paused, the task is damaged or its node is gone: those jobs stay listed.
  */
-function takeWork(context: ReadContext, obj_id: string, now_ms: number): DueJob | undefined {
+function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const draft = loadTask(context.view, obj_id)
   if (draft === undefined || draft === 'damaged') return undefined
   const { task } = draft
   const { visit, logic_at, at_ms, attempts, conv_id, node_id } = task
-  if (task.wait !== 'work' || at_ms > now_ms) return undefined
+  if (task.wait !== 'work' || at_ms > context.now_ms) return undefined
   const process = context.process(conv_id)
   if (process === undefined || process.head.status === 'paused') return undefined
   if (migrationTarget(process, task) !== undefined) return undefined

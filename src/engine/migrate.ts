@@ -1,35 +1,26 @@
 /**
- * Tasks whose node an import dropped. The import says where they go; they are moved in small steps,
- * or before that as soon as something wants them, so no task is ever worked on in a node that is
- * gone.
- *
- * A resting task enters the new node and runs; a failed one stays failed there, for retry and
- * cancel are its only ways on.
+ * Moves tasks out of nodes that an import dropped, to the nodes that the import names. They are
+ * moved in slices in the background, or earlier by whatever needs one of them, so no task runs in a
+ * node that is gone.
  */
-
-import { type Advanced, enterNode } from './advance.ts'
+import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import type { Draft } from './task-store.ts'
 import type { TransactionContext } from './transaction-context.ts'
 import { migrationTarget } from './waits.ts'
 
 /**
- * Puts the task into its new node if its own is gone, and tells whether it did. The caller saves
- * it.
+ * Moves the task if its node is gone; returns whether it did. The caller saves the task. A waiting
+ * task enters the new node and advances; a failed one stays failed there until retry or cancel.
  */
-export function migrateTask(
-  context: TransactionContext,
-  process: Process,
-  draft: Draft,
-): Advanced | undefined {
+export function migrateTask(context: TransactionContext, process: Process, draft: Draft): boolean {
   const { task } = draft
-  const home = migrationTarget(process, task)
-  if (home === undefined) return undefined
+  const node_id = migrationTarget(process, task)
+  if (node_id === undefined) return false
   if (task.status === 'failed') {
     task.node_prev_id = task.node_id
-    task.node_id = home
+    task.node_id = node_id
     task.visit++
-    return { keep_ended: true }
-  }
-  return enterNode(context, process, draft, home)
+  } else enterNode(context, process, draft, node_id)
+  return true
 }

@@ -1,9 +1,11 @@
 /**
- * Live tasks in each node, counted over a transaction: read when first asked for, written once at
- * its end (family node_count).
+ * The numbers that belong to nodes. The number of live tasks in a node (key type node_count) is
+ * kept over one transaction: read from the store when first needed, written once at the end.
+ * Running sums (key type sum) are written at once.
  */
-import { type Key, nodeCountKey } from '../codec/keys.ts'
+import { type Key, nodeCountKey, sumKey } from '../codec/keys.ts'
 import { decodeCount, encodeCount } from '../codec/records.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
 import type { Tx } from '../store/store.ts'
 import type { Process } from './catalog.ts'
 
@@ -11,8 +13,8 @@ export interface NodeCounters {
   begin(tx: Tx): void
   add(conv_id: string, node_id: string, by: 1 | -1): void
   of(conv_id: string, node_id: string): number
-  /** Nodes with count semaphors whose number changed since the last call. */
-  take(): readonly CountChange[]
+  /** The nodes with count semaphores whose number has changed since the last call. */
+  takeChanges(): readonly CountChange[]
   end(): void
 }
 
@@ -29,46 +31,44 @@ interface Counter {
   readonly node_id: string
   readonly stored: number
   now: number
-  /** The number last told by `take`. */
+  /** The number at the last `takeChanges`. */
   reported: number
-  readonly has_semaphors: boolean
 }
 
-const nothing: readonly CountChange[] = []
+const no_changes: readonly CountChange[] = []
 
-/** `processOf` looks in the transaction that was begun last. */
+/** `processOf` reads in the transaction that was begun last. */
 export function newNodeCounters(
-  tx: Tx,
+  no_tx: Tx,
   processOf: (conv_id: string) => Process | undefined,
 ): NodeCounters {
-  let present = tx
-  let by_place = new Map<string, Map<string, Counter>>()
+  let tx = no_tx
+  let by_process = new Map<string, Map<string, Counter>>()
   const all: Counter[] = []
   const with_semaphors: Counter[] = []
 
   function newCounter(conv_id: string, node_id: string): Counter {
     const key = nodeCountKey(conv_id, node_id)
-    const stored = decodeCount(present.get(key))
-    const semaphors = processOf(conv_id)?.graph.nodes.get(node_id)?.count_semaphors ?? []
-    const has_semaphors = semaphors.length > 0
-    const counter = { key, conv_id, node_id, stored, now: stored, reported: stored, has_semaphors }
+    const stored = decodeCount(tx.get(key))
+    const counter = { key, conv_id, node_id, stored, now: stored, reported: stored }
     all.push(counter)
-    if (has_semaphors) with_semaphors.push(counter)
+    const semaphors = processOf(conv_id)?.graph.nodes.get(node_id)?.count_semaphors ?? []
+    if (semaphors.length > 0) with_semaphors.push(counter)
     return counter
   }
 
   return {
-    begin(tx) {
-      present = tx
-      by_place = new Map()
+    begin(next_tx) {
+      tx = next_tx
+      by_process = new Map()
       all.length = 0
       with_semaphors.length = 0
     },
     add(conv_id, node_id, by) {
-      let nodes = by_place.get(conv_id)
+      let nodes = by_process.get(conv_id)
       if (nodes === undefined) {
         nodes = new Map()
-        by_place.set(conv_id, nodes)
+        by_process.set(conv_id, nodes)
       }
       let counter = nodes.get(node_id)
       if (counter === undefined) {
@@ -78,26 +78,41 @@ export function newNodeCounters(
       counter.now += by
     },
     of(conv_id, node_id) {
-      const counter = by_place.get(conv_id)?.get(node_id)
-      return counter?.now ?? decodeCount(present.get(nodeCountKey(conv_id, node_id)))
+      const counter = by_process.get(conv_id)?.get(node_id)
+      return counter?.now ?? decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
     },
-    take() {
-      if (with_semaphors.length === 0) return nothing
-      const counted: CountChange[] = []
+    takeChanges() {
+      if (with_semaphors.length === 0) return no_changes
+      const changes: CountChange[] = []
       for (const counter of with_semaphors) {
         const { conv_id, node_id, reported, now } = counter
         if (now === reported) continue
         counter.reported = now
-        counted.push({ conv_id, node_id, before: reported, now })
+        changes.push({ conv_id, node_id, before: reported, now })
       }
-      return counted
+      return changes
     },
     end() {
       for (const { key, stored, now } of all) {
         if (now === stored) continue
-        if (now === 0) present.del(key)
-        else present.put(key, encodeCount(now))
+        if (now === 0) tx.del(key)
+        else tx.put(key, encodeCount(now))
       }
     },
+  }
+}
+
+/** Adds to running sums of the node in which the task is. */
+export function addSums(
+  tx: Tx,
+  { conv_id, node_id }: TaskRecord,
+  terms: readonly { readonly name: string; readonly value: number }[],
+): void {
+  for (const { name, value } of terms) {
+    const key = sumKey(conv_id, node_id, name)
+    const sum = decodeCount(tx.get(key)) + value
+    // An infinite sum would be no JSON number.
+    const bounded = Math.max(-Number.MAX_VALUE, Math.min(sum, Number.MAX_VALUE))
+    tx.put(key, encodeCount(bounded))
   }
 }

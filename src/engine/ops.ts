@@ -1,10 +1,10 @@
 /**
- * What each op does to the store (wire 1.2), and what it is refused for (wire 1.4, second table, in
- * that order). An op is checked fully before its first write, so a refused one leaves nothing and
- * its neighbours stand.
+ * What ops do to tasks, and what they are refused for, in the order of the fault table. An op is
+ * checked fully before its first write, so a refused op changes nothing, and the ops beside it
+ * stand.
  */
-import { bytesOf, mergeDocs } from '../codec/json.ts'
-import { refOf } from '../codec/op.ts'
+import { bytesOf } from '../codec/json.ts'
+import { isOp, refOf } from '../codec/op.ts'
 import { grant_bits } from '../codec/records.ts'
 import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { fault } from '../core/faults.ts'
@@ -17,19 +17,28 @@ import { beginOp, drainRunQueue } from './run-queue.ts'
 import {
   checkNewTask,
   damaged,
-  no_callback,
+  modifyTask,
+  noProcess,
   not_found_task,
   type OpRefusal,
-  overSize,
   paused,
+  stays,
 } from './task-rules.ts'
 import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { ReadContext, TransactionContext } from './transaction-context.ts'
-import { callbackLogic, isIdle } from './waits.ts'
+import type { TransactionContext } from './transaction-context.ts'
 
-export function applyOp(context: TransactionContext, op: Op, caller: Caller): OpResult {
-  const process = access(context, op, caller)
+/** One result for each op, in order. A malformed op is its result already. */
+export function applyOps(
+  context: TransactionContext,
+  ops: readonly (Op | OpResult)[],
+  caller: Caller,
+): OpResult[] {
+  return ops.map((op) => (isOp(op) ? applyOp(context, op, caller) : op))
+}
+
+function applyOp(context: TransactionContext, op: Op, caller: Caller): OpResult {
+  const process = findProcess(context, op, caller)
   if ('code' in process) return refused(op, process)
   if (op.type === 'show') return show(context, op)
   beginOp(context)
@@ -39,12 +48,97 @@ export function applyOp(context: TransactionContext, op: Op, caller: Caller): Op
   return result
 }
 
-/** The task of a show by the embedder, who may see all. Throws `task_damaged`. */
-export function taskIn(view: View, op: ShowOp): Task | undefined {
-  const found = findTask(view, op)
-  if (!('code' in found)) return viewTask(found.task)
-  if (found.code === 'task_damaged') throw fault(found.code, found.description)
+/** A user gets one answer for a process without a grant and for one that does not exist. */
+function findProcess(context: TransactionContext, op: Op, { user }: Caller): Process | OpRefusal {
+  const { conv_id } = op
+  if (user === undefined) return context.process(conv_id) ?? noProcess(conv_id)
+  const is_granted = (context.granted(user, conv_id) & grant_bits[op.type]) !== 0
+  const process = is_granted ? context.process(conv_id) : undefined
+  const description = `user: ${user}, conv_id: ${conv_id}`
+  return process ?? { code: 'access_denied', description }
+}
+
+function create(
+  context: TransactionContext,
+  process: Process,
+  op: CreateOp,
+  { user }: Caller,
+): OpResult {
+  const { conv_id, ref, data } = op
+  const check = checkNewTask(context, process, ref, data)
+  if (check !== 'new') return 'code' in check ? refused(op, check) : accepted(op, check.same)
+  const draft = newTask(context, { conv_id, ref, user_id: user, doc: data })
+  enterNode(context, process, draft, process.graph.start_id)
+  saveTask(context, draft)
+  return accepted(op, draft.task)
+}
+
+function modify(context: TransactionContext, process: Process, op: ModifyOp): OpResult {
+  if (process.head.status === 'paused') return refused(op, paused)
+  const draft = findMigrated(context, process, op)
+  if ('code' in draft) return refused(op, draft)
+  const { task } = draft
+  const resume_at = modifyTask(context, process, task, op.data, op)
+  if (typeof resume_at === 'object') return refused(op, resume_at)
+  if (resume_at !== stays) advance(context, process, draft, resume_at)
+  saveTask(context, draft)
+  return accepted(op, task)
+}
+
+/**
+ * The live task, moved first if an import dropped its node. The move stands even if the op is
+ * refused, because the task may have created or changed other tasks on its way.
+ */
+function findMigrated(
+  context: TransactionContext,
+  process: Process,
+  op: ModifyOp,
+): Draft | OpRefusal {
+  const draft = findLive(context.tx, op)
+  if ('code' in draft || !migrateTask(context, process, draft)) return draft
+  saveTask(context, draft)
+  return findLive(context.tx, op)
+}
+
+function show(context: TransactionContext, op: ShowOp): OpResult {
+  const { answer_bytes_max } = context.engine.limits
+  const description = `Answer size is over ${answer_bytes_max} bytes`
+  // Once the answer is too large, later tasks are refused without being loaded.
+  if (context.shown_bytes > answer_bytes_max) {
+    return refused(op, { code: 'answer_too_large', description })
+  }
+  const draft = findTask(context.tx, op)
+  if ('code' in draft) return refused(op, draft)
+  const { task } = draft
+  context.shown_bytes += bytesOf(task.doc.text)
+  if (context.shown_bytes > answer_bytes_max) {
+    return refused(op, { code: 'answer_too_large', description, task })
+  }
+  return Object.assign(accepted(op, task), { task: viewTask(task) })
+}
+
+/** The task of a show by the embedder, who may see all tasks. Throws `task_damaged`. */
+export function shownTask(view: View, op: ShowOp): Task | undefined {
+  const draft = findTask(view, op)
+  if (!('code' in draft)) return viewTask(draft.task)
+  if (draft.code === 'task_damaged') throw fault(draft.code, draft.description)
   return undefined
+}
+
+/** A live task of the op's process. */
+export function findLive(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
+  const draft = findTask(view, op)
+  if ('code' in draft || is_live[draft.task.status]) return draft
+  return not_found_task
+}
+
+/** The task with the op's obj_id, also an ended one; without one, the live holder of its ref. */
+function findTask(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
+  const obj_id = op.obj_id ?? refHolder(view, op.conv_id, op.ref?.text ?? '')
+  const draft = obj_id === undefined ? undefined : loadTask(view, obj_id)
+  if (draft === 'damaged') return damaged(obj_id as string)
+  if (draft === undefined || draft.task.conv_id !== op.conv_id) return not_found_task
+  return draft
 }
 
 export function refused(op: Op, { code, description, task }: OpRefusal): OpResult {
@@ -69,119 +163,3 @@ export function accepted(op: Op, task: Pick<TaskRecord, 'obj_id' | 'ref'>): OpRe
   const id = id_text === undefined ? {} : { id_text }
   return { type, ...id, ...refOf(ref), obj: 'task', obj_id, proc: 'ok' }
 }
-
-/** One answer where the grant does not cover it and where there is no such process (wire 1.4). */
-function access(context: ReadContext, op: Op, caller: Caller): Process | OpRefusal {
-  const { conv_id } = op
-  const { user } = caller
-  if (user === undefined) return context.process(conv_id) ?? convNotFound(conv_id)
-  const is_granted = (context.granted(user, conv_id) & grant_bits[op.type]) !== 0
-  const process = is_granted ? context.process(conv_id) : undefined
-  return process ?? accessDenied(user, conv_id)
-}
-
-function convNotFound(conv_id: string): OpRefusal {
-  const description = `Object conv with id ${quoted(conv_id)} does not exist`
-  return { code: 'conv_not_found', description }
-}
-
-function accessDenied(user: string, conv_id: string): OpRefusal {
-  return { code: 'access_denied', description: `user: ${user}, conv_id: ${quoted(conv_id)}` }
-}
-
-function create(
-  context: TransactionContext,
-  process: Process,
-  op: CreateOp,
-  caller: Caller,
-): OpResult {
-  const admitted = checkNewTask(context.view, process, op.ref, op.data, context.engine.limits)
-  if (admitted !== 'new') {
-    return 'code' in admitted ? refused(op, admitted) : accepted(op, admitted.same)
-  }
-  const draft = newTask(context, {
-    conv_id: op.conv_id,
-    ref: op.ref,
-    user_id: caller.user,
-    doc: op.data,
-  })
-  const { keep_ended } = enterNode(context, process, draft, process.graph.start_id)
-  saveTask(context, draft, keep_ended)
-  return accepted(op, draft.task)
-}
-
-function modify(context: TransactionContext, process: Process, op: ModifyOp): OpResult {
-  if (process.head.status === 'paused') return refused(op, paused)
-  const found = findAtHome(context, process, op)
-  if ('code' in found) return refused(op, found)
-  const { task } = found
-  const waits_at = callbackLogic(process, task)
-  const demanded_elsewhere = op.node_id !== undefined && op.node_id !== task.node_id
-  if ((op.is_sync || op.node_id !== undefined) && (waits_at === -1 || demanded_elsewhere)) {
-    return refused(op, { ...no_callback, task })
-  }
-  const doc = mergeDocs(task.doc, op.data)
-  const over = overSize(doc.text, context.engine.limits.task_bytes_max)
-  if (over !== undefined) return refused(op, { ...over, task })
-  task.doc = doc
-  // In a state process a modify moves the task: the logics of its state run anew.
-  const runs_state = process.graph.kind === 'state' && isIdle(task)
-  const { keep_ended } =
-    waits_at === -1 && !runs_state
-      ? { keep_ended: true }
-      : advance(context, process, found, waits_at + 1)
-  saveTask(context, found, keep_ended)
-  return accepted(op, task)
-}
-
-/**
- * A live task in a node that is there. One whose node was dropped is moved first, and that stands,
- * whatever becomes of the op: on its way the task may have made or changed others.
- */
-function findAtHome(
-  context: TransactionContext,
-  process: Process,
-  op: ModifyOp,
-): Draft | OpRefusal {
-  const found = findLive(context.tx, op)
-  if ('code' in found) return found
-  const walked = migrateTask(context, process, found)
-  if (walked === undefined) return found
-  saveTask(context, found, walked.keep_ended)
-  return findLive(context.tx, op)
-}
-
-function show(context: TransactionContext, op: ShowOp): OpResult {
-  const { answer_bytes_max } = context.engine.limits
-  const description = `Answer size is over ${answer_bytes_max} bytes`
-  // Those behind the first that is too much are refused too, and not looked for.
-  if (context.shown_bytes > answer_bytes_max) {
-    return refused(op, { code: 'answer_too_large', description })
-  }
-  const found = findTask(context.tx, op)
-  if ('code' in found) return refused(op, found)
-  context.shown_bytes += bytesOf(found.task.doc.text)
-  if (context.shown_bytes > answer_bytes_max) {
-    return refused(op, { code: 'answer_too_large', description, task: found.task })
-  }
-  return Object.assign(accepted(op, found.task), { task: viewTask(found.task) })
-}
-
-/** A live task of the op's process. */
-export function findLive(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
-  const found = findTask(view, op)
-  if ('code' in found || is_live[found.task.status]) return found
-  return not_found_task
-}
-
-/** By obj_id where there is one, also an ended task; else the live task with that ref. */
-function findTask(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
-  const obj_id = op.obj_id ?? refHolder(view, op.conv_id, op.ref?.text ?? '')
-  const found = obj_id === undefined ? undefined : loadTask(view, obj_id)
-  if (found === 'damaged') return damaged(obj_id as string)
-  if (found === undefined || found.task.conv_id !== op.conv_id) return not_found_task
-  return found
-}
-
-const quoted_chars_max = 128
-const quoted = (conv_id: string): string => conv_id.slice(0, quoted_chars_max)

@@ -59,7 +59,7 @@ export interface ProcessesOptions {
   /** Whether the embedder runs a logic type that is not run here. */
   isHandled(type: string): boolean
   /** A process may have something due, or nodes to empty, that it had not before. */
-  noteProcess(conv_id: string): void
+  onChanged(conv_id: string): void
 }
 
 export interface ProcessAdmin extends Processes {
@@ -68,7 +68,7 @@ export interface ProcessAdmin extends Processes {
 }
 
 export function newProcesses(port: ProcessesOptions): ProcessAdmin {
-  const { store, catalog, limits, isHandled, noteProcess } = port
+  const { store, catalog, limits, isHandled, onChanged } = port
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
@@ -91,7 +91,7 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
     const puts = await store.update((tx) =>
       versions.map((version) => putVersion(tx, catalog, version, { given: moves, isNode })),
     )
-    for (const version of versions) noteProcess(version.conv_id)
+    for (const version of versions) onChanged(version.conv_id)
     return puts.map((put, at) => {
       const { conv_id, warnings } = versions[at] as NewVersion
       return { conv_id, ...put, warnings }
@@ -104,7 +104,7 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
       const { head } = mustFind(tx, catalog, conv_id)
       if (head.status !== status) tx.put(processKey(conv_id), encodeRecord({ ...head, status }))
     })
-    if (status === 'active') noteProcess(conv_id)
+    if (status === 'active') onChanged(conv_id)
   }
 
   return {
@@ -210,7 +210,7 @@ function pendingMoves(
   const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
   const wanted = Object.fromEntries(own)
   const moves: Record<string, string> = Object.create(null) as Record<string, string>
-  const homeless: string[] = []
+  const stranded: string[] = []
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.head.moves)])) {
     const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
     if (tasks === 0 || graph.nodes.has(node_id)) continue
@@ -218,11 +218,11 @@ function pendingMoves(
     const to =
       migrationOf(wanted, node_id) ??
       (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
-    if (to === undefined) homeless.push(`node "${node_id}" with ${tasks} tasks`)
+    if (to === undefined) stranded.push(`node "${node_id}" with ${tasks} tasks`)
     else moves[node_id] = to
   }
-  if (homeless.length > 0) {
-    throw fault('tasks_in_node', `the definition drops ${homeless.join(', ')}; say where they go`)
+  if (stranded.length > 0) {
+    throw fault('tasks_in_node', `the definition drops ${stranded.join(', ')}; say where they go`)
   }
   return moves
 }

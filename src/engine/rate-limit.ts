@@ -1,18 +1,18 @@
 /**
- * The rate of a user: a bucket of ops that fills with `rate_ops_per_s` and holds one second's
- * worth.
+ * The rate limit of users: a token bucket of ops for each user, which fills at `rate_ops_per_s` and
+ * holds one second's worth.
  *
- * A request is let in while its user's bucket is not empty, and then takes as many ops as it has,
- * even into debt: so the long-run rate holds, a batch larger than the bucket is not refused for
- * ever, and the answer is known before the body is parsed. Only verified users get a bucket, and a
- * full bucket is forgotten, since a new one would be full as well.
+ * A request enters while the bucket of its user is not empty, and may take it below zero. So the
+ * long-run rate holds, a batch larger than the bucket can still enter, and a server can refuse
+ * before it parses the body. Only verified users get a bucket. Full buckets are removed, because a
+ * new one is full too.
  */
 import { fault } from '../core/faults.ts'
 
 export interface RateLimit {
-  /** Throws `rate_limited`, and says for how long, while the user is over the rate. */
+  /** Throws `rate_limited` with `retry_after_s` while the user is over the rate. */
   check(user: string): void
-  /** Counts ops of a request that was let in. */
+  /** Takes the ops of a request that has entered. */
   take(user: string, ops: number): void
 }
 
@@ -21,23 +21,25 @@ interface Bucket {
   at_ms: number
 }
 
+const sweep_buckets_min = 1024
+
 /** A rate of 0 limits nothing. */
-export function rateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
+export function newRateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
   if (ops_per_s === 0) return { check() {}, take() {} }
   const buckets = new Map<string, Bucket>()
-  let sweep_at = 1024
+  let sweep_at = sweep_buckets_min
 
   const fill = (bucket: Bucket, now: number): void => {
     const passed_ms = Math.max(0, now - bucket.at_ms)
     bucket.ops = Math.min(ops_per_s, bucket.ops + (passed_ms * ops_per_s) / 1000)
     bucket.at_ms = now
   }
-  const sweep = (now: number): void => {
+  const removeFull = (now: number): void => {
     for (const [user, bucket] of buckets) {
       fill(bucket, now)
       if (bucket.ops === ops_per_s) buckets.delete(user)
     }
-    sweep_at = Math.max(1024, 2 * buckets.size)
+    sweep_at = Math.max(sweep_buckets_min, 2 * buckets.size)
   }
   return {
     check(user) {
@@ -50,7 +52,7 @@ export function rateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
     },
     take(user, ops) {
       const now = now_ms()
-      if (buckets.size >= sweep_at) sweep(now)
+      if (buckets.size >= sweep_at) removeFull(now)
       const bucket = buckets.get(user) ?? { ops: ops_per_s, at_ms: now }
       bucket.ops -= ops
       buckets.set(user, bucket)

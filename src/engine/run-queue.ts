@@ -1,61 +1,82 @@
 /**
- * What an op sets off besides its own task: ready tasks go on in the order in which they became so,
- * callers of ended tasks are released, and count semaphors signal, until all is still or the op's
- * moves are used up. What is ready then has a due key and goes on in the next transaction, so
- * nothing here need be remembered.
+ * The run queue: tasks that an op makes ready run in the transaction of the op, first in first out.
+ * Before each of them, callers whose called task has ended without a reply are resumed; behind the
+ * last one, count semaphores send their signal tasks.
+ *
+ * An op has a budget of moves. A task that is still ready when the budget is used up has a due key,
+ * and runs in a later transaction; so nothing of the queue need be kept.
  */
-import type { TaskRecord } from '../codec/task-record.ts'
-import { type Advanced, advance } from './advance.ts'
+import { docOfValue } from '../codec/json.ts'
+import { advance } from './advance.ts'
+import { resumeUnansweredCallers } from './call-command.ts'
 import type { Process } from './catalog.ts'
-import { resumeUnansweredCallers, sendSignals } from './effects.ts'
 import { migrateTask } from './migrate.ts'
-import { type Draft, loadTask, saveTask } from './task-store.ts'
+import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
 import type { TransactionContext } from './transaction-context.ts'
+import { startTask } from './transitions.ts'
 
-/**
- * However many ops a request has, it makes no more moves in its transaction than so many of them
- * may; what is left goes on in later ones, with others in between.
- */
-const ops_worth_max = 10
+/** A request makes no more moves in one transaction than so many of its ops may. */
+const full_budgets_max = 10
 
-/** To be called before each request, which has its moves for itself. */
+/** Called before each request. */
 export function beginRequest(context: TransactionContext): void {
   context.moves_made = 0
   context.shown_bytes = 0
 }
 
-/** To be called before each op, so that one cannot use up the moves of the next. */
+/** Called before each op, so that an op cannot use up the moves of the next. */
 export function beginOp(context: TransactionContext): void {
   const each_max = context.engine.limits.moves_per_transaction_max
-  context.moves_left = Math.min(each_max, each_max * ops_worth_max - context.moves_made)
+  context.moves_left = Math.min(each_max, each_max * full_budgets_max - context.moves_made)
   context.chain_moves = 0
 }
 
-/** To be called after each op. */
+/** Saves the task that has been changed, and runs the tasks that this has made ready. */
+export function saveAndDrain(context: TransactionContext, draft: Draft): void {
+  saveTask(context, draft)
+  drainRunQueue(context)
+}
+
+/** Called behind each op. */
 export function drainRunQueue(context: TransactionContext): void {
+  const { run_queue } = context
   do {
     resumeUnansweredCallers(context)
-    while (context.run_queue.length > 0 && context.moves_left > 0) {
-      runReady(context, context.run_queue.shift() as string)
+    while (run_queue.length > 0 && context.moves_left > 0) {
+      runTask(context, run_queue.shift() as string)
       resumeUnansweredCallers(context)
     }
     sendSignals(context)
-  } while (context.run_queue.length > 0 && context.moves_left > 0)
-  if (context.run_queue.length > 0) context.run_queue.length = 0
+  } while (run_queue.length > 0 && context.moves_left > 0)
+  if (run_queue.length > 0) run_queue.length = 0
 }
 
-function runReady(context: TransactionContext, obj_id: string): void {
+function runTask(context: TransactionContext, obj_id: string): void {
   const draft = loadTask(context.view, obj_id)
   if (draft === undefined || draft === 'damaged' || draft.task.wait !== 'ready') return
   const process = context.process(draft.task.conv_id)
   if (process === undefined || process.head.status === 'paused') return
-  const { keep_ended } = resumeReady(context, process, draft)
-  saveTask(context, draft, keep_ended)
+  advanceReady(context, process, draft)
+  saveTask(context, draft)
 }
 
-/** A ready task goes on where it stopped. */
-export function resumeReady(context: TransactionContext, process: Process, draft: Draft): Advanced {
-  const { task }: { task: TaskRecord } = draft
+/** A ready task advances from the logic where it stopped. */
+export function advanceReady(context: TransactionContext, process: Process, draft: Draft): void {
+  const { task } = draft
   task.due_ms = 0
-  return migrateTask(context, process, draft) ?? advance(context, process, draft, task.logic_at)
+  if (!migrateTask(context, process, draft)) advance(context, process, draft, task.logic_at)
+}
+
+/** A count semaphore sends a task as the number of tasks in its node reaches or leaves a value. */
+function sendSignals(context: TransactionContext): void {
+  for (const { conv_id, node_id, before, now } of context.takeCountChanges()) {
+    const process = context.process(conv_id)
+    for (const { value, esc_node_id } of process?.graph.nodes.get(node_id)?.count_semaphors ?? []) {
+      const is_reached = before < value && now >= value
+      if (!is_reached && !(before >= value && now < value)) continue
+      const doc = docOfValue({ start: is_reached ? 'true' : 'false' })
+      const draft = newTask(context, { conv_id, ref: undefined, user_id: undefined, doc })
+      startTask(context, draft, esc_node_id, context.chain_moves)
+    }
+  }
 }

@@ -1,7 +1,7 @@
 /**
- * Ids of new tasks: 4 bytes of seconds, the file's 5 random bytes, 3 of a counter (wire 1.3). Each
- * is above every one given before: the last one is in the store, read by the first new task of a
- * transaction and written once at its end.
+ * The ids of new tasks: 4 bytes of seconds, the 5 random bytes of the file, 3 bytes of a counter.
+ * Each id is above every id given before: the last one is read from the store for the first new
+ * task of a transaction, and written once at the end.
  */
 import { idValue, metaKey, newId } from '../codec/keys.ts'
 import type { Tx } from '../store/store.ts'
@@ -19,24 +19,24 @@ const counter_bytes = 3
 const counter_max = 0xffffff
 const seconds_max = 0xffffffff
 
-/** `middle`: the file's own bytes, in hex. */
-export function newTaskIds(tx: Tx, middle: string): TaskIds {
-  let present = tx
+/** `middle`: the random bytes of the file, in hex. */
+export function newTaskIds(no_tx: Tx, middle: string): TaskIds {
+  let tx = no_tx
   /** The last id given in this transaction. */
   let given: string | undefined
   let seconds = 0
   let counter = 0
-  /** What all ids of a second begin with. */
-  let head = { seconds: -1, text: '' }
+  /** The digits that all ids of a second begin with. */
+  let prefix = { seconds: -1, text: '' }
 
   function readLast(): void {
-    const bytes = present.get(last_id_key)
+    const bytes = tx.get(last_id_key)
     seconds = bytes === undefined ? -1 : bytes.readUInt32BE(0)
     counter = bytes === undefined ? 0 : bytes.readUIntBE(counter_at, counter_bytes)
   }
 
-  /** A clock that stands or steps back: seconds never fall, a full counter borrows the next one. */
-  function step(now_s: number): void {
+  /** Seconds never fall, though the clock may step back; a full counter takes the next second. */
+  function increment(now_s: number): void {
     if (now_s > seconds) {
       seconds = now_s
       counter = 0
@@ -44,23 +44,23 @@ export function newTaskIds(tx: Tx, middle: string): TaskIds {
       seconds++
       counter = 0
     }
-    if (seconds > seconds_max) throw new Error('there are no task ids left behind the year 2106')
+    if (seconds > seconds_max) throw new Error('there are no task ids after the year 2106')
   }
 
   return {
-    begin(tx) {
-      present = tx
+    begin(next_tx) {
+      tx = next_tx
       given = undefined
     },
     next(now_ms) {
       if (given === undefined) readLast()
-      step(Math.min(Math.max(Math.floor(now_ms / 1000), 0), seconds_max))
-      if (head.seconds !== seconds) head = { seconds, text: hex(seconds, 8) + middle }
-      given = newId(head.text, counter)
+      increment(Math.min(Math.max(Math.floor(now_ms / 1000), 0), seconds_max))
+      if (prefix.seconds !== seconds) prefix = { seconds, text: hex(seconds, 8) + middle }
+      given = newId(prefix.text, counter)
       return given
     },
     end() {
-      if (given !== undefined) present.put(last_id_key, idValue(given))
+      if (given !== undefined) tx.put(last_id_key, idValue(given))
     },
   }
 }

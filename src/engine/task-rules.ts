@@ -1,17 +1,18 @@
 /**
- * Putting a task into a process: what a create is refused for, in the order of the fault table, and
- * the same create again. For ops of callers and for logics that make tasks alike.
+ * The rules for creating and modifying a task, for ops of callers and for logics alike: what is
+ * refused, in the order of the fault table, and where a modified task resumes.
  */
 import { digestOf } from '../codec/canonical.ts'
-import { bytesOf } from '../codec/json.ts'
+import { bytesOf, mergeDocs } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { OpFaultCode } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
 import type { Doc, Ref } from '../core/model.ts'
-import type { View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
 import { createDigest, loadTask, refHolder } from './task-store.ts'
+import type { TransactionContext } from './transaction-context.ts'
+import { callbackLogic, isIdle } from './waits.ts'
 
+/** Why an op, or a logic that does the same, is refused. */
 export interface OpRefusal {
   readonly code: OpFaultCode
   readonly description: string
@@ -19,33 +20,27 @@ export interface OpRefusal {
   readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
 }
 
+/** `same` is the live task that an equal create has made before. */
 export type NewTaskCheck = 'new' | { readonly same: TaskRecord } | OpRefusal
 
-/** Whether a new task may come in; `same` is the live task that the same create made. */
 export function checkNewTask(
-  view: View,
+  context: TransactionContext,
   process: Process,
   ref: Ref | undefined,
   doc: Doc,
-  limits: Limits,
 ): NewTaskCheck {
-  const { conv_id } = process
   let clash: OpRefusal | undefined
   if (ref !== undefined) {
-    const obj_id = refHolder(view, conv_id, ref.text)
-    const holder = obj_id === undefined ? undefined : loadTask(view, obj_id)
+    const obj_id = refHolder(context.view, process.conv_id, ref.text)
+    const holder = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
     else if (holder !== undefined) {
       if (createDigest(holder.task).equals(digestOf(doc))) return { same: holder.task }
-      clash = {
-        code: 'not_unical_ref',
-        description: 'not unical reference',
-        task: { obj_id: holder.task.obj_id },
-      }
+      clash = { ...ref_taken, task: { obj_id: holder.task.obj_id } }
     }
   }
   if (process.head.status === 'paused') return paused
-  const over = overSize(doc.text, limits.task_bytes_max)
+  const over = overSize(context, doc)
   if (over !== undefined) return over
   const mistake = process.graph.checkParams(doc)
   if (mistake !== undefined) {
@@ -55,10 +50,40 @@ export function checkNewTask(
   return clash ?? 'new'
 }
 
+/** `modifyTask` returns this where the task does not resume. */
+export const stays = -1
+
+/**
+ * Merges data into a live task. Returns the logic of its node at which the task resumes: behind the
+ * callback that it waits for, or 0 in a state process; else `stays`.
+ */
+export function modifyTask(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  data: Doc,
+  demands: { readonly is_sync: boolean; readonly node_id?: string | undefined },
+): number | OpRefusal {
+  const { is_sync, node_id } = demands
+  const callback_at = callbackLogic(process, task)
+  const is_elsewhere = node_id !== undefined && node_id !== task.node_id
+  if ((is_sync || node_id !== undefined) && (callback_at === -1 || is_elsewhere)) {
+    return { ...no_callback, task }
+  }
+  const doc = mergeDocs(task.doc, data)
+  const over = overSize(context, doc)
+  if (over !== undefined) return { ...over, task }
+  task.doc = doc
+  if (callback_at !== -1) return callback_at + 1
+  return process.graph.kind === 'state' && isIdle(task) ? 0 : stays
+}
+
 export const paused: OpRefusal = {
   code: 'conveyor_is_not_active',
   description: 'conveyor is not active',
 }
+
+export const ref_taken: OpRefusal = { code: 'not_unical_ref', description: 'not unical reference' }
 
 export const not_found_task: OpRefusal = { code: 'not_found_task', description: 'not found task' }
 
@@ -72,8 +97,14 @@ export function damaged(obj_id: string): OpRefusal {
   return { code: 'task_damaged', description, task: { obj_id } }
 }
 
-export function overSize(text: string, bytes_max: number): OpRefusal | undefined {
-  // A UTF-16 unit takes at most 3 bytes, so a short text needs no counting.
+export function noProcess(conv_id: string): OpRefusal {
+  return { code: 'conv_not_found', description: `Object conv with id ${conv_id} does not exist` }
+}
+
+/** The refusal of data over `task_bytes_max`. */
+export function overSize(context: TransactionContext, { text }: Doc): OpRefusal | undefined {
+  const bytes_max = context.engine.limits.task_bytes_max
+  // A UTF-16 unit takes at most 3 bytes, so a short text is not counted.
   if (text.length * 3 <= bytes_max) return undefined
   const bytes = bytesOf(text)
   if (bytes <= bytes_max) return undefined

@@ -1,7 +1,7 @@
 /**
- * Tasks and their indexes in the store. All writes of the families task, ref, at_node, due, ended
- * and node_count go through here, so each change of a task keeps their invariants (codec/keys) at
- * once.
+ * Loads and saves tasks with their index keys. Every write of the key types task, ref, at_node,
+ * due, queue, outbox, ended and node_count goes through `saveTask`, so one change of a task keeps
+ * all invariants of its keys (codec/keys).
  */
 import { digestOf } from '../codec/canonical.ts'
 import {
@@ -23,31 +23,28 @@ import {
   type TaskRecord,
   type Wait,
 } from '../codec/task-record.ts'
-import type { Doc, Ref, Status } from '../core/model.ts'
+import type { Doc, Ref } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import type { TransactionContext } from './transaction-context.ts'
 
-/** A task under work: its record, and what its indexes say until `saveTask`. */
+/** A task that a transaction changes. */
 export interface Draft {
   readonly task: TaskRecord
-  /** What is stored; undefined for a task that is new. */
-  readonly stored: Stored | undefined
-  /** The data it came in with, for the digest that tells a repeated create. */
+  /** The state that the index keys show; undefined for a new task. */
+  readonly stored: StoredState | undefined
+  /** The data before the change, for the digest of the data as created. */
   readonly original: Doc
+  /** Whether the record stays once the task has ended. The end node says so. */
+  keep_ended: boolean
 }
 
-interface Stored {
-  readonly status: Status
-  readonly wait: Wait
-  readonly node_id: string
-  readonly due_ms: number
-  readonly at_ms: number
-  readonly change_ms: number
-}
+type StoredState = Readonly<
+  Pick<TaskRecord, 'status' | 'wait' | 'node_id' | 'due_ms' | 'at_ms' | 'change_ms'>
+>
 
-const none = Buffer.alloc(0)
+const no_value = Buffer.alloc(0)
 
-/** By obj_id, whatever its process and status. */
+/** A task of any process and status. */
 export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefined {
   const bytes = view.get(taskKey(obj_id))
   if (bytes === undefined) return undefined
@@ -55,7 +52,7 @@ export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefi
   if (task === 'damaged') return task
   const { status, wait, node_id, due_ms, at_ms, change_ms } = task
   const stored = { status, wait, node_id, due_ms, at_ms, change_ms }
-  return { task, stored, original: task.doc }
+  return { task, stored, original: task.doc, keep_ended: true }
 }
 
 /** The obj_id of the live task that holds a ref. */
@@ -98,20 +95,20 @@ export function newTask(
     digest: undefined,
     doc: given.doc,
   }
-  return { task, stored: undefined, original: given.doc }
+  return { task, stored: undefined, original: given.doc, keep_ended: true }
 }
 
-/** The digest of the data as first created. */
+/** The digest of the data as created. */
 export function createDigest(task: TaskRecord): Buffer {
   return task.digest ?? digestOf(task.doc)
 }
 
 /**
- * Writes a task and its indexes. An ended task stays where `keep_ended` says so, else it goes.
- * The change time is now, and never before the one stored.
+ * Writes a task and its index keys; deletes an ended task that is not kept. The change time is now,
+ * but never before the stored one.
  */
-export function saveTask(context: TransactionContext, draft: Draft, keep_ended = true): void {
-  const { task, stored } = draft
+export function saveTask(context: TransactionContext, draft: Draft): void {
+  const { task, stored, keep_ended } = draft
   const { tx } = context
   const was_live = stored !== undefined && is_live[stored.status]
   const live = is_live[task.status]
@@ -124,14 +121,14 @@ export function saveTask(context: TransactionContext, draft: Draft, keep_ended =
     context.countTask(task.conv_id, stored.node_id, -1)
   }
   if (live && (!was_live || stored.node_id !== task.node_id)) {
-    tx.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), none)
+    tx.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), no_value)
     context.countTask(task.conv_id, task.node_id, 1)
   }
   const stored_due_ms = stored?.due_ms ?? 0
   if (stored_due_ms !== task.due_ms) {
     if (stored_due_ms !== 0) tx.del(dueKey(task.conv_id, stored_due_ms, task.obj_id))
     if (task.due_ms !== 0) {
-      tx.put(dueKey(task.conv_id, task.due_ms, task.obj_id), none)
+      tx.put(dueKey(task.conv_id, task.due_ms, task.obj_id), no_value)
       context.recordTimer(task.conv_id, task.due_ms)
     }
   }
@@ -153,7 +150,7 @@ export function saveTask(context: TransactionContext, draft: Draft, keep_ended =
   if (live || keep_ended) tx.put(taskKey(task.obj_id), encodeTask(task))
   else if (stored !== undefined) tx.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
-    tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), none)
+    tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
     context.recordEnded()
   }
   if (context.engine.isWatched()) {
@@ -167,7 +164,7 @@ export function saveTask(context: TransactionContext, draft: Draft, keep_ended =
   }
 }
 
-/** The key that lists a task in its queue, or among the work to do. */
+/** Writes the key that lists a task in its queue, or its job in the outbox. */
 function saveWaitKeys(context: TransactionContext, { task, stored }: Draft): void {
   const was_listed = stored !== undefined && isListed(stored.wait)
   const is_now = is_live[task.status] && isListed(task.wait)
@@ -177,7 +174,7 @@ function saveWaitKeys(context: TransactionContext, { task, stored }: Draft): voi
   if (before === now) return
   if (before !== undefined) context.tx.del(before)
   if (now === undefined) return
-  context.tx.put(now, none)
+  context.tx.put(now, no_value)
   if (task.wait === 'work') context.recordJob(task.at_ms)
 }
 

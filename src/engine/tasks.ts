@@ -1,6 +1,6 @@
 /**
- * Administration of tasks: list, retry, cancel. Answers results like an op, for they change tasks
- * under the same rules.
+ * Administration of tasks: list, retry, cancel. Retry and cancel return results as ops do, because
+ * they change tasks under the same rules.
  */
 import {
   after,
@@ -22,9 +22,9 @@ import type { TaskFilter } from './api.ts'
 import type { Catalog } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { accepted, findLive, refused } from './ops.ts'
-import { beginOp, drainRunQueue } from './run-queue.ts'
-import { paused } from './task-rules.ts'
-import { loadTask, saveTask } from './task-store.ts'
+import { beginOp, saveAndDrain } from './run-queue.ts'
+import { noProcess, paused } from './task-rules.ts'
+import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 import type { TransactionContext } from './transaction-context.ts'
 
@@ -32,10 +32,10 @@ const default_tasks_max = 100
 const page_keys = 256
 
 /**
- * Live tasks by node and age; with an ended status the ended ones, oldest first. Read in pages with
- * the engine's work in between, so a long search holds nobody up.
+ * Lists live tasks by node and age, or ended ones, oldest first. Reads in pages and yields between
+ * them, so a long list does not block ops. Rejects with `conv_not_found`.
  */
-export async function listAll(
+export async function listTasks(
   store: Store,
   catalog: Catalog,
   conv_id: string,
@@ -47,7 +47,8 @@ export async function listAll(
   for (;;) {
     const last = await store.view((view) => {
       if (catalog.find(view, conv_id) === undefined) {
-        throw fault('conv_not_found', `Object conv with id ${conv_id} does not exist`)
+        const { code, description } = noProcess(conv_id)
+        throw fault(code, description)
       }
       const keys = view.scan({ from, to, limit: page_keys })
       for (const { key } of keys) {
@@ -83,13 +84,14 @@ function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): 
   return { from: after(atNodeKey(conv_id, last.node_id, last.obj_id)), to }
 }
 
+/** Runs a failed task again, from its node or from `node_id`. */
 export function retryTask(
   context: TransactionContext,
   op: ShowOp,
   node_id: string | undefined,
 ): OpResult {
   const process = context.process(op.conv_id)
-  if (process === undefined) return noProcess(op)
+  if (process === undefined) return refused(op, noProcess(op.conv_id))
   beginOp(context)
   if (process.head.status === 'paused') return refused(op, paused)
   const draft = findLive(context.tx, op)
@@ -104,29 +106,21 @@ export function retryTask(
     return refused(op, { code: 'error', description, task })
   }
   task.moves = 0
-  const { keep_ended } =
-    node_id === undefined
-      ? advance(context, process, draft, 0)
-      : enterNode(context, process, draft, node_id)
-  saveTask(context, draft, keep_ended)
-  drainRunQueue(context)
+  if (node_id === undefined) advance(context, process, draft, 0)
+  else enterNode(context, process, draft, node_id)
+  saveAndDrain(context, draft)
   return accepted(op, task)
 }
 
+/** Ends a live task as `canceled`. */
 export function cancelTask(context: TransactionContext, op: ShowOp): OpResult {
-  if (context.process(op.conv_id) === undefined) return noProcess(op)
+  if (context.process(op.conv_id) === undefined) return refused(op, noProcess(op.conv_id))
   const draft = findLive(context.tx, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'
-  saveTask(context, draft)
-  drainRunQueue(context)
+  saveAndDrain(context, draft)
   return accepted(op, task)
-}
-
-function noProcess(op: ShowOp): OpResult {
-  const description = `Object conv with id ${op.conv_id} does not exist`
-  return refused(op, { code: 'conv_not_found', description })
 }

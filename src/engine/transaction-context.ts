@@ -1,10 +1,10 @@
 /**
- * A transaction's workspace: what its ops share. Begun at the start of an update and ended with it,
- * so that a counter or the last id that changes with every op is written once.
+ * The state that everything in one transaction shares: the store's transaction, node counters, the
+ * last task id, the run queue, and the events to publish after the commit.
  *
- * An engine has one, for its transactions run one after the other; each begins with it empty, also
- * after one that threw. Only what `end` hands over outlives a transaction, to be told once the
- * commit is on disk.
+ * An engine has one TransactionContext, because its transactions run one after another. `begin`
+ * resets it, also after a transaction that threw. Records that change with every op are read once
+ * and written once, by `end`; only the events that it returns outlive the transaction.
  */
 import { grantKey, nodeCountKey } from '../codec/keys.ts'
 import { decodeCount } from '../codec/records.ts'
@@ -19,26 +19,26 @@ import { newTaskIds } from './task-ids.ts'
 export interface EngineContext {
   readonly catalog: Catalog
   readonly limits: Limits
-  /** The file's own 5 random bytes, in hex: the middle of each task id. */
+  /** The 5 random bytes of the file, in hex: the middle of each task id. */
   readonly id_middle: string
   fraction(): number
   /** Variables given to the engine, by name. */
   readonly variables: Readonly<Record<string, JsonValue>>
-  /** Whether the embedder runs code of its own for a kind or a node title. */
+  /** Whether a handler is registered for a logic kind or a node title. */
   isHandled(name: string): boolean
-  /** Whether anybody watches; without one, changes are not collected. */
+  /** Whether there are watchers; without one, changes are not recorded. */
   isWatched(): boolean
 }
 
-/** What logics may read besides their own task; a transaction's Work is one. */
+/** The reads of a transaction or of a view. */
 export interface ReadContext {
   readonly view: View
   readonly now_ms: number
   readonly engine: EngineContext
   process(conv_id: string): Process | undefined
-  /** What a user may do with tasks of a process: `grant_bits`, 0 without a grant. */
+  /** The rights of a user to tasks of a process: `grant_bits`, 0 without a grant. */
   granted(user: string, conv_id: string): number
-  /** Live tasks in a node, with what this transaction changed. */
+  /** Live tasks in a node, with the changes of this transaction. */
   nodeCount(conv_id: string, node_id: string): number
 }
 
@@ -48,53 +48,51 @@ export interface TransactionContext extends ReadContext {
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
   countTask(conv_id: string, node_id: string, by: 1 | -1): void
-  /** Nodes with count semaphors whose number changed since the last call: before and now. */
+  /** The nodes with count semaphores whose number has changed since the last call. */
   takeCountChanges(): readonly CountChange[]
-  /** Moves that may still be made for the present op; the rest goes on in the next transaction. */
+  /** Moves left for the current op; the rest runs in the next transaction. */
   moves_left: number
-  /** The longest chain of moves without rest that the present op has come to. */
+  /** The longest chain of moves without a wait that the current op has reached. */
   chain_moves: number
-  /** Ready tasks to go on with in this transaction, first come first. */
+  /** The obj_ids of ready tasks to run in this transaction, first in first out. */
   readonly run_queue: string[]
   readonly unanswered_callers: UnansweredCaller[]
-  /** Moves of all tasks so far, for the present request. */
+  /** Moves of all tasks for the current request. */
   moves_made: number
-  /** Of the tasks that the present request has shown so far. */
+  /** Bytes of the tasks that the current request has shown. */
   shown_bytes: number
-  /** A timer was set. */
   recordTimer(conv_id: string, due_ms: number): void
-  /** Work was put down that may begin at this time. */
   recordJob(at_ms: number): void
-  /** A task has ended and is kept. */
   recordEnded(): void
   recordChange(change: Omit<Change, 'seq'>): void
 }
 
-/** A task that ended owing a reply, with the caller that waits for it. */
+/** A caller whose called task has ended or failed without a reply. */
 export interface UnansweredCaller {
   readonly caller_id: string
   readonly called_id: string
   readonly moves: number
 }
 
-/** What a transaction leaves to be told once it is on disk. */
+/** What is published after the commit of a transaction. */
 export interface CommitEvents {
-  /** Due times that were set: conv_id → the earliest. */
+  /** Timers that were set: conv_id → the earliest due time. */
   readonly timers: Map<string, number>
-  /** When the earliest work put down may begin. */
+  /** The earliest time at which a listed job may start. */
   job_ms: number | undefined
+  /** Whether an ended task was kept. */
   has_ended: boolean
   readonly changes: Omit<Change, 'seq'>[]
 }
 
 export interface ReusableContext {
-  /** Good until `end`, or until the next one begins. */
+  /** Valid until `end` or the next `begin`. */
   begin(tx: Tx, now_ms: number): TransactionContext
-  /** Writes what was gathered. Undefined where there is nothing to tell. */
+  /** Writes counters and the last id. Undefined where there is nothing to publish. */
   end(): CommitEvents | undefined
 }
 
-/** A Reader of a view, for work outside transactions. */
+/** The reads of a view, outside transactions. */
 export function newReadContext(view: View, engine: EngineContext, now_ms: number): ReadContext {
   return {
     view,
@@ -123,7 +121,7 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
     return found
   }
 
-  const eventsToRecord = (): CommitEvents => {
+  const recorded = (): CommitEvents => {
     events ??= { timers: new Map(), job_ms: undefined, has_ended: false, changes: [] }
     return events
   }
@@ -149,26 +147,26 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
     newTaskId: () => ids.next(context.now_ms),
     countTask: counters.add,
     nodeCount: counters.of,
-    takeCountChanges: counters.take,
+    takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {
-      const { timers } = eventsToRecord()
+      const { timers } = recorded()
       if (due_ms < (timers.get(conv_id) ?? Number.POSITIVE_INFINITY)) timers.set(conv_id, due_ms)
     },
     recordJob(at_ms) {
-      const noted = eventsToRecord()
-      noted.job_ms = Math.min(noted.job_ms ?? at_ms, at_ms)
+      const { job_ms = at_ms } = recorded()
+      recorded().job_ms = Math.min(job_ms, at_ms)
     },
     recordEnded() {
-      eventsToRecord().has_ended = true
+      recorded().has_ended = true
     },
     recordChange(change) {
-      eventsToRecord().changes.push(change)
+      recorded().changes.push(change)
     },
   }
 
   return {
     begin(tx, now_ms) {
-      // A new one: what a map held before it was cleared may live on with those it held later.
+      // A new map: a cleared one may keep the storage, and the values, of its largest size.
       processes = new Map()
       ids.begin(tx)
       counters.begin(tx)
@@ -198,5 +196,5 @@ function closed(): never {
   throw new Error('a transaction was used outside its time')
 }
 
-/** In the place of a transaction while none is under way. */
+/** Stands in for the store's transaction while none is open. */
 const no_tx: Tx = { get: closed, scan: closed, put: closed, del: closed }

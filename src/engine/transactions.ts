@@ -1,84 +1,91 @@
 /**
- * The one way in which the engine changes its store. What is asked for within one turn of the event
- * loop runs in one transaction, in the order in which it was asked for: so what all of it reads and
- * writes besides its own tasks (grants, process heads, counters, the last id) is read and written
- * once, and one commit serves all of it. What a transaction armed and changed is told once it is on
- * disk. What an administrator changes stands between them, in a transaction of its own.
+ * The queue of everything that changes tasks: ops, timers, results of jobs, retry and cancel.
  *
- * Where one of them throws, nothing of the transaction has happened, and each runs anew, alone: so
- * the error meets the one it belongs to.
+ * All requests queued in one turn of the event loop run in one store transaction, in the order in
+ * which they were queued, so records that they share (grants, process heads, counters, the last
+ * task id) are read and written once, and one commit makes all of them durable. The events of a
+ * transaction are published after its commit. Administration of users and processes runs in a
+ * transaction of its own, behind all that was queued before it.
+ *
+ * If a request throws, the whole transaction is rolled back and each of its requests runs again in
+ * a transaction of its own, so that only the request at fault is rejected.
  */
 
 import type { Clock } from '../core/clock.ts'
+import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
+import { applyOps } from './ops.ts'
 import { beginRequest } from './run-queue.ts'
 import type { CommitEvents, ReusableContext, TransactionContext } from './transaction-context.ts'
 
 export interface Transactions {
+  /** One result for each op, in order, once all of them are durable. */
+  apply(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   /**
-   * Resolves with what `fn` returned once all it did is on disk; rejects with what it threw, or as
-   * `Store.update` does. `fn` is synchronous and may run twice.
+   * Resolves with the value of `change` once everything it did is durable; rejects with what it
+   * threw, or as `Store.update` does. `change` is synchronous and may run twice.
    */
-  run<T>(fn: (context: TransactionContext) => T): Promise<T>
-  /** The same for what is no work on tasks. */
-  change<T>(fn: (tx: Tx) => T): Promise<T>
-  /** Begins with what has been asked for. */
+  run<T>(change: (context: TransactionContext) => T): Promise<T>
+  /** Like `Store.update`, behind all requests queued before. */
+  update<T>(change: (tx: Tx) => T): Promise<T>
+  /** Starts the transactions of all queued requests now. */
   flush(): void
 }
 
 export interface TransactionsOptions {
   readonly store: Store
   readonly clock: Clock
-  readonly workspace: ReusableContext
+  readonly context: ReusableContext
+  /** Called after each commit that has events. */
   publish(events: CommitEvents): void
 }
 
 interface QueuedRequest {
-  fn(context: TransactionContext): unknown
+  run(context: TransactionContext): unknown
   resolve(result: unknown): void
   reject(error: unknown): void
 }
 
-/** Behind so much, answers are made and sent first, so that they do not pile up in memory. */
+/** A transaction ends behind so much shown data, so that its answers do not pile up in memory. */
 const shown_bytes_max = 1024 * 1024
 
-export function newTransactions(port: TransactionsOptions): Transactions {
-  const { store, clock, workspace } = port
-  let queued: QueuedRequest[] = []
+export function newTransactions(options: TransactionsOptions): Transactions {
+  const { store, clock, context: reusable_context } = options
+  let queue: QueuedRequest[] = []
   let turn: NodeJS.Immediate | undefined
+
+  function run<T>(change: (context: TransactionContext) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      turn ??= setImmediate(takeTurn)
+      queue.push({ run: change, resolve: resolve as QueuedRequest['resolve'], reject })
+    })
+  }
 
   function takeTurn(): void {
     turn = undefined
-    const begun = begin(queued)
-    queued = queued.slice(begun)
-    if (queued.length > 0) turn = setImmediate(takeTurn)
+    const started = transact(queue)
+    queue = queue.slice(started)
+    if (queue.length > 0) turn = setImmediate(takeTurn)
   }
 
-  function flush(): void {
-    while (queued.length > 0) {
-      clearImmediate(turn)
-      takeTurn()
-    }
-  }
-
-  /** How many of the group are in this transaction: all, but for those behind a large answer. */
-  function begin(group: readonly QueuedRequest[]): number {
-    let begun = group.length
+  /** Runs requests from the first on in one transaction; returns how many it has run. */
+  function transact(requests: readonly QueuedRequest[]): number {
+    let started = requests.length
     let events: CommitEvents | undefined
     let thrown: unknown
     const runAll = (tx: Tx): unknown[] => {
-      const context = workspace.begin(tx, clock.now_ms())
+      const context = reusable_context.begin(tx, clock.now_ms())
       try {
         const results: unknown[] = []
         let shown_bytes = 0
-        for (const { fn } of group) {
+        for (const request of requests) {
           beginRequest(context)
-          results.push(fn(context))
+          results.push(request.run(context))
           shown_bytes += context.shown_bytes
           if (shown_bytes > shown_bytes_max) break
         }
-        begun = results.length
-        events = workspace.end()
+        started = results.length
+        events = reusable_context.end()
         return results
       } catch (error) {
         thrown = error
@@ -87,27 +94,31 @@ export function newTransactions(port: TransactionsOptions): Transactions {
     }
     store.update(runAll).then(
       (results) => {
-        if (events !== undefined) port.publish(events)
-        for (let at = 0; at < begun; at++) (group[at] as QueuedRequest).resolve(results[at])
+        if (events !== undefined) options.publish(events)
+        for (let at = 0; at < started; at++) requests[at]?.resolve(results[at])
       },
       (error: unknown) => {
-        // Any other error may have come after the commit.
-        if (thrown === error && group.length > 1) for (const one of group) begin([one])
-        else for (const { reject } of group.slice(0, begun)) reject(error)
+        // Any other error may have come after the commit, so nothing may run again.
+        if (thrown === error && requests.length > 1) for (const one of requests) transact([one])
+        else for (const { reject } of requests.slice(0, started)) reject(error)
       },
     )
-    return begun
+    return started
+  }
+
+  function flush(): void {
+    while (queue.length > 0) {
+      clearImmediate(turn)
+      takeTurn()
+    }
   }
 
   return {
-    run: <T>(fn: (context: TransactionContext) => T) =>
-      new Promise<T>((resolve, reject) => {
-        turn ??= setImmediate(takeTurn)
-        queued.push({ fn, resolve: resolve as QueuedRequest['resolve'], reject })
-      }),
-    change(fn) {
+    apply: (ops, caller) => run((context) => applyOps(context, ops, caller)),
+    run,
+    update(change) {
       flush()
-      return store.update(fn)
+      return store.update(change)
     },
     flush,
   }

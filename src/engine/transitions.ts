@@ -1,15 +1,17 @@
 /**
- * The steps of a task's life that several files take: entering a node, becoming ready, waking,
- * failing. They change the record alone; saving it is the caller's.
+ * The transitions of a task that several files make: into a node, ready, resumed, failed. They
+ * change the record only and leave saving to the caller, except for `startTask`.
  */
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
+import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { Command } from '../process/logic.ts'
+import { type Draft, saveTask } from './task-store.ts'
 import type { TransactionContext } from './transaction-context.ts'
 
 export type FailCommand = Extract<Command, { command: 'fail' }>
 
-/** Enters a node without running anything yet. */
+/** Puts the task into a node without running anything there. */
 export function moveToNode(context: TransactionContext, task: TaskRecord, node_id: string): void {
   task.node_prev_id = task.node_id
   task.node_id = node_id
@@ -19,7 +21,6 @@ export function moveToNode(context: TransactionContext, task: TaskRecord, node_i
   countMove(context, task)
 }
 
-/** Counts a command that the task, or another for it, has just made. */
 function countMove(context: TransactionContext, task: TaskRecord): void {
   context.moves_left--
   context.moves_made++
@@ -27,11 +28,11 @@ function countMove(context: TransactionContext, task: TaskRecord): void {
 }
 
 /**
- * Wakes a task for another, in this transaction if there are moves left, else in the next. That is
- * a command too, and goes on with the chain of `moves` that led to it: tasks that wake or make one
- * another without end would else escape both bounds.
+ * Queues the task to resume at a logic of its node: in this transaction if moves are left, else in
+ * a later one. This counts as a move and continues the chain of `moves` that caused it, so tasks
+ * that resume or create each other without end reach the bounds too.
  */
-export function wake(
+export function resume(
   context: TransactionContext,
   task: TaskRecord,
   logic_at: number,
@@ -43,22 +44,21 @@ export function wake(
   context.run_queue.push(task.obj_id)
 }
 
-/** To the error node with the fields that tell what happened, or failed where it is. */
-export function moveToErrorNode(
+/** Saves a new task in its first node, queued to run. */
+export function startTask(
   context: TransactionContext,
-  task: TaskRecord,
-  command: FailCommand,
-): 'moved' | 'stays' {
-  if (command.err_node_id === undefined) {
-    fail(task, command.tag, command.description)
-    return 'stays'
-  }
-  setErrorFields(task, command, context.engine.limits.task_bytes_max)
-  moveToNode(context, task, command.err_node_id)
-  return 'moved'
+  draft: Draft,
+  node_id: string,
+  moves: number,
+): void {
+  const { task } = draft
+  task.node_id = node_id
+  task.visit++
+  resume(context, task, 0, moves)
+  saveTask(context, draft)
 }
 
-/** Makes the task go on at a logic of its node, in its turn on the agenda or of the timers. */
+/** Makes the task ready at a logic of its node; its due key lets the timers run it. */
 export function makeReady(context: TransactionContext, task: TaskRecord, logic_at: number): void {
   task.status = 'processing'
   task.details = undefined
@@ -67,9 +67,29 @@ export function makeReady(context: TransactionContext, task: TaskRecord, logic_a
   task.due_ms = Math.max(1, context.now_ms)
 }
 
-const description_chars_max = 1_000
+/** Moves the task to the error node with the error fields set; without an error node it fails. */
+export function moveToErrorNode(
+  context: TransactionContext,
+  task: TaskRecord,
+  { err_node_id, kind, error_type, tag, description }: FailCommand,
+): 'moved' | 'stays' {
+  if (err_node_id === undefined) {
+    fail(task, tag, description)
+    return 'stays'
+  }
+  const prefix = `__conveyor_${kind}_return`
+  const doc = withMembers(task.doc, {
+    [`${prefix}_type_error__`]: error_type,
+    [`${prefix}_type_tag__`]: tag,
+    [`${prefix}_description__`]: boundedText(description),
+  })
+  // The error fields are left out where the data would be over the limit.
+  if (bytesOf(doc.text) <= context.engine.limits.task_bytes_max) task.doc = doc
+  moveToNode(context, task, err_node_id)
+  return 'moved'
+}
 
-/** Stays in its node, failed; retry and cancel are its ways on. */
+/** The task stays in its node as failed, until retry or cancel. */
 export function fail(task: TaskRecord, tag: string, description: string): void {
   task.status = 'failed'
   task.details = { tag, description: boundedText(description) }
@@ -78,18 +98,26 @@ export function fail(task: TaskRecord, tag: string, description: string): void {
   task.at_ms = 0
 }
 
-/** The three fields that tell an error node what happened; left out where they would not fit. */
-function setErrorFields(task: TaskRecord, command: FailCommand, task_bytes_max: number): void {
-  const data = { ...objectOf(task.doc) }
-  const prefix = `__conveyor_${command.kind}_return`
-  setMember(data, `${prefix}_type_error__`, command.error_type)
-  setMember(data, `${prefix}_type_tag__`, command.tag)
-  setMember(data, `${prefix}_description__`, boundedText(command.description))
-  const doc = docOfValue(data)
-  if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
-}
+const description_chars_max = 1_000
 
-/** Descriptions come from code and endpoints too; a cut must not leave half a character either. */
+/** Code and endpoints give descriptions too. A cut must not leave half a surrogate pair. */
 function boundedText(description: string): string {
   return description.slice(0, description_chars_max).toWellFormed()
+}
+
+export function failCommand(
+  kind: string,
+  error_type: FailCommand['error_type'],
+  tag: string,
+  description: string,
+  err_node_id: string | undefined,
+): FailCommand {
+  return { command: 'fail', kind, error_type, tag, description, err_node_id }
+}
+
+/** A copy of the data with these members set. */
+export function withMembers(doc: Doc, members: JsonObject): Doc {
+  const data: JsonObject = { ...objectOf(doc) }
+  for (const key of Object.keys(members)) setMember(data, key, members[key] as JsonValue)
+  return docOfValue(data)
 }

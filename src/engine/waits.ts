@@ -1,29 +1,30 @@
 /**
- * What a resting task waits for by the present graph, which may have changed since it came to rest.
+ * What a waiting task waits for, and where it belongs, by the present graph of its process. A new
+ * definition may have changed the graph since the wait began.
  */
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { WaitReason } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 
-/** The logic at which the task waits for a callback; -1 where it does not. */
+/** The logic at which the task waits for a callback; -1 where it waits for none. */
 export function callbackLogic(process: Process, task: TaskRecord): number {
   if (task.status !== 'delayed' || task.wait !== 'callback') return -1
   return waitLogic(process, task, 'callback')
 }
 
-/** The logic at which a task waits for this; -1 where the present graph has none in its node. */
+/** The logic at which a task waits for this; -1 where the graph has none in the task's node. */
 export function waitLogic(process: Process, task: TaskRecord, waits_for: WaitReason): number {
   const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
   if (logics[task.logic_at]?.waits_for === waits_for) return task.logic_at
   return logics.findIndex((one) => one.waits_for === waits_for)
 }
 
-/** Rests, and for nothing but its timer. */
+/** Whether the task waits for nothing but its timer. */
 export function isIdle(task: TaskRecord): boolean {
   return task.status === 'delayed' && task.wait === 'nothing'
 }
 
-/** Where a task goes whose node an import dropped; undefined where its node is there. */
+/** The node for a task whose own an import dropped; undefined where its own is still there. */
 export function migrationTarget(
   { graph, head }: Process,
   { node_id }: TaskRecord,
@@ -32,7 +33,7 @@ export function migrationTarget(
   return migrationOf(head.moves, node_id) ?? graph.start_id
 }
 
-/** Where the tasks of a node go. A node may be called `constructor`, so only own members count. */
+/** The node that tasks of `node_id` move to. A node may be called `constructor`. */
 export function migrationOf(
   moves: Readonly<Record<string, string>>,
   node_id: string,

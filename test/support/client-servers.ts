@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { type Client, type ConnectOptions, connect } from '../../src/client.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
@@ -15,7 +15,7 @@ export const transports = ['http', 'grpc'] as const
 export type TransportName = (typeof transports)[number]
 
 export interface ClientServers {
-  readonly engine: Engine
+  readonly engine: ServedEngine
   readonly clients: Readonly<Record<TransportName, Client>>
   /** What the clients were made with, for others with other options. */
   readonly targets: Readonly<Record<TransportName, ConnectOptions>>
@@ -27,12 +27,12 @@ export interface ClientServers {
 /** `over` replaces members of the engine that the servers see; certificates go into `folder`. */
 export async function openClientServers(
   folder: string,
-  over: (engine: Engine) => Partial<Engine> = () => ({}),
+  over: (engine: ServedEngine) => Partial<ServedEngine> = () => ({}),
 ): Promise<ClientServers> {
   const making = { now_ms: systemClock.now_ms(), chance: systemChance }
   await initFolder(folder, [], making)
   const { names } = await addClient(folder, 'billing', making)
-  const engine = await openEngine(':memory:')
+  const engine = servedEngine(await openEngine(':memory:'))
   await engine.putProcess(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)

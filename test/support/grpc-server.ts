@@ -2,7 +2,7 @@
  * A gRPC server over a real engine in memory with one user and one process: start, wait for a
  * callback, end. Its certificates are made once for a test file.
  */
-import type { Engine } from '../../src/engine/api.ts'
+import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
 import { makeCa, makeClient, makeServer, type TestCertificate, writeFolder } from './grpc-certs.ts'
@@ -33,7 +33,7 @@ export function sharedAuthority(): Promise<Authority> {
 }
 
 export interface TestGrpc extends Authority {
-  readonly engine: Engine
+  readonly engine: ServedEngine
   readonly grpc: GrpcServer
   readonly bugs: unknown[]
   /** With the shared client's certificate, or another; closed with the server. */
@@ -43,11 +43,11 @@ export interface TestGrpc extends Authority {
 
 export async function openGrpc(
   options: Partial<GrpcOptions> = {},
-  over: Partial<Engine> = {},
+  over: Partial<ServedEngine> = {},
   authority?: Authority,
 ): Promise<TestGrpc> {
   const made = authority ?? (await sharedAuthority())
-  const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
+  const engine = servedEngine(await openEngine(':memory:', { limits: options.limits ?? {} }))
   await engine.putProcess(process_definition)
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)

@@ -4,7 +4,7 @@
  */
 
 import { signatureOf } from '../../src/codec/signature.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type HttpOptions, type HttpServer, serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
 import { type Answer, exchange } from './http-raw.ts'
@@ -29,7 +29,7 @@ export const process_definition = {
 }
 
 export interface TestHttp {
-  readonly engine: Engine
+  readonly engine: ServedEngine
   readonly http: HttpServer
   readonly port: number
   readonly secret: string
@@ -54,9 +54,9 @@ export interface Signing {
 /** `over` replaces members of the engine that the server sees. */
 export async function openHttp(
   options: HttpOptions = {},
-  over: Partial<Engine> = {},
+  over: Partial<ServedEngine> = {},
 ): Promise<TestHttp> {
-  const engine = await openEngine(':memory:', { limits: options.limits ?? {} })
+  const engine = servedEngine(await openEngine(':memory:', { limits: options.limits ?? {} }))
   await engine.putProcess(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)

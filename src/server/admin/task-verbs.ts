@@ -3,12 +3,15 @@
  * loses its token on the way; tasks come back with their text, masked as the terminal must show it.
  */
 import { parseJson, rawJson } from '../../codec/json.ts'
+import { parseOp } from '../../codec/op.ts'
 import { isFault } from '../../core/faults.ts'
-import type { OpResult, Task } from '../../core/model.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import { maskData, maskedNames } from './mask.ts'
 
-/** An op on its way: `ref_text` and `data_text` are JSON text. */
+/** An op as the command line sends it; `ref_text` and `data_text` are JSON text. */
 export interface RawOp {
   readonly type: 'create' | 'modify'
   readonly conv_id: string
@@ -23,32 +26,27 @@ export type TaskView = Omit<Task, 'data'>
 
 export type ResultView = Omit<OpResult, 'task'>
 
-/** One result per op. Data that is no JSON object refuses its op alone. */
+/** One result for each op. Data or a ref that is no JSON of its kind refuses its op only. */
 export async function applyTasks(
   engine: Engine,
   args: { readonly ops: readonly RawOp[] },
 ): Promise<ResultView[]> {
-  const bounds = {
-    nesting_max: engine.limits.nesting_max,
-    values_max: engine.limits.body_values_max,
+  const ops = args.ops.map((raw) => opOf(raw, engine.limits))
+  const results = await servedEngine(engine).submit(ops, {})
+  return results.map(viewOfResult)
+}
+
+function opOf({ ref_text, data_text, ...op }: RawOp, limits: Limits): Op | OpResult {
+  const { nesting_max, body_values_max: values_max } = limits
+  try {
+    const ref = ref_text === undefined ? {} : { ref: parseJson(ref_text) }
+    const data = rawJson(data_text, { nesting_max, values_max })
+    return parseOp({ ...op, ...ref, obj: 'task', data }, limits)
+  } catch (error) {
+    if (!isFault(error)) throw error
+    const description = `Value is not valid. ${error.message}`
+    return { ref: null, obj: 'task', proc: 'error', description, key: 'data' }
   }
-  const results: ResultView[] = []
-  const ops: unknown[] = []
-  const places: number[] = []
-  for (const [at, raw] of args.ops.entries()) {
-    const { ref_text, data_text, ...op } = raw
-    try {
-      const ref = ref_text === undefined ? {} : { ref: parseJson(ref_text) }
-      ops.push({ ...op, ...ref, obj: 'task', data: rawJson(data_text, bounds) })
-      places.push(at)
-    } catch (error) {
-      if (!isFault(error)) throw error
-      results[at] = badData(error.message)
-    }
-  }
-  const applied = ops.length === 0 ? [] : await engine.apply(ops)
-  for (const [at, result] of applied.entries()) results[places[at] as number] = viewOfResult(result)
-  return results
 }
 
 /** The live task, or an ended one by obj_id; null where there is none. */
@@ -79,11 +77,6 @@ export async function cancelTask(
   args: { readonly target: TargetInput },
 ): Promise<ResultView> {
   return viewOfResult(await engine.tasks.cancel(args.target))
-}
-
-function badData(message: string): ResultView {
-  const description = `Value is not valid. ${message}`
-  return { ref: null, obj: 'task', proc: 'error', description, key: 'data' }
 }
 
 async function maskOf(engine: Engine, conv_id: string | number): Promise<ReadonlySet<string>> {

@@ -17,13 +17,13 @@ import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Caller } from '../../core/model.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { Authenticator, Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
 
 /** What every call of a running server needs. */
 export interface ServerContext {
-  readonly engine: Engine
+  readonly engine: ServedEngine
   readonly limits: Limits
   readonly authenticator: Authenticator
   readonly onBug: (bug: unknown) => void

@@ -1,94 +1,77 @@
 /**
- * Messages to raw ops (wire 2). Nothing of an op is checked here but that
- * `data_json` is a JSON object: codec/op knows what is malformed, at every context alike.
+ * Makes typed ops of messages. This file reads `data_json`; codec/op checks the shape of an op,
+ * with the same refusals at every server.
  *
- * proto3 cannot tell an empty text from none, so an empty conv_id or node_id counts as absent; a
- * ref and a target say whether they are there.
+ * proto3 cannot tell an empty text from an absent one, so an empty conv_id or node_id counts as
+ * absent. A ref and a target have presence.
  */
 import { docOfBytes } from '../../codec/doc-bytes.ts'
 import { empty_doc, isObject, objectOf } from '../../codec/json.ts'
+import { checkOpCount, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
 import { fault, isFault } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
-import type { Doc, JsonValue, OpResult } from '../../core/model.ts'
-import type { Batch, OpMessage } from './request-messages.ts'
-
-/** Ops as `engine.apply` takes them. */
-export interface RawOps {
-  readonly ops: readonly object[]
-  /** For an op whose data_json is no JSON object: what is wrong with it. Absent where none is. */
-  readonly broken: ReadonlyMap<number, string> | undefined
-}
+import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
+import type { ServerContext } from './interceptor.ts'
+import type { Batch, KindMessage, OpMessage } from './request-messages.ts'
 
 /**
- * Throws `format_error` where the batch carries a request key: its sender counts on a repeat being
- * answered and not applied, which is not served yet.
+ * Throws `too_many_ops`, and `format_error` for no op or for a request key: its sender expects a
+ * repeated batch to be answered and not applied again, which is not served yet.
  */
-export function readBatch({ ops, op_count, request_key }: Batch, limits: Limits): RawOps {
+export function readBatch(
+  { ops, op_count, request_key }: Batch,
+  context: ServerContext,
+): (Op | OpResult)[] {
   if (request_key !== '') throw fault('format_error', 'request_key is not served yet')
-  if (op_count > limits.ops_max) {
-    throw fault('too_many_ops', `${op_count} ops, at most ${limits.ops_max} in one request`)
-  }
-  return readOps(ops, limits)
+  checkOpCount(op_count, context.limits.ops_max)
+  return readOps(ops, context)
 }
 
-export function readOps(messages: readonly OpMessage[], limits: Limits): RawOps {
+/** One op for each message; a malformed one is its result already. */
+export function readOps(
+  messages: readonly OpMessage[],
+  { limits, engine }: ServerContext,
+): (Op | OpResult)[] {
   const { nesting_max, body_values_max } = limits
-  // A value takes a byte at least: where the bytes are within the bound, the values are.
-  const counts = dataBytesOf(messages) > body_values_max
+  // A value takes at least a byte, so few bytes need no counting of values.
+  const counts_values = dataBytesOf(messages) > body_values_max
   let values_left = body_values_max
-  let broken: Map<number, string> | undefined
-  const readData = (at: number, bytes: Buffer): Doc | 'broken' => {
+  const readData = (bytes: Buffer): Doc | MalformedMember => {
     if (bytes.length === 0) return empty_doc
     try {
       const doc = docOfBytes(bytes, { nesting_max, values_max: values_left })
-      if (counts) values_left -= valuesIn(objectOf(doc), values_left)
+      if (counts_values) values_left -= valuesIn(objectOf(doc), values_left)
       return doc
     } catch (error) {
       if (!isFault(error)) throw error
-      broken ??= new Map()
-      broken.set(at, `Value is not valid. data: ${error.message}`)
-      return 'broken'
+      return { key: 'data', description: `Value is not valid. data: ${error.message}` }
     }
   }
-  const ops = messages.map(({ kind }, at) => rawOp(kind, at, readData))
-  return { ops, broken }
+  return messages.map(({ kind }) => {
+    if (kind === undefined) return parseOp(undefined, engine.limits)
+    const data = kind.type === 'show' ? empty_doc : readData(kind.data_json)
+    return opWithData(kind.type, membersOf(kind), data, engine.limits)
+  })
 }
 
-type ReadData = (at: number, bytes: Buffer) => Doc | 'broken'
-
-function rawOp(kind: OpMessage['kind'], at: number, readData: ReadData): object {
-  if (kind === undefined) return {}
-  const { type, ref } = kind
-  const conv_id = given(kind.conv_id)
-  if (type === 'show') return { type, obj: 'task', conv_id, ref, obj_id: kind.obj_id }
-  const data = readData(at, kind.data_json)
-  if (type === 'create') return { type, obj: 'task', conv_id, ref, data }
-  const { obj_id, is_sync } = kind
-  const node_id = given(kind.node_id)
-  return { type, obj: 'task', conv_id, ref, obj_id, data, is_sync, node_id }
+function membersOf(kind: KindMessage): Parameters<typeof opWithData>[1] {
+  const conv_id = textOrAbsent(kind.conv_id)
+  const { ref } = kind
+  if (kind.type === 'create') return { conv_id, ref }
+  const { obj_id } = kind
+  if (kind.type === 'show') return { conv_id, ref, obj_id }
+  return { conv_id, ref, obj_id, is_sync: kind.is_sync, node_id: textOrAbsent(kind.node_id) }
 }
 
-/** Undefined for a text that counts as absent. */
-function given(text: string): string | undefined {
+function textOrAbsent(text: string): string | undefined {
   return text === '' ? undefined : text
 }
 
-/** Bytes of data in all of them. */
-export function dataBytesOf(messages: readonly OpMessage[]): number {
+function dataBytesOf(messages: readonly OpMessage[]): number {
   let bytes = 0
   for (const { kind } of messages) {
     if (kind !== undefined && kind.type !== 'show') bytes += kind.data_json.length
   }
   return bytes
-}
-
-/** The results of what was read, with what is wrong with a data_json said in its own. */
-export function explained({ broken }: RawOps, results: readonly OpResult[]): readonly OpResult[] {
-  if (broken === undefined) return results
-  return results.map((result, at) => {
-    const description = result.key === 'data' ? broken.get(at) : undefined
-    return description === undefined ? result : { ...result, description }
-  })
 }
 
 /** The values in a value, itself included, counted no further than `max`. */

@@ -12,6 +12,7 @@ import {
 import { systemClock, within } from '../../core/clock.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import { newAuthenticator } from './authenticate.ts'
 import { addHealth } from './health.ts'
 import type { ServerContext } from './interceptor.ts'
@@ -61,12 +62,12 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
   const plain = options.plain === true
   if (plain === (options.tls !== undefined)) throw new RangeError('either tls or plain')
-  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback singleOp')
+  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback alone')
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
   const authenticator = await newAuthenticator(engine, strict)
   const context: ServerContext = {
-    engine,
+    engine: servedEngine(engine),
     limits,
     authenticator,
     onBug,

@@ -14,7 +14,7 @@
 import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
-import type { Caller, OpResult } from '../../core/model.ts'
+import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { faultStatus, publicFault } from './fault-response.ts'
 import {
@@ -24,7 +24,7 @@ import {
   type EncodedResponse,
   type ServerContext,
 } from './interceptor.ts'
-import { explained, type RawOps, readBatch } from './message-ops.ts'
+import { readBatch } from './message-ops.ts'
 import type { StreamBatch } from './request-messages.ts'
 import { encodeStreamResponse } from './response-messages.ts'
 
@@ -48,7 +48,7 @@ interface UnderWay {
   /** The engine has given it a place or refused it. */
   is_taken: boolean
   /** What the engine is given. */
-  raw: RawOps | undefined
+  ops: (Op | OpResult)[] | undefined
   /** As it goes out. */
   answer: Buffer | undefined
   /** For the answer, until it is written. */
@@ -165,12 +165,11 @@ function openStream(
       else answer(() => fail(thrown))
     }
     try {
-      one.raw ??= readBatch(batch, limits)
-      const { raw } = one
-      one.room ??= peer.answers.reserve(raw.ops)
+      one.ops ??= readBatch(batch, context)
+      one.room ??= peer.answers.reserve(one.ops)
       context.engine
-        .apply(raw.ops, caller)
-        .then((results) => answer(() => explained(raw, results)), refuse)
+        .submit(one.ops, caller)
+        .then((results) => answer(() => results), refuse)
         .catch(context.onBug)
     } catch (thrown) {
       refuse(thrown)
@@ -193,7 +192,7 @@ function openStream(
       if (state !== 'open') return
       const one: UnderWay = {
         ...{ batch, bytes: 0, is_full: false, is_taken: false },
-        ...{ raw: undefined, answer: undefined, room: undefined },
+        ...{ ops: undefined, answer: undefined, room: undefined },
       }
       all.add(one)
       ops += batch.ops.length

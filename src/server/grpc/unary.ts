@@ -5,8 +5,7 @@
  */
 import type { handleUnaryCall, sendUnaryData } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
-import type { OpResult } from '../../core/model.ts'
+import type { Op, OpResult } from '../../core/model.ts'
 import { faultStatus } from './fault-response.ts'
 import {
   authenticate,
@@ -14,7 +13,7 @@ import {
   type EncodedResponse,
   type ServerContext,
 } from './interceptor.ts'
-import { explained, type RawOps, readBatch, readOps } from './message-ops.ts'
+import { readBatch, readOps } from './message-ops.ts'
 import {
   type Batch,
   type KindMessage,
@@ -29,7 +28,7 @@ import { encodeAddress, encodeResults, encodeTask } from './response-messages.ts
 interface Unary<Message> {
   /** Throws for malformed bytes. */
   read(bytes: Buffer, ops_max: number): Message
-  ops(message: Message, limits: Limits): RawOps
+  ops(message: Message, context: ServerContext): (Op | OpResult)[]
   encode(results: readonly OpResult[], message: Message): Buffer
 }
 
@@ -41,7 +40,7 @@ const batch_rpc: Unary<Batch> = {
 
 function singleOp(encode: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
   return {
-    ops: (kind, limits) => readOps([{ id: '', kind }], limits),
+    ops: (kind, context) => readOps([{ id: '', kind }], context),
     encode: (results) => encode(okResult(results)),
   }
 }
@@ -71,20 +70,17 @@ function rpcOf<Message>(unary: Unary<Message>): UnaryRpc {
 function handlerOf<Message>(
   context: ServerContext,
   contextOf: ContextOf,
-  { ops, encode }: Unary<Message>,
+  unary: Unary<Message>,
 ): handleUnaryCall<Message, EncodedResponse> {
   return (call, callback) => {
     const { peer } = contextOf(call.metadata)
     const run = async (): Promise<Buffer> => {
       const caller = authenticate(context, peer)
-      const raw = ops(call.request, context.limits)
-      const room = peer.answers.reserve(raw.ops)
+      const ops = unary.ops(call.request, context)
+      const room = peer.answers.reserve(ops)
       // grpc-js emits it at the end of every call, also of a completed one.
       call.once('cancelled', room.release)
-      const bytes = encode(
-        explained(raw, await context.engine.apply(raw.ops, caller)),
-        call.request,
-      )
+      const bytes = unary.encode(await context.engine.submit(ops, caller), call.request)
       room.set(bytes.length)
       return bytes
     }

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { WholeFaultCode } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import { hasCapacity, tooLarge, type UnverifiedBodies } from './body.ts'
 import type { Connection } from './connection.ts'
 import { httpFault } from './fault-response.ts'
@@ -13,7 +13,7 @@ import type { Route, Target } from './path.ts'
 
 /** What every request of a running server needs. */
 export interface ServerContext {
-  readonly engine: Engine
+  readonly engine: ServedEngine
   readonly limits: Limits
   readonly route: Route
   readonly unverified: UnverifiedBodies

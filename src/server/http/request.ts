@@ -4,6 +4,7 @@
  * once.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parseOp } from '../../codec/op.ts'
 import { parseRequest, renderResults } from '../../codec/wire.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { verifySignature } from './authenticate.ts'
@@ -57,10 +58,10 @@ async function serveBody(exchange: Exchange, target: Target, body: Buffer): Prom
     // Between these two lines a request has its name, (user, timestamp, signature), and is
     // unparsed: the place where a repeat of it can be told from a new one.
     context.engine.checkRate(target.user)
-    const ops = parseRequest(body, context.limits)
+    const ops = parseRequest(body, context.limits).map((raw) => parseOp(raw, context.engine.limits))
     const room = exchange.connection.answers.reserve(ops)
     try {
-      const results = await context.engine.apply(ops, { user: target.user })
+      const results = await context.engine.submit(ops, { user: target.user })
       reply(exchange, 200, renderResults(target.version, results), room)
     } catch (thrown) {
       room.release()

@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import { newUnverifiedBodies } from './body.ts'
 import type { ServerContext } from './check-head.ts'
 import { routeUnder } from './path.ts'
@@ -47,7 +48,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
     throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
   }
   const context: ServerContext = {
-    engine,
+    engine: servedEngine(engine),
     limits,
     route: routeUnder(base),
     unverified: newUnverifiedBodies(limits),

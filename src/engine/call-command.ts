@@ -1,0 +1,134 @@
+/**
+ * The commands of a call between processes: `call` creates a task that owes its caller a reply,
+ * `reply` and `reply_exception` give it. A caller whose called task ends or fails without a reply
+ * goes to its error node.
+ */
+import { mergeDocs } from '../codec/json.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
+import type { Command } from '../process/logic.ts'
+import type { Process } from './catalog.ts'
+import { accessDenied, resolveTarget } from './evaluation-context.ts'
+import { checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
+import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
+import type { TransactionContext, UnansweredCaller } from './transaction-context.ts'
+import { type FailCommand, failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
+import { migrationTarget, waitLogic } from './waits.ts'
+
+type Call = Extract<Command, { command: 'call' }>
+type Reply = Extract<Command, { command: 'reply' | 'reply_exception' }>
+
+export function call(
+  context: TransactionContext,
+  process: Process,
+  task: TaskRecord,
+  command: Call,
+): Command {
+  const { conv, doc, err_node_id } = command
+  const target = resolveTarget(context, process, task, conv, 'create')
+  if (target === undefined) return callFailed(accessDenied(conv, task), err_node_id)
+  const check = checkNewTask(context, target, undefined, doc)
+  if (typeof check === 'object' && 'code' in check) return callFailed(check, err_node_id)
+  const { obj_id: caller_id, user_id, moves } = task
+  const { conv_id } = target
+  const draft = newTask(context, { conv_id, ref: undefined, user_id, doc, caller_id })
+  startTask(context, draft, target.graph.start_id, moves)
+  task.called_id = draft.task.obj_id
+  return command
+}
+
+export function reply(context: TransactionContext, task: TaskRecord, command: Reply): Command {
+  const { caller_id } = task
+  task.caller_id = undefined
+  const caller = caller_id === undefined ? undefined : findCaller(context, caller_id, task.obj_id)
+  if (caller === undefined) return command
+  const { err_node_id } = caller
+  const doc = mergeDocs(caller.draft.task.doc, command.data)
+  const over = overSize(context, doc)
+  if (over !== undefined) resumeCaller(context, caller, task.moves, callFailed(over, err_node_id))
+  else {
+    caller.draft.task.doc = doc
+    const failure =
+      command.command === 'reply'
+        ? undefined
+        : failCommand('rpc_reply', 'software', 'rpc_reply_exception', command.reason, err_node_id)
+    resumeCaller(context, caller, task.moves, failure)
+  }
+  return command
+}
+
+/** Resumes the callers whose called task ended or failed without a reply. */
+export function resumeUnansweredCallers(context: TransactionContext): void {
+  while (context.unanswered_callers.length > 0) {
+    const { caller_id, called_id, moves } = context.unanswered_callers.shift() as UnansweredCaller
+    const caller = findCaller(context, caller_id, called_id)
+    if (caller === undefined) continue
+    const description = 'the called task ended or failed without a reply'
+    const { err_node_id } = caller
+    const tag = 'rpc_task_fatal_error'
+    const failure = failCommand('rpc', 'hardware', tag, description, err_node_id)
+    resumeCaller(context, caller, moves, failure)
+  }
+}
+
+interface Caller {
+  readonly draft: Draft
+  /** The logic of its call; -1 where a new definition has none in its node. */
+  readonly logic_at: number
+  readonly err_node_id: string | undefined
+  /** Whether an import has dropped its node. */
+  readonly is_stranded: boolean
+}
+
+/** The caller, if it still waits for the reply of this task. */
+function findCaller(
+  context: TransactionContext,
+  caller_id: string,
+  called_id: string,
+): Caller | undefined {
+  const draft = loadTask(context.view, caller_id)
+  if (draft === undefined || draft === 'damaged') return undefined
+  const { task } = draft
+  if (task.wait !== 'reply' || task.called_id !== called_id) return undefined
+  const process = context.process(task.conv_id)
+  const logic_at = process === undefined ? -1 : waitLogic(process, task, 'reply')
+  const logic = process?.graph.nodes.get(task.node_id)?.logics[logic_at]
+  const is_stranded = process !== undefined && migrationTarget(process, task) !== undefined
+  return { draft, logic_at, err_node_id: logic?.err_node_id, is_stranded }
+}
+
+/**
+ * Resumes the caller behind its call, or in the error node. A stranded caller goes where the import
+ * says, whatever the outcome of its call.
+ */
+function resumeCaller(
+  context: TransactionContext,
+  { draft, logic_at, is_stranded }: Caller,
+  moves: number,
+  failure: FailCommand | undefined,
+): void {
+  const { task } = draft
+  task.called_id = undefined
+  if (failure === undefined || is_stranded) resume(context, task, logic_at + 1, moves)
+  else {
+    task.moves = Math.max(task.moves, moves)
+    if (moveToErrorNode(context, task, failure) === 'moved') resume(context, task, 0, moves)
+  }
+  saveTask(context, draft)
+}
+
+const tags: Readonly<Record<string, string>> = {
+  task_size_overflow_limit: 'rpc_task_size_overflow',
+  wrong_validate_params: 'rpc_task_wrong_convert_param',
+  access_denied: 'access_denied',
+  conv_not_found: 'access_denied',
+}
+
+/** A refusal without a tag of its own is of the hardware kind: another try may succeed. */
+function callFailed(
+  { code, description }: OpRefusal,
+  err_node_id: string | undefined,
+): FailCommand {
+  const tag = tags[code]
+  const error_type = tag === undefined ? 'hardware' : 'software'
+  return failCommand('rpc', error_type, tag ?? 'rpc_task_fatal_error', description, err_node_id)
+}

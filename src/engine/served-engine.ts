@@ -1,0 +1,20 @@
+/**
+ * The engine as its servers see it. A server parses ops itself, so it submits them as typed ops;
+ * embedders use `apply`, which parses plain values.
+ */
+import type { Caller, Op, OpResult } from '../core/model.ts'
+import type { Engine } from './api.ts'
+
+export interface ServedEngine extends Engine {
+  /**
+   * Applies ops as `Engine.apply` does. A malformed op is its result already (codec/op), and comes
+   * back in its place.
+   */
+  submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
+}
+
+/** Throws a TypeError for an engine that `openEngine` has not made. */
+export function servedEngine(engine: Engine): ServedEngine {
+  if ('submit' in engine) return engine as ServedEngine
+  throw new TypeError('a server needs an engine of openEngine')
+}

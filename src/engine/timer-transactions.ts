@@ -1,0 +1,186 @@
+/**
+ * The transactions of the timers, each one slice of bounded size: fire due timers, run ready tasks,
+ * empty the nodes that an import dropped, and remove ended tasks after their retention time. Also
+ * the reads that tell when the next slice is due.
+ */
+import {
+  dueOf,
+  dueUpTo,
+  endedAfter,
+  endedOf,
+  endedUpTo,
+  keysOfType,
+  processKey,
+  processOfKey,
+  taskKey,
+  taskOfKey,
+  tasksAtNode,
+  timeOfKey,
+} from '../codec/keys.ts'
+import { decodeRecord, encodeRecord, type ProcessRecord } from '../codec/records.ts'
+import type { Tx, View } from '../store/store.ts'
+import { enterNode } from './advance.ts'
+import type { Process } from './catalog.ts'
+import { migrateTask } from './migrate.ts'
+import { advanceReady, beginOp, saveAndDrain } from './run-queue.ts'
+import { type Draft, loadTask } from './task-store.ts'
+import type { TransactionContext } from './transaction-context.ts'
+import { fail } from './transitions.ts'
+
+/** What is due in a file that has just been opened. */
+export interface Schedule {
+  /** conv_id → the due time of its first timer. */
+  readonly due: ReadonlyMap<string, number>
+  /** Processes with dropped nodes to empty. */
+  readonly to_migrate: readonly string[]
+  readonly oldest_ended_ms: number | undefined
+}
+
+/** Reads one due key of each active process; nothing else is scanned. */
+export function readSchedule(view: View): Schedule {
+  const due = new Map<string, number>()
+  const to_migrate: string[] = []
+  for (const { key, value } of view.scan({ ...keysOfType('process'), limit: Infinity })) {
+    const conv_id = processOfKey(key)
+    const head = decodeRecord<ProcessRecord>(value)
+    if (head.status === 'paused') continue
+    const first_ms = firstDue(view, conv_id)
+    if (first_ms !== undefined) due.set(conv_id, first_ms)
+    if (Object.keys(head.moves).length > 0) to_migrate.push(conv_id)
+  }
+  return { due, to_migrate, oldest_ended_ms: oldestEnded(view) }
+}
+
+function firstDue(view: View, conv_id: string): number | undefined {
+  const [first] = view.scan({ ...dueOf(conv_id), limit: 1 })
+  return first === undefined ? undefined : timeOfKey(first.key).ms
+}
+
+/** Fires up to `tasks_max` timers due at `until_ms`; returns when the next one is due. */
+export function fireDue(
+  context: TransactionContext,
+  conv_id: string,
+  until_ms: number,
+  tasks_max: number,
+): number | undefined {
+  const process = context.process(conv_id)
+  if (process === undefined || process.head.status === 'paused') return undefined
+  const overdue = context.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
+  for (const { key } of overdue) {
+    // The rest fires in the next slice, behind the ops of callers.
+    if (context.moves_made >= context.engine.limits.moves_per_transaction_max) break
+    const draft = loadTask(context.tx, taskOfKey(key))
+    // A due key without a readable task is removed, so that it does not fire again and again;
+    // `check` names the task. The key also goes if an earlier task of this slice has changed it.
+    if (draft === undefined || draft === 'damaged' || draft.task.due_ms !== timeOfKey(key).ms) {
+      context.tx.del(key)
+      continue
+    }
+    beginOp(context)
+    fire(context, process, draft)
+    saveAndDrain(context, draft)
+  }
+  return firstDue(context.tx, conv_id)
+}
+
+function fire(context: TransactionContext, process: Process, draft: Draft): void {
+  const { task } = draft
+  if (task.wait === 'ready') {
+    advanceReady(context, process, draft)
+    return
+  }
+  task.due_ms = 0
+  if (migrateTask(context, process, draft)) return
+  // The present definition counts, which may have changed since the timer was set.
+  const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
+  const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
+  if (semaphor !== undefined) enterNode(context, process, draft, semaphor.to_node_id)
+}
+
+/** Quarantines the first due task of a process: it fails with the tag `internal_error`. */
+export function quarantineFirstDue(
+  context: TransactionContext,
+  conv_id: string,
+): number | undefined {
+  const [first] = context.tx.scan({ ...dueUpTo(conv_id, context.now_ms), limit: 1 })
+  const draft = first && loadTask(context.tx, taskOfKey(first.key))
+  if (draft !== undefined && draft !== 'damaged') {
+    fail(draft.task, 'internal_error', 'the engine stumbled on this task')
+    saveAndDrain(context, draft)
+  }
+  return firstDue(context.tx, conv_id)
+}
+
+/**
+ * Moves up to `tasks_max` tasks of a process out of dropped nodes; returns true once none is left
+ * there, or only damaged ones, which stay for `check` to name.
+ */
+export function migrateSlice(
+  context: TransactionContext,
+  conv_id: string,
+  tasks_max: number,
+): boolean {
+  const process = context.process(conv_id)
+  if (process === undefined || process.head.status === 'paused') return true
+  const dropped = Object.keys(process.head.moves)
+  if (dropped.length === 0) return true
+  let left = tasks_max
+  let moved = 0
+  for (const node_id of dropped) {
+    for (const { key } of context.tx.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
+      left--
+      const draft = loadTask(context.tx, taskOfKey(key))
+      if (draft === undefined || draft === 'damaged') continue
+      beginOp(context)
+      if (!migrateTask(context, process, draft)) continue
+      saveAndDrain(context, draft)
+      moved++
+      if (context.moves_made >= context.engine.limits.moves_per_transaction_max) return false
+    }
+    if (left === 0) return moved === 0
+  }
+  if (moved < tasks_max - left) return true
+  context.tx.put(processKey(conv_id), encodeRecord({ ...process.head, moves: {} }))
+  return true
+}
+
+/**
+ * Removes up to `tasks_max` tasks that ended at `until_ms` or before, process by process. Returns
+ * when the oldest one left has ended.
+ */
+export function sweepEnded(tx: Tx, until_ms: number, tasks_max: number): number | undefined {
+  let left = tasks_max
+  for (const conv_id of processesWithEnded(tx)) {
+    for (const { key } of tx.scan({ ...endedUpTo(conv_id, until_ms), limit: left })) {
+      tx.del(key)
+      tx.del(taskKey(taskOfKey(key)))
+      left--
+    }
+    if (left === 0) break
+  }
+  return oldestEnded(tx)
+}
+
+function oldestEnded(view: View): number | undefined {
+  let oldest_ms: number | undefined
+  for (const conv_id of processesWithEnded(view)) {
+    const [first] = view.scan({ ...endedOf(conv_id), limit: 1 })
+    if (first === undefined) continue
+    const { ms } = timeOfKey(first.key)
+    if (oldest_ms === undefined || ms < oldest_ms) oldest_ms = ms
+  }
+  return oldest_ms
+}
+
+/** The processes that have ended tasks: one read for each, which skips the keys of the last. */
+function processesWithEnded(view: View): string[] {
+  const found: string[] = []
+  let span = keysOfType('ended')
+  for (;;) {
+    const [first] = view.scan({ ...span, limit: 1 })
+    if (first === undefined) return found
+    const { conv } = timeOfKey(first.key)
+    found.push(conv)
+    span = endedAfter(conv)
+  }
+}
