@@ -1,8 +1,8 @@
 /**
- * The other end of the admin socket. A call either gives what the verb gives, or rejects with the
- * Fault that the verb threw; `file_held` where the owner is there but cannot be talked to,
- * `store_failed` where it ended before it answered. Where nobody listens the system's error passes
- * through (`syscall` is `connect`): the owner has gone, and the file may be free.
+ * The client of the admin socket. A call resolves with the verb's value or rejects with the Fault
+ * that the verb threw; with `file_held` where the holder of the file cannot be understood, and with
+ * `store_failed` where it ends before it answers. If nothing listens the system's error passes
+ * through (`syscall` is `connect`): the holder has ended, and the file may be free.
  */
 import { Agent, request } from 'node:http'
 import { parsePlain } from '../../codec/json.ts'
@@ -10,7 +10,7 @@ import { fault } from '../../core/faults.ts'
 import { type AdminResponse, checkEndpoint, type Endpoint, request_bytes_max } from './protocol.ts'
 import type { Admin } from './verbs.ts'
 
-/** Connects with the first call. Calls may overlap; `close` lets go of the connections. */
+/** Connects with the first call. Calls may overlap; `close` closes the connections. */
 export function adminClient(options: Endpoint & { readonly socket: string }): Admin {
   const { socket, file_id, version } = options
   const mine = { file_id, version }

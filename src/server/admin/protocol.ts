@@ -1,7 +1,7 @@
 /**
- * What crosses the admin socket: one POST a call, JSON both ways. Both ends say which file and
- * which version they speak for, and a call between two that differ is refused before anything is
- * done: that is what lets either end trust the shapes of the other.
+ * The messages on the admin socket: one POST per call, JSON in both directions. Both ends state
+ * their file and version, and a call between ends that differ is refused, so that each end may
+ * trust the shapes of the other.
  */
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 
@@ -23,7 +23,7 @@ export interface FaultView {
 
 export type AdminResponse = Endpoint & ({ readonly value: unknown } | { readonly fault: FaultView })
 
-/** Bytes of one request: a full batch of ops, each far below the largest, fits many times over. */
+/** The most bytes of a request; far above a batch of ordinary ops. */
 export const request_bytes_max = 64 * 1024 * 1024
 
 export function faultView(error: unknown): FaultView {
@@ -37,7 +37,7 @@ export function faultView(error: unknown): FaultView {
   return { code, message, ...(mistakes === undefined ? {} : { mistakes }) }
 }
 
-/** Throws `file_held` with a sentence that says what differs, and what to do. */
+/** Throws `file_held` with a sentence that tells what differs and what to do. */
 export function checkEndpoint(mine: Endpoint, theirs: Endpoint): void {
   if (theirs.file_id !== mine.file_id) {
     throw fault('file_held', 'the socket belongs to another data file: run the command again')

@@ -1,9 +1,10 @@
 /**
- * The admin door: the verbs of the table over HTTP on a Unix socket that only this user can reach.
- * Whoever opens it holds the lock of the data file, so a socket left over from a killed process is
- * nobody's and is taken away first.
+ * The admin server: runs the admin verbs for requests over a Unix socket that only this user can
+ * reach. Its process holds the lock of the data file, so an existing socket file is left over from
+ * a killed process and is removed.
  *
- * A call under way is answered before `close` resolves; one that has not fully arrived is cut off.
+ * `close` resolves after calls under way are answered; a request that has not fully arrived is cut
+ * off.
  */
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

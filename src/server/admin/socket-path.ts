@@ -1,11 +1,9 @@
 /**
- * Where the admin socket of a data file stands: one folder a user, 0700, and in it a name made from
- * the file's real path, so that the path stays short whatever the file's is (Node cuts a longer one
- * without a word).
+ * The path of a data file's admin socket: a folder per user with mode 0700, and a name hashed from
+ * the file's real path, because Node silently truncates long socket paths.
  *
- * The folder is taken only where it is a real folder of ours that nobody else may enter. Where a
- * stranger has put something else there, a fresh one is made; the owner's record names the socket,
- * so whoever looks for it need not guess.
+ * The folder is used only if it is a directory of this user that no other user may enter; else a
+ * new one is made. Readers take the path from the owner record in the data file.
  */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
@@ -15,11 +13,6 @@ import { join } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 
-export interface AdminSocket {
-  readonly folder: string
-  readonly socket: string
-}
-
 /**
  * The folder (made if missing) and the socket path for the data file at `real_path`. `runtime_dir`
  * stands in for `/tmp/conveyor-<uid>`. Throws `not_possible` where the path would be too long.
@@ -27,7 +20,7 @@ export interface AdminSocket {
 export function adminSocketPath(
   real_path: string,
   options: { readonly runtime_dir?: string | undefined } = {},
-): AdminSocket {
+): { readonly folder: string; readonly socket: string } {
   const uid = process.getuid?.() ?? 0
   const wanted = options.runtime_dir ?? `/tmp/conveyor-${uid}`
   const folder = isSafeFolder(wanted, uid) ? wanted : mkdtempSync('/tmp/conveyor-')
@@ -40,10 +33,10 @@ export function adminSocketPath(
 
 const socket_path_bytes_max = 100
 const socket_name = /^[0-9a-f]{16}$/
-/** A younger one may belong to a server that is about to listen. */
+/** A younger socket may belong to a server that is about to listen. */
 const removed_after_ms = 60_000
 
-/** Takes away what killed servers left in the folder: sockets at which nobody listens. */
+/** Removes sockets of killed servers: those on which nothing listens. */
 export async function removeDeadSockets(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)

@@ -1,16 +1,23 @@
 /**
- * THE table of admin verbs: what the command line can ask of whoever holds the file. Each takes the
- * engine and its arguments and gives a value that survives JSON; the same table is called in this
- * process or over the socket, so that a verb cannot behave differently with a server running.
- *
- * Nothing is decided here: refusals are the engine's.
+ * THE table of admin verbs: the operations that the command line runs on a data file. Each takes
+ * the engine and its arguments and answers a value that survives JSON. The same table serves calls
+ * in this process and calls over the socket. Refusals are the engine's.
  */
 import type { Can, Engine } from '../../engine/api.ts'
-import { importProcesses } from './import.ts'
 import { applyTasks, cancelTask, listTasks, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
   readonly id: string
+}
+
+interface ImportArgs {
+  /** The file's text: one definition or an array, of which all are stored or none. */
+  readonly text: string
+  /** Replaces the definition's own id; only for a file with one definition. */
+  readonly id?: string
+  readonly moves?: Readonly<Record<string, string>>
+  /** New ids for processes of the file and the references to them. */
+  readonly map?: Readonly<Record<string, string>>
 }
 
 interface Grant extends ById {
@@ -39,7 +46,8 @@ export const adminVerbs = {
     done(engine.users.unbind(args.name)),
   'user.bindings': async (engine: Engine, _args: object) => engine.users.bindings(),
 
-  'process.import': importProcesses,
+  'process.import': (engine: Engine, { text, id, ...options }: ImportArgs) =>
+    engine.putProcesses(text, { ...(id === undefined ? {} : { conv_id: id }), ...options }),
   'process.list': (engine: Engine, _args: object) => engine.processes.list(),
   'process.show': (engine: Engine, args: ById) => engine.processes.show(args.id),
   'process.export': async (engine: Engine, args: ById) => ({
@@ -67,9 +75,9 @@ export type AdminVerb = keyof typeof adminVerbs
 export type AdminArgs<Verb extends AdminVerb> = Parameters<(typeof adminVerbs)[Verb]>[1]
 export type AdminValue<Verb extends AdminVerb> = Awaited<ReturnType<(typeof adminVerbs)[Verb]>>
 
-/** Whoever answers the verbs: this process, or the file's owner behind its socket. */
+/** Runs the verbs, in this process or over the socket of the process that holds the file. */
 export interface Admin {
-  /** Rejects with a Fault, the engine's own or `file_held` where the owner cannot be talked to. */
+  /** Rejects with a Fault of the engine, or `file_held` where the holder cannot be called. */
   call<Verb extends AdminVerb>(verb: Verb, args: AdminArgs<Verb>): Promise<AdminValue<Verb>>
   close(): Promise<void>
 }
@@ -78,7 +86,7 @@ export function isAdminVerb(name: string): name is AdminVerb {
   return Object.hasOwn(adminVerbs, name)
 }
 
-/** The table on an engine of this process, which `close` closes. */
+/** The verbs on an engine of this process; `close` closes the engine. */
 export function localAdmin(engine: Engine): Admin {
   return {
     call: (verb, args) => runVerb(engine, verb, args) as Promise<never>,
@@ -86,7 +94,7 @@ export function localAdmin(engine: Engine): Admin {
   }
 }
 
-/** `args` have the shape of the verb's: the caller is this version's own. */
+/** `args` are trusted to have the verb's shape: the caller has the same version. */
 export async function runVerb(engine: Engine, verb: AdminVerb, args: unknown): Promise<unknown> {
   const run = adminVerbs[verb] as (engine: Engine, args: unknown) => Promise<unknown>
   return run(engine, args)
