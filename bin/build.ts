@@ -1,9 +1,9 @@
 /**
- * `npm run build [-- FOLDER]`: what the package ships, into `dist` or the folder named.
+ * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
- * The compiler turns src and bin/conveyor.ts into JavaScript and declarations; every other file of
- * src is something the program reads as it runs, so it is copied to the same place. What an earlier
- * build left in there goes first: a file removed from src must not live on in the package.
+ * Compiles src and bin/conveyor.ts to JavaScript and declarations, and copies the other files of
+ * src, which the program reads at run time. The output of an earlier build is removed first, so
+ * that files deleted from src do not ship.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, rmSync, statSync } from 'node:fs'
@@ -21,7 +21,7 @@ cpSync(join(top, 'src'), join(out, 'src'), {
 })
 chmodSync(join(out, 'bin/conveyor.js'), 0o755)
 
-/** Prints the compiler's own words and exits 1 where it finds a mistake. */
+/** The compiler prints its own messages; exits 1 where it reports an error. */
 function compile(): void {
   const compiler = join(top, 'node_modules/typescript/bin/tsc')
   const project = join(top, 'bin/tsconfig.build.json')

@@ -1,10 +1,10 @@
 /**
- * `npm run bundle [-- FILE]`: the library and the HTTP door as one file, `dist/conveyor.mjs`, that
- * needs Node and `lmdb` beside it and nothing else.
+ * `npm run bundle [-- FILE]`: builds the library and the HTTP server into one file,
+ * `dist/conveyor.mjs`, which needs only Node and `lmdb` beside it.
  *
- * Everything is text in it: the other dependencies, the example processes (`examples`, by file
- * name), the native file lock of each platform that lmdb runs on, and at the end the licences of
- * what is not ours. Names stay as written, so a stack trace can be read.
+ * The file embeds the other dependencies, the example processes (`examples`, by file name), the
+ * native file lock for each platform of lmdb, and at the end the licences of the dependencies.
+ * Names are not minified, so that stack traces stay readable.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -25,7 +25,7 @@ const platforms = [
   'win32-x64',
 ] as const
 
-/** Puts the addon's bytes where fs-native-extensions would look for a file of its package. */
+/** Replaces the module that loads the addon from the package's folder by one with its bytes. */
 const addonInside: Plugin = {
   name: 'addon-inside',
   setup({ onResolve, onLoad }) {
@@ -44,7 +44,7 @@ const addonInside: Plugin = {
   },
 }
 
-/** Puts the script of the threads for code, and QuickJS itself, where the program asks for them. */
+/** Embeds the script of the code threads, and QuickJS. */
 const codeInside: Plugin = {
   name: 'code-inside',
   setup({ onLoad }) {
@@ -63,7 +63,7 @@ const codeInside: Plugin = {
   },
 }
 
-/** Puts the script of the thread that merges the log where the program asks for it. */
+/** Embeds the script of the checkpoint thread. */
 const logInside: Plugin = {
   name: 'log-inside',
   setup({ onLoad }) {
@@ -79,7 +79,7 @@ const logInside: Plugin = {
   },
 }
 
-/** A thread started from text has no place of its own, so it takes lmdb from beside the bundle. */
+/** A thread started from text has no path to resolve from, so it loads lmdb beside the bundle. */
 const lmdbBeside: Plugin = {
   name: 'lmdb-beside',
   setup({ onResolve, onLoad }) {
@@ -96,7 +96,7 @@ const lmdbBeside: Plugin = {
 
 const quickjs = 'node_modules/@jitl/quickjs-wasmfile-release-sync/dist'
 
-/** A thread started from text is CommonJS, so what it uses is taken in that form too. */
+/** A thread started from text is CommonJS, and so are its dependencies. */
 const threadBuild = {
   absWorkingDir: top,
   write: false,
@@ -137,7 +137,7 @@ const { outputFiles, metafile } = await build({
   charset: 'utf8',
   legalComments: 'none',
   external: ['lmdb'],
-  // File names in the output are as the checkout has them, wherever its node_modules really stands.
+  // File names in the output are those of the checkout, even if node_modules is a link.
   preserveSymlinks: true,
   plugins: [addonInside, codeInside, logInside],
 })
@@ -181,7 +181,7 @@ function packed(path: string): string {
   return gzipSync(readFileSync(path), { level: 9 }).toString('base64')
 }
 
-/** One comment for each licence text, headed by the packages it stands for. */
+/** A comment for each distinct licence text, with the packages that it covers. */
 function licencesOf(inputs: Metafile['inputs']): string {
   const names = Object.keys(inputs).flatMap(
     (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],

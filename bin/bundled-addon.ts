@@ -1,11 +1,8 @@
 /**
- * Inside the one-file bundle only: loads the native part of fs-native-extensions, which an
- * operating system takes from a file alone, out of the text that bin/bundle.ts has put beside this
- * code.
- *
- * The bytes go to a folder that only this user can enter, under a name nobody can foresee, and
- * leave the disk as soon as they are loaded. Windows keeps a loaded file, so there the folder stays
- * behind.
+ * Part of the one-file bundle only: loads the native addon of fs-native-extensions from the text
+ * that bin/bundle.ts embeds. An operating system loads an addon only from a file, so the bytes are
+ * written to a folder that only this user can enter, under an unpredictable name, and removed once
+ * loaded. Windows keeps a loaded file, so there the folder remains.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,14 +10,14 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 
 /**
- * Where the addon may be written, best first. A temporary folder may be mounted so that nothing in
- * it can be run; the bundle's own folder cannot, because lmdb's native part is loaded from there.
+ * The folders to try, in order. A temporary folder may be mounted noexec; the bundle's own folder
+ * is not, because lmdb's addon is loaded from there.
  */
 const folders: readonly (() => string)[] = [tmpdir, () => import.meta.dirname, () => process.cwd()]
 
 /**
- * Answers the exports of this machine's addon. `packed` has one text a platform (`linux-x64`): the
- * file, gzipped, in base64. Throws where there is none for it, or no folder to load it from.
+ * The exports of this machine's addon. `packed` maps a platform (`linux-x64`) to its addon,
+ * gzipped, in base64. Throws where the platform has none, or no folder allows loading it.
  */
 export function loadAddon(packed: Readonly<Record<string, string>>): unknown {
   const platform = `${process.platform}-${process.arch}`

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /**
- * The program `conveyor`: hands the process's arguments, environment and streams to the command
- * line, and takes the exit code from it. The only place that reads `process`.
+ * The program `conveyor`: passes the process's arguments, environment, streams and signals to the
+ * command line and exits with its code. The only file that uses `process` for that.
  */
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { main } from '../src/cli/main.ts'
 import { systemClock } from '../src/core/clock.ts'
 
-// A reader that has gone, as `conveyor task list … | head` leaves one, is no failure.
+// A closed pipe, as after `conveyor task list … | head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)
@@ -23,13 +23,13 @@ const exit_code = await main(process.argv.slice(2), process.env, {
   clock: systemClock,
   sleep_ms: (ms) => sleep_ms(ms),
   onStop(fn) {
-    let told = false
+    let is_stopping = false
     const stop = (): void => {
-      if (told) process.exit(1)
-      told = true
+      if (is_stopping) process.exit(1)
+      is_stopping = true
       fn()
     }
-    // Waiting for a signal keeps no process alive, so a timer does.
+    // A signal handler does not keep the process alive; this timer does.
     const hold = setInterval(() => {}, 2 ** 31 - 1)
     process.on('SIGTERM', stop).on('SIGINT', stop)
     return () => {
@@ -37,9 +37,9 @@ const exit_code = await main(process.argv.slice(2), process.env, {
       process.off('SIGTERM', stop).off('SIGINT', stop)
     }
   },
-  // An exit would wait for a thread that hangs in a write.
+  // process.exit would wait for a thread that hangs in a write.
   kill: () => void process.kill(pid, 'SIGKILL'),
 })
 process.exitCode = exit_code
-// What was left open by something that failed must not keep it.
+// Bounds how long handles left open by a failure keep the process alive.
 setTimeout(() => process.exit(), 5_000).unref()

@@ -1,13 +1,13 @@
 /**
- * `npm run proto [-- FOLDER]`: what the program needs of proto/conveyor/v1/task_service.proto, into
- * src/server/grpc/generated or the folder named: the types, as proto-loader's own generator makes
- * them, and the compiled descriptor as text.
+ * `npm run proto [-- FOLDER]`: generates what the program needs of the proto, into
+ * src/server/grpc/generated or FOLDER: the types, made by proto-loader's generator, and the
+ * compiled descriptor as text in a module.
  *
- * The descriptor stands in a module because a module is found alike in the sources, in the package
- * and in one bundled file; a .proto beside the code would have to be looked for at run time.
+ * A module is found alike from the sources, the package and a bundle; a .proto file would have to
+ * be located at run time.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,9 +23,10 @@ makeTypes()
 makeDescriptor()
 
 function makeTypes(): void {
-  const loader = dirname(createRequire(import.meta.url).resolve('@grpc/proto-loader/package.json'))
-  const generator = join(loader, 'build/bin/proto-loader-gen-types.js')
-  // The same options as in schema.ts: the types say what the loader then makes.
+  const manifest = createRequire(import.meta.url).resolve('@grpc/proto-loader/package.json')
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8'))
+  const generator = join(dirname(manifest), bin['proto-loader-gen-types'])
+  // The same options as in schema.ts, so that the types are those of what the loader makes.
   const options = ['--keepCase', '--longs=String', '--enums=String', '--defaults', '--oneofs']
   const targets = ['--grpcLib=@grpc/grpc-js', '--importFileExtension=.ts', '-I', 'proto', '-O', out]
   execFileSync(process.execPath, [generator, ...options, ...targets, proto], { cwd: top })

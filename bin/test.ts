@@ -33,7 +33,9 @@ spawn(process.execPath, args, { cwd: top, stdio: 'inherit' }).on('exit', (code) 
   process.exitCode = code ?? 1
 })
 
-/** What is no TypeScript is read by its place beside the code, so it is copied to the same place. */
+/**
+ * What is no TypeScript is read by its place beside the code, so it is copied to the same place.
+ */
 function compile(): void {
   rmSync(build, { recursive: true, force: true })
   const compiler = join(top, 'node_modules/typescript/bin/tsc')

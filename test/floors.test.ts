@@ -3,7 +3,7 @@
  * circles, and what only one file may do stands in that file alone.
  */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { top } from './support/package-folder.ts'
@@ -122,6 +122,92 @@ test('logic sees no store, engine or door, and the engine no door', () => {
   assert.deepEqual(new Set(others.flatMap(({ packages }) => packages)), new Set(['re2js']))
   assert.ok(!packagesOf('engine/').includes('node:http'))
 })
+
+/**
+ * Uses of a dependency beyond its public interface, as text tells them: imports deeper than its
+ * exports, members with a leading underscore, members named in brackets (which TypeScript lets
+ * through where they are private), patches of what it exports, and casts that could open it.
+ */
+function privateUses(path: string, text: string): string[] {
+  const code = withoutComments(text)
+  const uses: string[] = []
+  for (const [, name = ''] of code.matchAll(
+    /(?:from|import\(|require\(|import)\s*'([^'.][^']*)'/g,
+  )) {
+    if (isDeeper(name)) uses.push(name)
+  }
+  const imported = [...code.matchAll(/import (?:type )?(.+?) from '(?!node:|\.)[^']+'/gs)].flatMap(
+    ([, clause = '']) => [...clause.matchAll(/\w+(?=\s*(?:,|\}|$))/g)].map(([name]) => name),
+  )
+  const own = imported.length === 0 ? '(?!)' : `(?:${imported.join('|')})`
+  const patterns = [
+    /[\w)\]]\??\._\w+(?<!__)\b/g,
+    /\{(?:[^{}()]*,)?\s*_\w+\s*(?:[,=][^{}()]*)?\}\s*=(?![=>])/g,
+    /(?<![\w.])(?:[a-z_]\w*|\))(?:\?\.)?\['[A-Za-z_$][\w$]*'\]/g,
+    new RegExp(`\\b${own}\\.prototype\\b|\\b${own}(?:\\.\\w+)+ = `, 'g'),
+    new RegExp(`\\b(?:defineProperty|assign|setPrototypeOf)\\(${own}\\b`, 'g'),
+    ...(path.startsWith('test/') ? [] : [/ as (?:unknown|never) as (?:\{\n)?[^\n]*/g]),
+  ]
+  for (const pattern of patterns)
+    uses.push(...[...code.matchAll(pattern)].map(([use]) => use.trim()))
+  return uses.filter((use) => !allowed_casts.has(use)).map((use) => `${path}: ${use}`)
+}
+
+/** Casts of src and bin that open nothing private, and why the types do not do without them. */
+const allowed_casts = new Map([
+  ['as unknown as ApiParts', 'the groups of a regular expression, which it always has'],
+  ['as unknown as Handlers', 'handlers of the health service, by the names of its rpcs'],
+  ['as unknown as TaskServiceDefinition }', 'what the loader makes, as its generator types it'],
+  ['as unknown as QuickJSSyncVariant', 'its types are those of CommonJS, the import is a module'],
+  ['as unknown as RootDatabase<Buffer, ByteSlice>', 'a key encoder of our own takes such keys'],
+  [
+    'as unknown as {\n  readonly WebAssembly: {',
+    'WebAssembly of Node, which its types leave to those of a browser',
+  ],
+  [
+    'as unknown as { readonly WebAssembly: Pages }).WebAssembly',
+    'WebAssembly of Node, which its types leave to those of a browser',
+  ],
+])
+
+/** Whether a specifier names a path in a package that the package does not export. */
+function isDeeper(specifier: string): boolean {
+  const [, name = '', path = ''] = /^((?:@[^/]+\/)?[^/]+)(\/.+)?$/.exec(specifier) ?? []
+  const manifest = join(top, 'node_modules', name, 'package.json')
+  if (path === '' || !existsSync(manifest)) return false
+  return JSON.parse(readFileSync(manifest, 'utf8')).exports?.[`.${path}`] === undefined
+}
+
+test('no private member of a dependency is read, called or replaced', () => {
+  const files = ['src', 'bin', 'test'].flatMap((folder) =>
+    readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.startsWith('server/grpc/generated/'))
+      .map((name) => join(folder, name)),
+  )
+  const found = files
+    .filter((path) => path !== 'test/floors.test.ts')
+    .flatMap((path) => privateUses(path, readFileSync(join(top, path), 'utf8')))
+  assert.deepEqual(found, [])
+})
+
+const server_import = "import { Server } from '@grpc/grpc-js'\nconst server = new Server()\n"
+
+for (const line of [
+  "import { Http2SubchannelConnector } from '@grpc/grpc-js/build/src/transport'",
+  "const deep = await import('@grpc/grpc-js/build/src/server')",
+  'server._streamHandler = handler',
+  'const { _streamHandler } = server',
+  "const options = server['commonServerOptions']",
+  'Server.prototype.start = start',
+  'Object.assign(Server, { start })',
+  'const opened = server as unknown as { commonServerOptions: object }',
+  'const opened = server as unknown as {\n  commonServerOptions: object }',
+]) {
+  test(`found as private: ${line}`, () => {
+    const uses = privateUses('src/server/grpc/server.ts', `${server_import}${line}\n`)
+    assert.equal(uses.length, 1, uses.join('\n'))
+  })
+}
 
 test('each file opens with what it is for, and is read in a minute or two', () => {
   const lines_max = 400
