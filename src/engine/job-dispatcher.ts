@@ -44,7 +44,7 @@ export interface Executors {
   /** The concurrency limits that an order needs a place in. */
   limitKeys(order: JobOrder, place: string): readonly string[]
   /** Takes a place in each limit of the order, or names one that is reached. */
-  acquire(order: JobOrder, place: string): { leave(): void } | { readonly full: string }
+  acquire(order: JobOrder, place: string): { release(): void } | { readonly full: string }
   close(): Promise<void>
 }
 
@@ -141,7 +141,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
 
   function start(due: DueJob): void {
     const { order, obj_id, visit, logic_at, task, place } = due
-    const acquired = order.job === 'none' ? { leave: () => {} } : executors.acquire(order, place)
+    const acquired = order.job === 'none' ? { release: () => {} } : executors.acquire(order, place)
     if ('full' in acquired) {
       if (queue.park(due, acquired.full)) is_due_again = true
       return
@@ -150,7 +150,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const release = (): void => {
       if (is_released) return
       is_released = true
-      acquired.leave()
+      acquired.release()
       queue.release(due)
     }
     const abort = new AbortController()

@@ -1,8 +1,7 @@
 /**
- * Which addresses a call may reach: global unicast ones alone, by the registries of special-purpose
- * addresses. An IPv6 address that carries an IPv4 one is judged by what it carries.
- *
- * Everything that is not known to be global is refused: of IPv6 only 2000::/3 is.
+ * Which addresses a call may connect to: global unicast addresses only, by the registries of
+ * special-purpose addresses. An IPv6 address that contains an IPv4 address is judged by the latter.
+ * Every other address is refused; of IPv6, everything outside 2000::/3.
  */
 import { isIP } from 'node:net'
 
@@ -27,7 +26,7 @@ export const v4_refused: readonly Block[] = [
   ['240.0.0.0', 4, 'reserved'],
 ]
 
-/** IPv6 with an IPv4 address inside, and how far that stands from the right end, in bits. */
+/** IPv6 prefixes that contain an IPv4 address, with its distance from the right end in bits. */
 export const v6_wrappers: readonly [prefix: string, bits: number, shift: number][] = [
   ['::', 96, 0],
   ['::ffff:0:0', 96, 0],
@@ -35,7 +34,7 @@ export const v6_wrappers: readonly [prefix: string, bits: number, shift: number]
   ['2002::', 16, 80],
 ]
 
-/** The only IPv6 that is global unicast, but for the rows below. */
+/** The global unicast block of IPv6, except for the rows below. */
 const v6_global: Block = ['2000::', 3, 'not global unicast']
 
 export const v6_refused: readonly Block[] = [
@@ -44,7 +43,7 @@ export const v6_refused: readonly Block[] = [
   ['3fff::', 20, 'documentation'],
 ]
 
-/** Why an address may not be reached; undefined for one that may. Anything unreadable may not. */
+/** Why a call may not connect to an address; undefined where it may. */
 export function nonPublicReason(address: string): string | undefined {
   switch (isIP(address)) {
     case 4:
@@ -88,7 +87,7 @@ function v6Value(address: string): bigint {
   return [...left, ...zeros, ...right].reduce((value, group) => (value << 16n) | BigInt(group), 0n)
 }
 
-/** Groups of 16 bits; an IPv4 tail is two of them. */
+/** The groups of 16 bits; an IPv4 address at the end is two of them. */
 function groupsOf(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

@@ -1,7 +1,7 @@
 /**
- * THE table of what can go wrong with a call: whether another try may help, and the tag that tells
- * it. What a server answered in order, whatever its status, is judged by the logic but for the
- * statuses that ask to come again.
+ * The table of what can go wrong with a call: whether a retry may help, and the tag for the task's
+ * error fields. A complete response of any status is left to the logic, except for the statuses by
+ * which a server asks for a retry.
  */
 import type { ErrorType, JobOutcome } from '../process/logic.ts'
 
@@ -21,7 +21,7 @@ export const callFailureTable = {
 
 export type CallFailureCause = keyof typeof callFailureTable
 
-/** Expected on the way of a call; `description` is safe to show. */
+/** A failure that a call may meet. `description` contains no secrets. */
 export interface CallFailure {
   readonly cause: CallFailureCause
   readonly description: string
@@ -39,7 +39,7 @@ export function outcomeOf({ cause, description }: CallFailure): JobOutcome {
   return { outcome: 'failed', ...callFailureTable[cause], description }
 }
 
-/** Statuses by which a server asks for another try. */
+/** Whether a server asks for a retry by this status. */
 export function isBusyStatus(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429
 }
@@ -56,7 +56,7 @@ const certificate_codes = [
   'HOSTNAME_MISMATCH',
 ]
 
-/** What an error of a socket, of TLS or of the HTTP parser means. */
+/** The failure behind an error of a socket, of TLS or of the HTTP parser. */
 export function failureOfError(error: unknown): CallFailure {
   const { code = '', message = String(error) } = error as { code?: string; message?: string }
   if (certificate_codes.some((start) => code.startsWith(start))) {

@@ -1,6 +1,7 @@
 /**
- * One request to one address and its answer, within bounds. The name of the host is for the header,
- * the certificate and nothing else. Redirects, proxies and cookies are not known here.
+ * One HTTP request to one IP address, and its response, within limits of size. The host name is
+ * used only for the host header and to check the certificate. Redirects, proxies and cookies are
+ * not handled here.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -24,8 +25,8 @@ export interface HttpResponse {
 }
 
 export interface HttpClient {
-  /** Rejects only where `signal` says so, with its reason. */
-  send(hop: AddressedRequest, signal: AbortSignal): Promise<HttpResponse | CallFailure>
+  /** Rejects only when `signal` is aborted, with its reason. */
+  send(request: AddressedRequest, signal: AbortSignal): Promise<HttpResponse | CallFailure>
   close(): void
 }
 
@@ -33,21 +34,21 @@ const idle_ms_max = 4_000
 const idle_sockets_max = 2
 const header_bytes_max = 16_384
 
-/** `ca` adds authorities in PEM to those of the system. */
+/** `ca` replaces the system's certificate authorities, in PEM. */
 export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
   const keep = { keepAlive: true, maxFreeSockets: idle_sockets_max, timeout: idle_ms_max }
   const plain = new HttpAgent(keep)
   const secure = new HttpsAgent(keep)
 
   function sendOnce(
-    hop: AddressedRequest,
+    addressed: AddressedRequest,
     signal: AbortSignal,
-    agent_kept: boolean,
-  ): Promise<Sent> {
-    const { url, address, method, headers, body } = hop
+    reuses_connection: boolean,
+  ): Promise<Attempt> {
+    const { url, address, method, headers, body } = addressed
     const is_secure = url.protocol === 'https:'
     const host = bareHost(url)
-    const agent = agent_kept ? (is_secure ? secure : plain) : false
+    const agent = reuses_connection ? (is_secure ? secure : plain) : false
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
         reject(signal.reason)
@@ -61,36 +62,36 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
         method,
         headers: { host: url.host, ...Object.fromEntries(headers) },
         maxHeaderSize: header_bytes_max,
-        // The system's own authorities, whatever the environment says of not checking them.
+        // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED would switch the check off.
         ...(is_secure && { rejectUnauthorized: true, servername: isIP(host) === 0 ? host : '' }),
         ...(is_secure && ca !== undefined && { ca }),
       })
-      const end = (answer: HttpResponse | CallFailure): void => {
+      const settle = (result: HttpResponse | CallFailure): void => {
         signal.removeEventListener('abort', abort)
-        if ('cause' in answer) request.destroy()
-        resolve({ answer, is_stale: false })
+        if ('cause' in result) request.destroy()
+        resolve({ result, is_stale: false })
       }
       const abort = (): void => {
         request.destroy()
         reject(signal.reason)
       }
       signal.addEventListener('abort', abort, { once: true })
-      request.on('response', (response) => readAnswer(response, method, bytes_max, end))
+      request.on('response', (response) => readResponse(response, method, bytes_max, settle))
       request.on('error', (error: NodeJS.ErrnoException) => {
         signal.removeEventListener('abort', abort)
-        // A kept connection that the server closed just now says nothing about the server.
+        // The server closed an idle connection: that is no failure of this request.
         const is_stale = request.reusedSocket && error.code === 'ECONNRESET'
-        resolve({ answer: failureOfError(error), is_stale })
+        resolve({ result: failureOfError(error), is_stale })
       })
-      // As bytes: a text would go out in one piece with the headers, and in its encoding.
+      // As bytes: Node would send a text in one chunk with the headers, in the headers' encoding.
       request.end(body === undefined ? undefined : Buffer.from(body))
     })
   }
 
   return {
-    async send(hop, signal) {
-      const first = await sendOnce(hop, signal, true)
-      return (first.is_stale ? await sendOnce(hop, signal, false) : first).answer
+    async send(addressed, signal) {
+      const first = await sendOnce(addressed, signal, true)
+      return (first.is_stale ? await sendOnce(addressed, signal, false) : first).result
     },
     close() {
       plain.destroy()
@@ -99,27 +100,28 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
   }
 }
 
-interface Sent {
-  readonly answer: HttpResponse | CallFailure
+interface Attempt {
+  readonly result: HttpResponse | CallFailure
+  /** The request met a connection that the server had closed. */
   readonly is_stale: boolean
 }
 
-function readAnswer(
+function readResponse(
   response: IncomingMessage,
   method: string,
   bytes_max: number,
-  end: (answer: HttpResponse | CallFailure) => void,
+  settle: (result: HttpResponse | CallFailure) => void,
 ): void {
   const { statusCode: status = 0, headers } = response
   const tooLarge = (): void =>
-    end(callFailure('too_large', `HTTP ${status}: more than ${bytes_max} bytes`))
+    settle(callFailure('too_large', `HTTP ${status}: more than ${bytes_max} bytes`))
   if (isBusyStatus(status)) {
-    end(callFailure('busy', `HTTP ${status}`))
+    settle(callFailure('busy', `HTTP ${status}`))
     return
   }
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity' && !isRedirect(status)) {
-    end(callFailure('bad_answer', `HTTP ${status}: encoded, which was not asked for`))
+    settle(callFailure('bad_answer', `HTTP ${status}: encoded, which was not asked for`))
     return
   }
   if (method !== 'HEAD' && Number(headers['content-length'] ?? 0) > bytes_max) {
@@ -133,15 +135,15 @@ function readAnswer(
     if (bytes > bytes_max) tooLarge()
     else chunks.push(chunk)
   })
-  response.on('error', (error) => end(failureOfError(error)))
+  response.on('error', (error) => settle(failureOfError(error)))
   response.on('end', () => {
     const text = isRedirect(status) ? '' : textOf(Buffer.concat(chunks))
-    if (text === undefined) end(callFailure('not_text', `HTTP ${status}: not UTF-8`))
-    else end({ status, headers: headerList(headers), text })
+    if (text === undefined) settle(callFailure('not_text', `HTTP ${status}: not UTF-8`))
+    else settle({ status, headers: headerList(headers), text })
   })
 }
 
-/** Its body means nothing. */
+/** The body of such a response is not read. */
 function isRedirect(status: number): boolean {
   return status >= 300 && status < 400
 }

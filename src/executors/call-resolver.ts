@@ -1,14 +1,14 @@
 /**
- * Where a call goes: the URL, and the one address that stands for its host during an attempt. The
- * address is looked up once, judged, and connected to as it is, so nothing a name server says later
- * leads elsewhere.
+ * The URL of a call, and the one address that an attempt connects to. The name is looked up once,
+ * its addresses are checked, and the connection is made to the checked address itself, so a name
+ * server that answers differently later has no effect.
  */
 import { ADDRCONFIG, lookup as dnsLookup } from 'node:dns'
 import { isIP } from 'node:net'
 import { nonPublicReason } from './call-address.ts'
 import { type CallFailure, callFailure, failureOfError } from './call-failure.ts'
 
-/** Every address of a name. Rejects as `dns.lookup` does. */
+/** All addresses of a name. Rejects as `dns.lookup` does. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>
 
 export interface AddressResolver {
@@ -17,14 +17,14 @@ export interface AddressResolver {
 }
 
 export interface ResolverOptions {
-  /** As `readAllowHosts` makes it. */
+  /** The result of `readAllowHosts`. */
   readonly allowed: ReadonlySet<string>
   readonly lookup?: Lookup
 }
 
 /**
- * `host:port` entries as a call compares them. Throws a RangeError that names an entry which is
- * none; IPv6 stands in brackets.
+ * Normalises `host:port` entries; IPv6 addresses are in brackets. Throws a RangeError that names a
+ * malformed entry.
  */
 export function readAllowHosts(entries: readonly string[]): ReadonlySet<string> {
   return new Set(
@@ -37,11 +37,10 @@ export function readAllowHosts(entries: readonly string[]): ReadonlySet<string> 
   )
 }
 
-/** The URL of a call, or why there can be none. The text itself is never repeated: it may hold a
- * secret. */
+/** Parses the URL of a call. A failure never shows the text, which may contain a secret. */
 export function readUrl(text: string): URL | CallFailure {
   if (text === '') return callFailure('bad_url', 'no URL')
-  // The parser would drop these, and what was checked would not be what was meant.
+  // The URL parser drops control characters, so the URL checked would not be the URL written.
   if (/[\p{Cc}]/u.test(text)) return callFailure('bad_url', 'a control character in the URL')
   const url = parseUrl(text)
   if (url === undefined) return callFailure('bad_url', 'no URL that can be read')
@@ -51,7 +50,7 @@ export function readUrl(text: string): URL | CallFailure {
   return url
 }
 
-/** Undefined where there is none to be read. */
+/** Undefined for a malformed URL. */
 export function parseUrl(text: string, base?: URL): URL | undefined {
   try {
     return new URL(text, base)
@@ -60,7 +59,7 @@ export function parseUrl(text: string, base?: URL): URL | undefined {
   }
 }
 
-/** `host:port` with the port that the scheme means. */
+/** `host:port`, with the scheme's default port where the URL has none. */
 export function hostOf(url: URL): string {
   return `${url.hostname}:${portOf(url)}`
 }
@@ -70,29 +69,29 @@ export function portOf(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80
 }
 
-/** A host of IPv6 without its brackets. */
+/** The host name, or the address; IPv6 without brackets. */
 export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Lookups block a thread each of the few that disk writes share. */
+/** A lookup blocks one of the few threads of libuv's pool, which disk writes use too. */
 const lookups_max = 2
 
 export function newAddressResolver({
   allowed,
   lookup = systemLookup,
 }: ResolverOptions): AddressResolver {
-  let under_way = 0
+  let lookups = 0
   const queue: (() => void)[] = []
 
   async function lookUp(hostname: string): Promise<readonly string[]> {
-    if (under_way >= lookups_max) await new Promise<void>((resolve) => queue.push(resolve))
-    else under_way++
+    if (lookups >= lookups_max) await new Promise<void>((resolve) => queue.push(resolve))
+    else lookups++
     try {
       return await lookup(hostname)
     } finally {
       const next = queue.shift()
-      if (next === undefined) under_way--
+      if (next === undefined) lookups--
       else next()
     }
   }
@@ -110,7 +109,7 @@ export function newAddressResolver({
       }
       const is_allowed = allowed.has(hostOf(url))
       const usable = addresses.filter((one) => is_allowed || nonPublicReason(one) === undefined)
-      // Only one is tried, and IPv4 is the one that works on more machines.
+      // Only one address is tried, and IPv4 works on more machines.
       const address = usable.find((one) => isIP(one) === 4) ?? usable[0]
       if (address !== undefined) return address
       if (addresses.length === 0) return callFailure('connection', 'the name has no address')

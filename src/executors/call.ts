@@ -1,10 +1,11 @@
 /**
- * Does calls over HTTP: looks the address up and judges it, signs, sends, follows redirects, bounds
- * the answer in size and the whole in time. It never tries again by itself and never rejects.
+ * The executor of HTTP calls: resolves and checks the address, signs, sends, follows redirects, and
+ * limits the size of the response and the time of the whole call. It never retries and never
+ * rejects.
  *
- * A redirect is a new call as far as the address is concerned. What goes to another origin than the
- * one the process named is a GET without the process's headers and body, and stays so whatever the
- * next redirect says. No header, body, secret or URL is ever put into a description.
+ * The address of every redirect is checked anew. A redirect to another origin than the one that the
+ * process named becomes a GET without the process's headers and body, also in later redirects. No
+ * header, body, secret or URL appears in a description.
  */
 import { signatureOf } from '../codec/signature.ts'
 import type { Clock } from '../core/clock.ts'
@@ -13,14 +14,8 @@ import { version } from '../core/version.ts'
 import type { Job } from '../engine/job-dispatcher.ts'
 import type { CallRequest, JobOutcome } from '../process/logic.ts'
 import { type CallFailure, callFailure, isCallFailure, outcomeOf } from './call-failure.ts'
+import { type AddressedRequest, type HttpResponse, newHttpClient } from './call-request.ts'
 import {
-  type AddressedRequest,
-  type HttpClient,
-  type HttpResponse,
-  newHttpClient,
-} from './call-request.ts'
-import {
-  type AddressResolver,
   type Lookup,
   newAddressResolver,
   parseUrl,
@@ -30,18 +25,18 @@ import {
 
 export interface CallExecutor {
   run(request: CallRequest, job: Pick<Job, 'key' | 'signal'>): Promise<JobOutcome>
-  /** Ends what is under way and lets go of kept connections. */
+  /** Aborts running calls and closes idle connections. */
   close(): Promise<void>
 }
 
 export interface CallExecutorOptions {
   readonly limits: Limits
   readonly clock: Clock
-  /** `host:port` that calls may reach although it is no public address. */
+  /** `host:port` entries that calls may connect to although they are no public address. */
   readonly allow_hosts: readonly string[]
-  /** Instead of the system's own. */
+  /** Replaces the system's name lookup. */
   readonly lookup?: Lookup
-  /** Authorities in PEM, instead of the system's. */
+  /** Replaces the system's certificate authorities, in PEM. */
   readonly ca?: string
 }
 
@@ -52,18 +47,40 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
   const { limits, clock, lookup } = options
   const allowed = readAllowHosts(options.allow_hosts)
   const resolver = newAddressResolver({ allowed, ...(lookup && { lookup }) })
-  const wire = newHttpClient(limits.call_bytes_max, options.ca)
+  const client = newHttpClient(limits.call_bytes_max, options.ca)
   const closing = new AbortController()
+
+  /** Sends a request and follows its redirects. */
+  async function send(
+    first: UnresolvedRequest | CallFailure,
+    signal: AbortSignal,
+  ): Promise<HttpResponse | CallFailure> {
+    let next = first
+    for (let redirects = 0; ; redirects++) {
+      if ('cause' in next) return next
+      const address = await resolver.resolve(next.url)
+      if (typeof address !== 'string') return address
+      const response = await client.send({ ...next, address }, signal)
+      if ('cause' in response) return response
+      const location = locationOf(response)
+      if (location === undefined) return response
+      if (redirects === redirects_max) {
+        return callFailure('redirects', `more than ${redirects_max} redirects`)
+      }
+      next = redirected(next, response.status, location)
+    }
+  }
+
   return {
     async run(request, job) {
       const deadline = new AbortController()
       const disarm = clock.wake_at(clock.now_ms() + limits.call_ms_max, () => deadline.abort())
       const signal = AbortSignal.any([deadline.signal, job.signal, closing.signal])
       try {
-        const answer = await unlessAborted(signal, () =>
-          follow(firstHop(request, job.key, clock.now_ms()), { resolver, wire, signal }),
+        const response = await unlessAborted(signal, () =>
+          send(firstRequest(request, job.key, clock.now_ms()), signal),
         )
-        return 'cause' in answer ? outcomeOf(answer) : { outcome: 'done', ...answer }
+        return 'cause' in response ? outcomeOf(response) : { outcome: 'done', ...response }
       } catch (error) {
         if (!signal.aborted) return outcomeOf(callFailure('bad_answer', textOf(error)))
         if (job.signal.aborted || closing.signal.aborted) {
@@ -76,15 +93,15 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
     },
     async close() {
       closing.abort()
-      wire.close()
+      client.close()
     },
   }
 }
 
 type UnresolvedRequest = Omit<AddressedRequest, 'address'>
 
-/** The request as the process means it, signed now. */
-function firstHop(
+/** The request that the process ordered, signed now. */
+function firstRequest(
   request: CallRequest,
   key: string,
   now_ms: number,
@@ -99,7 +116,7 @@ function firstHop(
     const added = `conv_signature=${signature}&conv_time=${time}&conv_id=${conv_id}`
     url.search = url.search === '' ? added : `${url.search}&${added}`
   }
-  const headers = new Map(own_headers)
+  const headers = new Map(default_headers)
   headers.set('idempotency-key', key)
   if (url.username !== '' || url.password !== '') {
     const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
@@ -111,37 +128,11 @@ function firstHop(
   return { url, method, headers, body }
 }
 
-const own_headers: readonly (readonly [string, string])[] = [
+const default_headers: readonly (readonly [string, string])[] = [
   ['accept', 'application/json, */*;q=0.1'],
   ['user-agent', user_agent],
   ['accept-encoding', 'identity'],
 ]
-
-interface Ways {
-  readonly resolver: AddressResolver
-  readonly wire: HttpClient
-  readonly signal: AbortSignal
-}
-
-async function follow(
-  first: UnresolvedRequest | CallFailure,
-  ways: Ways,
-): Promise<HttpResponse | CallFailure> {
-  let next = first
-  for (let redirects = 0; ; redirects++) {
-    if ('cause' in next) return next
-    const address = await ways.resolver.resolve(next.url)
-    if (typeof address !== 'string') return address
-    const answer = await ways.wire.send({ ...next, address }, ways.signal)
-    if ('cause' in answer) return answer
-    const location = locationOf(answer)
-    if (location === undefined) return answer
-    if (redirects === redirects_max) {
-      return callFailure('redirects', `more than ${redirects_max} redirects`)
-    }
-    next = redirected(next, answer.status, location)
-  }
-}
 
 const redirect_statuses = [301, 302, 303, 307, 308]
 
@@ -159,7 +150,12 @@ function redirected(
   if (isCallFailure(url)) return callFailure('bad_url', `a redirect: ${url.description}`)
   const is_head = from.method === 'HEAD'
   if (url.origin !== from.url.origin) {
-    return { url, method: is_head ? 'HEAD' : 'GET', headers: new Map(own_headers), body: undefined }
+    return {
+      url,
+      method: is_head ? 'HEAD' : 'GET',
+      headers: new Map(default_headers),
+      body: undefined,
+    }
   }
   if (status === 307 || status === 308 || from.method === 'GET' || is_head) {
     return { ...from, url }
@@ -169,7 +165,7 @@ function redirected(
   return { url, method: 'GET', headers, body: undefined }
 }
 
-/** A lookup cannot be called off, so its end is not waited for. */
+/** Rejects as soon as the signal is aborted: a name lookup cannot be aborted itself. */
 async function unlessAborted<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   if (signal.aborted) throw signal.reason
   let stop = (): void => {}

@@ -1,15 +1,14 @@
 /**
- * The sandbox: one piece of code over one task's data, in QuickJS, which is WebAssembly and
- * reaches nothing but its own memory. Each run has a runtime of its own, so nothing of one task
- * is left for the next; the code is given no function of the host's, so there is nothing to
+ * The sandbox: runs one piece of code over one task's data in QuickJS, a JavaScript engine in
+ * WebAssembly that can access nothing but its own memory. Each run has a new runtime, so nothing of
+ * one task is left for the next. The code gets no function of the host, so there is nothing to
  * escape through.
  *
- * Bounded are the time (asked for every few thousand steps), the stack and the memory of a run;
- * the last by the WebAssembly memory itself, since the limit that QuickJS offers counts no more
- * than the headers of what was allocated. What those bounds miss, a loop inside a single step,
- * ends with the thread (code-thread). After a run that hit a bound or made the memory grow the
- * whole instance is thrown away: memory never shrinks, and a stack that overflowed may have left
- * it in any state.
+ * Time, stack and memory of a run are bounded. Time is checked every few thousand steps; a loop
+ * inside a single step is ended with its thread (code-thread.ts). Memory is bounded by the size of
+ * the WebAssembly memory, because QuickJS's own limit counts only the headers of allocations. After
+ * a run that hit a bound or made the memory grow, the whole instance is discarded: memory never
+ * shrinks, and a stack overflow may leave the instance in any state.
  */
 import quickjs_variant from '@jitl/quickjs-wasmfile-release-sync'
 import {
@@ -25,7 +24,7 @@ import { newWasmMemory, type WasmMemory, type WasmModule } from './code-wasm.ts'
 
 export interface CodeBounds {
   readonly time_ms_max: number
-  /** Of the whole instance, which takes 16 MiB of it from the start. */
+  /** Of the whole instance, which needs 16 MiB when it starts. */
   readonly memory_bytes_max: number
   /** Characters of the result. */
   readonly text_chars_max: number
@@ -42,31 +41,31 @@ export type CodeResult =
 export interface Sandbox {
   /** Runs `src` over the data, JSON text of an object. */
   run(src: string, data_text: string): Promise<CodeResult>
-  /** Makes the next run's runtime ahead of it. */
+  /** Creates the runtime of the next run ahead of time. */
   prepare(): Promise<void>
 }
 
-/** A runtime that no code has run in yet, and the three functions of the prelude. */
+/** A runtime in which no code has run yet, and the functions of the prelude. */
 interface PreparedRuntime {
   readonly runtime: QuickJSRuntime
   readonly context: QuickJSContext
-  readonly parts: Readonly<Record<Part, QuickJSHandle>>
+  readonly prelude: Readonly<Record<PreludeFunction, QuickJSHandle>>
   readonly memory: WasmMemory
 }
 
-const part_names = ['begin', 'end', 'tell', 'stack'] as const
-type Part = (typeof part_names)[number]
+const prelude_names = ['begin', 'end', 'describe', 'stack'] as const
+type PreludeFunction = (typeof prelude_names)[number]
 
 const stack_bytes_max = 256 * 1024
 const description_chars_max = 1_000
-/** The name that lines are told under in stacks. */
+/** The file name of the code in stack traces. */
 const file_name = 'code'
 
 /**
- * Runs in each room before the code. It keeps what it needs of the built-in objects, so whatever
- * the code does to those, it changes only what it gives back itself.
+ * Runs in each runtime before the code. It keeps references to the built-in objects that it needs,
+ * so code that changes those objects changes only its own result.
  */
-const prelude = `(() => {
+const prelude_src = `(() => {
   const { parse, stringify } = JSON, text = String, Failure = Error
   const hidden = { writable: true, configurable: true, enumerable: false }
   Object.defineProperty(globalThis, 'require', { ...hidden, value: function require(name) {
@@ -75,7 +74,7 @@ const prelude = `(() => {
   return {
     begin(data) { globalThis.data = parse(data) },
     end: (data) => stringify(data),
-    tell(thrown) {
+    describe(thrown) {
       if (typeof thrown !== 'object' || thrown === null) return text(thrown)
       const { name, message } = thrown
       if (typeof message !== 'string') return stringify(thrown)
@@ -90,7 +89,7 @@ interface Instance {
   readonly memory: WasmMemory
 }
 
-/** What the module asks for as it starts. */
+/** The memory that the module requires when it starts. */
 const memory_bytes_min = 16 * 1024 * 1024
 
 /** `wasm` is the compiled module of the QuickJS variant. */
@@ -98,7 +97,7 @@ export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
   let instance: Instance | undefined
   let next: PreparedRuntime | undefined
 
-  async function room(): Promise<PreparedRuntime> {
+  async function takeRuntime(): Promise<PreparedRuntime> {
     instance ??= await newInstance(wasm, bounds.memory_bytes_max)
     const made = next ?? newPreparedRuntime(instance)
     next = undefined
@@ -106,47 +105,47 @@ export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
   }
 
   async function runOnce(src: string, data_text: string, ends_at_ms: number): Promise<CodeResult> {
-    const mine = await room()
+    const prepared = await takeRuntime()
     let is_late = false
-    mine.runtime.setInterruptHandler(() => {
+    prepared.runtime.setInterruptHandler(() => {
       is_late ||= performance.now() >= ends_at_ms
       return is_late
     })
-    let reply: CodeResult
+    let result: CodeResult
     let is_broken = false
     try {
-      reply = execute(mine, src, data_text, bounds.text_chars_max)
+      result = execute(prepared, src, data_text, bounds.text_chars_max)
     } catch (error) {
       is_broken = true
-      reply = exception(`the sandbox broke: ${error instanceof Error ? error.message : error}`)
+      result = exception(`the sandbox broke: ${error instanceof Error ? error.message : error}`)
     }
-    if (is_late) reply = { end: 'timeout' }
-    const is_worn = is_broken || is_late || hasOverflowed(reply) || hasGrown(mine)
-    if (is_worn || !disposeRuntime(mine)) instance = undefined
-    return reply
+    if (is_late) result = { end: 'timeout' }
+    const is_dirty = is_broken || is_late || hasOverflowed(result) || hasGrown(prepared)
+    if (is_dirty || !disposeRuntime(prepared)) instance = undefined
+    return result
   }
 
   return {
     async run(src, data_text) {
       const ends_at_ms = performance.now() + bounds.time_ms_max
-      const reply = await runOnce(src, data_text, ends_at_ms)
-      if (reply.end !== 'exception' || !returns_on_top.test(reply.description)) return reply
-      // Nothing of it has run: some code is written as the body of a function.
+      const result = await runOnce(src, data_text, ends_at_ms)
+      if (result.end !== 'exception' || !returns_on_top.test(result.description)) return result
+      // A syntax error, so nothing of it has run. Some code is written as the body of a function.
       return runOnce(`(function () {${src}\n})()`, data_text, ends_at_ms)
     },
     async prepare() {
-      next ??= await room()
+      next ??= await takeRuntime()
     },
   }
 }
 
-/** Options of Emscripten's that its types leave out: what a broken instance would print. */
+/** Emscripten options that its types lack: they suppress what a broken instance prints. */
 const quiet: object = { print() {}, printErr() {} }
 const returns_on_top = /^SyntaxError: return not in a function/
 
 async function newInstance(wasm: WasmModule, memory_bytes_max: number): Promise<Instance> {
   const memory = newWasmMemory(memory_bytes_min, memory_bytes_max)
-  // Its types tell of a CommonJS module; what an import gives is the module's default itself.
+  // Its types describe a CommonJS module; the import gives the module's default itself.
   const base = quickjs_variant as unknown as QuickJSSyncVariant
   const options = { wasmModule: wasm, wasmMemory: memory, emscriptenModule: quiet }
   return { module: await newQuickJSWASMModuleFromVariant(newVariant(base, options)), memory }
@@ -156,25 +155,25 @@ function newPreparedRuntime({ module, memory }: Instance): PreparedRuntime {
   const runtime = module.newRuntime()
   runtime.setMaxStackSize(stack_bytes_max)
   const context = runtime.newContext()
-  const made = context.unwrapResult(context.evalCode(prelude, 'prelude'))
-  const parts = {} as Record<Part, QuickJSHandle>
-  for (const name of part_names) parts[name] = context.getProp(made, name)
+  const made = context.unwrapResult(context.evalCode(prelude_src, 'prelude'))
+  const prelude = {} as Record<PreludeFunction, QuickJSHandle>
+  for (const name of prelude_names) prelude[name] = context.getProp(made, name)
   made.dispose()
-  return { runtime, context, parts, memory }
+  return { runtime, context, prelude, memory }
 }
 
-function hasOverflowed(reply: CodeResult): boolean {
-  return reply.end === 'exception' && /stack overflow/.test(reply.description)
+function hasOverflowed(result: CodeResult): boolean {
+  return result.end === 'exception' && /stack overflow/.test(result.description)
 }
 
 function hasGrown({ memory }: PreparedRuntime): boolean {
   return memory.buffer.byteLength > memory_bytes_min
 }
 
-/** False where it could not be left clean. */
-function disposeRuntime({ runtime, context, parts }: PreparedRuntime): boolean {
+/** False where disposing failed. */
+function disposeRuntime({ runtime, context, prelude }: PreparedRuntime): boolean {
   try {
-    for (const name of part_names) parts[name].dispose()
+    for (const name of prelude_names) prelude[name].dispose()
     context.dispose()
     runtime.dispose()
     return true
@@ -184,66 +183,72 @@ function disposeRuntime({ runtime, context, parts }: PreparedRuntime): boolean {
 }
 
 function execute(
-  room: PreparedRuntime,
+  prepared: PreparedRuntime,
   src: string,
   data_text: string,
   text_chars_max: number,
 ): CodeResult {
-  const { context, runtime } = room
-  const begun = call(room, 'begin', context.newString(data_text))
-  if ('thrown' in begun) return exception(describeThrown(room, begun.thrown))
+  const { context, runtime } = prepared
+  const begun = call(prepared, 'begin', context.newString(data_text))
+  if ('thrown' in begun) return exception(describeThrown(prepared, begun.thrown))
   begun.value.dispose()
 
   const ran = context.evalCode(src, file_name, { type: 'global' })
-  if (ran.error !== undefined) return exception(describeThrown(room, ran.error))
+  if (ran.error !== undefined) return exception(describeThrown(prepared, ran.error))
   ran.value.dispose()
   const jobs = runtime.executePendingJobs()
-  if (jobs.error !== undefined) return exception(describeThrown(room, jobs.error))
+  if (jobs.error !== undefined) return exception(describeThrown(prepared, jobs.error))
 
-  // Read by name, so that a `let data` of the code's is found too.
+  // Evaluated by name, so that a `let data` of the code is found too.
   const data = context.evalCode('data', 'result')
-  if (data.error !== undefined) return malformed(describeThrown(room, data.error))
-  const printed = call(room, 'end', data.value)
-  if ('thrown' in printed) return malformed(describeThrown(room, printed.thrown))
+  if (data.error !== undefined) return malformed(describeThrown(prepared, data.error))
+  const printed = call(prepared, 'end', data.value)
+  if ('thrown' in printed) return malformed(describeThrown(prepared, printed.thrown))
   const text = textOf(context, printed.value, text_chars_max)
   if (text === undefined) return malformed('data is no object')
   if (text.length > text_chars_max) return malformed(`data is over ${text_chars_max} characters`)
   return text.startsWith('{') ? { end: 'data', text } : malformed('data is no object')
 }
 
-/** Calls a function of the prelude; `given` is used up. */
+/** Calls a function of the prelude and disposes `given`. */
 function call(
-  { context, parts }: PreparedRuntime,
-  part: Part,
+  { context, prelude }: PreparedRuntime,
+  name: PreludeFunction,
   given: QuickJSHandle,
 ): { value: QuickJSHandle } | { thrown: QuickJSHandle } {
-  const result = context.callFunction(parts[part], context.undefined, given)
+  const result = context.callFunction(prelude[name], context.undefined, given)
   given.dispose()
   return result.error === undefined ? { value: result.value } : { thrown: result.error }
 }
 
-/** What was thrown, as a text with its line. The value may be anything and is used up. */
-function describeThrown(room: PreparedRuntime, thrown: QuickJSHandle): string {
-  const told = ask(room, 'tell', thrown)
-  const stack = ask(room, 'stack', thrown)
+/** Describes a thrown value, which may be anything, with its line; disposes it. */
+function describeThrown(prepared: PreparedRuntime, thrown: QuickJSHandle): string {
+  const described = callForText(prepared, 'describe', thrown)
+  const stack = callForText(prepared, 'stack', thrown)
   thrown.dispose()
-  // Where no memory is left for an error, there is none in what was thrown.
-  if (is_nothing.has(told) && hasGrown(room)) return 'InternalError: out of memory'
+  // Without memory for an error object, QuickJS throws an empty value.
+  if (is_nothing.has(described) && hasGrown(prepared)) return 'InternalError: out of memory'
   const line = new RegExp(`\\b${file_name}:([0-9]+)`).exec(stack ?? '')?.[1]
-  const text = (told ?? 'a value that cannot be told').slice(0, description_chars_max)
+  const text = (described ?? 'a value that cannot be told').slice(0, description_chars_max)
   return line === undefined ? text : `${text}, line ${line}`
 }
 
 const is_nothing: ReadonlySet<string | undefined> = new Set([undefined, '', 'null'])
 
-function ask(room: PreparedRuntime, part: Part, about: QuickJSHandle): string | undefined {
-  const answer = call(room, part, about.dup())
-  if ('value' in answer) return textOf(room.context, answer.value, description_chars_max)
+function callForText(
+  prepared: PreparedRuntime,
+  name: PreludeFunction,
+  about: QuickJSHandle,
+): string | undefined {
+  const answer = call(prepared, name, about.dup())
+  if ('value' in answer) return textOf(prepared.context, answer.value, description_chars_max)
   answer.thrown.dispose()
   return undefined
 }
 
-/** A string, cut one behind `chars_max`; undefined for anything else. The handle is used up. */
+/**
+ * A string of at most `chars_max` + 1 characters; undefined for other values. Disposes the handle.
+ */
 function textOf(
   context: QuickJSContext,
   handle: QuickJSHandle,

@@ -1,13 +1,13 @@
 /**
- * One thread for code, kept warm: started when it is first needed, and started anew when one was
- * lost. A run that does not answer in its time and a little more is ended with its thread, for
- * there are steps that the sandbox cannot interrupt.
+ * One thread for code: started when it is first needed, kept while idle, and started again after it
+ * was lost. A run that exceeds its time by more than a grace period is ended with its thread,
+ * because some steps cannot be interrupted by the sandbox.
  *
- *     none ──run──▶ starting ──ready──▶ idle ◀──reply── busy
+ *     none ──run──▶ starting ──ready──▶ idle ◀─result── busy
  *                       │                └────run───────▶ │
  *                       └──────────── lost, late ─────────┴──▶ none
  *
- * An idle thread does not keep the process alive; one that starts or runs does.
+ * An idle thread does not keep the Node process alive; one that starts or runs does.
  */
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../core/clock.ts'
@@ -17,28 +17,28 @@ import { compileWasm } from './code-wasm.ts'
 import type { CodeRequest, CodeWorkerData, CodeWorkerMessage } from './code-worker.ts'
 
 export interface CodeThread {
-  /** One at a time. Never rejects: `lost` tells of a thread that could not start or died. */
-  run(question: CodeRequest): Promise<CodeResult | { readonly end: 'lost'; readonly why: string }>
-  /** Ends the thread; a run under way is lost. */
+  /** One run at a time. Never rejects: `lost` is a thread that did not start or died. */
+  run(request: CodeRequest): Promise<CodeResult | { readonly end: 'lost'; readonly why: string }>
+  /** Ends the thread; a run in progress is lost. */
   close(): Promise<void>
 }
 
-/** How long after its time a run may still answer. */
+/** Grace period of a run after its time limit. */
 const grace_ms = 500
 const stack_mb = 16
-/** JavaScript's own heap of a thread; what code may take is bounded in WebAssembly's memory. */
+/** JavaScript heap of the thread. The memory of the code is bounded by WebAssembly's memory. */
 const heap_mb = 128
 
 export function newCodeThread(bounds: CodeBounds): CodeThread {
   let worker: Worker | undefined
   let closed = false
-  let answered: ((answer: CodeWorkerMessage) => void) | undefined
+  let received: ((message: CodeWorkerMessage) => void) | undefined
   let lost: ((error: Error) => void) | undefined
 
-  /** The next answer, or the end of the worker. */
-  function answer(): Promise<CodeWorkerMessage> {
+  /** The next message. Rejects if the worker ends before. */
+  function nextMessage(): Promise<CodeWorkerMessage> {
     return new Promise((resolve, reject) => {
-      answered = resolve
+      received = resolve
       lost = reject
     })
   }
@@ -53,11 +53,11 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
       resourceLimits: { stackSizeMb: stack_mb, maxOldGenerationSizeMb: heap_mb },
       env: {},
     })
-    made.on('message', (message: CodeWorkerMessage) => answered?.(message))
+    made.on('message', (message: CodeWorkerMessage) => received?.(message))
     made.on('error', (error: Error) => drop(made, error))
     made.on('exit', () => drop(made, new Error('the thread has ended')))
     worker = made
-    await answer()
+    await nextMessage()
     return made
   }
 
@@ -71,13 +71,13 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
     const gone = worker
     if (gone === undefined) return
     drop(gone, new Error('the thread was ended'))
-    // Whoever waits for the end may have nothing else to keep the process alive.
+    // The caller may wait for the end while nothing else keeps the Node process alive.
     gone.ref()
     await gone.terminate()
   }
 
   return {
-    async run(question) {
+    async run(request) {
       let is_late = false
       try {
         const mine = worker ?? (await start())
@@ -87,9 +87,9 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
           void end()
         })
         try {
-          const reply = answer()
-          mine.postMessage(question)
-          return (await reply) as CodeResult
+          const result = nextMessage()
+          mine.postMessage(request)
+          return (await result) as CodeResult
         } finally {
           disarm()
           if (worker === mine) mine.unref()
@@ -106,7 +106,7 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
   }
 }
 
-/** Calls `fn` once so much time has passed, even if the system's clock is set meanwhile. */
+/** Calls `fn` once after `wait_ms` of monotonic time; setting the system clock has no effect. */
 function after(wait_ms: number, fn: () => void): () => void {
   const ends_at_ms = performance.now() + wait_ms
   let disarm: () => void

@@ -1,11 +1,11 @@
 /**
- * The two things of WebAssembly that code needs, with their types, which Node's leave out.
+ * The two parts of the WebAssembly API that code needs, with their types, which Node's type
+ * definitions lack.
  */
-
-/** A compiled module; threads can be given it. */
+/** A compiled module. It can be posted to threads. */
 export type WasmModule = object
 
-/** Memory of a WebAssembly instance; `buffer` is another one after it has grown. */
+/** Memory of a WebAssembly instance. `buffer` is a new one after the memory has grown. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer
 }
@@ -19,12 +19,12 @@ const { WebAssembly: host } = globalThis as unknown as {
 
 const page_bytes = 65_536
 
-/** Compiled once, an instance of it is made in a millisecond, in any thread. */
+/** Compiles once; any thread then creates an instance in a millisecond. */
 export function compileWasm(bytes: Uint8Array): Promise<WasmModule> {
   return host.compile(bytes)
 }
 
-/** Grows from `bytes_min` up to `bytes_max` and never shrinks. */
+/** Memory that grows from `bytes_min` up to `bytes_max` and never shrinks. */
 export function newWasmMemory(bytes_min: number, bytes_max: number): WasmMemory {
   const initial = Math.ceil(bytes_min / page_bytes)
   return new host.Memory({

@@ -1,13 +1,13 @@
 /**
- * What runs in a thread for code: takes one piece at a time from the thread that started it,
- * runs it in the sandbox, and answers. It looks at nothing else of the process, and it never
- * ends by itself.
+ * The script of a code thread: takes one request at a time from the thread that started it, runs
+ * the code in the sandbox and posts the result. It reads nothing else of the process and never ends
+ * by itself.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type CodeBounds, type CodeResult, newSandbox } from './code-sandbox.ts'
 import type { WasmModule } from './code-wasm.ts'
 
-/** Handed over as the thread starts. */
+/** Posted to the thread when it starts. */
 export interface CodeWorkerData {
   readonly wasm: WasmModule
   readonly bounds: CodeBounds
@@ -18,21 +18,21 @@ export interface CodeRequest {
   readonly data_text: string
 }
 
-/** `ready` once, then a reply to each question. */
+/** `ready` once, then a result for each request. */
 export type CodeWorkerMessage = 'ready' | CodeResult
 
 const port = parentPort
 if (port !== null) {
   const { wasm, bounds } = workerData as CodeWorkerData
   const sandbox = newSandbox(wasm, bounds)
-  const answer = (to: CodeWorkerMessage): void => port.postMessage(to)
-  // In line, for one question may come while the room for it is still being made. A rejection ends
-  // the thread, as it should.
-  let turn = sandbox.prepare().then(() => answer('ready'))
+  const post = (message: CodeWorkerMessage): void => port.postMessage(message)
+  // A chain, because a request may arrive while the runtime for it is still being prepared. A
+  // rejection ends the thread; code-thread.ts then starts a new one.
+  let last = sandbox.prepare().then(() => post('ready'))
   port.on('message', ({ src, data_text }: CodeRequest) => {
-    turn = turn
+    last = last
       .then(() => sandbox.run(src, data_text))
-      .then(answer)
+      .then(post)
       .then(() => sandbox.prepare())
   })
 }

@@ -1,25 +1,24 @@
 /**
- * Runs code for tasks, in threads of its own so that a loop holds nobody up: as many at once as
- * the limits say, the rest in line. Turns how a run ended into an outcome with its tag; what the
- * outcome does to the task is the logic's part (process/logics/api-code).
+ * The executor of code: a pool of threads, so that an endless loop blocks nothing else. As many
+ * pieces of code run at once as the limits allow; the others queue. It turns the end of a run into
+ * an outcome with its tag; logics/api-code.ts applies the outcome to the task.
  */
-
 import type { Limits } from '../core/limits.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
 import type { CodeBounds } from './code-sandbox.ts'
 import { type CodeThread, newCodeThread } from './code-thread.ts'
 
 export interface CodeExecutor {
-  /** Never rejects. After `close` the answer is a failure. */
+  /** Never rejects. Returns a failure after `close`. */
   run(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
-  /** Ends every thread; runs under way and in line answer with a failure. */
+  /** Ends every thread. Runs in progress and in the queue return a failure. */
   close(): Promise<void>
 }
 
-/** A token of few characters may be a long double: `1e20` comes back in 21. */
+/** A short token may print as a long double: `1e20` has 21 characters. */
 const printed_chars_per_byte = 8
 
-/** Starts no thread before one is needed. */
+/** Starts no thread before the first run. */
 export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
   const bounds: CodeBounds = {
     time_ms_max: limits.code_ms_max,
@@ -29,22 +28,22 @@ export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
   const threads_max = Math.max(1, limits.code_threads_max)
   const threads: CodeThread[] = []
   const idle: CodeThread[] = []
-  const line: ((thread: CodeThread | undefined) => void)[] = []
+  const queue: ((thread: CodeThread | undefined) => void)[] = []
   let closed = false
 
-  /** A thread that nobody else uses; undefined once closed. */
+  /** A thread for the caller alone; undefined after `close`. */
   async function take(): Promise<CodeThread | undefined> {
     if (closed) return undefined
     const free = idle.pop()
     if (free !== undefined) return free
-    if (threads.length >= threads_max) return new Promise((resolve) => line.push(resolve))
+    if (threads.length >= threads_max) return new Promise((resolve) => queue.push(resolve))
     const made = newCodeThread(bounds)
     threads.push(made)
     return made
   }
 
-  function give(thread: CodeThread): void {
-    const next = line.shift()
+  function release(thread: CodeThread): void {
+    const next = queue.shift()
     if (next === undefined) idle.push(thread)
     else next(thread)
   }
@@ -53,30 +52,30 @@ export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
     async run({ src, doc }) {
       const thread = await take()
       if (thread === undefined) return failed('hardware', 'code_executing_error', 'closed')
-      const reply = await thread.run({ src, data_text: doc.text })
-      give(thread)
-      return outcomeOf(reply)
+      const result = await thread.run({ src, data_text: doc.text })
+      release(thread)
+      return outcomeOf(result)
     },
     async close() {
       closed = true
-      for (const turnAway of line.splice(0)) turnAway(undefined)
+      for (const resolve of queue.splice(0)) resolve(undefined)
       await Promise.all(threads.map((thread) => thread.close()))
     },
   }
 }
 
-function outcomeOf(reply: Awaited<ReturnType<CodeThread['run']>>): JobOutcome {
-  switch (reply.end) {
+function outcomeOf(result: Awaited<ReturnType<CodeThread['run']>>): JobOutcome {
+  switch (result.end) {
     case 'data':
-      return { outcome: 'done', text: reply.text }
+      return { outcome: 'done', text: result.text }
     case 'timeout':
       return failed('hardware', 'code_timeout', 'timeout for executing code')
     case 'exception':
-      return failed('software', 'code_executing_error', reply.description)
+      return failed('software', 'code_executing_error', result.description)
     case 'format':
-      return failed('software', 'code_return_format_error', reply.description)
+      return failed('software', 'code_return_format_error', result.description)
     case 'lost':
-      return failed('hardware', 'code_executing_error', `no thread for code: ${reply.why}`)
+      return failed('hardware', 'code_executing_error', `no thread for code: ${result.why}`)
   }
 }
 

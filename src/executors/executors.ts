@@ -1,8 +1,8 @@
 /**
- * Who does the work that tasks rest for: code in a sandbox, calls over HTTP, the embedder's
- * handlers. Each is a file of its own and is loaded when it is first needed.
+ * The executors of jobs: code in a sandbox, calls over HTTP, and the embedder's handlers. The first
+ * two are loaded when they are first needed. Each job counts against concurrency limits; a job that
+ * finds one of them full has to wait.
  */
-
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Handlers } from '../engine/handlers.ts'
@@ -16,29 +16,25 @@ import type { CodeExecutor } from './code.ts'
 export interface ExecutorsOptions {
   readonly limits: Limits
   readonly clock: Clock
-  /** `host:port` that calls may reach although it is no public address. */
+  /** `host:port` entries that calls may connect to although they are no public address. */
   readonly allow_hosts: readonly string[]
   readonly handlers: Handlers
 }
 
 interface ConcurrencyLimit {
   readonly name: string
-  /** At once; 0 sets no bound, and a number below is shut. */
+  /** Concurrent jobs; 0 is no limit, and a negative number allows none. */
   readonly max: number
 }
 
-/** Calls are retried so often where a failure may pass; code never. */
+/** Attempts of a call whose failure may pass. Code is never retried. */
 const call_attempts_max = 8
 
 /** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
-export function newExecutors({
-  limits,
-  clock,
-  allow_hosts,
-  handlers,
-}: ExecutorsOptions): Executors {
+export function newExecutors(options: ExecutorsOptions): Executors {
+  const { limits, clock, allow_hosts, handlers } = options
   readAllowHosts(allow_hosts)
-  const taken = new Map<string, number>()
+  const running = new Map<string, number>()
   let code: Promise<CodeExecutor> | undefined
   let call: Promise<CallExecutor> | undefined
 
@@ -57,13 +53,13 @@ export function newExecutors({
   }
 
   function isFull({ name, max }: ConcurrencyLimit): boolean {
-    return max < 0 || (max > 0 && (taken.get(name) ?? 0) >= max)
+    return max < 0 || (max > 0 && (running.get(name) ?? 0) >= max)
   }
 
-  function take({ name }: ConcurrencyLimit, by: 1 | -1): void {
-    const left = (taken.get(name) ?? 0) + by
-    if (left === 0) taken.delete(name)
-    else taken.set(name, left)
+  function count({ name }: ConcurrencyLimit, by: 1 | -1): void {
+    const jobs = (running.get(name) ?? 0) + by
+    if (jobs === 0) running.delete(name)
+    else running.set(name, jobs)
   }
 
   return {
@@ -84,13 +80,13 @@ export function newExecutors({
     },
     limitKeys: (order, place) => limitsOf(order, place).map(({ name }) => name),
     acquire(order, place) {
-      const lanes = limitsOf(order, place)
-      const full = lanes.find(isFull)
+      const limits_of_job = limitsOf(order, place)
+      const full = limits_of_job.find(isFull)
       if (full !== undefined) return { full: full.name }
-      for (const lane of lanes) take(lane, 1)
+      for (const limit of limits_of_job) count(limit, 1)
       return {
-        leave: () => {
-          for (const lane of lanes) take(lane, -1)
+        release: () => {
+          for (const limit of limits_of_job) count(limit, -1)
         },
       }
     },
