@@ -45,7 +45,11 @@ function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
   }
 }
 
-const tiny = { merge_bytes: 1, bytes_max: 20_000, slice: { changes_max: 3, bytes_max: 1_000 } }
+const tiny: Partial<LogBounds> = {
+  checkpoint_bytes: 1,
+  bytes_max: 20_000,
+  slice: { changes_max: 3, bytes_max: 1_000 },
+}
 storeSuite('log', bedWith({}), 40)
 storeSuite('log that always merges', bedWith(tiny), 15)
 

@@ -7,7 +7,11 @@ import { storeOf } from '../../src/store/group-commit.ts'
 import { openLogged } from './log-setup.ts'
 
 const [path = '', commits = '1'] = process.argv.slice(2)
-const bounds = { merge_bytes: 1, bytes_max: 50_000, slice: { changes_max: 30, bytes_max: 20_000 } }
+const bounds = {
+  checkpoint_bytes: 1,
+  bytes_max: 50_000,
+  slice: { changes_max: 30, bytes_max: 20_000 },
+}
 
 const store = storeOf(await openLogged(path, bounds))
 for (let n = 0; n < Number(commits); n++) {
