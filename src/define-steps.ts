@@ -1,37 +1,39 @@
 /**
- * The steps of a process written in TypeScript (define.ts): one small function for each logic and
- * semaphor of the process format, which gives that logic and remembers in its type which nodes it
- * leads to. Nothing here checks a value: the engine names every mistake when the process comes in.
+ * The steps of a process written in TypeScript (define.ts): one function for each logic and
+ * semaphor of the process format. A step contains its logic, and its type the nodes that it leads
+ * to. Values are not checked here: the engine reports every mistake when the process is stored.
  *
- * Texts may hold templates, `{{name}}`. A value that is no text is written as one with its type.
+ * Texts may contain templates, `{{name}}`. A value that is no text is written as one, with its
+ * type.
  */
+import type { HandlerType } from './process/logics/table.ts'
+import type { ValueType } from './process/values.ts'
 
-/** A logic or a semaphor that leads to the nodes called `Name`. */
+/** A logic or a semaphor that leads to the nodes `Name`. */
 export interface Step<out Name extends string = never> {
   readonly semaphor: boolean
   readonly definition: Readonly<Record<string, unknown>>
-  /** For the type system alone: never there. */
+  /** Only for the type system: never set. */
   readonly leads_to?: Name
 }
 
-/** What a key is set to: a text, which may hold templates, or any other plain JSON value. */
+/** Values by key: texts, which may contain templates, and other plain JSON values. */
 export type Values = Readonly<Record<string, unknown>>
-export type ValueType = 'string' | 'number' | 'boolean' | 'array' | 'object'
 
 interface Failing<Name extends string> {
-  /** Where a failure leads; without it the task fails in its node. */
+  /** The node for a failure; without it the task has failed in its node. */
   readonly error?: Name
 }
 
 interface Typed {
-  /** To what values are converted, where it is not what they are written as. */
+  /** Types of keys, where they differ from the types of the values. */
   readonly types?: Readonly<Record<string, ValueType>>
 }
 
-/** A process: its id, or what `defineProcess` gave. */
+/** A process: its id, or the result of `defineProcess`. */
 export type ProcessName = string | number | { readonly obj_id: string | number }
 
-/** Moves on. */
+/** Sends the task to a node. */
 export function go<const Name extends string>(to: Name): Step<Name> {
   return step('go', { to_node_id: to })
 }
@@ -39,12 +41,12 @@ export function go<const Name extends string>(to: Name): Step<Name> {
 export type Comparison = 'eq' | 'not_eq' | 'less' | 'more' | 'less_or_eq' | 'more_or_eq' | 'regexp'
 
 interface When {
-  /** One more condition, which must hold too. */
+  /** Adds a condition that must hold too. */
   and(param: string, fun: Comparison, value: unknown, cast?: ValueType): When
   go<const Name extends string>(to: Name): Step<Name>
 }
 
-/** Moves on if all conditions hold. `cast` is how both sides are read; by default as `value` is. */
+/** Sends the task to a node if all conditions hold. `cast` is by default the type of `value`. */
 export function when(param: string, fun: Comparison, value: unknown, cast?: ValueType): When {
   return whenAll([condition(param, fun, value, cast)])
 }
@@ -68,7 +70,7 @@ export function setData<const Name extends string = never>(
   return step('set_param', { ...typed('extra', 'extra_type', values, types), ...errorTo(error) })
 }
 
-/** Rests until a modify, or until the handler of the node's title has answered. */
+/** Waits for a modify, or for the handler of the node's title. */
 export function callback<const Name extends string = never>({
   error,
 }: Failing<Name> = {}): Step<Name> {
@@ -77,11 +79,11 @@ export function callback<const Name extends string = never>({
 
 interface CopyOptions<Name extends string> extends Failing<Name>, Typed {
   readonly data?: Values
-  /** The whole data of this task goes along, under `data`. */
+  /** Sends the whole data of this task, with `data` over it. */
   readonly all?: boolean
 }
 
-/** Makes a task of a process and moves on. */
+/** Creates a task of a process and continues. */
 export function createTask<const Name extends string = never>(
   process: ProcessName,
   options: CopyOptions<Name> & { readonly ref?: string } = {},
@@ -115,7 +117,7 @@ function copyStep<Name extends string>(
   })
 }
 
-/** Makes a task of a process and rests until it replies; the reply is merged. */
+/** Creates a task of a process and waits until it replies; the reply is merged. */
 export function callProcess<const Name extends string = never>(
   process: ProcessName,
   { data = {}, types, all = false, error }: CopyOptions<Name> = {},
@@ -127,7 +129,7 @@ export function callProcess<const Name extends string = never>(
   })
 }
 
-/** Gives data to the task that called this one: values, or the names of keys of its own data. */
+/** Sends data to the task that called this one: values, or keys of this task's own data. */
 export function reply<const Name extends string = never>(
   data: Values | readonly string[],
   { error, types }: Failing<Name> & Typed = {},
@@ -161,7 +163,7 @@ function isNames(data: Values | readonly string[]): data is readonly string[] {
   return Array.isArray(data)
 }
 
-/** Rests in the queue of its node until another task takes it. */
+/** Waits in the queue of its node until another task takes it. */
 export function queue<const Name extends string = never>({
   data = {},
   types,
@@ -170,7 +172,7 @@ export function queue<const Name extends string = never>({
   return step('api_queue', { ...typed('data', 'data_type', data, types), ...errorTo(error) })
 }
 
-/** Takes the oldest task of a queue, or the newest; its data comes as `__queue_task_data__`. */
+/** Takes the oldest or newest task of a queue; sets its data as `__queue_task_data__`. */
 export function takeTask<const Name extends string = never>(
   process: ProcessName,
   node_id: string,
@@ -192,7 +194,7 @@ export function addSums<const Name extends string = never>(
   return step('api_sum', { extra, ...errorTo(error) })
 }
 
-/** Runs JavaScript over `data`, in the sandbox. */
+/** Runs JavaScript over `data` in the sandbox. */
 export function runCode<const Name extends string = never>(
   src: string,
   { error }: Failing<Name> = {},
@@ -208,7 +210,7 @@ interface HttpOptions<Name extends string> extends Failing<Name>, Typed {
   readonly more?: Values
 }
 
-/** Calls an HTTP endpoint; a JSON object it answers is merged. */
+/** Calls an HTTP endpoint; an object in the response is merged into the data. */
 export function callHttp<const Name extends string = never>(
   url: string,
   { method = 'POST', data = {}, types, headers = {}, more = {}, error }: HttpOptions<Name> = {},
@@ -219,15 +221,15 @@ export function callHttp<const Name extends string = never>(
   })
 }
 
-/** A logic that the embedder runs: `engine.handle(type, …)`. */
+/** A logic that a handler of the embedder runs: `engine.handle(type, …)`. */
 export function handled<const Name extends string = never>(
-  type: 'git_call' | 'db_call' | 'api_form' | 'api_git',
+  type: HandlerType,
   { error, ...more }: Failing<Name> & Values = {},
 ): Step<Name> {
   return step(type, { ...more, ...errorTo(error) })
 }
 
-/** How long from coming to rest; members add up. */
+/** A duration; members add up. */
 export interface Span {
   readonly days?: number
   readonly hours?: number
@@ -235,23 +237,23 @@ export interface Span {
   readonly seconds?: number
 }
 
-interface Leading {
+interface Timer {
   go<const Name extends string>(to: Name): Step<Name>
 }
 
-/** Once the task has rested so long. */
-export function after({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): Leading {
+/** Sends the task to a node once it has waited so long. */
+export function after({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): Timer {
   const value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
   return { go: (to) => semaphor({ type: 'time', value, dimension: 'sec', to_node_id: to }) }
 }
 
-/** At a Unix second that a template gives. */
-export function atTime(time: string): Leading {
+/** Sends the task to a node at a Unix second that a template gives. */
+export function atTime(time: string): Timer {
   return { go: (to) => semaphor({ type: 'time', value: time, dimension: 'sec', to_node_id: to }) }
 }
 
-/** Sends a signal task when so many tasks rest in the node, and when they are fewer again. */
-export function whenTasks(value: number): Leading {
+/** Creates a signal task when the node's task count reaches the value, and when it falls below. */
+export function whenTasks(value: number): Timer {
   return { go: (to) => semaphor({ type: 'count', value, esc_node_id: to }) }
 }
 
@@ -286,7 +288,7 @@ function typed(values: string, types: string, given: Values, asked: Typed['types
   return { [values]: Object.fromEntries(texts), [types]: Object.fromEntries(kinds) }
 }
 
-/** What a template gives keeps its own type. */
+/** The value of a template keeps its own type unless one is asked for. */
 function isTemplate(value: unknown): boolean {
   return typeof value === 'string' && /\{\{|\$\./.test(value)
 }

@@ -1,8 +1,7 @@
 /**
- * A process written in TypeScript, for those who embed and draw nothing. It gives the same format
- * that files have, so it is stored, exported and drawn as any other. The names of its nodes are
- * their ids and their titles, and the type system knows them: a step that leads to a node that is
- * not there does not compile.
+ * Processes written in TypeScript, for embedders who draw none. The result has the process format
+ * of files, so it is stored, exported and drawn like any other. Node names are the ids and titles
+ * of the nodes and known to the type system: a step that leads to a missing node does not compile.
  *
  *     const order = defineProcess({
  *       id: 1234,
@@ -14,11 +13,12 @@
  *       },
  *     })
  *
- * A node is its steps in their order; the node called `start` is where tasks come in.
+ * A node is its steps in order; tasks are created in the node called `start`.
  */
-import type { Step, ValueType } from './define-steps.ts'
+import type { Step } from './define-steps.ts'
+import type { ValueType } from './process/values.ts'
 
-export type { Comparison, ProcessName, Span, Step, Values, ValueType } from './define-steps.ts'
+export type { Comparison, ProcessName, Span, Step, Values } from './define-steps.ts'
 export {
   addSums,
   after,
@@ -40,36 +40,38 @@ export {
   whenTasks,
 } from './define-steps.ts'
 
-/** A node with more to say than its steps. */
+export type { ValueType } from './process/values.ts'
+
+/** A node with a kind, a title or a position of its own. */
 export interface NodeBody<out Name extends string = never> {
   readonly kind: 'logic' | 'escalation' | 'end'
   readonly steps: readonly Step<Name>[]
-  /** Instead of its name. */
+  /** Default: the node's name. */
   readonly title?: string
   readonly save?: boolean
-  /** Where pictures draw it, in pixels; without it they lay it out. */
+  /** Position in drawings, in pixels; without it a layout is computed. */
   readonly x?: number
   readonly y?: number
 }
 
 export type NodeGiven<Name extends string> = Step<Name> | readonly Step<Name>[] | NodeBody<Name>
 
-interface Placed {
+interface Appearance {
   readonly title?: string
   readonly x?: number
   readonly y?: number
 }
 
-/** A node with a title or a place of its own. */
+/** A node with a title, a position or a kind of its own. */
 export function node<Name extends string>(
   steps: Step<Name> | readonly Step<Name>[],
-  more: Placed & { readonly kind?: 'logic' | 'escalation' } = {},
+  more: Appearance & { readonly kind?: 'logic' | 'escalation' } = {},
 ): NodeBody<Name> {
   return { kind: 'logic', ...more, steps: listOf(steps) }
 }
 
-/** Where a task ends. With `save` it is kept for the retention time, else it is gone. */
-export function end(more: Placed & { readonly save?: boolean } = {}): NodeBody {
+/** A node where tasks end. With `save` an ended task is kept for the retention time. */
+export function end(more: Appearance & { readonly save?: boolean } = {}): NodeBody {
   return { kind: 'end', ...more, steps: [] }
 }
 
@@ -77,7 +79,7 @@ export function end(more: Placed & { readonly save?: boolean } = {}): NodeBody {
 export interface ParamGiven {
   readonly type?: ValueType
   readonly required?: boolean
-  /** Masked where people look. */
+  /** Masked in what people see of a task. */
   readonly masked?: boolean
   readonly regex?: string
   readonly regex_error_text?: string
@@ -87,7 +89,7 @@ export interface ProcessGiven<Name extends string> {
   readonly id: string | number
   readonly title?: string
   readonly description?: string
-  /** In a `state` process a modify runs the steps of the node where the task rests. */
+  /** In a `state` process a modify runs the steps of the node where the task waits. */
   readonly kind?: 'process' | 'state'
   readonly params?: Readonly<Record<string, ParamGiven>>
   readonly nodes: { readonly [Each in Name]: NodeGiven<NoInfer<Name>> } & {
@@ -95,7 +97,7 @@ export interface ProcessGiven<Name extends string> {
   }
 }
 
-/** A definition in the process format, which `engine.putProcess` takes as it is. */
+/** A definition in the process format, as `engine.putProcess` takes it. */
 export interface ProcessDefinition {
   readonly obj_type: 1
   readonly obj_id: string | number
@@ -107,7 +109,7 @@ export interface ProcessDefinition {
   readonly scheme: { readonly nodes: readonly object[] }
 }
 
-/** The definition of a process. What is wrong in it beyond its types, `putProcess` names. */
+/** Builds a definition. `putProcess` reports mistakes that its types do not show. */
 export function defineProcess<const Name extends string>(
   given: ProcessGiven<Name>,
 ): ProcessDefinition {
@@ -134,7 +136,7 @@ function paramOf(name: string, given: ParamGiven): object {
   return { name, type, descr: '', flags, regex, regex_error_text }
 }
 
-/** By obj_type of the format. */
+/** `obj_type` of the process format, by kind. */
 const obj_types = { logic: 0, start: 1, end: 2, escalation: 3 } as const
 
 function nodeOf(name: string, given: NodeGiven<string>): object {

@@ -1,10 +1,10 @@
 /**
- * A folder of certificates, as `certs init` and `certs client` make it and `serve --tls` reads it:
- * `ca.crt ca.key server.crt server.key` and a `NAME.crt NAME.key` for each client.
+ * A folder of certificates, as `certs init` and `certs client` create it and `serve --tls` reads
+ * it: `ca.crt ca.key server.crt server.key`, and `NAME.crt NAME.key` for each client.
  *
- * A file that is there is never written over: each is made O_EXCL, and what one call made goes
- * again where it could not make all. Keys are 0600 and the folder, where it is made here, is 0700.
- * Where `ca.key` has been taken away the folder still serves, and makes no more certificates.
+ * An existing file is never overwritten: files are created with O_EXCL, and a call that cannot
+ * create all its files removes those it created. Keys have mode 0600, and a folder created here has
+ * 0700. A folder without `ca.key` still serves, but issues no more certificates.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -12,22 +12,22 @@ import { join } from 'node:path'
 import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import {
+  type CertifiedKey,
   clientUri,
   fingerprintOf,
   issueClient,
   issueServer,
-  type KeyPair,
   newAuthority,
 } from './issue.ts'
 
-export interface IssueOptions {
+export interface CertificateOptions {
   readonly now_ms: number
   readonly chance: Chance
-  /** How long the server's or client's certificate holds; default 365. */
+  /** Validity of the server's or client's certificate in days; default 365. */
   readonly days?: number
 }
 
-/** What `serve --tls` needs. */
+/** The files that `serve --tls` needs. */
 export const serverFiles = ['ca.crt', 'server.crt', 'server.key'] as const
 
 const authority_days = 3_650
@@ -35,45 +35,45 @@ const leaf_days = 365
 const local_hosts = ['localhost', '127.0.0.1', '::1'] as const
 
 /**
- * Makes an authority and a server's certificate for localhost and `hosts`. In a folder with an
- * authority and no server's certificate, only that is made: how one is renewed. Answers the names
- * of the files. Rejects with `not_possible` where a file is there already or a host is no name and
- * no address.
+ * Creates an authority, and a server certificate for localhost and `hosts`. In a folder that has an
+ * authority but no server certificate it creates only the latter, which renews it. Returns the
+ * names of the files. Rejects with `not_possible` where a file exists already, or a host is neither
+ * a name nor an address.
  */
 export async function initFolder(
   folder: string,
   hosts: readonly string[],
-  making: IssueOptions,
+  options: CertificateOptions,
 ): Promise<string[]> {
   for (const host of hosts) demandHost(host)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const { days = leaf_days } = making
+  const { days = leaf_days } = options
   const found = await readPair(folder, 'ca')
   const is_set_up = await isThere(join(folder, 'server.crt'))
   if (is_set_up || (await isThere(join(folder, 'server.key')))) throw taken(folder, 'server')
-  const authority = found ?? (await newAuthority({ ...making, days: authority_days }))
+  const authority = found ?? (await newAuthority({ ...options, days: authority_days }))
   const names = [...new Set([...local_hosts, ...hosts])]
-  const server = await issueServer(authority, names, { ...making, days })
-  const pairs: [string, KeyPair][] = [['server', server]]
+  const server = await issueServer(authority, names, { ...options, days })
+  const pairs: [string, CertifiedKey][] = [['server', server]]
   if (found === undefined) pairs.unshift(['ca', authority])
   return write(folder, pairs)
 }
 
 export interface ClientFiles {
   readonly files: readonly string[]
-  /** What `user bind` takes: the name it carries, and the fingerprint. */
+  /** The names that `user bind` accepts: the URI in the certificate, and its fingerprint. */
   readonly names: readonly string[]
 }
 
 /**
- * Makes the certificate of the client `name`. Rejects with `not_possible` where the name is not 1
- * to 64 of `A-Z a-z 0-9 . _ -` opening with a letter or digit, its file is there already, or the
- * folder holds no authority.
+ * Creates the certificate of the client `name`. Rejects with `not_possible` where the name is not 1
+ * to 64 of `A-Z a-z 0-9 . _ -` that begin with a letter or digit, its files exist already, or the
+ * folder has no authority.
  */
 export async function addClient(
   folder: string,
   name: string,
-  making: IssueOptions,
+  options: CertificateOptions,
 ): Promise<ClientFiles> {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
     throw fault(
@@ -88,8 +88,8 @@ export async function addClient(
       `${folder} holds no ca.crt and ca.key: \`conveyor certs init ${folder}\` makes them`,
     )
   }
-  const { days = leaf_days } = making
-  const client = await issueClient(authority, name, { ...making, days })
+  const { days = leaf_days } = options
+  const client = await issueClient(authority, name, { ...options, days })
   const files = await write(folder, [[name, client]])
   const names = [`uri:${clientUri(name)}`, `sha256:${fingerprintOf(client.certificate)}`]
   return { files, names }
@@ -102,8 +102,8 @@ export async function missingOf(folder: string, names: readonly string[]): Promi
   return missing
 }
 
-/** Undefined where neither file is there; half a pair is refused, for it may be somebody's. */
-async function readPair(folder: string, name: string): Promise<KeyPair | undefined> {
+/** Undefined where neither file exists. One without the other is refused: it is not ours to fix. */
+async function readPair(folder: string, name: string): Promise<CertifiedKey | undefined> {
   const missing = await missingOf(folder, [`${name}.crt`, `${name}.key`])
   if (missing.length === 2) return undefined
   if (missing.length === 1) {
@@ -123,10 +123,10 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Keys first: a certificate without its key would be of no use to anybody. */
+/** Writes keys before certificates: a certificate without its key is of no use. */
 async function write(
   folder: string,
-  pairs: readonly (readonly [string, KeyPair])[],
+  pairs: readonly (readonly [string, CertifiedKey])[],
 ): Promise<string[]> {
   const made: string[] = []
   try {

@@ -1,10 +1,11 @@
 /**
- * Certificates for mutual TLS: an authority, and the servers and clients it vouches for. ECDSA on
- * P-256 with SHA-256 throughout. Nothing here touches a file.
+ * Certificates for mutual TLS: an authority, and the servers and clients that it signs. ECDSA on
+ * P-256 with SHA-256 throughout. This file reads and writes no files.
  *
- * A certificate says what its key is for and nothing more: an authority signs and has no
- * authorities below it, a server's is for serverAuth, a client's for clientAuth. A client carries
- * its name as the URI `conveyor:NAME`, which is what `user bind` calls `uri:conveyor:NAME`.
+ * A certificate allows only what its key is for: an authority signs and has no authorities below
+ * it, a server certificate is for serverAuth, a client certificate for clientAuth. A client
+ * certificate contains its name as the URI `conveyor:NAME`, which `user bind` calls
+ * `uri:conveyor:NAME`.
  */
 import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -12,31 +13,31 @@ import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { loadX509, type X509 } from './x509.ts'
 
-/** Two PEM texts; the key is PKCS #8 and not encrypted. */
-export interface KeyPair {
+/** A certificate with its private key, in PEM; the key is unencrypted PKCS #8. */
+export interface CertifiedKey {
   readonly certificate: string
   readonly key: string
 }
 
-/** When a certificate holds, and the chance its serial number is drawn from. */
-export interface Validity {
+/** The validity of a certificate, and the randomness of its serial number. */
+export interface IssueOptions {
   readonly now_ms: number
-  /** From now; a certificate ends with its authority at the latest. */
+  /** Validity from now. A certificate expires with its authority at the latest. */
   readonly days: number
   readonly chance: Chance
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
-/** A new authority, signed by itself. */
-export async function newAuthority(term: Validity): Promise<KeyPair> {
+/** A new self-signed authority. */
+export async function newAuthority(options: IssueOptions): Promise<CertifiedKey> {
   const x509 = await loadX509()
   const keys = await newKeys()
   const { KeyUsageFlags: usage } = x509
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: serialOf(term.chance),
+    serialNumber: serialOf(options.chance),
     name: [{ CN: ['Conveyor CA'] }],
-    ...span(term),
+    ...span(options),
     signingAlgorithm: algorithm,
     keys,
     extensions: [
@@ -48,30 +49,34 @@ export async function newAuthority(term: Validity): Promise<KeyPair> {
   return { certificate: pem(certificate.toString('pem')), key: await keyPem(x509, keys) }
 }
 
-/** A server that is called by one of `hosts`: names and IP addresses. */
+/** A server certificate for `hosts`: names and IP addresses. */
 export function issueServer(
-  authority: KeyPair,
+  authority: CertifiedKey,
   hosts: readonly string[],
-  term: Validity,
-): Promise<KeyPair> {
+  options: IssueOptions,
+): Promise<CertifiedKey> {
   const names = hosts.map(
     (host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host }) as const,
   )
-  return issue(authority, { name: hosts[0] as string, usage: 'serverAuth', names }, term)
+  return issue(authority, { name: hosts[0] as string, usage: 'serverAuth', names }, options)
 }
 
-/** A client called `name`. */
-export function issueClient(authority: KeyPair, name: string, term: Validity): Promise<KeyPair> {
+/** A client certificate for `name`. */
+export function issueClient(
+  authority: CertifiedKey,
+  name: string,
+  options: IssueOptions,
+): Promise<CertifiedKey> {
   const names = [{ type: 'url', value: clientUri(name) }] as const
-  return issue(authority, { name, usage: 'clientAuth', names }, term)
+  return issue(authority, { name, usage: 'clientAuth', names }, options)
 }
 
-/** What stands in the certificate of the client `name`, as a URI. */
+/** The URI in the certificate of the client `name`. */
 export function clientUri(name: string): string {
   return `conveyor:${name}`
 }
 
-/** SHA-256 over the certificate's DER, 64 hex digits: what a `sha256:` name holds. */
+/** SHA-256 of the certificate's DER in 64 hex digits, as in a `sha256:` name. */
 export function fingerprintOf(certificate: string): string {
   return createHash('sha256').update(derOf(certificate)).digest('hex')
 }
@@ -82,8 +87,8 @@ interface Leaf {
   readonly names: readonly { readonly type: 'dns' | 'ip' | 'url'; readonly value: string }[]
 }
 
-/** While one authority follows another both stand in the file: the one that the key belongs to. */
-function certificateOf({ certificate, key }: KeyPair): string {
+/** The certificate of the key. During a change of authority `ca.crt` contains both certificates. */
+function certificateOf({ certificate, key }: CertifiedKey): string {
   const blocks = certificate.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
   const private_key = createPrivateKey(key)
   const own = blocks?.find((block) => new X509Certificate(block).checkPrivateKey(private_key))
@@ -91,17 +96,21 @@ function certificateOf({ certificate, key }: KeyPair): string {
   return own
 }
 
-async function issue(authority: KeyPair, leaf: Leaf, term: Validity): Promise<KeyPair> {
+async function issue(
+  authority: CertifiedKey,
+  leaf: Leaf,
+  options: IssueOptions,
+): Promise<CertifiedKey> {
   const x509 = await loadX509()
   const issuer = new x509.X509Certificate(certificateOf(authority))
-  const { notBefore, notAfter } = span(term)
-  if (issuer.notAfter.getTime() <= term.now_ms) {
+  const { notBefore, notAfter } = span(options)
+  if (issuer.notAfter.getTime() <= options.now_ms) {
     throw fault('not_possible', 'the authority has expired')
   }
   const keys = await newKeys()
   const { KeyUsageFlags: usage } = x509
   const certificate = await x509.X509CertificateGenerator.create({
-    serialNumber: serialOf(term.chance),
+    serialNumber: serialOf(options.chance),
     subject: [{ CN: [leaf.name] }],
     issuer: issuer.subjectName.toJSON(),
     notBefore,
@@ -150,11 +159,11 @@ function pem(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`
 }
 
-/** So that a neighbour whose clock is a little behind takes a new certificate at once. */
+/** A certificate is valid from a little earlier, for peers whose clocks are behind. */
 const grace_ms = 5 * 60_000
 const day_ms = 86_400_000
 
-function span({ now_ms, days }: Validity): { notBefore: Date; notAfter: Date } {
+function span({ now_ms, days }: IssueOptions): { notBefore: Date; notAfter: Date } {
   return { notBefore: new Date(now_ms - grace_ms), notAfter: new Date(now_ms + days * day_ms) }
 }
 

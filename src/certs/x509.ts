@@ -1,11 +1,10 @@
 /**
- * Loads `@peculiar/x509`, which is needed only where certificates are made.
+ * Loads `@peculiar/x509`, which only the creation of certificates needs.
  *
- * Its container asks for three functions of the decorator-metadata proposal while its classes are
- * defined, finds nothing in them, and never asks again. They are lent to `Reflect` for as long as
- * the package loads, so that nothing of it stays behind in the process.
+ * Its dependency container calls three functions of the decorator-metadata proposal while its
+ * classes are defined, and never again. They are added to `Reflect` only while the package loads,
+ * so that nothing of it stays in the process.
  */
-
 export type X509 = typeof import('@peculiar/x509')
 
 let loaded: Promise<X509> | undefined
@@ -15,10 +14,10 @@ export function loadX509(): Promise<X509> {
   return loaded
 }
 
-const lent = ['getMetadata', 'getOwnMetadata', 'defineMetadata'] as const
+const metadata_functions = ['getMetadata', 'getOwnMetadata', 'defineMetadata'] as const
 
 async function load(): Promise<X509> {
-  const missing = lent.filter((name) => !Object.hasOwn(Reflect, name))
+  const missing = metadata_functions.filter((name) => !Object.hasOwn(Reflect, name))
   for (const name of missing) {
     Object.defineProperty(Reflect, name, { value: () => undefined, configurable: true })
   }

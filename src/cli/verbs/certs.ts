@@ -2,7 +2,7 @@
  * `certs …`: makes the certificates of mutual TLS as files in a folder. The data file is not
  * touched; `user bind` grants rights to a certificate.
  */
-import { addClient, type IssueOptions, initFolder } from '../../certs/folder.ts'
+import { addClient, type CertificateOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
 import { exits, usage } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
@@ -67,7 +67,7 @@ export const certsVerbs: readonly Verb[] = [
   },
 ]
 
-function makingOf(given: Given, io: Io): IssueOptions {
+function makingOf(given: Given, io: Io): CertificateOptions {
   const days = text(given, 'days')
   if (days !== undefined && !/^[1-9][0-9]{0,3}$/.test(days)) {
     throw usage('--days takes a whole number from 1 to 9999')
