@@ -1,8 +1,8 @@
-/** The `api` logic as tables: definition and data → request; answer → what becomes of the data. */
+/** The `api` logic as tables: definition and data → request; response → the data after it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../src/core/model.ts'
-import type { CallRequest, JobOutcome, Logic } from '../src/process/logic.ts'
+import type { CallRequest, EvaluationContext, JobOutcome, Logic } from '../src/process/logic.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { contextOf, notes } from './support/logic-context.ts'
 
@@ -250,8 +250,9 @@ function answered(
 ): string {
   const { logic, mistakes } = compiled(definition)
   assert.deepEqual(mistakes, [])
-  const scope = contextOf(data, { task_bytes_max })
-  const command = logic.job?.finish(scope, scope.doc, outcome)
+  // As the engine's contexts, whose members are on their prototype.
+  const context: EvaluationContext = Object.create(contextOf(data, { task_bytes_max }))
+  const command = logic.job?.finish(context, context.doc, outcome)
   if (command?.command === 'set') return command.doc.text
   return command?.command === 'fail'
     ? `${command.error_type} ${command.tag}: ${command.description}`
@@ -285,6 +286,12 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
   ['HTML', {}, done('<html>'), 'software api_no_valid_json: <html>'],
   ['half of JSON', {}, done('{"a":'), 'software api_no_valid_json: {"a":'],
   ['a lone surrogate', {}, done('{"a":"\\ud800"}'), 'software api_no_valid_json: {"a":"\\ud800"}'],
+  [
+    'a field of the task beside the body',
+    mapped({ r: '{{root.ref}}', c: '{{body.c}}' }),
+    done('{"c":3}'),
+    '{"a":1,"b":2,"r":"order-1","c":3}',
+  ],
   [
     'too deep',
     {},

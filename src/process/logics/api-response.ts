@@ -94,7 +94,9 @@ function mapBody(
   const header: JsonObject = {}
   for (const [name, value] of headers) setMember(header, name, value)
   const doc = docOfValue({ header, body: json ?? text })
-  const run = { ...expansionOf({ ...context, doc }), left_chars: doc.text.length }
+  // Inherits: the members of the engine's contexts are on their prototype.
+  const response_context: EvaluationContext = Object.create(context, { doc: { value: doc } })
+  const run = { ...expansionOf(response_context), left_chars: doc.text.length }
   for (const { key, template, type } of mapping) {
     const value = template.value(run)
     if (run.failure !== undefined) {
