@@ -1,16 +1,13 @@
 /**
- * Time and chance, as things that are handed in. This file alone may read the system's clock, set a
- * timer or draw a random number; everything else asks what it was given, so that a test can give it
- * another.
+ * Time and chance. Only this file may read the system's clock, set a timer or draw a random number;
+ * everything else is given a Clock and a Chance, so that a test can replace them.
  */
 import { randomBytes } from 'node:crypto'
 
 export interface Clock {
   /** Milliseconds since 1970 (UTC). May step back when the system's clock does. */
   now_ms(): number
-  /**
-   * Calls `fn` once at or soon after `at_ms`; the answer takes it back. Never early by this clock.
-   */
+  /** Calls `fn` once at or soon after `at_ms`, never early. The returned function cancels it. */
   wake_at(at_ms: number, fn: () => void): () => void
 }
 
@@ -21,8 +18,9 @@ export interface Chance {
 }
 
 /**
- * The longest sleep. A timer of Node counts time of its own, so a clock that is set forward, or a
- * machine that slept, is noticed only in between; and a delay of 2^31 ms or more would be 1 ms.
+ * The longest delay of one Node timer. Node timers count their own time, so a clock that was set
+ * forward, or a suspended machine, is noticed only when one ends; and a delay of 2^31 ms or more
+ * would become 1 ms.
  */
 export const sleep_ms_max = 60_000
 
@@ -48,7 +46,7 @@ export const systemChance: Chance = {
   fraction: () => Math.random(),
 }
 
-/** What `work` comes to, or `late` where it takes longer than `ms_max`. */
+/** The value of `work`, or `late` if it takes longer than `ms_max`. */
 export async function within<T>(
   clock: Clock,
   ms_max: number,
@@ -61,7 +59,7 @@ export async function within<T>(
   return Promise.race([work, late]).finally(cancel)
 }
 
-/** Lets what else the process has to do have its turn, between two slices of long work. */
+/** Yields to the event loop, between two slices of long work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)

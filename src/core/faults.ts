@@ -1,12 +1,10 @@
 /**
- * THE fault table (wire 1.4). Codes are for ever, texts may change. The order of the rows is the
- * order of precedence: where several apply, the first is answered. Doors look a row up and decide
- * nothing.
+ * The table of all faults. Codes never change, texts may. The rows are in the order of precedence:
+ * if several apply, the first is answered. Servers look a row up and decide nothing.
  *
  * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call
- * that changes processes, users or the file. Op faults travel as values in results; the other two
- * are thrown as a Fault and caught once, at a door. A Fault is recognised by `code`, never by
- * class.
+ * that changes processes, users or the file. Op faults are values in results. The other two are
+ * thrown as a Fault and caught once, by a server. A Fault is recognised by `code`, never by class.
  */
 
 export interface WholeRow {
@@ -40,7 +38,7 @@ export const wholeFaults = {
 
 export interface OpRow {
   readonly grpc: string
-  /** When it comes; an answer's own description says more. */
+  /** When it applies; the description in a result says more. */
   readonly when: string
 }
 
@@ -94,16 +92,16 @@ export type OpFaultCode = keyof typeof opFaults
 export type AdminFaultCode = keyof typeof adminFaults
 export type FaultCode = WholeFaultCode | OpFaultCode | AdminFaultCode
 
-/** An expected failure on its way to a door: `code` is stable, `message` is safe to show. */
+/** An expected failure: `code` is stable, `message` is safe to show to callers. */
 export interface Fault extends Error {
   readonly code: FaultCode
-  /** After how long another try may be let in, where `code` is `rate_limited`. */
+  /** With `rate_limited`: seconds after which another request may enter. */
   readonly retry_after_s?: number
-  /** Every mistake of a refused definition, where `code` is `bad_definition`. */
+  /** With `bad_definition`: every mistake of the definition. */
   readonly mistakes?: readonly string[]
 }
 
-/** Makes a Fault; `text` defaults to the table's, `cause` is for the log and never sent. */
+/** Makes a Fault. `text` defaults to the text of the table; `cause` is never sent to callers. */
 export function fault(
   code: FaultCode,
   text?: string,
@@ -123,13 +121,13 @@ export function isFault(value: unknown): value is Fault {
   return typeof code === 'string' && isFaultCode(code)
 }
 
-/** Whether the store takes nothing, now or any more: all that ends a transaction and is no bug. */
-export function isStoreGone(value: unknown): boolean {
-  return isFault(value) && (value.code === 'no_space' || isStoreOver(value))
+/** Whether the store refuses writes, for now or for good. Any other error of a commit is a bug. */
+export function isStoreUnavailable(value: unknown): boolean {
+  return isFault(value) && (value.code === 'no_space' || isStoreClosed(value))
 }
 
-/** Whether it takes nothing any more. */
-export function isStoreOver(value: unknown): boolean {
+/** Whether the store refuses writes for good. */
+export function isStoreClosed(value: unknown): boolean {
   return isFault(value) && (value.code === 'store_failed' || value.code === 'shutting_down')
 }
 

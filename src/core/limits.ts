@@ -1,14 +1,12 @@
 /**
- * Every number that bounds something, in one table (wire 1.8).
- *
- * Each row is a default, an option of `openEngine` and `serveHttp` under its own name, and a flag
- * of `conveyor serve`: the name with dashes (`--ops-max 500`). The unit is the last word of the
- * name but for `max` and `min`. A row that is not listed here does not bound anything.
+ * The table of all limits. Each row is a default, an option of `openEngine`, `serveHttp` and
+ * `serveGrpc` under its own name, and a flag of `conveyor serve`: the name with dashes, as in
+ * `--ops-max 500`. The unit stands last in a name, before `max` or `min`.
  */
 
 interface LimitRow {
   readonly value: number
-  /** The highest it may be set to, where something in the file's format bounds it. */
+  /** The highest value, where the file format bounds it. */
   readonly max?: number
   readonly says: string
 }
@@ -97,8 +95,8 @@ export type Limits = Readonly<Record<LimitName, number>>
 export const limitNames = Object.keys(limitTable) as LimitName[]
 
 /**
- * The defaults, with what the caller set laid over them.
- * Throws a RangeError that names the limit when a value is no whole number from 0 to its highest.
+ * The defaults, overridden by the given values. Throws a RangeError that names the limit if a value
+ * is no whole number from 0 to its highest.
  */
 export function limitsWith(given: Partial<Record<LimitName, number>> = {}): Limits {
   const limits = {} as Record<LimitName, number>

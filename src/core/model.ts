@@ -1,14 +1,14 @@
 /**
- * The nouns, as types only: what travels between the floors. Nothing here runs.
+ * The types that all layers share: ops, results, tasks, JSON values. Nothing here runs.
  *
- * Wire names (`conv_id`, `obj_id`, `ref`) are kept as they are on the wire. Ids are text: a conv_id
- * or a user id that looks like a number is still its digits.
+ * `conv_id` (process), `obj_id` (task) and `ref` (the caller's name of a task) are called as in the
+ * API. Ids are text: a conv_id or user id that looks like a number is its digits.
  */
 import type { OpFaultCode } from './faults.ts'
 
 /**
- * A number whose token a double would change (`1.10`, `1e400`): it keeps its text (wire 1.7). Told
- * from an object of the caller's by its prototype: ask codec/json `isNumberToken`, never its shape.
+ * A number that a double would change (`1.10`, `1e400`), kept as text. Ask `isNumberToken` of
+ * codec/json: a caller's object may have the same members.
  */
 export interface NumberToken {
   readonly token: string
@@ -21,30 +21,30 @@ export interface JsonObject {
 }
 
 /**
- * A JSON object as the text it is. codec/json makes these, and `objectOf` reads one: parsed when
- * first asked for, kept in `memo`, and changed by nobody.
+ * A JSON object as text. codec/json makes it; `objectOf` parses it at the first read and keeps the
+ * object in `memo`, which nobody may change.
  */
 export interface Doc {
   readonly text: string
   memo: JsonObject | undefined
 }
 
-/** Who calls. Without a user: the embedder or a trusted caller, who may see every process. */
+/** The caller. Without a user it is the embedder or a trusted caller, who may use every process. */
 export interface Caller {
   readonly user?: string
 }
 
 export type OpType = 'create' | 'modify' | 'show'
 
-/** An external reference: its text, and whether it was sent as a number (`7` and `"7"` are one). */
+/** A ref: its text, and whether it was sent as a number. `7` and `"7"` are the same ref. */
 export interface Ref {
   readonly text: string
   readonly is_number: boolean
 }
 
-/** Ops have all their members, given or not, so that those of a type are alike. */
+/** An op has all its members, also absent ones, so that all ops of a type have one shape. */
 interface OpHead {
-  /** Echoed as sent: JSON text of a string or number. */
+  /** The caller's id of the op, echoed as sent: JSON text of a string or number. */
   readonly id_text: string | undefined
   readonly conv_id: string
   readonly ref: Ref | undefined
@@ -70,21 +70,21 @@ export interface ShowOp extends OpHead {
 
 export type Op = CreateOp | ModifyOp | ShowOp
 
-/** What an op came to. `proc` is `ok` or the code of an op fault; a failed op has a description. */
+/** The result of an op. `proc` is `ok` or the code of an op fault, which has a description. */
 export interface OpResult {
   readonly type?: OpType
   /** JSON text of the op's `id`, where one was sent. */
   readonly id_text?: string
   readonly ref: string | null
-  /** Set where the ref is a number on the wire. */
+  /** Set where the ref was sent as a number. */
   readonly ref_is_number?: true
   readonly obj: 'task'
   readonly obj_id?: string
   readonly proc: 'ok' | OpFaultCode
   readonly description?: string
-  /** The member at fault, where `proc` is `error`. */
+  /** With `error`: the malformed member. */
   readonly key?: string
-  /** What a show found. */
+  /** The task of a show. */
   readonly task?: Task
 }
 
@@ -112,7 +112,7 @@ export interface Task {
   readonly data: unknown
 }
 
-/** A task that changed, told after the commit. `seq` ascends by one over one engine's life. */
+/** A changed task, published after the commit. `seq` counts the changes of one engine from 1. */
 export interface Change {
   readonly seq: number
   readonly conv_id: string

@@ -1,7 +1,8 @@
 /**
- * How a thread starts from a script of ours: compiled, or as the TypeScript of a checkout. Our own
- * bundle carries the scripts as text, in place of the files that ask here; a bundle of somebody
- * else has lost them, and is refused before it begins.
+ * Finds the script of a worker thread: compiled JavaScript in the package, or TypeScript in a
+ * checkout.
+ * The package's own bundle carries the scripts as text and replaces the files that call this. A
+ * bundle made by somebody else has lost the scripts, and is refused before a thread starts.
  */
 import { existsSync } from 'node:fs'
 import type { WorkerOptions } from 'node:worker_threads'
@@ -14,20 +15,20 @@ export interface ThreadStart {
 }
 
 /**
- * `here` is the URL of the module that asks; `name` of the script beside it, without its end.
- * Throws `not_possible` where the script is not there.
+ * `here` is the URL of the calling module, `name` the script beside it without its extension.
+ * Throws `not_possible` where the script is missing.
  */
 export function threadStart(here: string | undefined, name: string): ThreadStart {
-  // Bundled as CommonJS it has no URL.
+  // A module bundled as CommonJS has no URL.
   if (here === undefined) throw bundled(name)
-  // What was loaded ahead of the embedder's program is no business of the thread's.
+  // Modules preloaded for the embedder's program must not run in the thread.
   const execArgv: string[] = []
   if (!here.endsWith('.ts')) {
     const script = new URL(`./${name}.js`, here)
     if (!existsSync(script)) throw bundled(name)
     return { script, options: { execArgv } }
   }
-  // A checkout runs its TypeScript by tsx, which has to be let into each thread.
+  // A checkout runs TypeScript through tsx, which is registered in each thread.
   const steps = [
     `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))})`,
     `.then(({ register }) => register())`,

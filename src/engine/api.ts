@@ -1,9 +1,9 @@
 /**
- * The engine as its callers see it: embedders, doors and the command line. Types only.
+ * The public interface of the engine, as types. `apply`, `create` and `modify` take ops; the other
+ * calls are administration.
  *
- * `apply` is the one door for ops; everything else is administration. Ops come back as results,
- * never as rejections. A rejection carries a Fault (core/faults): a whole-request fault of
- * `apply`, or an admin fault of the other calls, told by its `code`.
+ * A refused op is a result, never a rejection. A rejection is a Fault (core/faults), recognised by
+ * its `code`: a whole-request fault of an op call, or an admin fault of the other calls.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
@@ -14,42 +14,46 @@ import type { AnswerAccount } from './unread-answers.ts'
 export interface EngineOptions {
   readonly limits?: Partial<Record<LimitName, number>>
   /**
-   * Whether a short commit may hold up the event loop where the disk lately took less than 0.3 ms
-   * for one: a lone caller gets half as much again. Default true. A server, which has others to
-   * answer meanwhile, sets it to false.
+   * Whether a short commit may block the event loop while recent commits took less than 0.3 ms: a
+   * single caller gets half as much throughput again. Default true. A server sets it to false,
+   * because it has other callers to answer meanwhile.
    */
   readonly blocking_commits?: boolean
   /**
-   * Lets a process of its own open the file first, in about 60 ms: LMDB ends its process, without a
-   * word, where a file cannot be mapped. Default false.
+   * Lets a child process open the file first, in about 60 ms, because LMDB kills its process
+   * without a message if the file cannot be mapped. Default false.
    */
   readonly probe?: boolean
   /** Opens the admin socket through which the command line reaches this process. */
   readonly admin?: boolean
-  /** The folder of the admin socket, instead of `/tmp/conveyor-<uid>`; must be ours and 0700. */
+  /**
+   * The folder of the admin socket; default `/tmp/conveyor-<uid>`. Must be our own, with mode 0700.
+   */
   readonly runtime_dir?: string
-  /** False: no timer fires and nothing is swept by this engine. */
+  /**
+   * False: this engine fires no timers, starts no jobs and removes no ended tasks. Default true.
+   */
   readonly timers?: boolean
-  /** Told once, when a commit has failed and the engine has stopped writing. */
+  /** Called once, when a commit has failed and the engine has stopped writing. */
   readonly onFailure?: (failure: Fault) => void
-  /** Told, in a sentence each, what the disk does not take or has no room for. */
+  /** Called with a sentence when the disk lacks a feature or room. */
   readonly onNotice?: (sentence: string) => void
-  /** Told of a bug: an exception that is no Fault. The caller got `internal_error`. */
+  /** Called for a bug: an exception that is no Fault. The caller gets `internal_error`. */
   readonly onBug?: (error: unknown) => void
-  /** 32 bytes in hex or base64 that seal the secrets, instead of the key file. */
+  /** The key that encrypts the secrets, instead of the key file: 32 bytes in hex or base64. */
   readonly secret_key?: string
-  /** What `{{env_var[@name].key}}` reads, by name. */
+  /** Values for `{{env_var[@name].key}}`, by name. */
   readonly variables?: Readonly<Record<string, unknown>>
-  /** `host:port` that calls may reach although it is not a public address. */
+  /** `host:port` of endpoints that calls may reach although their address is not public. */
   readonly allow_hosts?: readonly string[]
   readonly clock?: Clock
   readonly chance?: Chance
 }
 
 /**
- * The embedder's own code for a node. What it returns, a plain JSON object or nothing, is merged
- * into the task, which goes on; a throw, once the tries are used up, goes to the err_node_id.
- * Called at least once for each visit of a task, each time with the same `key`.
+ * The embedder's own code for a node. The task resumes with its return value, a plain JSON object
+ * or nothing, merged into its data. After the last attempt a throw sends the task to the
+ * err_node_id. It is called at least once for each visit of a task, each time with the same `key`.
  */
 export type Handler = (
   task: Task,
@@ -57,15 +61,15 @@ export type Handler = (
 ) => unknown
 
 export interface HandlerOptions {
-  /** Calls under way at once; default 16. */
+  /** Calls at the same time; default 16. */
   readonly threads_max?: number
-  /** Until `signal` is aborted and the try has failed; default 60,000. */
+  /** Milliseconds after which `signal` is aborted and the attempt has failed; default 60,000. */
   readonly time_ms_max?: number
-  /** Tries before a throw is final; default 5. */
+  /** Attempts before a throw is final; default 5. */
   readonly attempts_max?: number
 }
 
-/** What `create`, `modify` and `task` take: an op without `type` and `obj`. */
+/** An op without `type` and `obj`. */
 export interface CreateInput {
   readonly conv_id: string | number
   readonly ref?: string | number | null
@@ -86,35 +90,35 @@ export interface ModifyInput extends TargetInput {
 }
 
 export interface Engine {
-  /** The data file's real path, or `:memory:`. */
+  /** The real path of the data file, or `:memory:`. */
   readonly path: string
   readonly limits: Limits
   readonly clock: Clock
 
   /**
-   * Applies a list of ops in order, in one durable commit: results[i] belongs to ops[i]. An op is
-   * an object as wire 1.1 describes, its `data` a plain JSON value or `rawJson(text)`. Without
-   * `caller.user` every process is open. Rejects with a whole-request Fault: `shutting_down`,
-   * `store_failed`, `overloaded`, `no_space`, `rate_limited`, `format_error` (an empty list),
-   * `too_many_ops`, `internal_error`.
+   * Applies ops in order, in one durable commit; results[i] belongs to ops[i]. An op is an object
+   * of the JSON API; its `data` is a plain JSON object or `rawJson(text)`. Without `caller.user`
+   * every process may be used. Rejects with a whole-request Fault: `format_error` (no op),
+   * `too_many_ops`, `rate_limited`, `shutting_down`, `store_failed`, `overloaded`, `no_space`,
+   * `internal_error`.
    */
   apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
   create(op: CreateInput, caller?: Caller): Promise<OpResult>
   modify(op: ModifyInput, caller?: Caller): Promise<OpResult>
-  /** The task, or undefined where there is none. Ended ones are found by obj_id. */
+  /** The task, or undefined. Ended tasks are found by obj_id only. Rejects with `task_damaged`. */
   task(target: TargetInput): Promise<Task | undefined>
   /**
-   * Changes from now on, after their commit. A watcher that falls too far behind is ended by a
-   * throw.
+   * Changes from now on, each after its commit. An iterator that falls more than
+   * `watch_changes_max` changes behind throws `overloaded`.
    */
   watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
 
-  /** Reads, checks, compiles and stores a definition; `bad_definition`, `tasks_in_node`. */
+  /** Compiles and stores a definition. Rejects with `bad_definition` or `tasks_in_node`. */
   putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
   /**
-   * Stores the definitions of an export that name each other, all in one transaction or none: one
-   * definition or an array, as JSON text or plain values. Folders in it are passed over, `@name` is
-   * looked up among its aliases. Refusals as `putProcess`, each mistake with its definition.
+   * Stores all definitions of an export, or none: one definition or an array, as JSON text or plain
+   * values. Folders are skipped; `@name` is looked up among the aliases of the export. Rejects as
+   * `putProcess`; each mistake names its definition.
    */
   putProcesses(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
   readonly processes: Processes
@@ -122,44 +126,44 @@ export interface Engine {
   readonly users: Users
 
   /**
-   * Runs the embedder's code for a logic kind that is not run here (`db_call`), or for each node of
-   * this title that waits for a callback. The answer takes it back. A kind must have its handler
-   * before a definition with it comes in. A task that came to rest in a node of this title before
-   * goes on waiting for a modify; one that rests for a handler is moved by nothing else but its
-   * timer, retry and cancel, and waits while none is registered: a modify is merged alone.
-   * Throws a RangeError for an option that is no whole number above 0.
+   * Registers a handler for a logic kind that the engine does not run (`db_call`), or for each node
+   * of this title that waits for a callback; the returned function removes it. A kind needs its
+   * handler before a definition with it is stored. A task that already waits for a callback in such
+   * a node goes on waiting for a modify. A task that waits for a handler resumes by the handler,
+   * its timer, retry or cancel only; a modify just merges its data. While no handler is registered
+   * the task waits. Throws a RangeError for an option that is no whole number above 0.
    */
   handle(name: string, handler: Handler, options?: HandlerOptions): () => void
 
-  /** `ok`, or why the engine cannot write now. */
+  /** `ok`, or why the engine takes no ops now. */
   health(): 'ok' | WholeFaultCode
   /**
-   * For a server that refuses before it reads: throws `rate_limited` while the user is over the
-   * rate, as `apply` does.
+   * For servers, before they parse a body: throws `rate_limited` while the user is over the rate,
+   * as `apply` does.
    */
   checkRate(user: string): void
-  /** For a server: the account of a new connection for answers that it has not read yet. */
+  /** For servers: the account of the unread answers of a new connection. */
   answerAccount(): AnswerAccount
-  /** Resolves once all that was asked for before is on disk, or has failed. */
+  /** Resolves once everything requested before is on disk or has failed. */
   flush(): Promise<void>
-  /** Walks every invariant of the key table; a sentence for each breach. */
+  /** Checks every invariant of the key table; one sentence for each breach. */
   check(): Promise<CheckReport>
-  /** Writes a synced and checked copy to a path that does not exist yet. */
+  /** Writes a synced and checked copy to a new path. Resolves with its size in bytes. */
   backup(path: string): Promise<{ readonly path: string; readonly bytes: number }>
-  /** Refuses new ops with `shutting_down`, waits for those under way, lets go of the file. */
+  /** Refuses new ops with `shutting_down`, waits for those in flight, then closes the file. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export interface PutOptions {
-  /** Instead of the definition's own `obj_id`; only where there is one definition. */
+  /** Replaces the `obj_id` of the definition; only where there is one definition. */
   readonly conv_id?: string | number
-  /** For nodes that the new definition drops: old node id → the node their tasks go to. */
+  /** For nodes that the new definition drops: old node id → the node their tasks move to. */
   readonly moves?: Readonly<Record<string, string>>
 }
 
 export interface PutManyOptions extends PutOptions {
-  /** Old id of a process, or `@name`, → its new id here, also wherever it is named in the file. */
+  /** Id of a process in the file, or `@name` → its id in this store, wherever the file names it. */
   readonly map?: Readonly<Record<string, string>>
 }
 
@@ -175,14 +179,14 @@ export interface ProcessInfo {
   readonly title: string
   readonly status: 'active' | 'paused'
   readonly version: number
-  /** SHA-256 of the definition's canonical text, hex. */
+  /** SHA-256 of the canonical text of the definition, hex. */
   readonly hash: string
   /** Live tasks. */
   readonly tasks: number
 }
 
 export interface ProcessDetails extends ProcessInfo {
-  /** The definition as it was given. */
+  /** The definition as JSON text. */
   readonly definition_text: string
   readonly nodes: readonly {
     readonly id: string
@@ -198,27 +202,27 @@ export type Can = 'create' | 'modify' | 'show'
 
 export interface Processes {
   list(): Promise<ProcessInfo[]>
-  /** Rejects with `conv_not_found`, as do those below. */
+  /** Rejects with `conv_not_found`, as the methods below do. */
   show(conv_id: string | number): Promise<ProcessDetails>
-  /** Default: create, modify and show. `user_not_found`. */
+  /** `can` defaults to all three rights. Rejects with `user_not_found`. */
   share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
   unshare(conv_id: string | number, user: string | number): Promise<void>
   pause(conv_id: string | number): Promise<void>
   resume(conv_id: string | number): Promise<void>
-  /** `process_has_tasks` while live tasks are in it. */
+  /** Rejects with `process_has_tasks` while it has live tasks. */
   remove(conv_id: string | number): Promise<void>
 }
 
 export interface TaskFilter {
   readonly node_id?: string
   readonly status?: Status
-  /** At most so many tasks; default 100. */
+  /** The most tasks to list; default 100. */
   readonly limit?: number
-  /** Goes on behind this one, the last of an earlier list; it need not be there any more. */
+  /** Continues behind this task, the last of an earlier list; it need not exist any more. */
   readonly after?: TaskPlace
 }
 
-/** Where a task stood in a list. */
+/** The place of a task in a list. */
 export type TaskPlace = Pick<Task, 'obj_id' | 'node_id' | 'change_time_ms'>
 
 export interface Tasks {
@@ -233,48 +237,58 @@ export interface UserInfo {
   readonly id: string
   readonly name: string
   readonly create_time_ms: number
-  /** How many secrets are valid now: 2 while a rotation's grace runs. */
+  /** The number of valid secrets: 2 during the grace time of a rotation. */
   readonly secrets: number
   readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
 }
 
 export interface NewSecret {
   readonly id: string
-  /** Shown this once. */
+  /** Returned only here; it cannot be read again. */
   readonly secret: string
 }
 
 export interface Binding {
   readonly name: string
-  /** A user's id, `all`, or null for a refusal. */
+  /** The id of a user, `all`, or null for a refusal. */
   readonly acts_as: string | null
 }
 
 export interface Users {
-  /** Without an id: one above the highest so far, from 13000 on. `user_exists`, `key_missing`. */
+  /**
+   * Without an id the user gets one above the highest so far, from 13000 on. Rejects with
+   * `user_exists` or `key_missing`.
+   */
   add(options?: { readonly id?: string | number; readonly name?: string }): Promise<NewSecret>
   list(): Promise<UserInfo[]>
-  /** The old secrets end after `grace_ms` (default at once). `user_not_found`, `key_missing`. */
+  /**
+   * Makes a new secret; the old ones stay valid for `grace_ms`, default 0. Rejects with
+   * `user_not_found` or `key_missing`.
+   */
   rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
   remove(id: string | number): Promise<void>
-  /** Seals all secrets anew under a fresh key file, or under `secret_key`. */
+  /** Encrypts all secrets with the key of a new key file, or with `secret_key`. */
   rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
-  /** Lets a certificate name act as a user. `user_not_found`; `not_possible` for a bad name. */
+  /**
+   * Lets a certificate name act as a user. Rejects with `user_not_found`, or `not_possible` for a
+   * malformed name.
+   */
   bind(id: string | number, name: string): Promise<void>
   /** Lets a certificate name use every process. */
   bindAll(name: string): Promise<void>
-  /** Leaves a refusal, also for a name that was not bound: the deny list. */
+  /** Refuses a name, whether it was bound or not: the deny list. */
   unbind(name: string): Promise<void>
   bindings(): readonly Binding[]
   /**
-   * For a door that knows its callers by certificate: whom they act as, or undefined where a name
-   * is refused or two names disagree. Names without a binding may use every process, unless
+   * For servers with client certificates: the caller that these names act as, or undefined where a
+   * name is refused or two names disagree. Names without a binding may use every process, unless
    * `strict`.
    */
   callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
   /**
-   * For a door that checks signatures: the secrets of a user valid now, none for an unknown user.
-   * Throws `store_failed` with a sentence that names the missing file where the key is missing.
+   * For servers that check signatures: the valid secrets of a user, none for an unknown user.
+   * Throws `store_failed` with a sentence that names the key file where the key is missing or
+   * wrong.
    */
   secrets(id: string): readonly string[]
 }

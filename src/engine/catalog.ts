@@ -1,8 +1,9 @@
 /**
- * Processes as the op path needs them: head and compiled graph by conv_id.
+ * A cache of processes: their record and compiled graph, by conv_id.
  *
- * The store is the truth: each transaction reads the head's bytes, and a cached process counts only
- * while they are the same. So a rolled-back or remote change can never leave a stale graph behind.
+ * The store is the truth. Each transaction reads the bytes of the process record, and a cached
+ * process is valid only while they are the same, so a change that is rolled back leaves no stale
+ * graph behind.
  */
 import { parseStored } from '../codec/json.ts'
 import { type Key, processKey, versionKey } from '../codec/keys.ts'
@@ -53,15 +54,15 @@ export function newCatalog(): Catalog {
   }
 }
 
-/** What was taken under any limits is taken again under any others. */
+/** A stored definition compiles under the widest limits, whatever the limits are now. */
 const widest = {
   node_id_chars_max: limitTable.node_id_chars_max.max,
   conv_id_chars_max: limitTable.conv_id_chars_max.max,
 }
 
 /**
- * A stored definition was checked when it came in, so a mistake now is breakage. Its handlers need
- * not be registered yet: their work waits.
+ * A definition is checked before it is stored, so a mistake here is breakage. Its handlers need not
+ * be registered yet.
  */
 function compileStored(view: View, conv_id: string, head: ProcessRecord): Graph {
   const text = view.get(versionKey(conv_id, head.version))?.toString('utf8')

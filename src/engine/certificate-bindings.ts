@@ -1,11 +1,10 @@
 /**
- * Certificate names and whom they act as (wire 2). A name is typed: `uri:…`, `dns:…`, `cn:…` or
- * `sha256:` with the fingerprint's 64 hex digits.
+ * Bindings of certificate names to users. A name is typed: `uri:…`, `dns:…`, `cn:…`, or `sha256:`
+ * with the 64 hex digits of the fingerprint.
  *
- * Taking a binding or its user away leaves a refusal, never a wider right: only `bindAll` lets a
- * name use every process again. A refusal of a name that was never bound shuts one certificate out,
- * so the refusals of `sha256:` names are the deny list. Names stand in memory as the store has
- * them, and each call asks anew.
+ * Removing a binding or its user leaves a refusal, never a wider right; only `bindAll` lets the
+ * name use every process again. A name that was never bound can be refused too, so the refusals of
+ * `sha256:` names are the deny list. All names are kept in memory and looked up for each call.
  */
 import { certificateKey, certificateOfKey, keysOfType } from '../codec/keys.ts'
 import { type CertificateRecord, decodeRecord, encodeRecord } from '../codec/records.ts'
@@ -16,11 +15,11 @@ import type { Store, Tx } from '../store/store.ts'
 export interface CertificateBindings {
   set(name: string, record: CertificateRecord, also?: (tx: Tx) => void): Promise<void>
   list(): { readonly name: string; readonly record: CertificateRecord }[]
-  /** Makes refusals of a user's names, in the transaction that removes the user. */
+  /** Replaces the bindings of a user by refusals, in the transaction that removes the user. */
   refuseAllOf(tx: Tx, user: string): string[]
-  /** Takes over what `refuseAllOf` wrote, once it is on disk. */
+  /** Takes over the refusals of `refuseAllOf` once they are on disk. */
   refused(names: readonly string[]): void
-  /** Whom a caller with these names acts as; undefined where it is refused. */
+  /** The caller that these names act as; undefined where they are refused or disagree. */
   callerOf(names: readonly string[], strict: boolean): Caller | undefined
 }
 

@@ -1,9 +1,9 @@
 /**
- * `check`: walks exactly the invariants of the key table (codec/keys) and names each breach.
+ * Checks the invariants of the key table (codec/keys) and names each breach.
  *
- * It goes in slices with the engine's work in between. Each key is judged against others of the
- * same instant, so what goes on meanwhile cannot look like a breach; a node's count is summed over
- * the slices and, where it then differs, counted again in one go before it is called wrong.
+ * It runs in slices and yields to the engine between them. Each key is compared with others in the
+ * same view, so a concurrent change is no breach. The tasks of a node are counted over all slices;
+ * a count that then differs is counted again in one view before it is called wrong.
  */
 import {
   after,
@@ -52,7 +52,7 @@ import { loadTask } from './task-store.ts'
 const slice_keys = 250
 const breaches_max = 1_000
 
-/** A sentence for a breach, or undefined where the key is as it should be. */
+/** A sentence that names the breach, or undefined. */
 type Invariant = (view: View, entry: Entry) => string | undefined
 
 const invariants: Partial<Record<KeyType, Invariant>> = {
@@ -83,7 +83,7 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   task: checkTask,
   ref: (view, { key, value }) => {
     const { conv, ref } = refOfKey(key)
-    const fits = isTrueOf(
+    const fits = hasTask(
       view,
       idOfValue(value),
       (task) => is_live[task.status] && task.conv_id === conv && task.ref?.text === ref,
@@ -92,7 +92,7 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   },
   at_node: (view, { key }) => {
     const { conv, node, obj_id } = atNodeOfKey(key)
-    const fits = isTrueOf(
+    const fits = hasTask(
       view,
       obj_id,
       (task) => is_live[task.status] && task.conv_id === conv && task.node_id === node,
@@ -101,17 +101,17 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   },
   due: (view, { key }) => {
     const { conv, ms, obj_id } = timeOfKey(key)
-    const fits = isTrueOf(view, obj_id, (task) => task.conv_id === conv && task.due_ms === ms)
+    const fits = hasTask(view, obj_id, (task) => task.conv_id === conv && task.due_ms === ms)
     return fits ? undefined : `a timer of ${conv} names task ${obj_id}, which has none at ${ms}`
   },
   outbox: (view, { key }) => {
     const { ms, obj_id } = outboxOfKey(key)
-    const fits = isTrueOf(view, obj_id, (task) => task.wait === 'work' && task.at_ms === ms)
+    const fits = hasTask(view, obj_id, (task) => task.wait === 'work' && task.at_ms === ms)
     return fits ? undefined : `the work to do names task ${obj_id}, which has none at ${ms}`
   },
   queue: (view, { key }) => {
     const { conv, node, obj_id } = queueOfKey(key)
-    const fits = isTrueOf(view, obj_id, (task) => {
+    const fits = hasTask(view, obj_id, (task) => {
       const { wait, conv_id, node_id, at_ms } = task
       return wait === 'queue' && key === queueKey(conv_id, node_id, at_ms, obj_id)
     })
@@ -124,15 +124,15 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)
-    const fits = isTrueOf(view, obj_id, (task) => !is_live[task.status] && task.conv_id === conv)
+    const fits = hasTask(view, obj_id, (task) => !is_live[task.status] && task.conv_id === conv)
     return fits ? undefined : `the sweep list of ${conv} names task ${obj_id}, which has not ended`
   },
 }
 
-/** Whether the task is there and as said. A damaged one is named once, in its own family. */
-function isTrueOf(view: View, obj_id: string, says: (task: TaskRecord) => boolean): boolean {
+/** Whether the task exists and satisfies the condition. A damaged one is named by its own key. */
+function hasTask(view: View, obj_id: string, isAsExpected: (task: TaskRecord) => boolean): boolean {
   const held = loadTask(view, obj_id)
-  return held === 'damaged' || (held !== undefined && says(held.task))
+  return held === 'damaged' || (held !== undefined && isAsExpected(held.task))
 }
 
 function checkTask(view: View, { key }: Entry): string | undefined {
@@ -172,7 +172,7 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   return undefined
 }
 
-/** A task that waits for a reply waits for a live one that knows it. */
+/** Whether the called task is live and knows its caller. */
 function isOwedReply(view: View, { obj_id, called_id }: TaskRecord): boolean {
   const held = called_id === undefined ? undefined : loadTask(view, called_id)
   if (held === 'damaged') return true
@@ -190,11 +190,11 @@ export async function checkStore(store: Store): Promise<CheckReport> {
     if (!found) note(`meta: ${name} is missing`)
   }
   const in_node = new Map<Key, number>()
-  for (const family of Object.keys(invariants) as KeyType[]) {
-    const invariant = invariants[family] as Invariant
-    counts[family] = await eachSlice(store, family, (view, entry) => {
+  for (const type of Object.keys(invariants) as KeyType[]) {
+    const invariant = invariants[type] as Invariant
+    counts[type] = await eachSlice(store, type, (view, entry) => {
       note(invariant(view, entry))
-      if (family !== 'at_node') return
+      if (type !== 'at_node') return
       const { conv, node } = atNodeOfKey(entry.key)
       const key = nodeCountKey(conv, node)
       in_node.set(key, (in_node.get(key) ?? 0) + 1)
@@ -210,10 +210,10 @@ export async function checkStore(store: Store): Promise<CheckReport> {
 
 async function eachSlice(
   store: Store,
-  family: KeyType,
+  type: KeyType,
   visit: (view: View, entry: Entry) => void,
 ): Promise<number> {
-  let { from, to } = keysOfType(family)
+  let { from, to } = keysOfType(type)
   let seen = 0
   for (;;) {
     const last = await store.view((view) => {

@@ -1,6 +1,6 @@
 /**
- * Definitions on their way in: read, compiled and hashed, before anything is stored. A definition
- * with a mistake goes no further, and of several all mistakes are named at once.
+ * Reads, compiles and hashes definitions before anything is stored. One mistake refuses all
+ * definitions of an import, and all mistakes are named at once.
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/canonical.ts'
@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { Graph } from '../process/graph.ts'
 
-/** One definition, ready to be stored. */
+/** A compiled definition, ready to be stored. */
 export interface NewVersion {
   readonly conv_id: string
   readonly text: string
@@ -21,7 +21,7 @@ export interface NewVersion {
   readonly warnings: readonly string[]
 }
 
-/** A definition and its place in its file, from 1. */
+/** A definition and its number in its file, from 1. */
 export interface Given {
   readonly definition: JsonObject
   readonly at: number
@@ -40,8 +40,8 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
 }
 
 /**
- * What each definition comes to. Of several, each mistake tells which it is in, and no two may have
- * one id.
+ * Compiles definitions of one file. If there are several, each mistake names its definition, and
+ * every definition needs an id of its own.
  */
 export function compileAll(
   given: readonly Given[],
@@ -73,12 +73,12 @@ export function compileAll(
   return { versions, mistakes }
 }
 
-/** Names that a file of definitions uses and does not explain. */
+/** Warnings for aliases that a file uses but does not define. */
 export function aliasWarnings(aliases: readonly string[] = []): string[] {
   return aliases.map((alias) => `conv_id "${alias}" is no process of the file; map it to one`)
 }
 
-/** The fault that names the first mistake and carries all. */
+/** A fault whose text is the first mistake; `mistakes` has all. */
 export function badDefinition(mistakes: readonly string[]): Error {
   const more = mistakes.length > 1 ? `, and ${mistakes.length - 1} more` : ''
   return fault('bad_definition', `${mistakes[0]}${more}`, { mistakes })

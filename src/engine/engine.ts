@@ -19,7 +19,7 @@ import { metaKey } from '../codec/keys.ts'
 import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import type { Chance, Clock } from '../core/clock.ts'
-import { type Fault, fault, isStoreGone } from '../core/faults.ts'
+import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
@@ -107,7 +107,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     try {
       return await transactions.apply(ops, caller)
     } catch (error) {
-      if (isStoreGone(error)) throw error
+      if (isStoreUnavailable(error)) throw error
       onBug(error)
       throw fault('internal_error', undefined, { cause: error })
     } finally {

@@ -1,13 +1,13 @@
 /**
- * Where each node of a definition leads to, for pictures of it. Reads the members that name a node
- * wherever a logic or a semaphor has them, so a new logic kind needs no word here.
+ * The edges between the nodes of a definition, for diagrams. Any member that names a node counts,
+ * in every logic and semaphore, so a new logic kind needs no change here.
  */
 import { isObject, parseStored } from '../codec/json.ts'
 import type { JsonValue } from '../core/model.ts'
 
 const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
 
-/** Node id → the ids it leads to, each once, in the order of the definition. */
+/** Node id → the node ids it leads to, each once, in the order of the definition. */
 export function edgesOf(definition_text: string): Map<string, string[]> {
   const edges = new Map<string, string[]>()
   const scheme = memberOf(parseStored(definition_text), 'scheme')

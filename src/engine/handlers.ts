@@ -1,9 +1,9 @@
 /**
- * The embedder's own code, by the kind or the node title it was registered for. Kept in memory
- * only: whoever embeds the engine registers it again at each start; until then the work waits.
+ * The embedder's handlers, by the logic kind or the node title they are registered for. They are
+ * kept in memory only, so the embedder registers them at each start; until then their jobs wait.
  *
- * Whatever a handler does becomes an outcome: a throw and a try that takes too long may be tried
- * again, an answer that is no plain JSON object would be the same the next time.
+ * Everything a handler does becomes an outcome. A throw or a timeout is a hardware failure, which
+ * may be tried again; a return value that is no plain JSON object is a software failure.
  */
 import { dataBounds } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
@@ -15,12 +15,15 @@ import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {
   has(name: string): boolean
-  /** The last one added for a name counts; the answer takes it back. A RangeError for options. */
+  /**
+   * Replaces an earlier handler of the name. The returned function removes it. Throws a RangeError
+   * for an option that is no whole number above 0.
+   */
   add(name: string, handler: Handler, options?: HandlerOptions): () => void
-  /** Undefined where none is registered. */
+  /** Undefined where no handler is registered. */
   threadsMax(name: string): number | undefined
   attemptsMax(name: string): number
-  /** Resolves, whatever the handler does, within its time limit or once the job is aborted. */
+  /** Never rejects. Resolves within the handler's time limit, or once the job is aborted. */
   run(name: string, job: Job): Promise<JobOutcome>
 }
 
@@ -47,14 +50,14 @@ export function newHandlers({ clock, limits }: HandlersOptions): Handlers {
         if (Number.isSafeInteger(value) && value > 0) continue
         throw new RangeError(`${option}: ${String(value)} is no whole number of 1 or more`)
       }
-      const mine = { handler, threads_max, time_ms_max, attempts_max }
-      registered.set(name, mine)
+      const added = { handler, threads_max, time_ms_max, attempts_max }
+      registered.set(name, added)
       return () => {
-        if (registered.get(name) === mine) registered.delete(name)
+        if (registered.get(name) === added) registered.delete(name)
       }
     },
     threadsMax: (name) => registered.get(name)?.threads_max,
-    // One that was taken back during a try must not make the failure final: the work waits.
+    // A handler removed during an attempt must not make its failure final: the job waits.
     attemptsMax: (name) => registered.get(name)?.attempts_max ?? Number.POSITIVE_INFINITY,
     async run(name, job) {
       const found = registered.get(name)
@@ -113,7 +116,7 @@ async function answerOf(
   }
 }
 
-/** Anything can be thrown, also what cannot be printed. */
+/** Anything can be thrown, also a value without a string form. */
 function textOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error)

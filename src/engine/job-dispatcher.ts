@@ -14,7 +14,7 @@
  */
 
 import type { Clock } from '../core/clock.ts'
-import { isStoreGone, isStoreOver } from '../core/faults.ts'
+import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
@@ -88,7 +88,7 @@ const full_disk_ms = 1_000
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors } = options
   const onError = (error: unknown): void => {
-    if (!isStoreGone(error)) options.onError(error)
+    if (!isStoreUnavailable(error)) options.onError(error)
   }
   const in_flight = new Map<string, AbortController>()
   const quarantined = new Set<string>()
@@ -159,7 +159,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const running_job = run(due, job, release)
       .catch((error: unknown) => {
         // A failed store takes no outcome any more; a bug would come again at once.
-        if (isStoreOver(error)) is_stopped = true
+        if (isStoreClosed(error)) is_stopped = true
         else quarantined.add(obj_id)
         onError(error)
       })
@@ -221,7 +221,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       try {
         return await transactions.run(change)
       } catch (error) {
-        if (is_stopped || isStoreOver(error) || !isStoreGone(error)) throw error
+        if (is_stopped || isStoreClosed(error) || !isStoreUnavailable(error)) throw error
       }
       const at_ms = clock.now_ms() + full_disk_ms
       await new Promise<void>((resolve) => void clock.wake_at(at_ms, resolve))

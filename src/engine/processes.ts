@@ -1,9 +1,9 @@
 /**
  * Administration of processes: import, list, show, share, pause, resume, remove.
  *
- * A definition with a mistake is refused whole. Importing never changes the status of a process
- * that exists. A node in which tasks rest is dropped only where the import says where they go; that
- * word stays in the process head until the last of them has been moved.
+ * A definition with a mistake is refused as a whole. An import never changes the status of an
+ * existing process. A node with tasks can be dropped only if the import names the node they move
+ * to; these moves stay in the process record until the last of the tasks has moved.
  */
 import { isObject } from '../codec/json.ts'
 import {
@@ -49,16 +49,16 @@ import {
   readJson,
 } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
-import { mustExist, readCan, userId } from './users.ts'
+import { requireUser, rightsOf, userId } from './users.ts'
 import { migrationOf } from './waits.ts'
 
 export interface ProcessesOptions {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
-  /** Whether the embedder runs a logic type that is not run here. */
+  /** Whether a handler is registered for a logic type. */
   isHandled(type: string): boolean
-  /** A process may have something due, or nodes to empty, that it had not before. */
+  /** Called after a process was imported or resumed. */
   onChanged(conv_id: string): void
 }
 
@@ -67,15 +67,15 @@ export interface ProcessAdmin extends Processes {
   putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
 }
 
-export function newProcesses(port: ProcessesOptions): ProcessAdmin {
-  const { store, catalog, limits, isHandled, onChanged } = port
+export function newProcesses(options: ProcessesOptions): ProcessAdmin {
+  const { store, catalog, limits, isHandled, onChanged } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
     throw fault('bad_definition', `a conv_id is 1 to ${limits.conv_id_chars_max} characters`)
   }
 
-  /** All of them in one transaction, or none. */
+  /** Stores all definitions in one transaction, or none. */
   async function putAll(
     given: readonly Given[],
     known_mistakes: readonly string[],
@@ -101,7 +101,7 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
     const conv_id = convId(given)
     await store.update((tx) => {
-      const { head } = mustFind(tx, catalog, conv_id)
+      const { head } = requireProcess(tx, catalog, conv_id)
       if (head.status !== status) tx.put(processKey(conv_id), encodeRecord({ ...head, status }))
     })
     if (status === 'active') onChanged(conv_id)
@@ -124,14 +124,14 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
     },
     list: () => store.view((view) => listProcesses(view)),
     show: (given) =>
-      store.view((view) => showProcess(view, mustFind(view, catalog, convId(given)))),
+      store.view((view) => showProcess(view, requireProcess(view, catalog, convId(given)))),
     async share(given, user, can = ['create', 'modify', 'show']) {
       const conv_id = convId(given)
       const id = userId(user)
       const bits = can.reduce((sum, name) => sum | grant_bits[name], 0)
       await store.update((tx) => {
-        mustFind(tx, catalog, conv_id)
-        mustExist(tx, id)
+        requireProcess(tx, catalog, conv_id)
+        requireUser(tx, id)
         tx.put(grantKey(id, conv_id), Buffer.from([bits]))
       })
     },
@@ -139,8 +139,8 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
       const conv_id = convId(given)
       const id = userId(user)
       await store.update((tx) => {
-        mustFind(tx, catalog, conv_id)
-        mustExist(tx, id)
+        requireProcess(tx, catalog, conv_id)
+        requireUser(tx, id)
         tx.del(grantKey(id, conv_id))
       })
     },
@@ -149,7 +149,7 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
     async remove(given) {
       const conv_id = convId(given)
       await store.update((tx) => {
-        mustFind(tx, catalog, conv_id)
+        requireProcess(tx, catalog, conv_id)
         const tasks = liveTasks(tx, conv_id)
         if (tasks > 0) {
           throw fault(
@@ -167,7 +167,7 @@ export function newProcesses(port: ProcessesOptions): ProcessAdmin {
   }
 }
 
-/** Old node id → new one, and which new ones any definition of the file has. */
+/** The moves of an import, and the nodes of all its definitions. */
 interface Moves {
   readonly given: Readonly<Record<string, string>>
   isNode(node_id: string): boolean
@@ -195,7 +195,7 @@ function putVersion(
   return { version, state: old === undefined ? 'created' : 'updated' }
 }
 
-/** Where the tasks of nodes that are gone go, for each such node that has any. */
+/** The moves for each dropped node that has tasks. Throws `tasks_in_node` where one is missing. */
 function pendingMoves(
   tx: Tx,
   old: Process,
@@ -206,7 +206,7 @@ function pendingMoves(
     .filter((to) => !isNode(to))
     .map((to) => `move to "${to}": no such node`)
   if (mistakes.length > 0) throw badDefinition(mistakes)
-  // Of several definitions each takes the moves that lead to its own nodes.
+  // A move belongs to the definition that has its target node.
   const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
   const wanted = Object.fromEntries(own)
   const moves: Record<string, string> = Object.create(null) as Record<string, string>
@@ -227,7 +227,7 @@ function pendingMoves(
   return moves
 }
 
-function mustFind(view: View, catalog: Catalog, conv_id: string): Process {
+function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
   const process = catalog.find(view, conv_id)
   if (process === undefined) {
     throw fault('conv_not_found', `Object conv with id ${conv_id} does not exist`)
@@ -272,11 +272,11 @@ function showProcess(view: View, { conv_id, head, graph }: Process): ProcessDeta
       tasks: counts.get(id) ?? 0,
       to: edges.get(id) ?? [],
     })),
-    shared_with: grantsFor(view, conv_id).map(({ user, bits }) => ({ user, can: readCan(bits) })),
+    shared_with: grantsFor(view, conv_id).map(({ user, bits }) => ({ user, can: rightsOf(bits) })),
   }
 }
 
-/** Grants come by user, so this reads all of them; only administration asks. */
+/** Grants are keyed by user, so this reads all of them; only administration needs it. */
 function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
   return view
     .scan({ ...keysOfType('grant'), limit: Infinity })

@@ -1,13 +1,13 @@
 /**
- * The key file beside the data file: 64 hex digits, mode 0600. Made only where none is, and never
- * written over: a new key comes under a second name and takes the place of the first by a rename,
- * so that at each moment one of the two opens what the store holds.
+ * The key file beside the data file: 64 hex digits, mode 0600. It is never overwritten: a new key
+ * is written under a second name and then renamed, so at any time one of the two files has the key
+ * of the store.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open, readFile, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** The text of a key file, or undefined where there is none or it cannot be read. */
+/** The text of a key file; undefined where it is missing or cannot be read. */
 export async function readKeyFile(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -16,7 +16,7 @@ export async function readKeyFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Makes the file, synced to disk; rejects where one is. */
+/** Makes the file and syncs it to disk. Rejects if it exists. */
 export async function makeKeyFile(path: string, key: Buffer): Promise<void> {
   const file = await open(
     path,

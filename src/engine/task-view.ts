@@ -1,11 +1,11 @@
 /**
- * A stored task as callers see it.
+ * The view of a stored task that callers get.
  */
 import { parsePlain } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Task } from '../core/model.ts'
 
-/** One getter for all views: a member that differs from view to view makes each a table. */
+/** One getter for all views, so that V8 gives all of them one shape. */
 const data: PropertyDescriptor & ThisType<Task> = {
   enumerable: true,
   configurable: true,
@@ -14,7 +14,7 @@ const data: PropertyDescriptor & ThisType<Task> = {
   },
 }
 
-/** `data` is parsed anew at each read and is the reader's own; numbers in it are doubles. */
+/** Each read of `data` parses `dataText` again, so the caller owns the value. */
 export function viewTask(task: TaskRecord): Task {
   const { ref, details } = task
   const view: Omit<Task, 'data'> = {

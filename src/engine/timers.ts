@@ -12,7 +12,7 @@
  * quarantined, and the others go on.
  */
 import type { Clock } from '../core/clock.ts'
-import { isStoreGone, isStoreOver } from '../core/faults.ts'
+import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store } from '../store/store.ts'
 import type { Admission } from './admission.ts'
@@ -83,12 +83,12 @@ export function newTimers(options: TimersOptions): Timers {
     cancel = clock.wake_at(next_ms, () => {
       running = runAll()
         .catch((error: unknown) => {
-          if (isStoreGone(error) && !isStoreOver(error)) {
+          if (isStoreUnavailable(error) && !isStoreClosed(error)) {
             held_until_ms = clock.now_ms() + full_disk_ms
             return
           }
           is_stopped = true
-          if (!isStoreOver(error)) options.onError(error)
+          if (!isStoreClosed(error)) options.onError(error)
         })
         .finally(() => {
           running = undefined
@@ -142,7 +142,7 @@ export function newTimers(options: TimersOptions): Timers {
 
   /** Reports a bug and continues in another way; a fault of the store is thrown on. */
   function isolateFault<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
-    if (isStoreGone(error)) throw error
+    if (isStoreUnavailable(error)) throw error
     options.onError(error)
     return otherwise()
   }

@@ -1,6 +1,6 @@
 /**
- * Users, their secrets and what a door needs of them. Secrets stand unsealed in memory only, loaded
- * when the file is opened; what is stored is sealed and bound to its user and number.
+ * Users, their secrets, and what servers ask of them. Secrets are decrypted when the file is opened
+ * and kept in memory; a stored secret is encrypted and bound to its user and number.
  */
 import {
   grantOfKey,
@@ -58,16 +58,16 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
   const bindings = await openBindings(store, options.certificate_name_bytes_max)
   const vault = await openVault({ ...options, check: stored.check })
   const known = new Map<string, Secret[]>()
-  if (vault.why() === undefined) {
+  if (vault.problem() === undefined) {
     for (const { user, n, record } of stored.secrets) {
-      const plain = vault.unseal(aboutSecret(user, n), record.sealed)
-      // A damaged secret signs nothing any more; the others go on.
+      const plain = vault.decrypt(aboutSecret(user, n), record.sealed)
+      // A damaged secret is ignored; the others stay valid.
       if (plain === undefined) continue
       known.set(user, [...(known.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
     }
   }
 
-  const valid = (id: string): Secret[] => {
+  const validSecrets = (id: string): Secret[] => {
     const now_ms = clock.now_ms()
     return (known.get(id) ?? []).filter(
       (one) => one.until_ms === undefined || one.until_ms > now_ms,
@@ -82,14 +82,14 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     }
   }
 
-  /** Writes a user's secrets as they shall be, and takes them over once that is on disk. */
+  /** Replaces the stored secrets of a user, and then those in memory. */
   async function storeSecrets(secrets: Secret[], readUser: (tx: Tx) => string): Promise<string> {
     const check = vault.check()
     const id = await store.update((tx) => {
       const id = readUser(tx)
       if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
       for (const { key } of tx.scan({ ...secretsOf(id), limit: Infinity })) tx.del(key)
-      for (const one of secrets) putSecret(tx, id, one, sealOf(vault, id, one))
+      for (const one of secrets) putSecret(tx, id, one, encryptSecret(vault, id, one))
       return id
     })
     known.set(id, secrets)
@@ -110,18 +110,18 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       })
       return { id, secret: secret.plain }
     },
-    list: () => store.view((view) => listUsers(view, (id) => valid(id).length)),
+    list: () => store.view((view) => listUsers(view, (id) => validSecrets(id).length)),
     async rotate(wanted, { grace_ms = 0 } = {}): Promise<NewSecret> {
       await vault.prepare()
       const id = userId(wanted)
       const until_ms = clock.now_ms() + grace_ms
-      const kept = valid(id)
+      const kept = validSecrets(id)
         .filter(() => grace_ms > 0)
         .map((one) => ({ ...one, until_ms: Math.min(one.until_ms ?? until_ms, until_ms) }))
       const n = Math.max(0, ...(known.get(id) ?? []).map((one) => one.n)) + 1
       const secret = { n, plain: freshSecret(), until_ms: undefined }
       await storeSecrets([...kept, secret], (tx) => {
-        mustExist(tx, id)
+        requireUser(tx, id)
         return id
       })
       return { id, secret: secret.plain }
@@ -129,7 +129,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     async remove(wanted) {
       const id = userId(wanted)
       const names = await store.update((tx) => {
-        mustExist(tx, id)
+        requireUser(tx, id)
         tx.del(userKey(id))
         for (const span of [secretsOf(id), grantsOf(id)]) {
           for (const { key } of tx.scan({ ...span, limit: Infinity })) tx.del(key)
@@ -140,14 +140,14 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       bindings.refused(names)
     },
     async rekey({ secret_key } = {}) {
-      if (vault.why() !== undefined) throw fault('key_missing', vault.why())
+      if (vault.problem() !== undefined) throw fault('key_missing', vault.problem())
       await vault.prepare()
       const next = await vault.rekey(secret_key)
       const all = [...known].flatMap(([id, secrets]) => secrets.map((one) => ({ id, one })))
       const sealed = all.map(({ id, one }) => ({
         id,
         one,
-        text: next.seal(aboutSecret(id, one.n), one.plain),
+        text: next.encrypt(aboutSecret(id, one.n), one.plain),
       }))
       const check = next.check()
       await store.update((tx) => {
@@ -159,7 +159,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     },
     bind: async (wanted, name) => {
       const user = userId(wanted)
-      await bindings.set(name, { acts_as: 'user', user }, (tx) => mustExist(tx, user))
+      await bindings.set(name, { acts_as: 'user', user }, (tx) => requireUser(tx, user))
     },
     bindAll: (name) => bindings.set(name, { acts_as: 'all' }),
     unbind: (name) => bindings.set(name, { acts_as: 'nobody' }),
@@ -170,12 +170,12 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       })),
     callerOf: (names, { strict = false } = {}) => bindings.callerOf(names, strict),
     secrets(id) {
-      const why = vault.why()
+      const why = vault.problem()
       if (why !== undefined) throw fault('store_failed', why)
-      return valid(id).map((one) => one.plain)
+      return validSecrets(id).map((one) => one.plain)
     },
   }
-  const inTurn = oneAtATime()
+  const inTurn = newSerialQueue()
   return {
     ...users,
     add: (options) => inTurn(() => users.add(options)),
@@ -186,10 +186,10 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
 }
 
 /**
- * Changes of users wait for one another: what is sealed, stored and remembered is of one key only
- * while no other change comes between.
+ * Runs changes of users one after another: the key must not change between encrypting a secret and
+ * storing it.
  */
-function oneAtATime(): <T>(change: () => Promise<T>) => Promise<T> {
+function newSerialQueue(): <T>(change: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (change) => {
     const done = last.then(change)
@@ -198,7 +198,7 @@ function oneAtATime(): <T>(change: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** `[1-9][0-9]{0,15}` as text; `not_possible` for anything else. */
+/** The id as text. Throws `not_possible` unless it is a whole number of 1 to 16 digits. */
 export function userId(given: string | number): string {
   const id = String(given)
   if (/^[1-9][0-9]{0,15}$/.test(id)) return id
@@ -208,16 +208,16 @@ export function userId(given: string | number): string {
   )
 }
 
-export function mustExist(view: View, user: string): void {
+export function requireUser(view: View, user: string): void {
   if (view.get(userKey(user)) === undefined) throw fault('user_not_found', `no user ${user}`)
 }
 
-export function readCan(bits: number): Can[] {
+export function rightsOf(bits: number): Can[] {
   return (Object.keys(grant_bits) as Can[]).filter((name) => (bits & grant_bits[name]) !== 0)
 }
 
-function sealOf(vault: Vault, id: string, secret: Secret): string {
-  return vault.seal(aboutSecret(id, secret.n), secret.plain)
+function encryptSecret(vault: Vault, id: string, secret: Secret): string {
+  return vault.encrypt(aboutSecret(id, secret.n), secret.plain)
 }
 
 const aboutSecret = (user: string, n: number): string => `secret ${user} ${n}`
@@ -228,8 +228,8 @@ function putSecret(tx: Tx, id: string, secret: Secret, sealed: string): void {
   tx.put(secretKey(id, n), encodeRecord(record))
 }
 
-function readAll(view: View, family: 'user' | 'secret'): Entry[] {
-  return view.scan({ ...keysOfType(family), limit: Infinity })
+function readAll(view: View, type: 'user' | 'secret'): Entry[] {
+  return view.scan({ ...keysOfType(type), limit: Infinity })
 }
 
 function nextUser(view: View): string {
@@ -247,7 +247,7 @@ function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] 
     const { name, create_ms } = decodeRecord<UserRecord>(value)
     const grants = view
       .scan({ ...grantsOf(id), limit: Infinity })
-      .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: readCan(grant.value[0] ?? 0) }))
+      .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }))
     return { id, name, create_time_ms: create_ms, secrets: secretCount(id), grants }
   })
 }

@@ -1,9 +1,9 @@
 /**
- * The key of the secrets (wire 3, `user`): where it comes from, and what it seals.
+ * The vault holds the key that encrypts the secrets of users: from the key file, or as given.
  *
- * Three states. `empty`: the store has no secret yet, and the first `seal` makes the key. `open`:
- * the key fits the store's check value. `shut`: the store has secrets and the key is missing or
- * wrong; tasks and timers go on, the signed door answers `store_failed` with the sentence of `why`.
+ * It has three states. Before the store has a secret, the first `prepare` makes the key. Then the
+ * key is usable while it decrypts the check value of the store. If it is missing or wrong,
+ * `problem` says so in a sentence: tasks and timers go on, and signed requests get `store_failed`.
  */
 import {
   decrypt,
@@ -17,29 +17,28 @@ import { fault } from '../core/faults.ts'
 import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './secret-key-file.ts'
 
 export interface Vault {
-  /** Why no secret can be read; undefined while they can. */
-  why(): string | undefined
-  /**
-   * Gets the key ready for `seal`, made and on disk if it is the first. Rejects with `key_missing`.
-   */
+  /** Why no secret can be decrypted; undefined while they can. */
+  problem(): string | undefined
+  /** Must be called before `encrypt`: makes the first key. Rejects with `key_missing`. */
   prepare(): Promise<void>
-  seal(about: string, plain: string): string
-  unseal(about: string, sealed: string): string | undefined
-  /** What to store so that the key can be told from another. */
+  /** `about` is bound to the ciphertext: only the same `about` decrypts it. */
+  encrypt(about: string, plain: string): string
+  decrypt(about: string, sealed: string): string | undefined
+  /** A check value for the store, by which a later key is recognised as right or wrong. */
   check(): string
-  /** A fresh key to seal everything with; `commit` puts it in the old one's place. */
+  /** A new key to encrypt everything with; `commit` puts it in place of the old one. */
   rekey(given: string | undefined): Promise<NextKey>
 }
 
 export interface NextKey {
-  seal(about: string, plain: string): string
+  encrypt(about: string, plain: string): string
   check(): string
-  /** Once all that was sealed anew is on disk. */
+  /** Called once everything is stored under the new key. */
   commit(): Promise<void>
 }
 
 export interface VaultOptions {
-  /** Undefined for a store in memory: its key lives as long as it does. */
+  /** Undefined for a store in memory, whose key is never stored. */
   readonly key_path: string | undefined
   /** The key as text, instead of a file. */
   readonly given_key: string | undefined
@@ -54,7 +53,7 @@ const check_plain = 'conveyor'
 export async function openVault(options: VaultOptions): Promise<Vault> {
   const { key_path, chance } = options
   let key: Buffer | undefined
-  let why: string | undefined
+  let problem: string | undefined
   let given = options.given_key
   const fits = (one: Buffer | undefined): one is Buffer =>
     one !== undefined &&
@@ -63,36 +62,36 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
   if (given !== undefined) {
     const read = parseKey(given)
     if (fits(read)) key = read
-    else why = 'CONVEYOR_KEY is not the key (32 bytes in hex or base64) that sealed the secrets'
+    else problem = 'CONVEYOR_KEY is not the key (32 bytes in hex or base64) that sealed the secrets'
   } else if (options.check !== undefined) {
     if (key_path === undefined) throw new Error('a store in memory cannot hold old secrets')
     key = await findKey(key_path, fits)
     if (key === undefined) {
       const text = await readKeyFile(key_path)
       const state = text === undefined ? 'missing' : 'not the right one'
-      why = `the key file ${key_path} is ${state}; put it back`
+      problem = `the key file ${key_path} is ${state}; put it back`
     }
   }
 
-  const sealer = (one: Buffer) => (about: string, plain: string) =>
+  const encrypterOf = (one: Buffer) => (about: string, plain: string) =>
     encrypt(one, about, plain, chance.bytes(nonce_bytes))
   const ready = (): Buffer => {
-    if (key === undefined) throw fault('key_missing', why)
+    if (key === undefined) throw fault('key_missing', problem)
     return key
   }
 
   return {
-    why: () => why,
+    problem: () => problem,
     async prepare() {
-      if (why !== undefined) throw fault('key_missing', why)
+      if (problem !== undefined) throw fault('key_missing', problem)
       key ??=
         key_path === undefined
           ? chance.bytes(encryption_key_bytes)
           : await firstKey(key_path, chance)
     },
-    seal: (about, plain) => sealer(ready())(about, plain),
-    unseal: (about, sealed) => decrypt(ready(), about, sealed),
-    check: () => sealer(ready())(check_about, check_plain),
+    encrypt: (about, plain) => encrypterOf(ready())(about, plain),
+    decrypt: (about, sealed) => decrypt(ready(), about, sealed),
+    check: () => encrypterOf(ready())(check_about, check_plain),
     async rekey(next_given) {
       const present = ready()
       if (given !== undefined && next_given === undefined) {
@@ -103,17 +102,17 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
       if (next === undefined) throw fault('not_possible', 'a key is 32 bytes in hex or base64')
       const in_file = next_given === undefined && key_path !== undefined
       if (in_file) {
-        // Where an earlier rekey could not put its key in place, that key must not be removed now.
+        // The key of an earlier rekey that could not be put in place must not be lost.
         const there = parseKey((await readKeyFile(key_path)) ?? '')
         if (there?.equals(present) === false) await replaceKeyFile(nextPath(key_path), key_path)
         await removeKeyFile(nextPath(key_path))
         await makeKeyFile(nextPath(key_path), next)
       }
       return {
-        seal: sealer(next),
-        check: () => sealer(next)(check_about, check_plain),
+        encrypt: encrypterOf(next),
+        check: () => encrypterOf(next)(check_about, check_plain),
         async commit() {
-          // The store is under the new key already, whether its file can be put in place or not.
+          // The store is under the new key already, even if its file cannot be put in place.
           key = next
           given = next_given
           if (in_file) await replaceKeyFile(nextPath(key_path), key_path)
@@ -125,7 +124,7 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
 
 const nextPath = (key_path: string): string => `${key_path}.new`
 
-/** The key file that fits. A crash in a rekey leaves the fitting key under the second name. */
+/** The key that fits. A crash during a rekey leaves it under the second name. */
 async function findKey(
   key_path: string,
   fits: (key: Buffer | undefined) => key is Buffer,
@@ -138,7 +137,7 @@ async function findKey(
   return next
 }
 
-/** A key file that is there although the store has no secret yet is one whose first use crashed. */
+/** A key file beside a store without secrets was left by a crash, and is used. */
 async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
   const text = await readKeyFile(key_path)
   if (text === undefined) {

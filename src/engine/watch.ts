@@ -1,8 +1,8 @@
 /**
- * Watchers: changes told after their commit, in order, to whoever iterates.
+ * Watchers: async iterators over changes, which are published in order after their commit.
  *
- * A watcher waits for nobody and nobody waits for it: each has a queue of its own, and one that
- * falls more than `watch_changes_max` behind is ended by a throw, so memory stays bounded.
+ * Each watcher has a queue of its own, so a slow one delays nobody. A watcher that falls more than
+ * `watch_changes_max` changes behind ends with a throw, so memory stays bounded.
  */
 import { fault } from '../core/faults.ts'
 import type { Change } from '../core/model.ts'
@@ -11,14 +11,14 @@ export interface Watchers {
   isWatched(): boolean
   publish(changes: readonly Omit<Change, 'seq'>[]): void
   watch(conv_id: string | undefined): AsyncIterableIterator<Change>
-  /** Ends all watchers, after what they have not read yet. */
+  /** Ends each watcher once it has read its queue. */
   close(): void
 }
 
 interface Watcher {
   readonly conv_id: string | undefined
   readonly queue: Change[]
-  /** Readers that wait for the next change. */
+  /** Resolves the calls of `next` that wait for a change. */
   readonly waiting: (() => void)[]
   ended: 'no' | 'closed' | 'lagged'
 }
@@ -54,10 +54,10 @@ export function newWatchers(changes_max: number): Watchers {
     isWatched: () => watchers.size > 0,
     publish(changes) {
       for (const change of changes) {
-        const told = { seq: ++seq, ...change }
+        const published = { seq: ++seq, ...change }
         for (const watcher of watchers) {
           if (watcher.conv_id !== undefined && watcher.conv_id !== change.conv_id) continue
-          watcher.queue.push(told)
+          watcher.queue.push(published)
           if (watcher.queue.length > changes_max) end(watcher, 'lagged')
           else wake(watcher)
         }
