@@ -1,35 +1,69 @@
 /**
- * The README says what is so: its programs run, its tables are the tables of the source, its links
- * lead somewhere, and the version is one.
+ * Every README agrees with the source: its marked programs run, its marked tables are those of the
+ * source, its definitions compile and its links lead to files. A mark may be in any README; each
+ * mark that is tested here must be in at least one.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { addClient, initFolder } from '../src/certs/folder.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
-import { limitTable } from '../src/core/limits.ts'
+import { limitsWith, limitTable } from '../src/core/limits.ts'
+import type { JsonObject } from '../src/core/model.ts'
 import { type GrpcServer, serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { type Engine, openEngine, version } from '../src/index.ts'
+import { compileProcess } from '../src/process/compile-process.ts'
+import * as definition_limits from '../src/process/definition-limits.ts'
+import { functionTable } from '../src/process/functions/table.ts'
+import { comparisonTable } from '../src/process/logics/comparisons.ts'
+import { logicTable } from '../src/process/logics/table.ts'
+import { typeTable } from '../src/process/values.ts'
 import { tempFolder, top } from './support/package-folder.ts'
 
-const readme = readFileSync(join(top, 'README.md'), 'utf8')
-
-/** The code block behind a `<!-- run: name -->`. */
-function program(name: string): string {
-  const found = new RegExp(`<!-- run: ${name} -->\\n\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(readme)
-  assert.ok(found?.[1], `no program ${name}`)
-  return found[1]
+interface Readme {
+  readonly folder: string
+  readonly text: string
 }
 
-/** The rows of the table behind a `<!-- table: name -->`, without its head. */
+const readmes: Readme[] = [
+  'README.md',
+  ...['src', 'test', 'proto'].flatMap((folder) =>
+    readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => basename(name) === 'README.md')
+      .map((name) => join(folder, name)),
+  ),
+].map((name) => ({
+  folder: join(top, dirname(name)),
+  text: readFileSync(join(top, name), 'utf8'),
+}))
+
+/** What follows each mark `<!-- mark -->` of any README, by a pattern with one group. */
+function marked(mark: string, pattern: string): string[] {
+  const found = readmes.flatMap(({ text }) => [
+    ...text.matchAll(new RegExp(`<!-- ${mark} -->\\n${pattern}`, 'g')),
+  ])
+  assert.ok(found.length > 0, `no README has a mark ${mark}`)
+  return found.map((match) => match[1] as string)
+}
+
+/** The one text behind a mark: where several READMEs have it, it is the same in all. */
+function only(mark: string, pattern: string): string {
+  const [first = '', ...others] = marked(mark, pattern)
+  for (const other of others) assert.equal(other, first, `${mark} differs between READMEs`)
+  return first
+}
+
+function program(name: string): string {
+  return only(`run: ${name}`, '```\\w+\\n([\\s\\S]*?)```')
+}
+
+/** The rows of a table, without its head. */
 function table(name: string): string[][] {
-  const found = new RegExp(`<!-- table: ${name} -->\\n((?:\\|.*\\n)+)`).exec(readme)
-  assert.ok(found?.[1], `no table ${name}`)
-  const rows = found[1].trim().split('\n').slice(2)
+  const rows = only(`table: ${name}`, '((?:\\|.*\\n)+)').trim().split('\n').slice(2)
   return rows.map((row) =>
     row
       .slice(1, -1)
@@ -37,6 +71,8 @@ function table(name: string): string[][] {
       .map((cell) => cell.trim()),
   )
 }
+
+const code = (value: unknown): string => `\`${value}\``
 
 const tables: [string, string[][]][] = [
   [
@@ -53,17 +89,76 @@ const tables: [string, string[][]][] = [
       row.says,
     ]),
   ],
+  [
+    'comparisons',
+    Object.keys(typeTable).map((cast) => [
+      code(cast),
+      code(
+        comparisonTable
+          .filter((row) => row.cast === cast)
+          .map(({ fun }) => fun)
+          .join(' '),
+      ),
+    ]),
+  ],
+  [
+    'types',
+    Object.entries(typeTable).map(([type, { example }]) => [
+      code(type),
+      ...example.map((value) => code(JSON.stringify(value))),
+    ]),
+  ],
+  [
+    'functions',
+    functionTable.map(({ name, syntax, result }) => [
+      code(name),
+      syntax.map(code).join(', '),
+      result,
+    ]),
+  ],
+  [
+    'definition limits',
+    Object.entries(definition_limits)
+      .filter(([name, value]) => name !== 'unix_seconds_max' && typeof value === 'number')
+      .map(([name, value]) => [code(name), value.toLocaleString('en')]),
+  ],
 ]
 
 for (const [name, expected] of tables) {
   test(`table ${name}`, () => assert.deepEqual(table(name), expected))
 }
 
+test('the table of logics has every type, with every member that is read', () => {
+  const rows = table('logics')
+  assert.deepEqual(
+    rows.map(([type]) => type),
+    logicTable.map(({ type }) => code(type)),
+  )
+  for (const [at, { type, compile }] of logicTable.entries()) {
+    const read = new Set<string>()
+    const raw = new Proxy<JsonObject>({}, { get: (_raw, name) => void read.add(String(name)) })
+    compile(raw, { mistake() {}, warning() {}, targetNode: () => '', targetProcess() {} })
+    // It is read only to warn that it is ignored.
+    read.delete('cert_pem')
+    const missing = [...read].filter((name) => !rows[at]?.[1]?.includes(code(name)))
+    assert.deepEqual(missing, [], `members of ${type}`)
+  }
+})
+
+test('every definition compiles without a mistake or a warning', () => {
+  for (const source of marked('definition', '```json\\n([\\s\\S]*?)```')) {
+    const { mistakes, warnings } = compileProcess(JSON.parse(source), limitsWith())
+    assert.deepEqual([mistakes, warnings], [[], []])
+  }
+})
+
 test('every link leads to a file', () => {
-  const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => match[1] as string)
+  const links = readmes.flatMap(({ folder, text }) =>
+    [...text.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => join(folder, match[1] as string)),
+  )
   assert.ok(links.length > 10)
   assert.deepEqual(
-    links.filter((link) => !existsSync(join(top, link))),
+    links.filter((link) => !existsSync(link)),
     [],
   )
 })
