@@ -1,14 +1,12 @@
 /**
- * Opening a file: the lock, the store, the format, the engine, and the admin socket if wanted. The
- * only place that says which store a path means.
+ * Opens an engine on a data file: the only place that decides which store a path means.
  *
- * In this order, so that a refused opening leaves nothing behind: lock the data file, open the
- * tree, check the format, open the log or take over one that was left, with the word of who holds
- * the file (and the format of a new one), start the engine. Closing goes the same way back.
+ * The order leaves nothing behind when an open is refused: lock the data file, open LMDB, check the
+ * format, recover or start the log, write the owner record, start the engine, open the admin socket
+ * if wanted. `close` goes the same way back.
  */
 import { realpath } from 'node:fs/promises'
-import { type Key, keysOfType, metaKey } from './codec/keys.ts'
-import { decodeRecord, encodeRecord, type OwnerRecord } from './codec/records.ts'
+import { keysOfType, metaKey } from './codec/keys.ts'
 import { type Chance, systemChance, systemClock } from './core/clock.ts'
 import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
@@ -19,44 +17,41 @@ import { newHandlers } from './engine/handlers.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
+import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
 import { storeOf } from './store/group-commit.ts'
 import { checkpointScript } from './store/log/checkpoint-script.ts'
 import { log_id_bytes } from './store/log/frame.ts'
 import { manifest_key } from './store/log/manifest.ts'
 import { memoryTree } from './store/memory-tree.ts'
-import type { Tree } from './store/store.ts'
-
-export type { OwnerRecord } from './codec/records.ts'
+import { readOwner, writeOwner } from './store/owner-file.ts'
+import type { Tree } from './store/tree.ts'
 
 /** Files of a higher format were written by a newer program. */
 const format = 1
 const format_key = metaKey('format')
 const file_id_key = metaKey('file_id')
-const owner_key = metaKey('owner')
 const file_id_bytes = 8
 const id_middle_bytes = 5
 
 /**
- * Opens a data file, made if missing, or `:memory:`. Rejects with an admin Fault: `file_held` where
- * another process has it, `not_a_database`, `newer_format`, `not_possible`, each with one sentence
- * that says what to do; with a RangeError for a limit that is none.
+ * Opens a data file, which is created if missing, or `:memory:`. Rejects with an admin Fault:
+ * `file_held` if another process has it, `not_a_database`, `newer_format` or `not_possible`, each
+ * with a sentence that says what to do; with a RangeError for an invalid limit.
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
-  // Else a bundle would find out that it has no threads when it first needs one.
+  // A bundle without the scripts of the threads is refused here, not when it first needs one.
   checkpointScript()
   codeStart()
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
+  const is_memory = path === ':memory:'
   let failure: Fault | undefined
-  const place = path === ':memory:' ? memoryPlace() : await lockPlace(path, chance, limits, options)
+  const file = is_memory ? memoryFile() : await lockedFile(path, chance, limits, options)
   try {
-    const socket = options.admin === true ? await adminSocket(place.path, options) : null
-    let file_id = ''
-    const tree = await place.openTree((found) => {
-      const claim = claimOf(found, path, chance, socket)
-      file_id = claim.file_id
-      return claim.writes
-    })
+    const socket = options.admin === true ? await adminSocket(file.path, options) : null
+    const tree = await file.openTree((found) => claimOf(found, path, chance))
+    const file_id = (tree.get(file_id_key) as Buffer).toString('hex')
+    if (!is_memory) await writeOwner(file.path, { pid: process.pid, socket, file_id, version })
     const store = storeOf(tree, {
       filter: newBloomFilter(tree, keysOfType('ref')),
       onFail: (told) => {
@@ -65,76 +60,69 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
         setImmediate(() => options.onFailure?.(told))
       },
     })
-    place.onLeave(() => store.close())
+    file.onClose(() => store.close())
     const handlers = newHandlers({ clock, limits })
     const engine = await startEngine({
-      path: place.path,
+      path: file.path,
       store,
       limits,
       clock,
       chance,
-      key_path: place.key_path,
+      key_path: file.key_path,
       failure: () => failure,
       options,
       handlers,
       executors: newExecutors({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
     })
-    place.onLeave(() => engine.close())
+    file.onClose(() => engine.close())
     if (socket !== null) {
       const { serveAdmin } = await import('./server/admin/server.ts')
       const server = await serveAdmin(engine, { socket, file_id, version })
-      place.onLeave(() => server.close())
+      file.onClose(() => server.close())
     }
-    let leaving: Promise<void> | undefined
+    let closing: Promise<void> | undefined
     const close = (): Promise<void> => {
-      leaving ??= place.leave()
-      return leaving
+      closing ??= file.close()
+      return closing
     }
     return { ...engine, close, [Symbol.asyncDispose]: close }
   } catch (error) {
-    await place.leave()
+    await file.close()
     throw error
   }
 }
 
-/** Who holds the file, by its own word; undefined where nobody has told or it cannot be read. */
-export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
-  const { peekLmdb } = await import('./store/lmdb/file.ts')
-  const bytes = await peekLmdb(path, owner_key)
-  return bytes === undefined ? undefined : decodeRecord<OwnerRecord>(bytes)
-}
-
-/** Where the data stands, and what to undo when leaving it, last first. */
-interface Place {
+/** Where the data is, and what to undo at the close, the last step first. */
+interface DataFile {
   readonly path: string
   readonly key_path: string | undefined
-  /** `claim` answers what to write first into the tree it is given. Leaving closes the tree. */
-  openTree(claim: (found: Reads) => Claim['writes']): Promise<Tree>
-  onLeave(step: () => Promise<void>): void
-  leave(): Promise<void>
+  /** `claim` returns the changes that make a new file one of the engine's. */
+  openTree(claim: (found: Reads) => ChangeBuffer | undefined): Promise<Tree>
+  onClose(step: () => Promise<void>): void
+  close(): Promise<void>
 }
 
 type Reads = Pick<Tree, 'get' | 'range'>
 
-function memoryPlace(): Place {
+function memoryFile(): DataFile {
   return {
     path: ':memory:',
     key_path: undefined,
     async openTree(claim) {
       const tree = memoryTree()
-      await tree.commit(claim(tree))
+      await tree.commit(claim(tree) ?? newChangeBuffer())
       return tree
     },
-    ...leaving(),
+    ...closingSteps(),
   }
 }
 
-async function lockPlace(
+async function lockedFile(
   path: string,
   chance: Chance,
   limits: Limits,
   options: EngineOptions,
-): Promise<Place> {
+): Promise<DataFile> {
   const { lockFile } = await import('./store/file-lock.ts')
   const lock = await lockFile(path)
   if (lock === undefined) {
@@ -142,21 +130,20 @@ async function lockPlace(
     const who = owner === undefined ? 'another process' : `process ${owner.pid}`
     throw fault('file_held', `${path} is held by ${who}; one process owns a file`)
   }
-  const steps = leaving()
-  steps.onLeave(() => lock.release())
+  const steps = closingSteps()
+  steps.onClose(() => lock.release())
   const real_path = await realpath(path)
   return {
     path: real_path,
     key_path: `${real_path}.key`,
     async openTree(claim) {
-      const { openLmdbTree } = await import('./store/lmdb/tree.ts')
+      const { openLmdbTree } = await import('./store/lmdb/open.ts')
       const { openLogTree } = await import('./store/log/open.ts')
-      const { probeLmdb } = await import('./store/lmdb/probe.ts')
       const below = await openLmdbTree(real_path, {
         not_copied: [manifest_key],
-        probe: options.probe === true ? probeLmdb : undefined,
+        probe: options.probe,
       })
-      steps.onLeave(() => below.close())
+      steps.onClose(() => below.close())
       const tree = await openLogTree(below, real_path, {
         id: chance.bytes(log_id_bytes),
         claim: claim(below),
@@ -164,19 +151,19 @@ async function lockPlace(
         reserve_bytes: limits.disk_free_bytes_min,
         ...(options.onNotice === undefined ? {} : { onNotice: options.onNotice }),
       })
-      steps.onLeave(() => tree.close())
+      steps.onClose(() => tree.close())
       return tree
     },
     ...steps,
   }
 }
 
-function leaving(): Pick<Place, 'onLeave' | 'leave'> {
+function closingSteps(): Pick<DataFile, 'onClose' | 'close'> {
   const steps: (() => Promise<void>)[] = []
   return {
-    onLeave: (step) => steps.unshift(step),
-    async leave() {
-      // Each step is taken whatever the others do, so that the lock never stays behind.
+    onClose: (step) => steps.unshift(step),
+    async close() {
+      // A failed step does not stop the others, so the lock is always released.
       const ends = []
       for (const step of steps)
         ends.push(await step().then(undefined, (error: unknown) => ({ error })))
@@ -192,27 +179,17 @@ async function adminSocket(real_path: string, options: EngineOptions): Promise<s
   return adminSocketPath(real_path, { runtime_dir: options.runtime_dir }).socket
 }
 
-interface Claim {
-  readonly writes: Map<Key, Buffer>
-  readonly file_id: string
-}
-
 /**
- * What makes a new file ours, and who holds it: in the tree itself, where a look from outside finds
- * it. Throws for a file that is not ours, or not yet.
+ * What makes a new file one of the engine's; undefined for one that is. Throws for a file of
+ * another program or of a newer format.
  */
-function claimOf(found: Reads, path: string, chance: Chance, socket: string | null): Claim {
-  const is_new = isNew(found, path)
-  const id = is_new ? chance.bytes(file_id_bytes) : (found.get(file_id_key) as Buffer)
-  const file_id = id.toString('hex')
-  const owner = encodeRecord({ pid: process.pid, socket, file_id, version })
-  const writes = new Map([[owner_key, owner]])
-  if (is_new) {
-    writes.set(format_key, Buffer.from(String(format)))
-    writes.set(file_id_key, id)
-    writes.set(metaKey('id_middle'), chance.bytes(id_middle_bytes))
-  }
-  return { writes, file_id }
+function claimOf(found: Reads, path: string, chance: Chance): ChangeBuffer | undefined {
+  if (!isNew(found, path)) return undefined
+  const changes = newChangeBuffer()
+  changes.put(format_key, Buffer.from(String(format)))
+  changes.put(file_id_key, chance.bytes(file_id_bytes))
+  changes.put(metaKey('id_middle'), chance.bytes(id_middle_bytes))
+  return changes
 }
 
 function isNew(tree: Reads, path: string): boolean {

@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type BloomFilterBounds, newBloomFilter } from '../src/store/bloom-filter.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
-import type { Tree } from '../src/store/store.ts'
+import type { Tree } from '../src/store/tree.ts'
 
 const span = { from: 'r', to: 's' }
 const keysOf = (letter: string, count: number): string[] =>
@@ -15,7 +16,7 @@ const keysOf = (letter: string, count: number): string[] =>
 
 async function treeWith(keys: readonly string[]): Promise<Tree> {
   const tree = memoryTree()
-  await tree.commit(new Map(keys.map((key) => [key, Buffer.from('v')])))
+  await tree.commit(changesOf(keys.map((key) => [key, Buffer.from('v')])))
   return tree
 }
 
@@ -29,16 +30,16 @@ const rows: readonly (readonly [string, string[], number, string[], Partial<Bloo
   ['a noted key',                      [],               0, ['rx'], {},                                    'rx', false],
   ['what is not read yet',             ['ra', 'rx'],     0, [],     { keys_at_first: 1 },                  'rx', false],
   ['nothing is lacking before the end', ['ra', 'rx'],    0, [],     { keys_at_first: 1 },                  'ry', false],
-  ['nor as long as more may come',     ['ra', 'rx'],     1, [],     { keys_at_first: 1, keys_a_commit: 1 }, 'ry', false],
-  ['but then it is',                   ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_a_commit: 1 }, 'ry', true],
-  ['and what was read is not',         ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_a_commit: 1 }, 'rx', false],
+  ['nor as long as more may come',     ['ra', 'rx'],     1, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'ry', false],
+  ['but then it is',                   ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'ry', true],
+  ['and what was read is not',         ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'rx', false],
   ['keys outside are not read',        ['q', 's', 't'],  0, [],     { keys_at_first: 1 },                  'rx', true],
 ]
 
 describe('lacks', () => {
   for (const [what, stored, commits, noted, bounds, key, expected] of rows) {
     test(`${what}: ${expected}`, async () => {
-      const filter = newBloomFilter(await treeWith(stored), span, { ...bounds, rests: 0 })
+      const filter = newBloomFilter(await treeWith(stored), span, { ...bounds, pause_factor: 0 })
       for (const one of noted) filter.add(one)
       for (let n = 0; n < commits; n++) {
         filter.isAbsent(key)
@@ -66,8 +67,8 @@ describe('many keys', () => {
       const bounds = {
         words_min: Math.min(1_024, words_max),
         words_max,
-        keys_a_commit: 1_000,
-        rests: 0,
+        keys_per_commit: 1_000,
+        pause_factor: 0,
       }
       const filter = newBloomFilter(tree, span, bounds)
       for (const key of there.slice(stored)) filter.add(key)
@@ -99,7 +100,11 @@ test('a tree that cannot be read lacks nothing', async () => {
 
 test('a store notes what is put, and lets it read on behind each commit', async () => {
   const tree = await treeWith(['ra', 'rb', 'rc'])
-  const filter = newBloomFilter(tree, span, { keys_at_first: 1, keys_a_commit: 1, rests: 0 })
+  const filter = newBloomFilter(tree, span, {
+    keys_at_first: 1,
+    keys_per_commit: 1,
+    pause_factor: 0,
+  })
   const store = storeOf(tree, { filter })
   const found = (): Promise<string> =>
     store.update((tx) =>
@@ -127,7 +132,7 @@ test('is not read on in where nobody asks, nor without a rest', async () => {
       return stored.range(...span)
     },
   }
-  const filter = newBloomFilter(tree, span, { keys_at_first: 1, rests: 1e9 })
+  const filter = newBloomFilter(tree, span, { keys_at_first: 1, pause_factor: 1e9 })
   filter.fill()
   assert.equal(reads, 1)
   for (let n = 0; n < 3; n++) {

@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
-import { openEngine, readOwner } from '../src/open.ts'
-import { openLmdbTree } from '../src/store/lmdb/tree.ts'
+import { openEngine } from '../src/open.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { readOwner } from '../src/store/owner-file.ts'
 
 async function inFolder(fn: (folder: string, path: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-open-'))

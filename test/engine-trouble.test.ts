@@ -13,6 +13,7 @@ import { encodeTask } from '../src/codec/task-record.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import { loadTask } from '../src/engine/task-store.ts'
 import { isFault, openEngine } from '../src/index.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
@@ -63,7 +64,7 @@ test('a task the engine stumbles on fails alone, and the timers of all go on', a
   const draft = loadTask(await viewOf(tree), obj_id)
   assert.ok(draft !== undefined && draft !== 'damaged')
   const broken = encodeTask({ ...draft.task, doc: docOfText('{"a":') })
-  await tree.commit(new Map([[taskKey(obj_id), broken]]))
+  await tree.commit(changesOf([[taskKey(obj_id), broken]]))
 
   clock.advance(1_000)
   await settled(clock)
@@ -92,7 +93,7 @@ test('an op that meets a bug is not blamed on its caller', async () => {
   const draft = loadTask(await viewOf(tree), created.obj_id as string)
   assert.ok(draft !== undefined && draft !== 'damaged')
   const broken = encodeTask({ ...draft.task, doc: docOfText('{"a":') })
-  await tree.commit(new Map([[taskKey(draft.task.obj_id), broken]]))
+  await tree.commit(changesOf([[taskKey(draft.task.obj_id), broken]]))
   await assert.rejects(engine.modify({ conv_id: 1, ref: 'r', data: { b: 1 } }), {
     code: 'internal_error',
   })

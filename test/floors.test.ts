@@ -165,7 +165,7 @@ const allowed_casts = new Map([
     'WebAssembly of Node, which its types leave to those of a browser',
   ],
   [
-    'as unknown as { readonly WebAssembly: Pages }).WebAssembly',
+    'as unknown as { readonly WebAssembly: WasmMemory }).WebAssembly',
     'WebAssembly of Node, which its types leave to those of a browser',
   ],
 ])

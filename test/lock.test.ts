@@ -8,7 +8,7 @@ import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { lockFile } from '../src/store/file-lock.ts'
-import { openLmdbTree } from '../src/store/lmdb/tree.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 
 const waves = 10

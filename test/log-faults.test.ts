@@ -19,9 +19,9 @@ const segment = 'store/log/segment.ts'
 const worker = 'store/log/checkpoint-worker.ts'
 const in_place: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
-const in_thread = 'runCheckpoint(await opening, restored(job), desk)'
+const in_thread = 'runCheckpoint(await opening, withBuffers(job), scratch)'
 const garbled: Edit = {
-  file: 'store/log/checkpoint-job.ts',
+  file: 'store/log/checkpoint.ts',
   from: 'own.set(frames)',
   to: 'own.set(frames); own[own.length - 1] ^= 1',
 }

@@ -1,27 +1,25 @@
 /**
- * The parts of a log and of what lies over a tree, each against a plain Map: frames, the image of a
- * segment, sheets, merged ranges, and the notes that let a range begin later.
+ * The parts of the log, each against a plain Map: frames, sorting by key, memtables, change buffers,
+ * merged ranges and scan hints.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { newSheet } from '../src/store/change-buffer.ts'
+import { type Change, changesOf, newChangeBuffer } from '../src/store/change-buffer.ts'
 import { keyAt, valueAt } from '../src/store/change-encoding.ts'
 import {
+  changeOffsets,
   changesAt,
   type Frame,
   frameBytes,
   framesIn,
-  notePlaces,
-  placesIn,
   sealFrame,
 } from '../src/store/log/frame.ts'
 import { sortLastByKey } from '../src/store/log/key-sort.ts'
-import { newImage } from '../src/store/log/memtable.ts'
+import { buildFrame, newMemtable, publishFrame } from '../src/store/log/memtable.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
-import type { Change } from '../src/store/store.ts'
 import { openLogged, tiny_bounds } from './support/log-setup.ts'
 import { quickFolder } from './support/store-folder.ts'
 
@@ -38,12 +36,11 @@ const bounds = fc.tuple(key, key, fc.boolean())
 
 /** One key may come twice. */
 function frameOf(seq: number, changes: Iterable<readonly [string, Buffer | null]>): Buffer {
-  const sheet = newSheet()
-  for (const [key, value] of changes) sheet.put(key, value)
-  const change_bytes = sheet.bytes()
-  const room = Buffer.alloc(frameBytes(change_bytes), 0xee)
-  sheet.copyTo(room, changesAt(0))
-  return sealFrame(room, 0, { id, seq, count: sheet.count(), change_bytes })
+  const buffer = changesOf(changes)
+  const change_bytes = buffer.bytes()
+  const arena = Buffer.alloc(frameBytes(change_bytes), 0xee)
+  buffer.copyTo(arena, changesAt(0))
+  return sealFrame(arena, 0, { id, seq, count: buffer.count(), change_bytes })
 }
 
 /** What a model holds between two keys, in order. */
@@ -55,9 +52,9 @@ function between(values: Values, from: string, to: string, reverse: boolean): Ch
   return reverse ? found.reverse() : found
 }
 
-function* changesOf({ bytes }: Frame): Generator<Change> {
-  for (const place of placesIn(bytes, 0, bytes.length)) {
-    yield { key: keyAt(bytes, place), value: valueAt(bytes, place) }
+function* changesIn(frame: Frame): Generator<Change> {
+  for (const offset of changeOffsets([frame])) {
+    yield { key: keyAt(frame.segment, offset), value: valueAt(frame.segment, offset) }
   }
 }
 
@@ -86,7 +83,7 @@ describe('frames', () => {
           const frame = found[n] as (typeof found)[number]
           assert.equal(frame.seq, n + 1)
           assert.ok(frame.id.equals(id))
-          assert.deepEqual(copied(changesOf(frame)), copied(changesIn(changes)))
+          assert.deepEqual(copied(changesIn(frame)), copied(listed(changes)))
         }
       }),
     )
@@ -119,7 +116,7 @@ describe('frames', () => {
     )
   })
 
-  const changesIn = (changes: Values): Change[] =>
+  const listed = (changes: Values): Change[] =>
     [...changes].map(([name, bytes]) => ({ key: name, value: bytes }))
 })
 
@@ -131,14 +128,8 @@ describe('the last changes of a segment by key', () => {
       frames.push(frameOf(frames.length + 1, all.slice(at, at + each)))
     }
     const segment = Buffer.concat(frames)
-    const notes = new Uint32Array(all.length)
-    let noted = 0
-    for (const frame of framesIn(segment)) {
-      notePlaces(frame, notes, noted)
-      noted += frame.count
-    }
-    const places = [...sortLastByKey(segment, notes.subarray(0, noted))]
-    return places.map((place) => ({ key: keyAt(segment, place), value: valueAt(segment, place) }))
+    const offsets = [...sortLastByKey(segment, changeOffsets(framesIn(segment)))]
+    return offsets.map((at) => ({ key: keyAt(segment, at), value: valueAt(segment, at) }))
   }
 
   function assertSorted(all: readonly (readonly [string, Buffer | null])[], each?: number): void {
@@ -185,7 +176,7 @@ describe('the last changes of a segment by key', () => {
   }
 })
 
-describe('the image of a segment', () => {
+describe('a memtable', () => {
   it('reads as a map does, round after round', () => {
     const step = fc.oneof(
       { weight: 9, arbitrary: writes },
@@ -193,35 +184,36 @@ describe('the image of a segment', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 20 }), bounds, (steps, range) => {
-        const image = newImage()
+        const memtable = newMemtable()
         const model: Values = new Map()
         const [from, to, reverse] = range
         let seq = 0
         for (const next of steps) {
           if (next === 'clear') {
-            image.clear()
+            memtable.clear()
             model.clear()
           } else {
-            const frame = Buffer.from(image.add(id, ++seq, next))
+            const changes = changesOf(next)
+            const frame = Buffer.from(buildFrame(memtable, { id, seq: ++seq }, changes))
             assert.deepEqual(
               [...framesIn(frame)].map((one) => one.seq),
               [seq],
             )
             assert.deepEqual(
-              copied(image.range(from, to, reverse)),
+              copied(memtable.range(from, to, reverse)),
               copied(between(model, from, to, reverse)),
-              'a frame is not seen before it is kept',
+              'reads do not see a frame before it is published',
             )
-            image.keep()
+            publishFrame(memtable, changes)
             for (const [name, bytes] of next) model.set(name, bytes)
           }
-          assert.equal(image.changes(), model.size)
+          assert.equal(memtable.size, model.size)
           assert.deepEqual(
-            copied(image.range(from, to, reverse)),
+            copied(memtable.range(from, to, reverse)),
             copied(between(model, from, to, reverse)),
           )
           for (const name of [...model.keys(), from, to]) {
-            const [mine, theirs] = [image.get(name), model.get(name)]
+            const [mine, theirs] = [memtable.get(name), model.get(name)]
             assert.ok(mine === theirs || (mine && theirs && mine.equals(theirs)), name)
           }
         }
@@ -230,16 +222,16 @@ describe('the image of a segment', () => {
   })
 
   it('holds thousands of keys', () => {
-    const image = newImage()
+    const memtable = newMemtable()
     const model: Values = new Map()
     for (let n = 0; n < 40_000; n++) {
-      const changes: Values = new Map([[`k${(n * 7919) % 30_011}`, Buffer.from(String(n))]])
-      image.add(id, n, changes)
-      image.keep()
+      const changes = changesOf([[`k${(n * 7919) % 30_011}`, Buffer.from(String(n))]])
+      buildFrame(memtable, { id, seq: n }, changes)
+      publishFrame(memtable, changes)
       for (const [name, bytes] of changes) model.set(name, bytes)
     }
-    assert.equal(image.changes(), model.size)
-    const all = [...image.range('k', 'l', false)]
+    assert.equal(memtable.size, model.size)
+    const all = [...memtable.range('k', 'l', false)]
     assert.deepEqual(
       all.map(({ key: name, value: bytes }) => `${name}=${bytes}`),
       between(model, 'k', 'l', false).map(({ key: name, value: bytes }) => `${name}=${bytes}`),
@@ -247,7 +239,7 @@ describe('the image of a segment', () => {
   })
 })
 
-describe('a sheet', () => {
+describe('a change buffer', () => {
   it('reads as a map does, also where changes were taken back, round after round', () => {
     const step = fc.oneof(
       { weight: 9, arbitrary: fc.tuple(key, value) },
@@ -256,37 +248,37 @@ describe('a sheet', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), bounds, (steps, [from, to, reverse]) => {
-        const sheet = newSheet()
+        const buffer = newChangeBuffer()
         let model: Values = new Map()
         let marked: Values = new Map()
         for (const next of steps) {
           if (next === 'mark') {
-            sheet.mark()
+            buffer.mark()
             marked = new Map(model)
           } else if (next === 'undo') {
-            sheet.undo()
+            buffer.undo()
             model = new Map(marked)
           } else if (next === 'clear') {
-            sheet.clear()
-            sheet.mark()
+            buffer.clear()
+            buffer.mark()
             model = new Map()
             marked = new Map()
           } else {
-            sheet.put(...next)
+            buffer.put(...next)
             model.set(...next)
           }
           assert.deepEqual(
-            copied(sheet.range(from, to, reverse)),
+            copied(buffer.range(from, to, reverse)),
             between(model, from, to, reverse),
           )
           for (const name of [...model.keys(), from, to]) {
-            const [mine, theirs] = [sheet.get(name), model.get(name)]
+            const [mine, theirs] = [buffer.get(name), model.get(name)]
             assert.ok(mine === theirs || (mine && theirs && mine.equals(theirs)), name)
           }
         }
-        assert.equal(sheet.size, model.size)
-        assert.deepEqual([...sheet.keys()].sort(), [...model.keys()].sort())
-        const all = [...sheet].map(([name, bytes]) => ({ key: name, value: bytes }))
+        assert.equal(buffer.size, model.size)
+        assert.deepEqual([...buffer].map(([name]) => name).sort(), [...model.keys()].sort())
+        const all = [...buffer].map(([name, bytes]) => ({ key: name, value: bytes }))
         assert.deepEqual(new Map(copied(all).map((one) => [one.key, one.value])), model)
         assert.equal(all.length, model.size)
       }),
@@ -294,18 +286,18 @@ describe('a sheet', () => {
   })
 
   it('holds thousands of keys, and large values, and is small again', () => {
-    const sheet = newSheet()
+    const buffer = newChangeBuffer()
     for (const keys of [10_000, 3]) {
       const model: Values = new Map()
       for (let n = 0; n < 3 * keys; n++) {
         const [name, bytes] = [`k${(n * 7919) % keys}`, Buffer.alloc(n % 700, String(n))]
-        sheet.put(name, bytes)
+        buffer.put(name, bytes)
         model.set(name, bytes)
       }
-      const found = [...sheet.range('k', 'l', false)]
+      const found = [...buffer.range('k', 'l', false)]
       assert.deepEqual(copied(found), between(model, 'k', 'l', false))
-      sheet.clear()
-      assert.equal(sheet.get('k1'), undefined)
+      buffer.clear()
+      assert.equal(buffer.get('k1'), undefined)
     }
   })
 })
@@ -325,7 +317,7 @@ describe('a merged range', () => {
     )
   })
 
-  it('lets go of its sources where it is broken off', () => {
+  it('closes its sources when it is broken off', () => {
     let open = 0
     function* source(): Generator<Change> {
       open++
@@ -344,7 +336,7 @@ describe('a merged range', () => {
   })
 })
 
-describe('ranges that begin behind what was deleted', () => {
+describe('ranges that skip tombstones', () => {
   let folder: string
   let count = 0
   before(async () => {
@@ -368,8 +360,8 @@ describe('ranges that begin behind what was deleted', () => {
     },
   )
   for (const [what, bound, runs] of [
-    ['with nothing merged', {}, 40],
-    ['with merges all the time', tiny_bounds, 6],
+    ['without a checkpoint', {}, 40],
+    ['with a checkpoint at all times', tiny_bounds, 6],
   ] as const) {
     it(`are what they would be, ${what}`, async () => {
       const history = fc.array(step, { minLength: 20, maxLength: 40 })
@@ -378,7 +370,7 @@ describe('ranges that begin behind what was deleted', () => {
           const tree = await openLogged(join(folder, `${count++}.lmdb`), bound)
           const model: Values = new Map()
           const write = async (changes: Values): Promise<void> => {
-            await tree.commit(changes)
+            await tree.commit(changesOf(changes))
             for (const [name, bytes] of changes) {
               if (bytes === null) model.delete(name)
               else model.set(name, bytes)

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { type ChangeBuffer, changesOf } from '../src/store/change-buffer.ts'
 import {
   assertOpens,
   assertRefused,
@@ -252,8 +253,8 @@ describe('folding in what was left, broken off', () => {
   })
 
   const large_keys = 12_000
-  const largeGroup = (group: number): Map<string, Buffer> =>
-    new Map(
+  const largeGroup = (group: number): ChangeBuffer =>
+    changesOf(
       Array.from({ length: large_keys }, (_, n) => [`key ${n} ${group}`, Buffer.alloc(10, group)]),
     )
 })

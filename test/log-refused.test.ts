@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openEngine } from '../src/index.ts'
-import { block_bytes } from '../src/store/log/blocks.ts'
+import { block_bytes } from '../src/store/log/segment-file.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 
 const folder = tempFolder()

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { type Key, outboxKey, queueKey, sumKey, sumsOf } from '../src/codec/keys.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
-import { openLmdbTree } from '../src/store/lmdb/tree.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { fakeClock } from './support/fake-clock.ts'
 
 const now_ms = 1_700_000_000_000

@@ -59,8 +59,8 @@ const removed_first: Edit = {
 }
 const counted_first: Edit = {
   file: 'store/log/checkpoint.ts',
-  from: 'if (slice.length > 0) commitSlice(tree, room, slice)',
-  to: 'if (slice.length > 0) commitSlice(tree, room, slice, head)',
+  from: 'if (slice.length > 0) commitSlice(tree, own, slice)',
+  to: 'if (slice.length > 0) commitSlice(tree, own, slice, job.manifest)',
 }
 
 let folder: string
@@ -173,7 +173,7 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
   })
 
   const unsynced_tree: Edit = {
-    file: 'store/lmdb/options.ts',
+    file: 'store/lmdb/database.ts',
     from: 'noSubdir: true,',
     to: 'noSubdir: true, noSync: true,',
   }

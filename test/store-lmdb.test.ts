@@ -1,15 +1,13 @@
 /**
- * The data file by itself: which files are refused, what a commit is, how it looks from outside,
- * copies.
+ * The data file by itself: which files are refused, what a commit is, the owner record, copies.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { peekLmdb } from '../src/store/lmdb/file.ts'
-import type { Transaction } from '../src/store/lmdb/transaction.ts'
-import { openLmdbTree } from '../src/store/lmdb/tree.ts'
+import type { LmdbWriter } from '../src/store/lmdb/database.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
@@ -21,13 +19,21 @@ after(() => rm(folder, { recursive: true, force: true }))
 
 const newPath = () => join(folder, `${count++}.conveyor`)
 
+/** What the closed file holds under a key. */
+async function valueIn(path: string, key: string): Promise<string | undefined> {
+  const tree = await openLmdbTree(path)
+  const value = tree.get(key)?.toString()
+  await tree.close()
+  return value
+}
+
 /** A database of three keys, one of them large, closed again. */
 async function filled(path = newPath()): Promise<string> {
   const tree = await openLmdbTree(path)
-  tree.commit((batch) => {
-    batch.put('a', Buffer.from('1'))
-    batch.put('large', Buffer.alloc(100_000, 'x'))
-    batch.put('z', Buffer.from('26'))
+  tree.commit((writer) => {
+    writer.put('a', Buffer.from('1'))
+    writer.put('large', Buffer.alloc(100_000, 'x'))
+    writer.put('z', Buffer.from('26'))
   })
   await tree.close()
   return path
@@ -86,11 +92,70 @@ describe('lmdb: files that are refused', () => {
     it(`${bytes} zero bytes, as a power cut leaves a new file, are a new database`, async () => {
       const path = await write('\0'.repeat(bytes))(newPath())
       const tree = await openLmdbTree(path)
-      tree.commit((batch) => batch.put('a', Buffer.from('1')))
+      tree.commit((writer) => writer.put('a', Buffer.from('1')))
       await tree.close()
-      assert.equal((await peekLmdb(path, 'a'))?.toString(), '1')
+      assert.equal(await valueIn(path, 'a'), '1')
     })
   }
+})
+
+describe('lmdb: files that a power cut or a crash left', () => {
+  /** The bytes of a new file, of two pages. */
+  async function newFile(path: string): Promise<Buffer> {
+    await (await openLmdbTree(path)).close()
+    return readFile(path)
+  }
+
+  const page = 4096
+  const torn: [what: string, tear: (bytes: Buffer) => Buffer, is_new: boolean][] = [
+    ['only the first page', (bytes) => bytes.fill(0, page), true],
+    ['only the second page', (bytes) => bytes.fill(0, 0, page), true],
+    ['no sector', (bytes) => bytes.fill(0), true],
+    ['only the first page, cut', (bytes) => bytes.fill(0, page).subarray(0, page), false],
+    ['only the first page, and noise', (bytes) => bytes.fill(7, page), false],
+    ['half a sector', (bytes) => bytes.fill(0, 40), false],
+  ]
+  for (const [what, tear, is_new] of torn) {
+    it(`a new file of which ${what} came to disk is ${is_new ? 'new again' : 'refused'}`, async () => {
+      const path = newPath()
+      const bytes = tear(await newFile(path))
+      await writeFile(path, bytes)
+      if (is_new) assert.equal(await valueIn(path, 'a'), undefined)
+      else await assert.rejects(openLmdbTree(path), { code: 'not_a_database' })
+      if (!is_new) assert.deepEqual(await readFile(path), bytes)
+    })
+  }
+
+  it('a short file that lacks free pages only is opened', async () => {
+    const path = newPath()
+    const tree = await openLmdbTree(path)
+    for (const large of [null, null, null, null, Buffer.alloc(20_000, 'x'), null]) {
+      tree.commit((writer) => {
+        writer.put('a', Buffer.from('1'))
+        writer.put('large', large)
+      })
+    }
+    await tree.close()
+    const bytes = await readFile(path)
+    const lost = bytes.subarray(-page)
+    assert.ok(lost.includes('x'.repeat(3_000)), 'the last page is one of the deleted value')
+    await writeFile(path, bytes.subarray(0, -page))
+    assert.equal(await valueIn(path, 'a'), '1')
+  })
+
+  it('a short file without its list of free pages is refused', async () => {
+    const path = await filled()
+    const tree = await openLmdbTree(path)
+    tree.commit((writer) => writer.put('a', Buffer.from('2')))
+    await tree.close()
+    const { size } = await stat(path)
+    const last_page = await readFile(path).then((bytes) => bytes.subarray(size - page))
+    assert.ok(!last_page.includes('26'), 'the last page is no page of entries')
+    const handle = await open(path, 'r+')
+    await handle.truncate(size - page)
+    await handle.close()
+    await assert.rejects(openLmdbTree(path), { code: 'not_a_database', message: /ends too early/ })
+  })
 })
 
 function write(text: string): (path: string) => Promise<string> {
@@ -145,7 +210,7 @@ describe('lmdb: the file', () => {
     const tree = await openLmdbTree(path)
     assert.ok(tree.freeBytes() > 0)
     const before = tree.usage()
-    tree.commit((batch) => batch.put('large', null))
+    tree.commit((writer) => writer.put('large', null))
     const { used_bytes, reusable_bytes } = tree.usage()
     assert.ok(used_bytes < before.used_bytes - 90_000)
     assert.ok(reusable_bytes > before.reusable_bytes + 90_000)
@@ -155,30 +220,30 @@ describe('lmdb: the file', () => {
   it('is not touched by a commit that breaks off while it is made, which is the last', async () => {
     const path = newPath()
     const tree = await openLmdbTree(path)
-    tree.commit((batch) => batch.put('a', Buffer.from('1')))
-    const broken = (batch: Transaction): void => {
-      batch.put('a', Buffer.from('2'))
-      for (let n = 0; n < 3000; n++) batch.put(`b${n}`, Buffer.from('2'))
+    tree.commit((writer) => writer.put('a', Buffer.from('1')))
+    const broken = (writer: LmdbWriter): void => {
+      writer.put('a', Buffer.from('2'))
+      for (let n = 0; n < 3000; n++) writer.put(`b${n}`, Buffer.from('2'))
       throw new Error('broken off')
     }
     assert.throws(() => tree.commit(broken), /broken off/)
-    assert.throws(() => tree.commit((batch) => batch.put('c', null)), /broken off/)
+    assert.throws(() => tree.commit((writer) => writer.put('c', null)), /broken off/)
     assert.equal(tree.get('a')?.toString(), '1')
     await tree.close()
-    assert.equal(await peekLmdb(path, 'b0'), undefined)
+    assert.equal(await valueIn(path, 'b0'), undefined)
   })
 
   it('takes parts of larger bytes, whatever they are', async () => {
     const tree = await openLmdbTree(newPath())
     const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
     const room = around.subarray(3)
-    tree.commit((batch) => batch.put('gone', Buffer.from('1')))
-    tree.commit((batch) => {
-      batch.putSlice(room, 5, 3, 5)
-      batch.putSlice(room, 15, 4, -1)
-      batch.put('by name', Buffer.from('2'))
-      batch.putSlice(room, 21, 2, 0)
-      batch.putSlice(Buffer.from('other room'), 0, 5, 5)
+    tree.commit((writer) => writer.put('gone', Buffer.from('1')))
+    tree.commit((writer) => {
+      writer.putSlice(room, 5, 3, 5)
+      writer.putSlice(room, 15, 4, -1)
+      writer.put('by name', Buffer.from('2'))
+      writer.putSlice(room, 21, 2, 0)
+      writer.putSlice(Buffer.from('other room'), 0, 5, 5)
     })
     const found = [...tree.range('', '\xff\xff', false)]
     assert.deepEqual(
@@ -205,90 +270,15 @@ describe('lmdb: the file', () => {
   })
 })
 
-describe('lmdb: a look from outside', () => {
-  it('finds what LMDB finds, on whatever pages', async () => {
-    const path = newPath()
-    const tree = await openLmdbTree(path)
-    const keys = Array.from({ length: 3_000 }, (_, n) =>
-      `${(n * 7919) % 3_000}`.padStart(30, '\xf0'),
-    )
-    const sized = (n: number) => Buffer.alloc(n % 100 === 0 ? 9_000 : n % 50, n)
-    tree.commit((batch) => {
-      for (const [n, key] of keys.entries()) batch.put(key, sized(n))
-    })
-    for (const [n, key] of keys.entries()) {
-      if (n % 37 === 0) assert.ok((await peekLmdb(path, key))?.equals(sized(n)), `key ${n}`)
-    }
-    assert.equal(await peekLmdb(path, 'nothing'), undefined)
-    await tree.close()
-  })
-
-  it('always sees a whole commit while others write', async () => {
-    const path = newPath()
-    const tree = await openLmdbTree(path)
-    const write = (n: number) => {
-      tree.commit((batch) => {
-        batch.put('n', Buffer.alloc(6_000, String(n % 10)))
-        for (let key = 0; key < 20; key++) {
-          batch.put(`${(n * 31 + key * 17) % 997}`, Buffer.alloc(400))
-        }
-      })
-      return turns(1)
-    }
-    await write(0)
-    let done = false
-    const looking = (async () => {
-      let looks = 0
-      for (; !done || looks === 0; looks++) {
-        const seen = await peekLmdb(path, 'n')
-        assert.equal(seen?.length, 6_000)
-        assert.ok(seen.every((byte) => byte === seen[0]))
-      }
-      return looks
-    })()
-    for (let n = 1; n < 300; n++) await write(n)
-    done = true
-    assert.ok((await looking) > 0)
-    await tree.close()
-  })
-
-  const rows: [what: string, make: () => Promise<string>][] = [
-    ['a missing file', async () => newPath()],
-    ['an empty file', () => write('')(newPath())],
-    ['a text', () => write('a text')(newPath())],
-    [
-      'an empty database',
-      async () => {
-        const path = newPath()
-        await (await openLmdbTree(path)).close()
-        return path
-      },
-    ],
-  ]
-  for (const [what, make] of rows) {
-    it(`finds nothing in ${what}, and makes no file`, async () => {
-      const path = await make()
-      const names = await readdir(folder)
-      assert.equal(await peekLmdb(path, 'a'), undefined)
-      assert.deepEqual(await readdir(folder), names)
-    })
-  }
-
-  it('says so when it meets a broken page', async () => {
-    const path = await cut(2 * 4096)(newPath())
-    await assert.rejects(peekLmdb(path, 'a'), { code: 'not_a_database' })
-  })
-})
-
 describe('lmdb: backup', () => {
   it('holds the durable state, while writing goes on', async () => {
     const tree = await openLmdbTree(await filled())
-    tree.commit((batch) => batch.put('\xff'.repeat(1978), Buffer.from('last')))
+    tree.commit((writer) => writer.put('\xff'.repeat(1978), Buffer.from('last')))
     const path = newPath()
     let writing = true
     const writer = (async () => {
       for (let n = 0; writing; n++) {
-        tree.commit((batch) => batch.put('n', Buffer.from([n & 255])))
+        tree.commit((writer) => writer.put('n', Buffer.from([n & 255])))
         await turns(1)
       }
     })()

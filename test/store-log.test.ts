@@ -5,12 +5,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { openLmdbTree } from '../src/store/lmdb/tree.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { decodeManifest, manifest_key } from '../src/store/log/manifest.ts'
 import { openLogTree } from '../src/store/log/open.ts'
 import { segmentPaths } from '../src/store/log/recovery.ts'
 import type { LogBounds } from '../src/store/log/tree.ts'
-import type { Tree } from '../src/store/store.ts'
+import type { Tree } from '../src/store/tree.ts'
 import { assertState, groupOf, stateOf } from './support/log-setup.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
 import { turns } from './support/store-trees.ts'
@@ -45,7 +45,7 @@ function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
   }
 }
 
-const tiny: Partial<LogBounds> = {
+const tiny: LogBounds = {
   checkpoint_bytes: 1,
   bytes_max: 20_000,
   slice: { changes_max: 3, bytes_max: 1_000 },

@@ -21,12 +21,12 @@ const commits = 6
 
 describe('sync order', { skip }, () => {
   const no_room: Edit = {
-    file: 'store/log/start.ts',
+    file: 'store/log/writer.ts',
     from: 'const new_log_bytes = 3',
     to: 'const new_log_bytes = Number.MAX_SAFE_INTEGER * 3',
   }
   const worse = (option: string): Edit => ({
-    file: 'store/lmdb/options.ts',
+    file: 'store/lmdb/database.ts',
     from: 'noSubdir: true,',
     to: `noSubdir: true, ${option}: true,`,
   })

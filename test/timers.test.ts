@@ -8,7 +8,7 @@ import { dueOf } from '../src/codec/keys.ts'
 import { sleep_ms_max, systemClock } from '../src/core/clock.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
-import type { Tree } from '../src/store/store.ts'
+import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { type Bed, engineOn, memoryBed, settled } from './support/model-setup.ts'
 

@@ -8,6 +8,7 @@ import { metaKey, taskKey } from '../src/codec/keys.ts'
 import { encodeTask } from '../src/codec/task-record.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { loadTask } from '../src/engine/task-store.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { engineOn } from './support/model-setup.ts'
@@ -46,10 +47,10 @@ test('what all of them share is written once', async () => {
   const last_id_key = metaKey('last_id')
   let transactions = 0
   const last_ids: string[] = []
-  const commit: typeof tree.commit = (writes) => {
+  const commit: typeof tree.commit = (changes) => {
     transactions++
-    last_ids.push(...[...writes.keys()].filter((key) => key === last_id_key))
-    return tree.commit(writes)
+    last_ids.push(...[...changes].map(([key]) => key).filter((key) => key === last_id_key))
+    return tree.commit(changes)
   }
   const engine = await engineWith({}, { ...tree, commit })
   transactions = 0
@@ -96,7 +97,7 @@ test('a bug meets its own request alone', async () => {
   const draft = await storeOf(tree).view((view) => loadTask(view, obj_id as string))
   assert.ok(draft !== undefined && draft !== 'damaged')
   const broken = encodeTask({ ...draft.task, doc: docOfText('{"a":') })
-  await tree.commit(new Map([[taskKey(draft.task.obj_id), broken]]))
+  await tree.commit(changesOf([[taskKey(draft.task.obj_id), broken]]))
   const all = await Promise.allSettled([
     create(engine, 'a'),
     modify(engine, 'bad', { b: 1 }),

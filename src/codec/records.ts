@@ -35,15 +35,7 @@ export type CertificateRecord =
   /** A refusal. */
   | { readonly acts_as: 'nobody' }
 
-/** Who holds the file, told to whoever finds it locked. */
-export interface OwnerRecord {
-  readonly pid: number
-  readonly socket: string | null
-  readonly file_id: string
-  readonly version: string
-}
-
-type SmallRecord = ProcessRecord | UserRecord | SecretRecord | CertificateRecord | OwnerRecord
+type SmallRecord = ProcessRecord | UserRecord | SecretRecord | CertificateRecord
 
 export function encodeRecord(record: SmallRecord): Buffer {
   return Buffer.from(JSON.stringify(record))

@@ -1,68 +1,67 @@
 /**
- * Which keys of a family the tree certainly lacks, so that nobody looks for them there: most refs
- * of new tasks are new, and to find nothing costs as much as to find something.
+ * A Bloom filter over one family of keys, the refs: it tells that a key is certainly not in the
+ * tree, so that a task with a new ref costs no lookup.
  *
- * Each key that the tree may hold has set three bits of one word, which its hash chooses; a key
- * whose bits are not all set is not there. Keys that are put set theirs before they are committed;
- * those the tree held at first are read little by little behind commits, as long as somebody asks
- * and for a small part of the time, and until all are nothing is lacking. So what is said to lack
- * is never there. Bits are never taken back: after very many keys everything may be there, and it
- * costs a look-up as it did before.
+ * A key sets three bits of one word. There are no false negatives: keys are added before their
+ * commit, and until all keys that the tree held at the start have been read, nothing is reported
+ * absent. Those are read in the background after commits, a small part of the time, and only while
+ * lookups ask. Bits are never cleared, so after very many keys every lookup goes to the tree.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'
-import { hashOf } from './key-hash.ts'
-import type { Tree } from './store.ts'
+import { hashOf } from './hash-index.ts'
+import type { Tree } from './tree.ts'
 
 export interface BloomFilter {
+  /** True only if the key is not in the tree. */
   isAbsent(key: Key): boolean
-  /** The key is put, and may be in the tree from its next commit on. */
+  /** Call before a commit that may put the key into the tree. */
   add(key: Key): void
-  /** Reads on in what the tree held at first, where there was a question since and it is time. */
+  /** Reads the next keys that the tree held at the start, if there was a lookup and it is time. */
   fill(): void
 }
 
 export interface BloomFilterBounds {
-  /** Powers of two. A word is of 32 bits, and there are as many as keys up to the last of them. */
+  /** Words of 32 bits, powers of two. The filter grows between the two, one word per key. */
   readonly words_min: number
   readonly words_max: number
-  /** How many keys are read behind a commit, and at once to begin with. */
-  readonly keys_a_commit: number
+  /** Keys read after a commit, and at once when the filter is made. */
+  readonly keys_per_commit: number
   readonly keys_at_first: number
-  /** Reading rests so many times as long as it took. */
-  readonly rests: number
+  /** Reading pauses for so many times as long as it took. */
+  readonly pause_factor: number
 }
 
 const usual: BloomFilterBounds = {
   words_min: 16 * 1024,
   words_max: 4 * 1024 * 1024,
-  keys_a_commit: 64,
+  keys_per_commit: 64,
   keys_at_first: 256,
-  rests: 49,
+  pause_factor: 49,
 }
 
-/**
- * Of a tree whose every change from now on is noted. All keys of the span begin with one character,
- * which no others do.
- */
+/** The keys of the range share a first character that no other key has. */
 export function newBloomFilter(
   tree: Pick<Tree, 'range'>,
   { from, to }: KeyRange,
   bounds: Partial<BloomFilterBounds> = {},
 ): BloomFilter {
-  const { words_min, words_max, keys_a_commit, keys_at_first, rests } = { ...usual, ...bounds }
+  const { words_min, words_max, keys_per_commit, keys_at_first, pause_factor } = {
+    ...usual,
+    ...bounds,
+  }
   const family = from.charCodeAt(0)
   let words = new Int32Array(words_min)
   let keys = 0
-  let is_asked = false
+  let has_lookup = false
   let resumes_ms = 0
 
-  function add(hash: number): void {
+  function addHash(hash: number): void {
     if (++keys > words.length && words.length < words_max) double()
     const at = hash & (words.length - 1)
     words[at] = (words[at] as number) | bitsOf(hash)
   }
 
-  /** A hash chooses among twice as many by one bit more; what is set is set in both halves. */
+  /** One more bit of the hash chooses the word, so the bits that are set must be in both halves. */
   function double(): void {
     const twice = new Int32Array(2 * words.length)
     twice.set(words)
@@ -70,22 +69,22 @@ export function newBloomFilter(
     words = twice
   }
 
-  /** Answers where the rest of the span begins; undefined where nothing is left. */
-  function read(begin: Key, count: number): Key | undefined {
+  /** Returns where to go on; undefined at the end of the range. */
+  function readKeys(begin: Key, count: number): Key | undefined {
     let left = count
     for (const { key } of tree.range(begin, to, false)) {
-      add(hashOf(key))
+      addHash(hashOf(key))
       if (--left === 0) return `${key}\0`
     }
     return undefined
   }
 
-  let rest = read(from, keys_at_first)
+  let unread_from = readKeys(from, keys_at_first)
   return {
     isAbsent(key) {
       if (key.charCodeAt(0) !== family) return false
-      if (rest !== undefined) {
-        is_asked = true
+      if (unread_from !== undefined) {
+        has_lookup = true
         return false
       }
       const hash = hashOf(key)
@@ -93,25 +92,25 @@ export function newBloomFilter(
       return ((words[hash & (words.length - 1)] as number) & bits) !== bits
     },
     add(key) {
-      if (key.charCodeAt(0) === family) add(hashOf(key))
+      if (key.charCodeAt(0) === family) addHash(hashOf(key))
     },
     fill() {
-      if (!is_asked || rest === undefined) return
+      if (!has_lookup || unread_from === undefined) return
       const began_ms = performance.now()
       if (began_ms < resumes_ms) return
-      is_asked = false
+      has_lookup = false
       try {
-        rest = read(rest, keys_a_commit)
+        unread_from = readKeys(unread_from, keys_per_commit)
       } catch {
-        // What is wrong with the tree is told to who needs it.
+        // A broken tree is reported to the reads that need it.
       }
       const ended_ms = performance.now()
-      resumes_ms = ended_ms + rests * (ended_ms - began_ms)
+      resumes_ms = ended_ms + pause_factor * (ended_ms - began_ms)
     },
   }
 }
 
-/** The word is chosen by the low bits of the hash, these by all of them. */
+/** Three bits of a word. The low bits of the hash choose the word, all of them these bits. */
 function bitsOf(hash: number): number {
   const mixed = Math.imul(hash, 0x9e3779b1)
   return (1 << (mixed >>> 27)) | (1 << ((mixed >>> 22) & 31)) | (1 << ((mixed >>> 17) & 31))

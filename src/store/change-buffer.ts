@@ -1,142 +1,178 @@
 /**
- * Changes that lie over a tree until they are committed: written down one after the other, as the
- * bytes that a log takes, with an index of where each key's last one stands.
+ * Changes by key, in memory: the writes of transactions until their commit, and, after it, the
+ * memtable of a log segment. `Tree.commit` takes one; the log copies its encoded bytes and adopts
+ * its index entries.
  *
- * So a change is put down once, and no object of it lives on. A key that is put again stands there
- * twice, and only the last counts. Values that come out are parts of the room, good until the
- * reading function returns; those of a walk over all changes, until the sheet is changed.
+ * Changes are encoded one behind the other in one arena (store/change-encoding). A hash index finds
+ * the last change of a key, and a sorted index is built when a range is first read. No per-change
+ * object is retained: a key that is written twice is in the arena twice, and the last write wins.
+ * Values that come out are slices of the arena, valid until the buffer is changed.
  */
 import type { Key } from '../codec/keys.ts'
 import { encodeChange, encodedBytes, keyAt, type Offset, valueAt } from './change-encoding.ts'
-import { type ChangeIndex, newChangeIndex } from './change-index.ts'
-import { hashOf } from './key-hash.ts'
-import type { Change, Writes } from './store.ts'
+import { hashOf, newHashIndex } from './hash-index.ts'
+import { newSortedIndex } from './sorted-index.ts'
 
-export interface Sheet extends Writes {
-  /** Undefined where the key was not changed, `null` where it was deleted. */
+/** One key and its new value, `null` for a delete. */
+export interface Change {
+  readonly key: Key
+  readonly value: Buffer | null
+}
+
+/** Iterates over the last change of each key, in the order in which they were written. */
+export interface ChangeBuffer extends Iterable<readonly [Key, Buffer | null]> {
+  /** Number of keys with a change. */
+  readonly size: number
+  /** Undefined if the key has no change, `null` if it is deleted. */
   get(key: Key): Buffer | null | undefined
   /** Copies the value. */
   put(key: Key, value: Buffer | null): void
-  /** Here `undo` goes back to. */
+  /** Sets the state that `undo` returns to. */
   mark(): void
   undo(): void
-  /** In key order; nothing may be put meanwhile. */
+  /** In key order. Nothing may be put during the iteration. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
-  /** All that was put down, in order: how many changes, how many bytes. */
+
+  /** Number of changes, overwritten ones included. */
   count(): number
+  /** Bytes of the arena in use: the offset of the next change. */
   bytes(): number
-  /** Copies them into another room, from `at` on. */
-  copyTo(room: Buffer, at: Offset): void
-  /** Tells the index of that room that they stand there from `at` on. */
-  tell(index: ChangeIndex, at: Offset): void
+  arena(): Buffer
+  /** Grows the arena to at least `bytes`. */
+  reserve(bytes: number): void
+  /** Copies the encoded changes to `at` in another arena. */
+  copyTo(arena: Buffer, at: Offset): void
+  /** Makes the changes visible in `target`, whose arena has a copy of them at `at`. */
+  indexInto(target: ChangeBuffer, at: Offset): void
+  /** Makes the change at `offset` of the arena visible as the last of its key. */
+  index(offset: Offset, hash: number): void
+  /** Sets `bytes`, behind changes that were copied into the arena. */
+  extendTo(bytes: number): void
 }
 
-const first_room_bytes = 64 * 1024
-/** What a sheet keeps for its next round. */
-const kept_room_bytes = 4 * 1024 * 1024
-/** Not 0, which is no place. */
-const first_place = 1
+export interface ArenaOptions {
+  readonly first_bytes: number
+  /** `clear` replaces an arena that is larger. */
+  readonly kept_bytes_max: number
+  readonly allocate: (bytes: number) => Buffer
+}
 
-export function newSheet(): Sheet {
-  let room = newRoom(first_room_bytes)
-  /** Hash and place of each change. */
-  let notes = new Int32Array(2 * 256)
+const usual_arena: ArenaOptions = {
+  first_bytes: 64 * 1024,
+  kept_bytes_max: 4 * 1024 * 1024,
+  allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
+}
+
+export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuffer {
+  const { first_bytes, kept_bytes_max, allocate } = options
+  let arena = allocate(first_bytes)
+  let end = 0
+  /** Hash and offset of each change. */
+  let entries = new Int32Array(2 * 256)
   let count = 0
-  let end = first_place
-  let marked = { count, end }
-  const index = newChangeIndex(() => room)
-  /** A range was told of so many changes. */
-  let seen = 0
+  let marked_count = 0
+  let marked_end = 0
+  const last_by_key = newHashIndex()
+  let sorted = newSortedIndex()
+  /** The first so many changes are in the sorted index. */
+  let sorted_count = 0
 
-  function demand(bytes: number): void {
-    if (end + bytes > room.length) {
-      const larger = newRoom(Math.max(2 * room.length, end + bytes))
-      room.copy(larger, 0, 0, end)
-      room = larger
-    }
-    if (2 * count === notes.length) {
-      const larger = new Int32Array(2 * notes.length)
-      larger.set(notes)
-      notes = larger
-    }
+  const hashAt = (n: number): number => entries[2 * n] as number
+  const offsetAt = (n: number): Offset => entries[2 * n + 1] as Offset
+
+  function reserve(bytes: number): void {
+    if (bytes <= arena.length) return
+    const larger = allocate(Math.max(2 * arena.length, bytes))
+    arena.copy(larger, 0, 0, end)
+    arena = larger
   }
 
-  const hashAt = (n: number): number => notes[2 * n] as number
-  const placeAt = (n: number): Offset => notes[2 * n + 1] as Offset
-  const isLast = (n: number): boolean => index.isLast(placeAt(n), hashAt(n))
-
-  function* unseen(): Generator<Offset> {
-    for (; seen < count; seen++) yield placeAt(seen)
-  }
-
-  function* keys(): Generator<Key> {
-    for (let n = 0; n < count; n++) if (isLast(n)) yield keyAt(room, placeAt(n))
-  }
-
-  function* changes(): Generator<[Key, Buffer | null]> {
-    for (let n = 0; n < count; n++) {
-      if (isLast(n)) yield [keyAt(room, placeAt(n)), valueAt(room, placeAt(n))]
+  function index(offset: Offset, hash: number): void {
+    if (2 * count === entries.length) {
+      const larger = new Int32Array(2 * entries.length)
+      larger.set(entries)
+      entries = larger
     }
+    last_by_key.set(arena, offset, hash)
+    entries[2 * count] = hash
+    entries[2 * count + 1] = offset
+    count++
+  }
+
+  function get(key: Key): Buffer | null | undefined {
+    if (count === 0) return undefined
+    const offset = last_by_key.get(arena, key, hashOf(key))
+    return offset === -1 ? undefined : valueAt(arena, offset)
+  }
+
+  function resetSorted(): void {
+    sorted = newSortedIndex()
+    sorted_count = 0
   }
 
   return {
     get size() {
-      return index.size()
+      return last_by_key.size()
     },
-    keys,
-    [Symbol.iterator]: changes,
-    get: index.get,
+    *[Symbol.iterator]() {
+      for (let n = 0; n < count; n++) {
+        const offset = offsetAt(n)
+        const is_last = last_by_key.lastOf(arena, offset, hashAt(n)) === offset
+        if (is_last) yield [keyAt(arena, offset), valueAt(arena, offset)]
+      }
+    },
+    get,
     put(key, value) {
       const bytes = encodedBytes(key, value)
-      demand(bytes)
-      encodeChange(room, end, key, value)
-      const hash = hashOf(key)
-      index.set(end, hash)
-      notes[2 * count] = hash
-      notes[2 * count + 1] = end
-      count++
+      reserve(end + bytes)
+      encodeChange(arena, end, key, value)
+      index(end, hashOf(key))
       end += bytes
     },
     mark() {
-      marked = { count, end }
+      marked_count = count
+      marked_end = end
     },
     undo() {
-      count = marked.count
-      end = marked.end
-      index.clear()
-      for (let n = 0; n < count; n++) index.set(placeAt(n), hashAt(n))
-      seen = 0
+      if (count === marked_count) return
+      count = marked_count
+      end = marked_end
+      last_by_key.clear()
+      for (let n = 0; n < count; n++) last_by_key.set(arena, offsetAt(n), hashAt(n))
+      resetSorted()
     },
-    range: (from, to, reverse) => index.range(unseen(), from, to, reverse),
+    *range(from, to, reverse) {
+      for (; sorted_count < count; sorted_count++) sorted.add(arena, offsetAt(sorted_count))
+      for (const key of sorted.range(arena, from, to, reverse)) {
+        yield { key, value: get(key) as Buffer | null }
+      }
+    },
     clear() {
-      if (room.length > kept_room_bytes) room = newRoom(first_room_bytes)
+      if (arena.length > kept_bytes_max) arena = allocate(first_bytes)
       count = 0
-      end = first_place
-      index.clear()
-      seen = 0
+      end = 0
+      last_by_key.clear()
+      resetSorted()
     },
     count: () => count,
-    bytes: () => end - first_place,
-    copyTo: (other, at) => void room.copy(other, at, first_place, end),
-    tell(other, at) {
-      for (let n = 0; n < count; n++) other.set(at + placeAt(n) - first_place, hashAt(n))
+    bytes: () => end,
+    arena: () => arena,
+    reserve,
+    copyTo: (other, at) => void arena.copy(other, at, 0, end),
+    indexInto(target, at) {
+      for (let n = 0; n < count; n++) target.index(at + offsetAt(n), hashAt(n))
+    },
+    index,
+    extendTo(bytes) {
+      end = bytes
     },
   }
 }
 
-/** The changes as a sheet: themselves where they are one. */
-export function sheetOf(writes: Writes): Sheet {
-  if (isSheet(writes)) return writes
-  const sheet = newSheet()
-  for (const [key, value] of writes) sheet.put(key, value)
-  return sheet
-}
-
-function isSheet(writes: Writes): writes is Sheet {
-  return 'copyTo' in writes
-}
-
-function newRoom(bytes: number): Buffer {
-  return Buffer.allocUnsafeSlow(bytes)
+/** A buffer with these changes. */
+export function changesOf(changes: Iterable<readonly [Key, Buffer | null]>): ChangeBuffer {
+  const buffer = newChangeBuffer()
+  for (const [key, value] of changes) buffer.put(key, value)
+  return buffer
 }

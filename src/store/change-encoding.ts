@@ -1,86 +1,98 @@
 /**
- * One change as bytes, in memory and in the log: bytes of the key (2), of the value or ffffffff
- * where it is deleted (4), key, value. Numbers are big-endian. Pure.
+ * The encoding of one change, in memory and in the log. Pure. Integers are big-endian:
+ *
+ *     0  bytes of the key (2)
+ *     2  bytes of the value, ffffffff for a delete (4)
+ *     6  key, then value
+ *
+ * An arena is a buffer that holds many of them; an offset is the first byte of one in its arena.
  */
 import type { Key } from '../codec/keys.ts'
-import type { KeyBytes } from './key-bytes.ts'
 
-/** Where in a room of changes one stands: the place of its first byte. */
 export type Offset = number
 
-const head_bytes = 6
+/**
+ * Keys are byte strings, read and written as Latin-1. Node's buffers have these two methods, which
+ * its types lack.
+ */
+export interface KeyBytes {
+  latin1Write(key: string, at: number): number
+  latin1Slice(from: number, to: number): string
+}
+
+const header_bytes = 6
 const deleted = 0xffffffff
 
 export function encodedBytes(key: Key, value: Buffer | null): number {
-  return head_bytes + key.length + (value === null ? 0 : value.length)
+  return header_bytes + key.length + (value === null ? 0 : value.length)
 }
 
-/** Into `room` at `place`, where it must fit. */
-export function encodeChange(room: Buffer, place: Offset, key: Key, value: Buffer | null): void {
-  const told = value === null ? deleted : value.length
-  room[place] = key.length >>> 8
-  room[place + 1] = key.length
-  room[place + 2] = told >>> 24
-  room[place + 3] = told >>> 16
-  room[place + 4] = told >>> 8
-  room[place + 5] = told
-  ;(room as Buffer & KeyBytes).latin1Write(key, place + head_bytes)
-  if (value !== null && value.length > 0) room.set(value, place + head_bytes + key.length)
+/** Writes the change at `offset`; the arena must have room for it. */
+export function encodeChange(arena: Buffer, offset: Offset, key: Key, value: Buffer | null): void {
+  const value_field = value === null ? deleted : value.length
+  arena[offset] = key.length >>> 8
+  arena[offset + 1] = key.length
+  arena[offset + 2] = value_field >>> 24
+  arena[offset + 3] = value_field >>> 16
+  arena[offset + 4] = value_field >>> 8
+  arena[offset + 5] = value_field
+  ;(arena as Buffer & KeyBytes).latin1Write(key, offset + header_bytes)
+  if (value !== null && value.length > 0) arena.set(value, offset + header_bytes + key.length)
 }
 
-/** The place behind a change, where the next one may stand. */
-export function nextOffset(room: Buffer, place: Offset): Offset {
-  const value_bytes = Math.max(0, valueBytesAt(room, place))
-  return keyStart(place) + keyBytesAt(room, place) + value_bytes
+/** The end of a change, where the next one may begin. */
+export function nextOffset(arena: Buffer, offset: Offset): Offset {
+  const value_bytes = Math.max(0, valueBytesAt(arena, offset))
+  return keyStart(offset) + keyBytesAt(arena, offset) + value_bytes
 }
 
-/** Where the key of a change begins; its value begins behind it. */
-export function keyStart(place: Offset): number {
-  return place + head_bytes
+/** Where the key of a change begins. The value follows the key. */
+export function keyStart(offset: Offset): number {
+  return offset + header_bytes
 }
 
-export function keyBytesAt(room: Buffer, place: Offset): number {
-  return ((room[place] as number) << 8) | (room[place + 1] as number)
+export function keyBytesAt(arena: Buffer, offset: Offset): number {
+  return ((arena[offset] as number) << 8) | (arena[offset + 1] as number)
 }
 
-/** -1 where the key is deleted. */
-export function valueBytesAt(room: Buffer, place: Offset): number {
-  const told = room.readUInt32BE(place + 2)
-  return told === deleted ? -1 : told
+/** -1 for a delete. */
+export function valueBytesAt(arena: Buffer, offset: Offset): number {
+  const value_field = arena.readUInt32BE(offset + 2)
+  return value_field === deleted ? -1 : value_field
 }
 
-export function keyAt(room: Buffer, place: Offset): Key {
-  const from = keyStart(place)
-  return (room as Buffer & KeyBytes).latin1Slice(from, from + keyBytesAt(room, place))
+export function keyAt(arena: Buffer, offset: Offset): Key {
+  const from = keyStart(offset)
+  return (arena as Buffer & KeyBytes).latin1Slice(from, from + keyBytesAt(arena, offset))
 }
 
-/** A part of `room`; `null` where the key is deleted. */
-export function valueAt(room: Buffer, place: Offset): Buffer | null {
-  const value_bytes = valueBytesAt(room, place)
+/** A slice of the arena; `null` for a delete. */
+export function valueAt(arena: Buffer, offset: Offset): Buffer | null {
+  const value_bytes = valueBytesAt(arena, offset)
   if (value_bytes === -1) return null
-  const from = keyStart(place) + keyBytesAt(room, place)
-  return room.subarray(from, from + value_bytes)
+  const from = keyStart(offset) + keyBytesAt(arena, offset)
+  return arena.subarray(from, from + value_bytes)
 }
 
-/** The first byte of the key; no key is empty. */
-export function firstByteAt(room: Buffer, place: Offset): number {
-  return room[keyStart(place)] as number
+/** The first byte of the key; keys are never empty. */
+export function firstByteAt(arena: Buffer, offset: Offset): number {
+  return arena[keyStart(offset)] as number
 }
 
-export function hasKeyAt(room: Buffer, place: Offset, key: Key): boolean {
-  if (keyBytesAt(room, place) !== key.length) return false
-  const from = keyStart(place)
+export function hasKeyAt(arena: Buffer, offset: Offset, key: Key): boolean {
+  if (keyBytesAt(arena, offset) !== key.length) return false
+  const from = keyStart(offset)
   for (let at = key.length - 1; at >= 0; at--) {
-    if (room[from + at] !== key.charCodeAt(at)) return false
+    if (arena[from + at] !== key.charCodeAt(at)) return false
   }
   return true
 }
 
-export function haveSameKey(room: Buffer, place: Offset, other: Offset): boolean {
-  const bytes = keyBytesAt(room, place)
-  if (keyBytesAt(room, other) !== bytes) return false
-  for (let at = head_bytes + bytes - 1; at >= head_bytes; at--) {
-    if (room[place + at] !== room[other + at]) return false
+export function haveSameKey(arena: Buffer, offset: Offset, other: Offset): boolean {
+  const bytes = keyBytesAt(arena, offset)
+  if (keyBytesAt(arena, other) !== bytes) return false
+  for (let at = header_bytes + bytes - 1; at >= header_bytes; at--) {
+    if (arena[offset + at] !== arena[other + at]) return false
   }
   return true
 }

@@ -1,11 +1,10 @@
 /**
- * One process, and one engine in it, owns a data file: a lock of the kernel on the file itself.
+ * One process, and one engine in it, owns a data file: a kernel lock on the file itself.
  *
- * The lock belongs to the open handle, so it goes when the process dies in whatever way, and a
- * second opening in the same process is refused too. LMDB locks only the file beside it, so neither
- * disturbs the other. The handle is a plain number, which no garbage collection closes.
- *
- * The native part is loaded at the first call: an engine in memory needs none.
+ * The lock belongs to the open descriptor, so it ends with the process however that dies, and a
+ * second open in the same process is refused too. LMDB locks the `-lock` file, so the two do not
+ * interfere. The descriptor is a plain number, which no garbage collection closes. The native
+ * package is loaded at the first call: an engine in memory does not need it.
  */
 import { close, constants, fstat, open } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -13,28 +12,28 @@ import { promisify } from 'node:util'
 import { fileFault } from './file-system.ts'
 
 export interface FileLock {
-  /** Lets the file go; a second call does nothing. */
+  /** A second call does nothing. */
   release(): Promise<void>
 }
 
 /**
- * Takes the lock of the data file at `path`, which is made (mode 0600) where it is missing.
- * Undefined when another holds it. Throws `not_possible` for a path that cannot be opened.
+ * Locks the data file at `path`, which is created (mode 0600) if missing. Undefined if another
+ * holder has it. Throws `not_possible` for a path that cannot be opened.
  */
 export async function lockFile(path: string): Promise<FileLock | undefined> {
   const { tryLock } = await import('fs-native-extensions')
   for (;;) {
     const fd = await openFile(path)
-    let kept = false
+    let is_ours = false
     try {
       if (!tryLock(fd)) return undefined
-      kept = await isStillAt(path, fd)
+      is_ours = await isStillAt(path, fd)
     } catch (error) {
       throw fileFault(path, error)
     } finally {
-      if (!kept) await promisify(close)(fd)
+      if (!is_ours) await promisify(close)(fd)
     }
-    if (kept) return lockOver(fd)
+    if (is_ours) return lockOver(fd)
   }
 }
 
@@ -56,12 +55,12 @@ async function openFile(path: string): Promise<number> {
   }
 }
 
-/** False when the file was removed or replaced between opening and locking it. */
+/** False if the file was removed or replaced between open and lock. */
 async function isStillAt(path: string, fd: number): Promise<boolean> {
-  const held = await promisify(fstat)(fd)
+  const locked = await promisify(fstat)(fd)
   try {
-    const there = await stat(path)
-    return there.ino === held.ino && there.dev === held.dev
+    const named = await stat(path)
+    return named.ino === locked.ino && named.dev === locked.dev
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ENOENT') return false
     throw error

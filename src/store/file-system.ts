@@ -1,9 +1,9 @@
 /**
- * What the operating system says about a data file, as one sentence that tells a person what to do.
- *
- * Opening a file fails for few reasons, and each has a row here; anything else keeps its code in
- * the sentence and its error as the cause.
+ * Helpers for files: why one cannot be opened, as a sentence that says what to do, and the sync
+ * that makes a new or removed name survive a power cut.
  */
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { type Fault, fault } from '../core/faults.ts'
 
 const sentences: Readonly<Record<string, string>> = {
@@ -18,10 +18,25 @@ const sentences: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; make room',
 }
 
-/** A `not_possible` for the error that opening `path` ended with. */
+/** A `not_possible` for the error with which opening `path` failed. */
 export function fileFault(path: string, error: unknown): Fault {
   const code = (error as { code?: unknown } | null)?.code
-  const says = typeof code === 'string' ? sentences[code] : undefined
-  const text = says ?? `it cannot be opened (${error instanceof Error ? error.message : error})`
+  const sentence = typeof code === 'string' ? sentences[code] : undefined
+  const text = sentence ?? `it cannot be opened (${error instanceof Error ? error.message : error})`
   return fault('not_possible', `${path}: ${text}`, { cause: error })
+}
+
+/** Syncs a file, or the names in a folder. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Syncs the names in the folder of `path`. */
+export function syncFolder(path: string): Promise<void> {
+  return syncPath(dirname(path))
 }

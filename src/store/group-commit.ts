@@ -1,65 +1,68 @@
 /**
- * Group commit over a Tree: makes the Store that the engine sees.
+ * Group commit: makes the engine's Store from a Tree.
  *
- * A transaction runs at once on the main thread, over two sheets of changes and the tree: `open`
- * takes its writes, `flying` is what a commit is writing now. When no commit is under way, `open`
- * takes off; what arrives while it flies forms the next. So one transaction sees those before it,
- * durable or not, and that is safe because it resolves only when the commit it is in, and every one
- * before it, is on disk. A transaction that wrote nothing waits for what it could have read.
+ * A transaction runs at once on the main thread and writes into the open group's change buffer.
+ * While one commit is in flight, the transactions that arrive form the next group, so one sync
+ * serves many of them. A transaction sees all earlier ones, durable or not. That is safe because it
+ * resolves only after its own commit and every earlier one; a transaction without writes waits for
+ * the commit in flight, whose changes it may have read. Views read durable state only.
  *
- * Views read the tree alone, which is durable state.
- *
- * Where the disk is full a commit is refused, and with it what came meanwhile and may have seen its
- * changes; then all goes on. Once a commit fails, or the tree is broken, nothing is written any
- * more: every open and later update rejects with `store_failed`, and `onFail` is told once.
+ * If a commit is refused for lack of disk space, the open group is refused with it, because it may
+ * have read the refused changes; the store then goes on. After any other failure nothing is
+ * written: every open and later update rejects with `store_failed`, and `onFail` is called once.
  */
 import type { Key } from '../codec/keys.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
 import type { BloomFilter } from './bloom-filter.ts'
-import { newSheet, type Sheet } from './change-buffer.ts'
-import { checkKeySize } from './key-size.ts'
+import { type ChangeBuffer, newChangeBuffer } from './change-buffer.ts'
 import { mergedRange } from './merged-range.ts'
-import type { Entry, Range, Store, Tree, Tx } from './store.ts'
+import type { Entry, Range, Store, Tx, View } from './store.ts'
+import { checkKeyBytes, type Tree } from './tree.ts'
 
 interface Group {
-  readonly sheet: Sheet
+  readonly changes: ChangeBuffer
   readonly done: Promise<void>
   resolve(): void
   reject(error: Fault): void
 }
 
 export interface StoreOptions {
-  /** Told once, when a commit has failed. */
+  /** Called once, when a commit has failed. */
   readonly onFail?: (failure: Fault) => void
-  /** Of this tree. */
+  /** Of the keys in this tree. */
   readonly filter?: BloomFilter
 }
 
 export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Store {
-  let open: Group = newGroup(newSheet())
-  let flying: Group | undefined
-  /** The sheet of the group that flew last, for the one that opens next. */
-  let spare: Sheet = newSheet()
+  let open: Group = newGroup(newChangeBuffer())
+  let in_flight: Group | undefined
+  /** The buffer of the last commit, for the group that opens next. */
+  let recycled: ChangeBuffer = newChangeBuffer()
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
   tree.onBroken?.(fail)
 
   const write = (key: Key, value: Buffer | null): void => {
-    checkKeySize(key)
+    checkKeyBytes(key.length)
     if (value !== null) filter?.add(key)
-    open.sheet.put(key, value)
+    open.changes.put(key, value)
   }
-  const durable = viewOf(tree)
+  const durable: View = {
+    get: (key) => tree.get(key),
+    scan: (range) => scanOver(tree, [], range),
+  }
   const tx: Tx = {
     get(key) {
-      const mine = open.sheet.get(key)
-      if (mine !== undefined) return mine ?? undefined
-      const theirs = flying?.sheet.get(key)
-      if (theirs !== undefined) return theirs ?? undefined
+      const own = open.changes.get(key)
+      if (own !== undefined) return own ?? undefined
+      const pending = in_flight?.changes.get(key)
+      if (pending !== undefined) return pending ?? undefined
       return filter?.isAbsent(key) === true ? undefined : tree.get(key)
     },
-    scan: (range) =>
-      scanOver(tree, flying === undefined ? [open.sheet] : [open.sheet, flying.sheet], range),
+    scan(range) {
+      const { changes } = open
+      return scanOver(tree, in_flight ? [changes, in_flight.changes] : [changes], range)
+    },
     put: write,
     del: (key) => write(key, null),
   }
@@ -67,38 +70,38 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
   function update<T>(fn: (tx: Tx) => T): Promise<T> {
     if (failure !== undefined) return Promise.reject(failure)
     if (closing !== undefined) return Promise.reject(fault('shutting_down', 'the store is closed'))
-    open.sheet.mark()
+    open.changes.mark()
     let result: T
     try {
       result = fn(tx)
     } catch (error) {
-      open.sheet.undo()
+      open.changes.undo()
       return Promise.reject(error)
     }
-    if (open.sheet.size === 0) {
-      return flying === undefined ? Promise.resolve(result) : flying.done.then(() => result)
+    if (open.changes.size === 0) {
+      return in_flight === undefined ? Promise.resolve(result) : in_flight.done.then(() => result)
     }
     const { done } = open
-    if (flying === undefined) fly()
+    if (in_flight === undefined) flush()
     return done.then(() => result)
   }
 
-  function fly(): void {
+  function flush(): void {
     const group = open
-    flying = group
-    open = newGroup(spare)
-    tree.commit(group.sheet).then(
+    in_flight = group
+    open = newGroup(recycled)
+    tree.commit(group.changes).then(
       () => {
-        flying = undefined
-        spare = group.sheet
-        spare.clear()
+        in_flight = undefined
+        recycled = group.changes
+        recycled.clear()
         group.resolve()
-        if (open.sheet.size > 0 && failure === undefined) fly()
+        if (open.changes.size > 0 && failure === undefined) flush()
         filter?.fill()
       },
       (cause: unknown) => {
-        flying = undefined
-        if (isFault(cause) && cause.code === 'no_space') giveUp([group, open], cause)
+        in_flight = undefined
+        if (isFault(cause) && cause.code === 'no_space') refuse([group, open], cause)
         else {
           fail(cause)
           group.reject(failure as Fault)
@@ -107,22 +110,22 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
     )
   }
 
-  function giveUp(groups: readonly Group[], why: Fault): void {
-    open = newGroup(newSheet())
-    spare = newSheet()
-    for (const group of groups) group.reject(why)
+  function refuse(groups: readonly Group[], reason: Fault): void {
+    open = newGroup(newChangeBuffer())
+    recycled = newChangeBuffer()
+    for (const group of groups) group.reject(reason)
   }
 
   function fail(cause: unknown): void {
     if (failure !== undefined) return
     failure = fault('store_failed', isFault(cause) ? cause.message : undefined, { cause })
-    giveUp([open], failure)
+    refuse([open], failure)
     onFail?.(failure)
   }
 
   async function drain(): Promise<void> {
-    while (flying !== undefined || (open.sheet.size > 0 && failure === undefined)) {
-      await (flying ?? open).done.catch(() => {})
+    while (in_flight !== undefined || (open.changes.size > 0 && failure === undefined)) {
+      await (in_flight ?? open).done.catch(() => {})
     }
     await tree.close()
   }
@@ -142,33 +145,29 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
   }
 }
 
-function newGroup(sheet: Sheet): Group {
+function newGroup(changes: ChangeBuffer): Group {
   let resolve = (): void => {}
   let reject: (error: Fault) => void = () => {}
   const done = new Promise<void>((yes, no) => {
     resolve = yes
     reject = no
   })
-  // Each update hangs its own reaction on `done`; a group nobody waits for must not be "unhandled".
+  // Each update adds a reaction of its own; a group without one must not be an unhandled rejection.
   done.catch(() => {})
-  return { sheet, done, resolve, reject }
+  return { changes, done, resolve, reject }
 }
 
-function viewOf(tree: Tree): Pick<Tx, 'get' | 'scan'> {
-  return { get: (key) => tree.get(key), scan: (range) => scanOver(tree, [], range) }
-}
-
-/** The tree with the sheets above it, the newest first. */
-function scanOver(tree: Tree, sheets: readonly Sheet[], range: Range): Entry[] {
+/** The tree under these change buffers, the newest first. */
+function scanOver(tree: Tree, buffers: readonly ChangeBuffer[], range: Range): Entry[] {
   const { from, to, limit, reverse = false } = range
   const out: Entry[] = []
   if (limit <= 0) return out
-  const over = sheets.filter(({ size }) => size > 0)
+  const over = buffers.filter(({ size }) => size > 0)
   const below = tree.range(from, to, reverse)
   const entries =
     over.length === 0
       ? below
-      : mergedRange([...over.map((sheet) => sheet.range(from, to, reverse)), below], reverse)
+      : mergedRange([...over.map((buffer) => buffer.range(from, to, reverse)), below], reverse)
   for (const entry of entries) {
     out.push(entry)
     if (out.length >= limit) break

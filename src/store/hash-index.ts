@@ -1,85 +1,107 @@
 /**
- * Where each key's last change stands in a room of changes: a hash table of numbers, with nothing
- * in it that a garbage collector would have to look at. Keys are not kept: the room has them.
+ * A hash table from a key to the offset of its last change in an arena (store/change-encoding). It
+ * is one array of integers, so the garbage collector has nothing to trace; keys are compared in the
+ * arena.
  *
- * Open addressing, never more than half full. A slot is a hash and a place, side by side; it is
- * free where its place is 0, for no change stands there.
+ * Open addressing, at most half full. A slot is a hash and an offset; the offset -1 marks it free.
  */
 import type { Key } from '../codec/keys.ts'
+import { systemChance } from '../core/clock.ts'
 import { hasKeyAt, haveSameKey, type Offset } from './change-encoding.ts'
 
 export interface HashIndex {
-  /** How many keys. */
+  /** Number of keys. */
   size(): number
-  /** 0 where the key has none. `room` is where all places of this table are. */
-  get(room: Buffer, key: Key, hash: number): Offset
-  /** The place of the last change of the key that the change at `place` is of; it has one. */
-  lastOf(room: Buffer, place: Offset, hash: number): Offset
-  /** The change at `place` is its key's last. */
-  set(room: Buffer, place: Offset, hash: number): void
+  /** -1 if the key has no change. All offsets of the index are in `arena`. */
+  get(arena: Buffer, key: Key, hash: number): Offset
+  /** The last change of the key at `offset`, which must be in the index. */
+  lastOf(arena: Buffer, offset: Offset, hash: number): Offset
+  /** Makes the change at `offset` the last of its key. */
+  set(arena: Buffer, offset: Offset, hash: number): void
   clear(): void
 }
 
+/** Random, so that callers cannot choose keys that collide. Nothing stored depends on it. */
+const seed = systemChance.bytes(4).readInt32BE(0)
+
+let last_key: Key = ''
+let last_hash = 0
+
+/**
+ * FNV-1a with a final mix, so that the low bits depend on the whole key. The last result is kept,
+ * because a key is looked up in several indexes in a row.
+ */
+export function hashOf(key: Key): number {
+  if (key === last_key) return last_hash
+  let hash = seed
+  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  last_key = key
+  last_hash = hash ^ (hash >>> 13)
+  return last_hash
+}
+
+const free = -1
 const first_slots = 256
-/** A table that was so much too large for what it held is smaller in its next round. */
-const slots_a_key_max = 32
+/** `clear` halves a table that has more slots than this for each key it held. */
+const slots_per_key_max = 32
 
 export function newHashIndex(): HashIndex {
-  let slots = new Int32Array(2 * first_slots)
+  let slots = new Int32Array(2 * first_slots).fill(free)
   let size = 0
 
-  /** Where the slot of the key that stands at `place` begins, or the free one where it would go. */
-  function slotOf(room: Buffer, place: Offset, hash: number): number {
+  /** The slot of the key at `offset`, or the free one where it belongs. */
+  function slotOf(arena: Buffer, offset: Offset, hash: number): number {
     const mask = slots.length - 1
     let at = (hash << 1) & mask
     for (;;) {
       const found = slots[at + 1] as number
-      if (found === 0 || (slots[at] === hash && haveSameKey(room, found, place))) return at
+      if (found === free || (slots[at] === hash && haveSameKey(arena, found, offset))) return at
       at = (at + 2) & mask
     }
   }
 
   function resize(slot_count: number): void {
     const before = slots
-    slots = new Int32Array(2 * slot_count)
+    slots = new Int32Array(2 * slot_count).fill(free)
     const mask = slots.length - 1
     for (let from = 0; from < before.length && size > 0; from += 2) {
-      const place = before[from + 1] as number
-      if (place === 0) continue
+      const offset = before[from + 1] as number
+      if (offset === free) continue
       const hash = before[from] as number
       let at = (hash << 1) & mask
-      while (slots[at + 1] !== 0) at = (at + 2) & mask
+      while (slots[at + 1] !== free) at = (at + 2) & mask
       slots[at] = hash
-      slots[at + 1] = place
+      slots[at + 1] = offset
     }
   }
 
   return {
     size: () => size,
-    get(room, key, hash) {
-      if (size === 0) return 0
+    get(arena, key, hash) {
+      if (size === 0) return free
       const mask = slots.length - 1
       let at = (hash << 1) & mask
       for (;;) {
-        const place = slots[at + 1] as number
-        if (place === 0 || (slots[at] === hash && hasKeyAt(room, place, key))) return place
+        const found = slots[at + 1] as number
+        if (found === free || (slots[at] === hash && hasKeyAt(arena, found, key))) return found
         at = (at + 2) & mask
       }
     },
-    lastOf: (room, place, hash) => slots[slotOf(room, place, hash) + 1] as number,
-    set(room, place, hash) {
-      const at = slotOf(room, place, hash)
-      const is_new = slots[at + 1] === 0
+    lastOf: (arena, offset, hash) => slots[slotOf(arena, offset, hash) + 1] as number,
+    set(arena, offset, hash) {
+      const at = slotOf(arena, offset, hash)
+      const is_new = slots[at + 1] === free
       slots[at] = hash
-      slots[at + 1] = place
+      slots[at + 1] = offset
       if (is_new && ++size * 4 > slots.length) resize(slots.length)
     },
     clear() {
       const slot_count = slots.length / 2
-      const is_large = slot_count > first_slots && slot_count > size * slots_a_key_max
+      const is_large = slot_count > first_slots && slot_count > size * slots_per_key_max
       size = 0
       if (is_large) resize(slot_count / 2)
-      else slots.fill(0)
+      else slots.fill(free)
     },
   }
 }

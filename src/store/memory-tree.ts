@@ -1,10 +1,11 @@
 /**
- * The tree in memory, for tests and for `:memory:`: nothing outlives the process.
+ * The tree in memory, for tests and for `:memory:`. It is gone with the process.
  */
 import type { Key } from '../codec/keys.ts'
 import { fault } from '../core/faults.ts'
-import { newSortedKeys } from './sorted-keys.ts'
-import type { Entry, Tree } from './store.ts'
+import { newSortedKeys } from './sorted-index.ts'
+import type { Entry } from './store.ts'
+import type { Tree } from './tree.ts'
 
 export function memoryTree(): Tree {
   const values = new Map<Key, Buffer>()
@@ -19,8 +20,8 @@ export function memoryTree(): Tree {
   return {
     get: (key) => values.get(key),
     range,
-    commit: async (writes) => {
-      for (const [key, value] of writes) {
+    commit: async (changes) => {
+      for (const [key, value] of changes) {
         if (value === null) {
           if (values.delete(key)) keys.remove(key)
         } else {

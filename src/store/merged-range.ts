@@ -1,16 +1,18 @@
 /**
- * A tree's range with the layers that lie over it: one walk through all of them in key order.
+ * A merge iterator: one range over several sources in key order, such as the change buffers over a
+ * tree and the tree itself.
  */
-import type { Change, Entry } from './store.ts'
+import type { Change } from './change-buffer.ts'
+import type { Entry } from './store.ts'
 
 interface Source {
   readonly changes: Iterator<Change>
-  head: Change | undefined
+  next: Change | undefined
 }
 
 /**
- * Each source is in key order, descending with `reverse`. Where several hold a key the first source
- * counts; a key that counts as deleted is left out, and counted.
+ * Each source is in key order, descending with `reverse`. If several sources have a key, the first
+ * source wins. Deleted keys are left out and counted.
  */
 export function* mergedRange(
   sources: readonly Iterable<Change>[],
@@ -21,27 +23,29 @@ export function* mergedRange(
   try {
     for (const source of sources) {
       const changes = source[Symbol.iterator]()
-      open.push({ changes, head: headOf(changes) })
+      open.push({ changes, next: nextOf(changes) })
     }
     for (;;) {
-      let next: Change | undefined
-      for (const { head } of open) {
-        if (head === undefined) continue
-        if (next === undefined || (reverse ? head.key > next.key : head.key < next.key)) next = head
+      let first: Change | undefined
+      for (const { next } of open) {
+        if (next === undefined) continue
+        if (first === undefined || (reverse ? next.key > first.key : next.key < first.key)) {
+          first = next
+        }
       }
-      if (next === undefined) return
+      if (first === undefined) return
       for (const source of open) {
-        if (source.head?.key === next.key) source.head = headOf(source.changes)
+        if (source.next?.key === first.key) source.next = nextOf(source.changes)
       }
-      if (next.value === null) counts.deleted++
-      else yield next as Entry
+      if (first.value === null) counts.deleted++
+      else yield first as Entry
     }
   } finally {
     for (const { changes } of open) changes.return?.()
   }
 }
 
-function headOf(changes: Iterator<Change>): Change | undefined {
+function nextOf(changes: Iterator<Change>): Change | undefined {
   const { value, done } = changes.next()
   return done === true ? undefined : value
 }

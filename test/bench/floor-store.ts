@@ -17,7 +17,7 @@ import {
   taskKey,
 } from '../../src/codec/keys.ts'
 import { encodeTask } from '../../src/codec/task-record.ts'
-import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/options.ts'
+import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/database.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { answerCalls } from './child.ts'
 import { loop } from './loop.ts'

@@ -10,6 +10,7 @@ import { newHandlers } from '../../src/engine/handlers.ts'
 import type { CodeExecutor } from '../../src/executors/code.ts'
 import { newExecutors } from '../../src/executors/executors.ts'
 import type { JobOutcome } from '../../src/process/logic.ts'
+import { changesOf } from '../../src/store/change-buffer.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
@@ -45,7 +46,7 @@ export async function codeBed(
   const clock = fakeClock()
   const tree = memoryTree()
   await tree.commit(
-    new Map([
+    changesOf([
       [metaKey('format'), Buffer.from('1')],
       [metaKey('file_id'), Buffer.from('12345678')],
       [metaKey('id_middle'), Buffer.from([1, 2, 3, 4, 5])],

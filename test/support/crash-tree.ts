@@ -2,7 +2,7 @@
  * A tree whose disk breaks at its n-th commit, in each way a disk does: with nothing written, or
  * with all of it written and the word of it lost.
  */
-import type { Tree } from '../../src/store/store.ts'
+import type { Tree } from '../../src/store/tree.ts'
 
 export interface BreakingTree extends Tree {
   /** How many commits have been asked for. */

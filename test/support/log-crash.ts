@@ -3,7 +3,7 @@
  * in the short life of such a process, so there is one that always merges.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { peekLmdb } from '../../src/store/lmdb/file.ts'
+import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import { framesIn } from '../../src/store/log/frame.ts'
 import { decodeManifest, manifest_key } from '../../src/store/log/manifest.ts'
 import { segmentPaths } from '../../src/store/log/recovery.ts'
@@ -34,9 +34,11 @@ export interface LogLeft {
   readonly in_merge: boolean
 }
 
-/** Before anybody opens the file again. */
+/** Before the log is opened again. */
 export async function logLeft(path: string): Promise<LogLeft> {
-  const bytes = await peekLmdb(path, manifest_key)
+  const tree = await openLmdbTree(path)
+  const bytes = tree.get(manifest_key)
+  await tree.close()
   const merged_seq = bytes === undefined ? Infinity : decodeManifest(bytes).seq
   const unmerged = segmentPaths(path).map((segment) => {
     if (!existsSync(segment)) return 0

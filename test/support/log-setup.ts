@@ -8,14 +8,16 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type LmdbTree, openLmdbTree } from '../../src/store/lmdb/tree.ts'
-import { runCheckpoint } from '../../src/store/log/checkpoint-job.ts'
+import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
+import { openLmdbTree } from '../../src/store/lmdb/open.ts'
+import type { LmdbTree } from '../../src/store/lmdb/tree.ts'
+import { runCheckpoint } from '../../src/store/log/checkpoint.ts'
 import { encodeManifest, type Manifest, manifest_key } from '../../src/store/log/manifest.ts'
 import { openLogTree } from '../../src/store/log/open.ts'
 import { segmentPaths } from '../../src/store/log/recovery.ts'
 import type { LogBounds } from '../../src/store/log/tree.ts'
 import { createLog, type LogWriter } from '../../src/store/log/writer.ts'
-import type { Tree, Writes } from '../../src/store/store.ts'
+import type { Tree } from '../../src/store/tree.ts'
 
 export type State = ReadonlyMap<string, string>
 /** By end of the name (nothing for the data file itself), what the files of one store hold. */
@@ -32,7 +34,7 @@ const no_slice = { changes_max: 3, bytes_max: 1_000 }
 const ends = ['', '-log-0', '-log-1'] as const
 
 /** What group `n` writes; the same for every run. */
-export function groupOf(n: number): Writes {
+export function groupOf(n: number): ChangeBuffer {
   const writes = new Map<string, Buffer | null>([
     ['last', Buffer.from(String(n))],
     [`only ${n}`, Buffer.from(String(n))],
@@ -42,7 +44,7 @@ export function groupOf(n: number): Writes {
     const key = `key ${chance % 23}`
     writes.set(key, chance % 4 === 0 ? null : Buffer.alloc(chance % 400, `${n}.${part} `))
   }
-  return writes
+  return changesOf(writes)
 }
 
 /** What is there after groups 1 to `n`; without any there is no `last`. */
@@ -57,15 +59,15 @@ export function stateAfter(n: number): State {
   return state
 }
 
-/** Puts them into the tree itself, as a file that has no log would. */
-export function putInto(tree: LmdbTree, writes: Writes): void {
-  tree.commit((batch) => {
-    for (const [key, value] of writes) batch.put(key, value)
+/** Commits directly to LMDB, as a file without a log does. */
+export function putInto(tree: LmdbTree, changes: Iterable<readonly [string, Buffer | null]>): void {
+  tree.commit((writer) => {
+    for (const [key, value] of changes) writer.put(key, value)
   })
 }
 
-function putHead(tree: LmdbTree, head: Manifest): void {
-  putInto(tree, new Map([[manifest_key, encodeManifest(head)]]))
+function putManifest(tree: LmdbTree, manifest: Manifest): void {
+  putInto(tree, new Map([[manifest_key, encodeManifest(manifest)]]))
 }
 
 /** All that a tree holds for others than its log. */
@@ -242,10 +244,10 @@ export async function died(
     let writes = new Map<string, Buffer | null>()
     for (let n = 1; n <= folded; n++) writes = new Map([...writes, ...groupOf(n)])
     putInto(tree, writes)
-    putHead(tree, { id, seq: folded, is_open: false })
+    putManifest(tree, { id, seq: folded, is_open: false })
   }
   const log = await createLog(path, { id, seq: folded, is_open: false })
-  putHead(tree, { id, seq: folded, is_open: true })
+  putManifest(tree, { id, seq: folded, is_open: true })
   const bed = { tree, log, id, path, young: 0, groups: folded, places: new Map<number, Place>() }
   await takeSteps(bed, steps)
   await log.close()
@@ -276,8 +278,8 @@ async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void>
       bed.young = 1 - bed.young
     } else {
       const written = log.frozenFrames()
-      const head: Manifest = { id: bed.id, seq: written.last_seq, is_open: true }
-      const job = { written, head, slice: no_slice }
+      const manifest: Manifest = { id: bed.id, seq: written.last_seq, is_open: true }
+      const job = { written, manifest, slice: no_slice }
       if (step === 'merge') {
         runCheckpoint(tree, job)
         log.releaseFrozen()

@@ -18,9 +18,10 @@ import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/handlers.ts'
 import { newExecutors } from '../../src/executors/executors.ts'
 import { openEngine } from '../../src/open.ts'
+import { changesOf } from '../../src/store/change-buffer.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
-import type { Tree } from '../../src/store/store.ts'
+import type { Tree } from '../../src/store/tree.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 
 export interface Bed {
@@ -34,7 +35,7 @@ export interface Bed {
 export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise<Engine> {
   if (tree.get(metaKey('format')) === undefined) {
     await tree.commit(
-      new Map([
+      changesOf([
         [metaKey('format'), Buffer.from('1')],
         [metaKey('file_id'), Buffer.from('12345678')],
         [metaKey('id_middle'), Buffer.from([1, 2, 3, 4, 5])],

@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs'
 import { lockFile } from '../../src/store/file-lock.ts'
-import { openLmdbTree } from '../../src/store/lmdb/tree.ts'
+import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 
 const [path = '', mode] = process.argv.slice(2)
 const lock = await lockFile(path)

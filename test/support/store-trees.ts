@@ -2,7 +2,7 @@
  * Trees around a tree, for what a healthy disk does not show: one whose commits wait to be let
  * through, one whose n-th commit fails.
  */
-import type { Tree } from '../../src/store/store.ts'
+import type { Tree } from '../../src/store/tree.ts'
 
 export interface HeldTree {
   readonly tree: Tree

@@ -13,7 +13,7 @@ import type { LimitName } from '../../src/core/limits.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'
 import { openEngine } from '../../src/open.ts'
-import { openLmdbTree } from '../../src/store/lmdb/tree.ts'
+import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 

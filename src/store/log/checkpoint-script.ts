@@ -1,14 +1,14 @@
 /**
- * Where the thread of a log starts: the script beside this file. The only file that knows; a
- * bundle, in which that is no file, puts another in its place.
+ * The script of the checkpoint thread: the file beside this one. The bundle replaces this module,
+ * because there the script is text.
  */
 import { type ThreadStart, threadStart } from '../../core/thread-start.ts'
 
-export interface ThreadScript extends ThreadStart {
-  /** What the script itself wants to know. */
+export interface CheckpointScript extends ThreadStart {
+  /** Part of the thread's `workerData`. */
   readonly data: object
 }
 
-export function checkpointScript(): ThreadScript {
+export function checkpointScript(): CheckpointScript {
   return { ...threadStart(import.meta.url, 'checkpoint-worker'), data: {} }
 }

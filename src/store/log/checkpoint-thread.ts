@@ -1,54 +1,60 @@
 /**
- * The merger as a thread: started with its first job, and then kept until it is closed. An idle
- * one does not keep the process alive, one at work does.
+ * The worker thread of checkpoints, as the main thread sees it: started by the first job and kept
+ * until it is closed. Only a thread at work keeps the process alive.
  */
 import { Worker } from 'node:worker_threads'
 import { fault } from '../../core/faults.ts'
-import type { CheckpointJob, CheckpointRunner } from './checkpoint-job.ts'
+import type { CheckpointJob } from './checkpoint.ts'
 import { checkpointScript } from './checkpoint-script.ts'
 import type { CheckpointResult, CheckpointWorkerData } from './checkpoint-worker.ts'
 
-/** For the tree of the data file at `path`, which this process holds. */
-export function newCheckpointThread(path: string): CheckpointRunner {
+export interface CheckpointThread {
+  /** Resolves when all is on disk; rejects as `runCheckpoint` throws. One job at a time. */
+  run(job: CheckpointJob): Promise<void>
+  close(): Promise<void>
+}
+
+/** For the data file at `path`, whose lock this process holds. */
+export function newCheckpointThread(path: string): CheckpointThread {
   let worker: Worker | undefined
   let settle: ((error: Error | undefined) => void) | undefined
 
   function start(): Worker {
     const { script, options, data } = checkpointScript()
     const workerData = { ...data, path } satisfies CheckpointWorkerData
-    const made = new Worker(script, { ...options, workerData })
-    made.on('message', ({ error, no_space = false }: CheckpointResult) => {
+    const started = new Worker(script, { ...options, workerData })
+    started.on('message', ({ error, no_space = false }: CheckpointResult) => {
       settle?.(error === undefined ? undefined : no_space ? fault('no_space') : new Error(error))
     })
-    made.on('error', (error: Error) => settle?.(error))
-    made.on('exit', () => {
-      if (worker === made) worker = undefined
+    started.on('error', (error: Error) => settle?.(error))
+    started.on('exit', () => {
+      if (worker === started) worker = undefined
       settle?.(new Error('the thread of the log has ended'))
     })
-    return made
+    return started
   }
 
-  function ask(message: CheckpointJob | 'close'): Promise<void> {
+  function send(message: CheckpointJob | 'close'): Promise<void> {
     return new Promise((resolve, reject) => {
       worker ??= start()
-      const mine = worker
-      mine.ref()
+      const current = worker
+      current.ref()
       settle = (error) => {
         settle = undefined
-        mine.unref()
+        current.unref()
         if (error === undefined) resolve()
         else reject(error)
       }
-      mine.postMessage(message)
+      current.postMessage(message)
     })
   }
 
   return {
-    run: ask,
+    run: send,
     async close() {
       if (worker === undefined) return
-      // What it cannot close any more goes with it.
-      await ask('close').catch(() => {})
+      // `terminate` also ends what the thread could not close.
+      await send('close').catch(() => {})
       worker?.ref()
       await worker?.terminate()
     },

@@ -1,65 +1,65 @@
 /**
- * What runs in the thread of a log: its own handle of the tree, and one merge after the other. One
- * that fails but for lack of room is the last, for nobody knows then what the tree holds. It does
- * all of the work itself, so that no other thread of the process is kept busy.
+ * What runs in the checkpoint thread: a handle of LMDB of its own, and one checkpoint after the
+ * other. After a failure other than lack of space there is no further one, because the state of the
+ * file is unknown. All work is synchronous, so it occupies no other thread of the process.
  */
 import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isFault } from '../../core/faults.ts'
-import { openLmdbTree } from '../lmdb/tree.ts'
-import { type CheckpointJob, newScratch, runCheckpoint } from './checkpoint-job.ts'
+import { attachLmdbTree } from '../lmdb/tree.ts'
+import { type CheckpointJob, newScratch, runCheckpoint } from './checkpoint.ts'
 
-/** Handed over as the thread starts. */
 export interface CheckpointWorkerData {
   readonly path: string
 }
 
 export interface CheckpointResult {
   readonly error?: string
-  /** The merge broke off for lack of room, and may be done again. */
+  /** The checkpoint had no disk space and may be repeated. */
   readonly no_space?: boolean
 }
 
 const port = parentPort
 if (port !== null) {
-  stepBack()
+  lowerPriority()
   const { path } = workerData as CheckpointWorkerData
-  const opening = openLmdbTree(path)
-  const desk = newScratch()
-  const merge = async (job: CheckpointJob): Promise<void> => {
-    runCheckpoint(await opening, restored(job), desk)
+  const opening = attachLmdbTree(path)
+  const scratch = newScratch()
+  const run = async (job: CheckpointJob): Promise<void> => {
+    runCheckpoint(await opening, withBuffers(job), scratch)
   }
   port.on('message', async (message: CheckpointJob | 'close') => {
-    let answer: CheckpointResult = {}
+    let result: CheckpointResult = {}
     try {
       if (message === 'close') await (await opening).close()
-      else await merge(message)
+      else await run(message)
     } catch (error) {
       const no_space = isFault(error) && error.code === 'no_space'
-      answer = { error: error instanceof Error ? error.message : String(error), no_space }
+      result = { error: error instanceof Error ? error.message : String(error), no_space }
     }
-    port.postMessage(answer)
+    port.postMessage(result)
   })
 }
 
-/** Buffers come over as bytes; those of the frames are the log's own, not a copy. */
-function restored({ written, head, slice }: CheckpointJob): CheckpointJob {
+/** Messages turn Buffers into Uint8Arrays. The frames are still the memory of the log, no copy. */
+function withBuffers({ written, manifest, slice }: CheckpointJob): CheckpointJob {
   const { buffer, byteOffset, byteLength } = written.frames
   const frames = Buffer.from(buffer, byteOffset, byteLength)
-  return { written: { ...written, frames }, head: { ...head, id: Buffer.from(head.id) }, slice }
+  const id = Buffer.from(manifest.id)
+  return { written: { ...written, frames }, manifest: { ...manifest, id }, slice }
 }
 
 /**
- * Callers come first, where the system knows priorities of threads. Those that outrun the merge
- * wait for it, and leave it the cores meanwhile.
+ * Prefers callers to checkpoints where the system has priorities of threads. Callers that outrun
+ * the checkpoint wait for it and leave it the cores.
  */
-function stepBack(): void {
+function lowerPriority(): void {
   try {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))
     setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // Then it is a thread like the others.
+    // Then it runs at the usual priority.
   }
 }

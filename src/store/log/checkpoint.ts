@@ -1,111 +1,146 @@
 /**
- * Bringing frames into the tree: what a running log does now and then, and what closing does with
- * all that is left.
+ * A checkpoint: writes the changes of a log segment into LMDB, in key order, so that neighbours
+ * share pages, and in commits of bounded size.
  *
- * Of several values of a key in a segment only the last is written. The changes go in key order, so
- * that neighbours in the tree are written together, in commits of bounded size; the head that
- * counts them as merged is the end of the last. So it may be broken off anywhere and done again:
- * until then the frames hold all of it. Where the disk has little room it goes in smaller commits,
- * and where it has none breaks off itself.
+ * Only the last change of each key is written. The last commit also writes the manifest that counts
+ * the frames as merged, so an interrupted checkpoint is simply repeated: until then the frames hold
+ * all of it. Little disk space means smaller commits, and none means `no_space`.
  */
 import { fault } from '../../core/faults.ts'
+import type { ChangeBuffer } from '../change-buffer.ts'
 import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../change-encoding.ts'
-import { checkKeyBytes } from '../key-size.ts'
+import type { LmdbWriter } from '../lmdb/database.ts'
 import { hasRoomFor, type Load, large_value_bytes } from '../lmdb/disk-space.ts'
-import type { Transaction } from '../lmdb/transaction.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
-import { type Frame, notePlaces } from './frame.ts'
+import { checkKeyBytes } from '../tree.ts'
+import { changeOffsets, type Frame, framesIn } from './frame.ts'
 import { sortLastByKey } from './key-sort.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
+import { arena_bytes } from './memtable.ts'
+import type { FrameRange } from './writer.ts'
 
-/**
- * What one commit takes: so that it is soon done, and neighbours share their pages all the same.
- * Four times as much costs no less in all.
- */
+/** The size of one commit: short, and large enough for neighbours to share pages. */
 export interface SliceBounds {
   readonly changes_max: number
   readonly bytes_max: number
 }
 
+/** Commits four times as large cost no less in total. */
 export const slice_bounds: SliceBounds = { changes_max: 4_096, bytes_max: 1024 * 1024 }
 
-export type CheckpointTarget = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage'>
-
-/**
- * `head` is what the tree says once all of `frames`, of one segment, are in it. On disk when it
- * returns; throws `no_space`, or the reason for which the tree could not be written.
- */
-export function writeFrames(
-  tree: CheckpointTarget,
-  room: Buffer,
-  frames: Iterable<Frame>,
-  head: Manifest,
-  bounds: SliceBounds = slice_bounds,
-): void {
-  let slice: Slice = new Uint32Array()
-  for (const next of slicesOf(room, sortLastByKey(room, placesOf(frames)), bounds)) {
-    if (slice.length > 0) commitSlice(tree, room, slice)
-    slice = next
-  }
-  commitSlice(tree, room, slice, head)
+export interface CheckpointJob {
+  /** Nothing is written into their memtable during the checkpoint. */
+  readonly written: FrameRange
+  /** The manifest after the checkpoint. */
+  readonly manifest: Manifest
+  readonly slice: SliceBounds
 }
 
-/** The places of changes in the order of their keys. */
+/** A buffer that frames are copied into, kept for the next checkpoint. */
+export interface Scratch {
+  buffer: Buffer
+}
+
+export const newScratch = (): Scratch => ({ buffer: Buffer.alloc(0) })
+
+/** The next segment is about as long as the last one. */
+const spare_factor = 1.25
+/** A larger buffer, for a segment with one very large commit, is not kept. */
+const kept_bytes_max = spare_factor * arena_bytes
+
+type Target = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage'>
+
+/**
+ * Everything is on disk when it returns. Throws `no_space`, the error of LMDB, or an error if the
+ * frames are not what was written.
+ */
+export function runCheckpoint(tree: Target, job: CheckpointJob, scratch = newScratch()): void {
+  // LMDB takes no values from memory that threads share.
+  const { frames } = job.written
+  const own = scratchOf(scratch, frames.length)
+  own.set(frames)
+  const offsets = sortLastByKey(own, changeOffsets(checkedFrames(own, job)))
+  let slice: Slice = new Uint32Array()
+  for (const next of slicesOf(own, offsets, job.slice)) {
+    if (slice.length > 0) commitSlice(tree, own, slice)
+    slice = next
+  }
+  commitSlice(tree, own, slice, job.manifest)
+}
+
+/** Commits changes while there is no log. False if the disk has no room for them. */
+export function commitDirectly(tree: Target, changes: ChangeBuffer): boolean {
+  let large_bytes = 0
+  for (const [, value] of changes) {
+    if (value !== null && value.length >= large_value_bytes) large_bytes += value.length
+  }
+  if (!hasRoomFor({ changes: changes.size, bytes: changes.bytes(), large_bytes }, tree))
+    return false
+  tree.commit((writer) => {
+    for (const [key, value] of changes) writer.put(key, value)
+  })
+  return true
+}
+
+function scratchOf(scratch: Scratch, bytes: number): Buffer {
+  if (scratch.buffer.length >= bytes) return scratch.buffer.subarray(0, bytes)
+  const buffer = Buffer.allocUnsafeSlow(Math.ceil(bytes * spare_factor))
+  if (buffer.length <= kept_bytes_max) scratch.buffer = buffer
+  return buffer.subarray(0, bytes)
+}
+
+function* checkedFrames(bytes: Buffer, { written, manifest }: CheckpointJob): Generator<Frame> {
+  let next_seq = written.first_seq
+  for (const frame of framesIn(bytes)) {
+    if (frame.seq !== next_seq || !frame.id.equals(manifest.id)) break
+    next_seq++
+    yield frame
+  }
+  if (next_seq !== written.last_seq + 1) {
+    throw new Error('the log is not what was written')
+  }
+}
+
+/** Offsets of changes in key order. */
 type Slice = Uint32Array
 
-/** So few are not split any further where there is no room. */
-const few_changes = 32
+/** Slices of this size are not split further. */
+const split_min = 32
 
-/** In halves, and those in halves, where the disk has no room for all of it at once. */
-function commitSlice(tree: CheckpointTarget, room: Buffer, slice: Slice, head?: Manifest): void {
-  if (!hasRoomFor(loadOf(room, slice), tree)) {
-    if (slice.length <= few_changes) throw fault('no_space')
+/** Commits the slice, in halves while the disk has no room for the whole. */
+function commitSlice(tree: Target, arena: Buffer, slice: Slice, manifest?: Manifest): void {
+  if (!hasRoomFor(loadOf(arena, slice), tree)) {
+    if (slice.length <= split_min) throw fault('no_space')
     const half = slice.length >> 1
-    commitSlice(tree, room, slice.subarray(0, half))
-    commitSlice(tree, room, slice.subarray(half), head)
+    commitSlice(tree, arena, slice.subarray(0, half))
+    commitSlice(tree, arena, slice.subarray(half), manifest)
     return
   }
-  tree.commit((batch) => {
-    putAll(batch, room, slice)
-    if (head !== undefined) batch.put(manifest_key, encodeManifest(head))
+  tree.commit((writer) => {
+    putAll(writer, arena, slice)
+    if (manifest !== undefined) writer.put(manifest_key, encodeManifest(manifest))
   })
 }
 
-function loadOf(room: Buffer, slice: Slice): Load {
+function loadOf(arena: Buffer, slice: Slice): Load {
   let [bytes, large_bytes] = [0, 0]
   for (let at = 0; at < slice.length; at++) {
-    const place = slice[at] as Offset
-    const value_bytes = Math.max(0, valueBytesAt(room, place))
-    bytes += keyBytesAt(room, place) + value_bytes
+    const offset = slice[at] as Offset
+    const value_bytes = Math.max(0, valueBytesAt(arena, offset))
+    bytes += keyBytesAt(arena, offset) + value_bytes
     if (value_bytes >= large_value_bytes) large_bytes += value_bytes
   }
   return { changes: slice.length, bytes, large_bytes }
 }
 
-/** The changes of the frames as they stand there. */
-function placesOf(frames: Iterable<Frame>): Uint32Array {
-  let notes = new Uint32Array(1 << 12)
-  let noted = 0
-  for (const frame of frames) {
-    if (noted + frame.count > notes.length) {
-      const more = new Uint32Array(Math.max(2 * notes.length, noted + frame.count))
-      more.set(notes)
-      notes = more
-    }
-    notePlaces(frame, notes, noted)
-    noted += frame.count
-  }
-  return notes.subarray(0, noted)
-}
-
-function* slicesOf(room: Buffer, sorted: Uint32Array, bounds: SliceBounds): Generator<Slice> {
+function* slicesOf(arena: Buffer, sorted: Uint32Array, bounds: SliceBounds): Generator<Slice> {
   let from = 0
   let bytes = 0
   for (let next = 1; next <= sorted.length; next++) {
-    const place = sorted[next - 1] as Offset
-    const key_bytes = keyBytesAt(room, place)
+    const offset = sorted[next - 1] as Offset
+    const key_bytes = keyBytesAt(arena, offset)
     checkKeyBytes(key_bytes)
-    bytes += key_bytes + Math.max(0, valueBytesAt(room, place))
+    bytes += key_bytes + Math.max(0, valueBytesAt(arena, offset))
     if (next - from < bounds.changes_max && bytes < bounds.bytes_max) continue
     yield sorted.subarray(from, next)
     from = next
@@ -114,9 +149,10 @@ function* slicesOf(room: Buffer, sorted: Uint32Array, bounds: SliceBounds): Gene
   if (from < sorted.length) yield sorted.subarray(from)
 }
 
-function putAll(batch: Transaction, room: Buffer, slice: Slice): void {
+function putAll(writer: LmdbWriter, arena: Buffer, slice: Slice): void {
   for (let at = 0; at < slice.length; at++) {
-    const place = slice[at] as Offset
-    batch.putSlice(room, keyStart(place), keyBytesAt(room, place), valueBytesAt(room, place))
+    const offset = slice[at] as Offset
+    const value_bytes = valueBytesAt(arena, offset)
+    writer.putSlice(arena, keyStart(offset), keyBytesAt(arena, offset), value_bytes)
   }
 }

@@ -1,132 +1,133 @@
 /**
- * When the log is brought into the tree, and by whom.
+ * When a checkpoint runs, and on which thread.
  *
- * What is old is merged, one segment at a time, by a thread that is started for the first; only at
- * the end, where no thread is there and little is left, by this one. A merge for which the disk has
- * no room is put off, and tried again when it is asked for; any other that fails is the last.
+ * One frozen segment at a time is checkpointed by a worker thread, which the first checkpoint
+ * starts. At the close, if there is no thread yet and little is left, this thread does it. A
+ * checkpoint without disk space is postponed and repeated on request; after any other failure there
+ * is no further one.
  */
 import { isFault } from '../../core/faults.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
-import type { SliceBounds } from './checkpoint.ts'
-import { type CheckpointRunner, runCheckpoint } from './checkpoint-job.ts'
-import { newCheckpointThread } from './checkpoint-thread.ts'
+import { type CheckpointJob, runCheckpoint, type SliceBounds } from './checkpoint.ts'
+import { type CheckpointThread, newCheckpointThread } from './checkpoint-thread.ts'
 import { encodeManifest, manifest_key } from './manifest.ts'
 import type { LogWriter } from './writer.ts'
 
 export interface Checkpointer {
-  /** Resolves, and never rejects, once it is done, put off or failed; undefined where none is. */
-  underWay(): Promise<void> | undefined
+  /** Resolves, never rejects, when it is done, postponed or failed; undefined if none runs. */
+  running(): Promise<void> | undefined
   /**
-   * Begins to merge what is old, or else what is young, which is old from now on. Does nothing
-   * where a merge is under way or was just put off, or nothing is there.
+   * Starts a checkpoint of the frozen segment, or else freezes the active one and starts. Does
+   * nothing if a checkpoint runs or was just postponed, or there are no changes.
    */
   begin(): void
-  /** Nothing is merged until this has settled; none may be under way. */
+  /** Prevents checkpoints until this settles; none may run. */
   hold(until: Promise<void>): Promise<void>
-  /** Merges all that is left and ends the thread; false where something is left all the same. */
+  /** Checkpoints all changes and ends the thread; false if some are left. */
   finish(): Promise<boolean>
-  /** Ends the thread and leaves what there is. */
+  /** Ends the thread; what is not checkpointed stays in the log. */
   close(): Promise<void>
 }
 
 export interface CheckpointerPort {
   readonly tree: LmdbTree
   readonly path: string
-  /** Of the log. */
+  /** Id of the log. */
   readonly id: Buffer
   readonly slice: SliceBounds
-  /** Undefined where there is none. */
+  /** Undefined if there is no log. */
   log(): LogWriter | undefined
-  /** What was old is in the tree now. */
-  onMerged(): void
-  /** Tells of a merge that was put off. */
-  onPutOff(): void
+  /** The frozen segment is in LMDB and free. */
+  onDone(): void
+  /** A checkpoint was postponed for lack of disk space. */
+  onPostponed(): void
   onBroken(error: unknown): void
 }
 
-/** A merge for which there was no room is not tried again for so long. */
-const put_off_ms = 900
+/** No new attempt for this long after a checkpoint without disk space. */
+const postponed_ms = 900
+
+type Run = (job: CheckpointJob) => Promise<void>
 
 export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   const { tree, path, id, slice } = port
-  let under_way: Promise<void> | undefined
-  let thread: CheckpointRunner | undefined
+  let running: Promise<void> | undefined
+  let thread: CheckpointThread | undefined
   let is_broken = false
-  /** Before then none is tried again. */
-  let put_off_until_ms = 0
+  let postponed_until_ms = 0
 
   function hold(until: Promise<void>): Promise<void> {
-    const mine = until.then(() => {
-      if (under_way === mine) under_way = undefined
+    const held = until.then(() => {
+      if (running === held) running = undefined
     })
-    under_way = mine
-    return mine
+    running = held
+    return held
   }
 
-  /** False where there was nothing to begin. */
-  function begin(merger: () => Pick<CheckpointRunner, 'run'>): boolean {
+  /** False if there was nothing to begin. */
+  function begin(runner: () => Run): boolean {
     const log = port.log()
-    if (under_way !== undefined || log === undefined || is_broken) return false
-    if (performance.now() < put_off_until_ms) return false
-    const image = log.frozen().bytes() > 0 ? log.frozen() : log.active()
-    if (image.bytes() === 0) return false
-    if (image === log.active()) log.rotate()
+    if (running !== undefined || log === undefined || is_broken) return false
+    if (performance.now() < postponed_until_ms) return false
+    if (log.frozen().bytes() === 0) {
+      if (log.active().bytes() === 0) return false
+      log.rotate()
+    }
     const written = log.frozenFrames()
-    const head = { id, seq: written.last_seq, is_open: true }
-    void hold(merger().run({ written, head, slice }).then(isDone).catch(isNotDone))
+    const manifest = { id, seq: written.last_seq, is_open: true }
+    void hold(runner()({ written, manifest, slice }).then(onDone).catch(onError))
     return true
   }
 
-  function isDone(): void {
-    // Reads must see what was merged in the tree before they miss it in the image.
+  function onDone(): void {
+    // Reads must see the changes in LMDB before they miss them in the memtable.
     tree.refresh()
     port.log()?.releaseFrozen()
-    port.onMerged()
+    port.onDone()
   }
 
-  function isNotDone(error: unknown): void {
+  function onError(error: unknown): void {
     if (isFault(error) && error.code === 'no_space') {
-      put_off_until_ms = performance.now() + put_off_ms
+      postponed_until_ms = performance.now() + postponed_ms
       tree.refresh()
-      port.onPutOff()
+      port.onPostponed()
     } else {
       is_broken = true
       port.onBroken(error)
     }
   }
 
-  function inThread(): CheckpointRunner {
+  function inThread(): Run {
     thread ??= newCheckpointThread(path)
-    return thread
+    return thread.run
   }
 
-  const here: Pick<CheckpointRunner, 'run'> = { run: async (job) => runCheckpoint(tree, job) }
+  const runHere: Run = async (job) => runCheckpoint(tree, job)
 
-  /** A little is merged sooner than a thread has started. */
-  function suited(): Pick<CheckpointRunner, 'run'> {
-    const log = port.log() as LogWriter
-    const is_little = log.frozen().bytes() < slice.bytes_max
-    return thread === undefined && is_little ? here : inThread()
+  /** A small segment is done before a thread has started. */
+  function inThreadOrHere(): Run {
+    const is_small = (port.log()?.frozen().bytes() ?? 0) < slice.bytes_max
+    return thread === undefined && is_small ? runHere : inThread()
   }
 
   return {
-    underWay: () => under_way,
+    running: () => running,
     begin: () => void begin(inThread),
     hold,
     async finish() {
-      await under_way
-      put_off_until_ms = 0
-      while (begin(suited)) await under_way
+      await running
+      postponed_until_ms = 0
+      while (begin(inThreadOrHere)) await running
       await thread?.close()
       const log = port.log()
       if (is_broken || log === undefined) return false
       if (log.frozen().bytes() > 0 || log.active().bytes() > 0) return false
-      const head = { id, seq: log.seq(), is_open: false }
-      tree.commit((batch) => batch.put(manifest_key, encodeManifest(head)))
+      const manifest = { id, seq: log.seq(), is_open: false }
+      tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
       return true
     },
     async close() {
-      await under_way
+      await running
       await thread?.close()
     },
   }

@@ -1,27 +1,28 @@
 /**
- * Looks now and then whether the files that are written are still those that their names mean: one
- * that was removed, replaced or cut is written to in vain, for no opening would find it.
+ * Checks every second that the files in use are still those with their names: writes to a file that
+ * was removed, replaced or truncated are lost, because no later open would find them.
  */
 import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { systemClock } from '../../core/clock.ts'
 
-const every_ms = 1_000
+const period_ms = 1_000
 
 /**
- * Calls `onLook` each second, or once `onLost` with the file that is not there any more, or is
- * shorter than it was. The answer ends it. The files are those that have the names now.
+ * Watches the files that have these names now. Calls `onCheck` after each check in which nothing
+ * had changed, or `onLost` once with the file that is gone, replaced or shorter. The returned
+ * function ends the watch.
  */
 export function watchFiles(
   paths: readonly string[],
-  onLook: () => void,
+  onCheck: () => void,
   onLost: (path: string) => void,
 ): () => void {
   const known = new Map(paths.map((path) => [path, statSync(path, { bigint: true })]))
   let has_ended = false
   let cancel = (): void => {}
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     for (const [path, before] of known) {
       const now = await statOf(path)
       if (has_ended) return
@@ -37,12 +38,12 @@ export function watchFiles(
       }
       known.set(path, now)
     }
-    onLook()
+    onCheck()
     arm()
   }
 
   function arm(): void {
-    cancel = systemClock.wake_at(systemClock.now_ms() + every_ms, () => void look())
+    cancel = systemClock.wake_at(systemClock.now_ms() + period_ms, () => void check())
   }
   arm()
   return () => {
@@ -51,7 +52,7 @@ export function watchFiles(
   }
 }
 
-/** Undefined where the look fails for another reason, which tells nothing. */
+/** Undefined if the check fails for another reason, which says nothing about the file. */
 async function statOf(path: string): Promise<BigIntStats | 'gone' | undefined> {
   try {
     return await stat(path, { bigint: true })

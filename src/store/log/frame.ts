@@ -1,36 +1,36 @@
 /**
- * A frame: the changes of one commit as the log has them, byte for byte. Pure.
+ * A frame: the changes of one commit as the log holds them. Pure.
  *
  *     0  "CVLF" (4)
  *     4  crc32 of the rest of the frame (4)
  *     8  bytes of the frame, padding included (4)
  *    12  number of changes (4)
- *    16  sequence: one more than that of the frame before (8)
+ *    16  sequence number: one more than that of the frame before (8)
  *    24  id of the log (8)
- *    32  changes (store/change-encoding), of one key the last counts; zeros up to a multiple of 64
+ *    32  changes (store/change-encoding; the last one of a key wins), zeros up to a multiple of 64
  *
- * Numbers are big-endian. Every frame begins at a multiple of 64 of its segment, so that one behind
- * damaged bytes is found; the id is random and never leaves the file, so no data of a caller can
- * look like one. Readers of later versions must go on reading this one.
+ * Integers are big-endian. A frame begins at a multiple of 64 bytes of its segment, so that a scan
+ * finds the frames behind damaged bytes. The id is random and never leaves the file, so no caller's
+ * data can pass for a frame. Later versions must go on reading this format.
  */
 import { crc32 } from 'node:zlib'
 import { nextOffset, type Offset } from '../change-encoding.ts'
 
 export interface Frame {
-  /** Of its log. */
+  /** Id of the log. */
   readonly id: Buffer
   readonly seq: number
   readonly count: number
-  /** All of it, checked. */
+  /** The whole frame, with a valid checksum. */
   readonly bytes: Buffer
-  /** Where it stands. */
   readonly segment: Buffer
+  /** Position in the segment. */
   readonly at: number
 }
 
 export const log_id_bytes = 8
-const step_bytes = 64
-const head_bytes = 32
+const frame_unit_bytes = 64
+const header_bytes = 32
 const magic = 0x43564c46
 
 export interface FrameParts {
@@ -40,24 +40,24 @@ export interface FrameParts {
   readonly change_bytes: number
 }
 
-/** The bytes of a frame with so many bytes of changes. */
+/** Bytes of a frame that holds `change_bytes` of changes. */
 export function frameBytes(change_bytes: number): number {
-  return Math.ceil((head_bytes + change_bytes) / step_bytes) * step_bytes
+  return Math.ceil((header_bytes + change_bytes) / frame_unit_bytes) * frame_unit_bytes
 }
 
-/** Where the changes of a frame at `at` begin. */
+/** Where the changes of the frame at `at` begin. */
 export function changesAt(at: number): Offset {
-  return at + head_bytes
+  return at + header_bytes
 }
 
-/** Makes a frame of the changes that stand at its place in `room`, and answers its bytes. */
+/** Adds header, padding and checksum to changes that are in the arena; returns the frame. */
 export function sealFrame(
-  room: Buffer,
+  arena: Buffer,
   at: number,
   { id, seq, count, change_bytes }: FrameParts,
 ): Buffer {
-  const frame = room.subarray(at, at + frameBytes(change_bytes))
-  frame.fill(0, head_bytes + change_bytes)
+  const frame = arena.subarray(at, at + frameBytes(change_bytes))
+  frame.fill(0, header_bytes + change_bytes)
   frame.writeUInt32BE(magic, 0)
   frame.writeUInt32BE(frame.length, 8)
   frame.writeUInt32BE(count, 12)
@@ -67,23 +67,12 @@ export function sealFrame(
   return frame
 }
 
-/** The places of all changes in the whole frames from `from` up to `to`. */
-export function* placesIn(room: Buffer, from: number, to: number): Generator<Offset> {
-  for (let at = from; at < to; at += room.readUInt32BE(at + 8)) {
-    let place = changesAt(at)
-    for (let left = room.readUInt32BE(at + 12); left > 0; left--) {
-      yield place
-      place = nextOffset(room, place)
-    }
-  }
-}
-
-/** Every whole frame in the bytes of a segment, of whatever log, in the order they stand there. */
+/** Every frame with a valid checksum in the segment, of any log, by position. */
 export function* framesIn(segment: Buffer): Generator<Frame> {
   let at = 0
-  while (at + head_bytes <= segment.length) {
-    const bytes = wholeFrame(segment, at)
-    if (bytes === undefined) at += step_bytes
+  while (at + header_bytes <= segment.length) {
+    const bytes = validFrame(segment, at)
+    if (bytes === undefined) at += frame_unit_bytes
     else {
       const seq = Number(bytes.readBigUInt64BE(16))
       const count = bytes.readUInt32BE(12)
@@ -93,21 +82,31 @@ export function* framesIn(segment: Buffer): Generator<Frame> {
   }
 }
 
-function wholeFrame(segment: Buffer, at: number): Buffer | undefined {
+function validFrame(segment: Buffer, at: number): Buffer | undefined {
   if (segment.readUInt32BE(at) !== magic) return undefined
   const bytes = segment.readUInt32BE(at + 8)
-  if (bytes < head_bytes || bytes % step_bytes !== 0 || at + bytes > segment.length) {
+  if (bytes < header_bytes || bytes % frame_unit_bytes !== 0 || at + bytes > segment.length) {
     return undefined
   }
   const frame = segment.subarray(at, at + bytes)
   return crc32(frame.subarray(8)) === frame.readUInt32BE(4) ? frame : undefined
 }
 
-/** Notes where the changes of a checked frame stand in its segment, from the `from`th note on. */
-export function notePlaces({ segment, at, count }: Frame, notes: Uint32Array, from: number): void {
-  let place = changesAt(at)
-  for (let n = 0; n < count; n++) {
-    notes[from + n] = place
-    place = nextOffset(segment, place)
+/** The offsets of all changes of the frames in their segment, in order. */
+export function changeOffsets(frames: Iterable<Frame>): Uint32Array {
+  let offsets = new Uint32Array(1 << 12)
+  let count = 0
+  for (const frame of frames) {
+    if (count + frame.count > offsets.length) {
+      const larger = new Uint32Array(Math.max(2 * offsets.length, count + frame.count))
+      larger.set(offsets)
+      offsets = larger
+    }
+    let offset = changesAt(frame.at)
+    for (let left = frame.count; left > 0; left--) {
+      offsets[count++] = offset
+      offset = nextOffset(frame.segment, offset)
+    }
   }
+  return offsets.subarray(0, count)
 }

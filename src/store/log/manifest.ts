@@ -1,9 +1,10 @@
 /**
- * What the tree says of its log, under one key that nobody else writes.
+ * The manifest of the log: how far LMDB has caught up with it. It is a value in LMDB, under a key
+ * that only the log writes, and commits together with the changes of a checkpoint.
  *
  *     0  id of the log (8)
- *     8  sequence of the last frame that is wholly in the tree (8)
- *    16  1 where the log must be there, 0 where it was folded in (1)
+ *     8  sequence number of the last frame whose changes are all in LMDB (8)
+ *    16  1 if the log files must exist, 0 after a clean close (1)
  */
 import { type Key, metaKey } from '../../codec/keys.ts'
 import { log_id_bytes } from './frame.ts'

@@ -1,101 +1,66 @@
 /**
- * The frames of a segment in memory, byte for byte, and where in them the last change of each key
- * stands.
+ * The memtable of a log segment: a change buffer whose arena has the bytes of the segment's file at
+ * the same positions, so that frames are built in place and written from there.
  *
- * So what was committed is no heap of objects that live until it is merged: keys and values are
- * bytes in one room, which is used again in the segment's next round. A value that is read is a
- * part of that room, and good until the reading function returns, as the port says.
+ * The arena is aligned memory that threads share. `clear` keeps it for the segment's next round.
  */
-import type { Key } from '../../codec/keys.ts'
-import { type Sheet, sheetOf } from '../change-buffer.ts'
-import type { Offset } from '../change-encoding.ts'
+import type { ChangeBuffer } from '../change-buffer.ts'
+import { newChangeBuffer } from '../change-buffer.ts'
 import { keyAt } from '../change-encoding.ts'
-import { newChangeIndex } from '../change-index.ts'
-import { hashOf } from '../key-hash.ts'
-import type { Change, Writes } from '../store.ts'
-import { blockRoom, endOfBlock } from './blocks.ts'
-import { changesAt, type Frame, frameBytes, placesIn, sealFrame } from './frame.ts'
-
-export interface Image {
-  /** The bytes of all frames; the place of the next. */
-  bytes(): number
-  /** How many keys have a change. */
-  changes(): number
-  /** Makes the frame behind the others, and answers it. Not seen by reads before `keep`. */
-  add(id: Buffer, seq: number, writes: Writes): Buffer
-  /** All frames at the places where the file has them, zeros up to the end of their last block. */
-  room(): Buffer
-  /** The frame just added is on disk: reads see it. Its writes are still what they were. */
-  keep(): void
-  /** Takes over, empty as it is, the frames of a segment that was left: one behind the other. */
-  takeOver(segment: Buffer, frames: readonly Frame[]): void
-  get(key: Key): Buffer | null | undefined
-  range(from: Key, to: Key, reverse: boolean): Iterable<Change>
-  clear(): void
-}
+import { hashOf } from '../hash-index.ts'
+import { changeOffsets, changesAt, type Frame, frameBytes, sealFrame } from './frame.ts'
+import { alignedMemory, endOfBlock } from './segment-file.ts'
 
 /** Costs no memory before it is written. */
-export const room_bytes = 64 * 1024 * 1024
+export const arena_bytes = 64 * 1024 * 1024
 
-/** With a room for so many bytes; where it has to grow a garbage collector takes notice. */
-export function newImage(first_bytes = 0): Image {
-  let room: Buffer = first_bytes === 0 ? Buffer.alloc(0) : blockRoom(first_bytes)
-  const index = newChangeIndex(() => room)
-  let at = 0
-  /** A range was told of the changes in the frames before this place. */
-  let seen_to = 0
-  let added: { readonly sheet: Sheet; readonly bytes: number } | undefined
+export function newMemtable(): ChangeBuffer {
+  return newChangeBuffer({
+    first_bytes: arena_bytes,
+    kept_bytes_max: arena_bytes,
+    allocate: alignedMemory,
+  })
+}
 
-  function grow(bytes: number): void {
-    const larger = blockRoom(Math.max(room_bytes, 2 * room.length, bytes))
-    room.copy(larger, 0, 0, at)
-    room = larger
-  }
+/**
+ * Builds the frame of a commit behind the others, with zeros up to the end of its last block, and
+ * returns its bytes. Reads do not see it before `publishFrame`.
+ */
+export function buildFrame(
+  memtable: ChangeBuffer,
+  { id, seq }: Pick<Frame, 'id' | 'seq'>,
+  changes: ChangeBuffer,
+): Buffer {
+  const at = memtable.bytes()
+  const change_bytes = changes.bytes()
+  const end = at + frameBytes(change_bytes)
+  const end_of_block = endOfBlock(end)
+  memtable.reserve(end_of_block)
+  const arena = memtable.arena()
+  changes.copyTo(arena, changesAt(at))
+  arena.fill(0, end, end_of_block)
+  return sealFrame(arena, at, { id, seq, count: changes.count(), change_bytes })
+}
 
-  function* unseen(): Generator<Offset> {
-    yield* placesIn(room, seen_to, at)
-    seen_to = at
-  }
+/** Makes the frame that was built of `changes`, which is on disk now, visible to reads. */
+export function publishFrame(memtable: ChangeBuffer, changes: ChangeBuffer): void {
+  const at = memtable.bytes()
+  changes.indexInto(memtable, changesAt(at))
+  memtable.extendTo(at + frameBytes(changes.bytes()))
+}
 
-  return {
-    bytes: () => at,
-    changes: index.size,
-    add(id, seq, writes) {
-      const sheet = sheetOf(writes)
-      const change_bytes = sheet.bytes()
-      const bytes = frameBytes(change_bytes)
-      const end = endOfBlock(at + bytes)
-      if (end > room.length) grow(end)
-      sheet.copyTo(room, changesAt(at))
-      room.fill(0, at + bytes, end)
-      added = { sheet, bytes }
-      return sealFrame(room, at, { id, seq, count: sheet.count(), change_bytes })
-    },
-    room: () => room,
-    keep() {
-      if (added === undefined) return
-      added.sheet.tell(index, changesAt(at))
-      at += added.bytes
-      added = undefined
-    },
-    takeOver(segment, frames) {
-      const [first] = frames
-      const last = frames.at(-1)
-      if (first === undefined || last === undefined) return
-      const end = last.at + last.bytes.length
-      if (endOfBlock(end) > room.length) grow(endOfBlock(end))
-      room.set(segment.subarray(0, end))
-      at = end
-      seen_to = first.at
-      for (const place of placesIn(room, first.at, at)) index.set(place, hashOf(keyAt(room, place)))
-    },
-    get: index.get,
-    range: (from, to, reverse) => index.range(unseen(), from, to, reverse),
-    clear() {
-      if (room.length > room_bytes) room = Buffer.alloc(0)
-      index.clear()
-      at = 0
-      seen_to = 0
-    },
-  }
+/** Fills an empty memtable with the recovered frames of a segment, which are contiguous. */
+export function loadFrames(
+  memtable: ChangeBuffer,
+  segment: Buffer,
+  frames: readonly Frame[],
+): void {
+  const last = frames.at(-1)
+  if (last === undefined) return
+  const end = last.at + last.bytes.length
+  memtable.reserve(endOfBlock(end))
+  const arena = memtable.arena()
+  arena.set(segment.subarray(0, end))
+  for (const offset of changeOffsets(frames)) memtable.index(offset, hashOf(keyAt(arena, offset)))
+  memtable.extendTo(end)
 }

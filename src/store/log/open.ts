@@ -1,37 +1,36 @@
 /**
- * Opening: the log that was left is taken over as it is, or a new one started, and the tree says
- * that there is one and who has it now.
+ * Opens the log in front of LMDB: recovers the log that an earlier process left, or starts a new
+ * one, and returns the tree over both.
  */
-import type { Key } from '../../codec/keys.ts'
-import { newSheet } from '../change-buffer.ts'
+import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
-import type { Tree } from '../store.ts'
+import type { Tree } from '../tree.ts'
+import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
 import { recoverLog } from './recovery.ts'
 import type { OnNotice } from './segment-file.ts'
-import { putInto, startLog } from './start.ts'
 import { type LogBounds, logTree } from './tree.ts'
-import { continueLog } from './writer.ts'
+import { continueLog, startLog } from './writer.ts'
 
 export interface LogOptions {
   /** 8 random bytes, for a file that never had a log. */
   readonly id: Buffer
-  /** Written into the tree as it is opened; nobody else writes these keys. */
-  readonly claim?: ReadonlyMap<Key, Buffer>
-  /** Whether short commits may hold up this thread; true unless told. */
+  /** What makes a new file one of the engine's; written into LMDB with the manifest. */
+  readonly claim?: ChangeBuffer | undefined
+  /** Whether short commits may block this thread; true by default. */
   readonly blocking?: boolean
-  /** Told what the disk does not take, or that a merge waits for room. */
+  /** Receives what the disk does not support, and that a checkpoint waits for space. */
   readonly onNotice?: OnNotice
-  /** Bytes of the disk that are left free where that can be; 0 unless told. */
+  /** Bytes of the disk to leave free if possible; 0 by default. */
   readonly reserve_bytes?: number
   readonly bounds?: Partial<LogBounds>
 }
 
 /**
- * Opens the log before the tree of the data file at `path`; closing folds it in. Rejects with
- * `not_possible` or `not_a_database` and a sentence that says what to do, and has then changed
- * nothing. Nobody else may have the file.
+ * The caller must hold the lock of the data file at `path`. `close` merges the log into LMDB.
+ * Rejects with `not_possible` or `not_a_database` and a sentence that says what to do; nothing is
+ * changed then.
  */
 export async function openLogTree(
   tree: LmdbTree,
@@ -40,39 +39,33 @@ export async function openLogTree(
 ): Promise<Tree> {
   const stored = tree.get(manifest_key)
   const known = stored === undefined ? undefined : decodeManifest(stored)
-  const found = await recoverLog(path, known)
-  const head = known ?? { id: options.id, seq: 0, is_open: false }
-  const how = { ...options, onNotice: once(options.onNotice) }
+  const recovered = await recoverLog(path, known)
+  const manifest = known ?? { id: options.id, seq: 0, is_open: false }
+  const log_options = { ...options, onNotice: once(options.onNotice) }
   const log =
-    found === undefined
-      ? await startLog(tree, path, head, how)
-      : await continueLog(path, head, found, how)
+    recovered === undefined
+      ? await startLog(tree, path, manifest, log_options)
+      : await continueLog(path, manifest, recovered, log_options)
   try {
-    const claim = new Map(options.claim)
-    // A full disk can do without a word that is there already.
-    const is_known = [...claim.keys()].every((key) => tree.get(key) !== undefined)
-    const is_new = found === undefined && log !== undefined
-    if (is_new) claim.set(manifest_key, encodeManifest({ ...head, is_open: true }))
-    if (!writeInto(tree, claim) && (is_new || !is_known)) throw fileFault(path, { code: 'ENOSPC' })
+    const changes = options.claim ?? newChangeBuffer()
+    if (recovered === undefined && log !== undefined) {
+      changes.put(manifest_key, encodeManifest({ ...manifest, is_open: true }))
+    }
+    if (changes.size > 0 && !commitDirectly(tree, changes)) {
+      throw fileFault(path, { code: 'ENOSPC' })
+    }
   } catch (error) {
     await log?.close()
     throw error
   }
-  return logTree(tree, path, head, log, how)
+  return logTree(tree, path, manifest, log, log_options)
 }
 
-function writeInto(tree: LmdbTree, writes: ReadonlyMap<Key, Buffer>): boolean {
-  if (writes.size === 0) return true
-  const sheet = newSheet()
-  for (const [key, value] of writes) sheet.put(key, value)
-  return putInto(tree, sheet)
-}
-
-/** Tells each sentence once. */
+/** Passes each sentence on once. */
 function once(onNotice: OnNotice = () => {}): OnNotice {
-  const told = new Set<string>()
+  const seen = new Set<string>()
   return (sentence) => {
-    if (!told.has(sentence)) onNotice(sentence)
-    told.add(sentence)
+    if (!seen.has(sentence)) onNotice(sentence)
+    seen.add(sentence)
   }
 }

@@ -1,26 +1,24 @@
 /**
- * The log beside a file, judged before anything else is done with the file.
+ * Recovery: reads the log that the last process left and checks it before anything else touches the
+ * file. Nothing is changed here, so a refused file stays as it is.
  *
- * What was acknowledged is a chain of whole frames, from the one behind the head's sequence on. A
- * frame that is not whole ends it where none follows: it was never acknowledged, or not before the
- * power went. Where one follows, an acknowledged one in between is lost, and the file is refused;
- * so is a log that belongs to another file or to another state of this one, and a tree alone whose
- * head says that a log must be there. Nothing is changed here, so whatever is refused is left as it
- * is. Frames without a change where the tree knows of no log are what an opening left that did not
- * come to its end.
+ * The acknowledged commits are the unbroken sequence of valid frames that starts behind the
+ * manifest's. An invalid frame at its end was never acknowledged. If a valid frame follows an
+ * invalid one, an acknowledged commit is lost and the file is refused; so is a log of another file
+ * or of another state of this one, and a data file without the log that its manifest requires.
+ * If the manifest requires no log, segments with empty frames only are left by an interrupted open.
  */
 import { existsSync } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile, rm } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
-import { fileFault } from '../file-system.ts'
-import { block_bytes } from './blocks.ts'
+import { fileFault, syncFolder } from '../file-system.ts'
 import { type Frame, framesIn } from './frame.ts'
 import type { Manifest } from './manifest.ts'
+import { block_bytes } from './segment-file.ts'
 
 const zeros = Buffer.alloc(block_bytes)
 
-/** A segment as it was left, and those of its frames that are not in the tree, in order. */
+/** The bytes of a segment, and its frames that are not in LMDB yet, in order. */
 export interface RecoveredSegment {
   readonly bytes: Buffer
   readonly frames: readonly Frame[]
@@ -32,82 +30,72 @@ export function segmentPaths(path: string): readonly [string, string] {
 }
 
 /**
- * What a log that was left holds; undefined where there is none. Throws `not_possible` or
- * `not_a_database` with a sentence that says what to do. Nobody else may have the file.
+ * The log of an earlier process; undefined if there is none. Throws `not_possible` or
+ * `not_a_database` with a sentence that says what to do. The caller must hold the file's lock.
  */
 export async function recoverLog(
   path: string,
-  head: Manifest | undefined,
+  manifest: Manifest | undefined,
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
   const paths = segmentPaths(path)
   const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
-  if (head?.is_open === true) {
+  if (manifest?.is_open === true) {
     if (first === undefined || second === undefined) throw missing(path)
-    const frames = judge(path, [first, second], head)
-    return [foundIn(path, first, frames), foundIn(path, second, frames)]
+    const frames = unmergedFrames(path, [first, second], manifest)
+    return [segmentWith(path, first, frames), segmentWith(path, second, frames)]
   }
   for (const segment of [first, second]) {
     for (const { id, seq, count } of segment === undefined ? [] : framesIn(segment)) {
-      if (count > 0 && !(head?.id.equals(id) && seq <= head.seq)) throw stranger(path)
+      if (count > 0 && !(manifest?.id.equals(id) && seq <= manifest.seq)) throw foreign(path)
     }
   }
   return undefined
 }
 
-/** The frames that are not yet in the tree, in order. */
-function judge(path: string, found: readonly Buffer[], { id, seq }: Manifest): Frame[] {
+/** The frames that are not in LMDB yet, in order. */
+function unmergedFrames(path: string, segments: readonly Buffer[], { id, seq }: Manifest): Frame[] {
   const by_seq = new Map<number, Frame>()
   let last_seq = 0
-  for (const frame of found.flatMap((segment) => [...framesIn(segment)])) {
-    if (!frame.id.equals(id)) throw stranger(path)
+  for (const frame of segments.flatMap((segment) => [...framesIn(segment)])) {
+    if (!frame.id.equals(id)) throw foreign(path)
     by_seq.set(frame.seq, frame)
     last_seq = Math.max(last_seq, frame.seq)
   }
-  // The frame that opened a log was there before the head told of it.
-  if (by_seq.size === 0 || last_seq < seq) throw stranger(path)
+  // A log starts with a frame that was written before the manifest required the log.
+  if (by_seq.size === 0 || last_seq < seq) throw foreign(path)
   const frames: Frame[] = []
   for (let next = seq + 1; next <= last_seq; next++) {
     const frame = by_seq.get(next)
-    if (frame === undefined) throw isLater(found, seq) ? stranger(path) : broken(path)
+    if (frame === undefined) throw isNewer(segments, seq) ? foreign(path) : damaged(path)
     frames.push(frame)
   }
   return frames
 }
 
-/** They were written one behind the other, and the last block of the file never. */
-function foundIn(path: string, bytes: Buffer, all: readonly Frame[]): RecoveredSegment {
+/** Checks that the frames are contiguous and that the last block was never written. */
+function segmentWith(path: string, bytes: Buffer, all: readonly Frame[]): RecoveredSegment {
   const frames = all.filter(({ segment }) => segment === bytes)
-  if (!bytes.subarray(-block_bytes).equals(zeros)) throw cut(path)
+  if (!bytes.subarray(-block_bytes).equals(zeros)) throw truncated(path)
   for (const [n, { at }] of frames.entries()) {
     const before = frames[n - 1]
-    if (before !== undefined && at !== before.at + before.bytes.length) throw broken(path)
+    if (before !== undefined && at !== before.at + before.bytes.length) throw damaged(path)
   }
   return { bytes, frames }
 }
 
-/** Whether nothing is damaged where the frame behind `seq` would stand, and it is not there. */
-function isLater(found: readonly Buffer[], seq: number): boolean {
-  return found.every((segment) => {
+/** Whether both segments start, undamaged, with frames later than the one behind `seq`. */
+function isNewer(segments: readonly Buffer[], seq: number): boolean {
+  return segments.every((segment) => {
     const [first] = framesIn(segment)
     return first === undefined || (first.at === 0 && first.seq > seq + 1)
   })
 }
 
-/** Does nothing where none is there. */
+/** Removes the files that exist. */
 export async function removeSegments(path: string): Promise<void> {
-  const found = segmentPaths(path).filter((segment) => existsSync(segment))
-  for (const segment of found) await rm(segment, { force: true })
-  if (found.length > 0) await syncFolder(path)
-}
-
-/** So that the files in it are there, or gone, also after a power cut. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(dirname(path), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  const paths = segmentPaths(path).filter((segment) => existsSync(segment))
+  for (const segment of paths) await rm(segment, { force: true })
+  if (paths.length > 0) await syncFolder(path)
 }
 
 async function readSegment(path: string): Promise<Buffer | undefined> {
@@ -125,18 +113,18 @@ function missing(path: string): Fault {
   return fault('not_possible', `${says} its place`)
 }
 
-function stranger(path: string): Fault {
+function foreign(path: string): Fault {
   const [one, other] = segmentPaths(path)
   const says = `${one} and ${other} are the log of another file or of another state of ${path}`
   return fault('not_possible', `${says}; move them away, or put the right file in its place`)
 }
 
-function cut(path: string): Fault {
+function truncated(path: string): Fault {
   const says = `the log of ${path} was cut short, and what was acknowledged may be lost`
   return fault('not_a_database', `${says}; put a backup in its place, without the log`)
 }
 
-function broken(path: string): Fault {
+function damaged(path: string): Fault {
   const says = `the log of ${path} is damaged in its middle, and what was acknowledged is lost`
   return fault('not_a_database', `${says}; put a backup in its place, without the log`)
 }

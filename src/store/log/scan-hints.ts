@@ -1,39 +1,39 @@
 /**
- * Where ranges need not look: keys that were deleted stand over the tree, and under them those in
- * it, until they are merged, and whoever takes the first of a queue again and again would pass by
- * all of them each time. What one range has passed by the next that begins there skips.
+ * Caches where a scan starts, so that repeated scans of a queue's head skip tombstones: until their
+ * checkpoint, deleted keys are in the memtables and, below them, in LMDB.
  *
- * A note says that no key from `from` up to and without its end is there; a put ends it earlier.
+ * A hint says that no key from `from` up to its end, excluded, exists. A put within it moves the
+ * end back.
  */
 import type { Key } from '../../codec/keys.ts'
 
 export interface ScanHints {
-  /** Where a range from `from` on may begin. */
+  /** Where a range from `from` may begin. */
   startOf(from: Key): Key
-  /** A range from `from` on found nothing before `until`, passing so many deleted keys. */
-  notePassed(from: Key, until: Key, deleted: number): void
-  notePut(key: Key): void
+  /** A range from `from` found nothing before `until` and passed so many tombstones. */
+  addGap(from: Key, until: Key, tombstones: number): void
+  onPut(key: Key): void
   isEmpty(): boolean
   clear(): void
 }
 
-/** Fewer are passed by as fast. */
-const deleted_min = 64
-const notes_max = 64
+/** Fewer tombstones are passed as fast without a hint. */
+const tombstones_min = 64
+const hints_max = 64
 
 export function newScanHints(): ScanHints {
-  const notes = new Map<Key, Key>()
+  const ends = new Map<Key, Key>()
   return {
-    startOf: (from) => notes.get(from) ?? from,
-    notePassed(from, until, deleted) {
-      if (deleted < deleted_min) return
-      if (notes.size >= notes_max) notes.clear()
-      notes.set(from, until)
+    startOf: (from) => ends.get(from) ?? from,
+    addGap(from, until, tombstones) {
+      if (tombstones < tombstones_min) return
+      if (ends.size >= hints_max) ends.clear()
+      ends.set(from, until)
     },
-    notePut(key) {
-      for (const [from, until] of notes) if (key >= from && key < until) notes.set(from, key)
+    onPut(key) {
+      for (const [from, until] of ends) if (key >= from && key < until) ends.set(from, key)
     },
-    isEmpty: () => notes.size === 0,
-    clear: () => notes.clear(),
+    isEmpty: () => ends.size === 0,
+    clear: () => ends.clear(),
   }
 }

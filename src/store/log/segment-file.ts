@@ -1,42 +1,82 @@
 /**
- * The file of a segment: opened so that each write syncs itself and, where system and disk take it,
- * goes past the system's cache. Where they take one of the two not, the file is written without it,
- * as durable as before and slower, and that is told.
+ * The file of a log segment as the system sees it: whole blocks, written so that each write syncs
+ * itself (O_DSYNC) and bypasses the page cache (O_DIRECT), which saves a short write a tenth of its
+ * time. Where the system or the disk refuses one of the two, the file is written without it, as
+ * durable as before and slower, and a notice says so.
+ *
+ * Through the cache, too, the disk writes whole blocks, so O_DIRECT puts nothing else at risk.
  */
 import { close, constants, fdatasync, fstat, open, write, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { block_bytes, blockRoom } from './blocks.ts'
+
+export const block_bytes = 4096
+
+/** The start of the block that contains `at`. */
+export function startOfBlock(at: number): number {
+  return at - (at % block_bytes)
+}
+
+/** The end of the last block that is needed up to `at`. */
+export function endOfBlock(at: number): number {
+  return startOfBlock(at + block_bytes - 1)
+}
+
+const wasm_page_bytes = 65_536
+
+/** The part of WebAssembly that is used here; Node's types lack it. */
+interface WasmMemory {
+  readonly Memory: new (size: {
+    readonly initial: number
+    readonly maximum: number
+    readonly shared: true
+  }) => { readonly buffer: SharedArrayBuffer }
+}
+const { Memory } = (globalThis as unknown as { readonly WebAssembly: WasmMemory }).WebAssembly
+
+/**
+ * Memory that starts at a block boundary, as O_DIRECT requires, and that threads can share. Only
+ * WebAssembly guarantees the alignment; where it has no memory left, any memory serves and writes
+ * go through the cache.
+ */
+export function alignedMemory(bytes: number): Buffer {
+  const pages = Math.ceil(bytes / wasm_page_bytes)
+  try {
+    return Buffer.from(new Memory({ initial: pages, maximum: pages, shared: true }).buffer)
+  } catch {
+    return Buffer.from(new SharedArrayBuffer(endOfBlock(bytes)))
+  }
+}
 
 export interface SegmentFile {
-  /** Whether a write is on disk with itself, and not only with a call behind it. */
+  /** Whether a write is durable when it returns, without a sync call. */
   readonly syncs_itself: boolean
-  /** Whole blocks of a `blockRoom`, at the start of a block. On disk when it resolves. */
+  /** Writes whole blocks of aligned memory at a block boundary. Durable when it resolves. */
   write(blocks: Buffer, at: number): Promise<void>
-  /** The same, here and now; only where it `syncs_itself`. */
+  /** The same, synchronously; only if `syncs_itself`. */
   writeNow(blocks: Buffer, at: number): void
-  /** Makes the file longer, also while it is written to: so not past the cache, which waits. */
+  /** Extends the file, also during a write. Uses the cache: direct writes would wait for it. */
   fill(zeros: Buffer, at: number): Promise<void>
-  /** What was written by whoever had the file before is on disk. */
+  /** Makes durable what a former process wrote. */
   sync(): Promise<void>
   bytes(): Promise<number>
   close(): Promise<void>
 }
 
-/** Told in a sentence what the disk does not take. */
+/** Receives a sentence about what the disk does not support. */
 export type OnNotice = (sentence: string) => void
 
-/** Where the system knows the flag each write syncs itself; elsewhere a call does it behind. */
+/** Linux syncs each write by this flag; elsewhere a sync call follows the write. */
 const sync_flag: number | undefined = process.platform === 'linux' ? constants.O_DSYNC : undefined
-const past_cache: number | undefined = constants.O_DIRECT
-const empty_block = blockRoom(block_bytes).subarray(0, block_bytes)
+const direct_flag: number | undefined = constants.O_DIRECT
+const empty_block = alignedMemory(block_bytes).subarray(0, block_bytes)
 
-/** A new file (mode 0600) whose name is not taken. */
+/** Creates the file (mode 0600); rejects if it exists. */
 export function createFile(path: string, onNotice: OnNotice = ignore): Promise<SegmentFile> {
   const { O_CREAT, O_EXCL } = constants
   return openWith(path, O_CREAT | O_EXCL, onNotice, tryBlock)
 }
 
-/** One that is there. Nothing of it is written before its first `write`. */
+/** Opens an existing file. Nothing in it changes before the first `write`. */
 export function openFile(path: string, onNotice: OnNotice = ignore): Promise<SegmentFile> {
   return openWith(path, 0, onNotice, async () => {})
 }
@@ -56,40 +96,40 @@ async function openWith(
   }
 }
 
-/** `flag` is what makes a write sync itself, 0 where nothing does. */
+/** `flag` makes each write sync itself; 0 if nothing does. */
 async function openSynced(
   path: string,
   flags: number,
   onNotice: OnNotice,
 ): Promise<{ readonly fd: number; readonly flag: number }> {
-  const openIt = (flag: number): Promise<number> =>
+  const openWithFlag = (flag: number): Promise<number> =>
     promisify(open)(path, constants.O_RDWR | flags | flag, 0o600)
-  if (sync_flag === undefined) return { fd: await openIt(0), flag: 0 }
+  if (sync_flag === undefined) return { fd: await openWithFlag(0), flag: 0 }
   try {
-    return { fd: await openIt(sync_flag), flag: sync_flag }
+    return { fd: await openWithFlag(sync_flag), flag: sync_flag }
   } catch (error) {
     if (!isRefusal(error)) throw error
-    const fd = await openIt(0)
+    const fd = await openWithFlag(0)
     onNotice('the disk takes no O_DSYNC: each commit is synced by a call of its own')
     return { fd, flag: 0 }
   }
 }
 
 /**
- * Whether a handle past the cache can be had is not known before a block was written with it: file
- * systems refuse it as they open the file, or for blocks of that size, or not at all.
+ * A descriptor that bypasses the cache; undefined if there is none. File systems refuse it at the
+ * open, or at a write of this block size, so a new file is tried with one block.
  */
 async function openDirect(
   path: string,
   flag: number,
   onNotice: OnNotice,
-  tryIt: (fd: number) => Promise<void>,
+  tryDirect: (fd: number) => Promise<void>,
 ): Promise<number | undefined> {
-  if (past_cache === undefined) return undefined
+  if (direct_flag === undefined) return undefined
   let fd: number | undefined
   try {
-    fd = await promisify(open)(path, constants.O_RDWR | flag | past_cache)
-    await tryIt(fd)
+    fd = await promisify(open)(path, constants.O_RDWR | flag | direct_flag)
+    await tryDirect(fd)
     return fd
   } catch (error) {
     if (fd !== undefined) await promisify(close)(fd)
@@ -103,7 +143,7 @@ function fileOf(cached: number, direct: number | undefined, flag: number): Segme
   const syncs_itself = flag !== 0
   let fd = direct ?? cached
 
-  /** What a disk takes may change under us, and a room that grew need not be aligned. */
+  /** The disk may change its mind, and a fallback for aligned memory need not be aligned. */
   function giveUpDirect(error: unknown): void {
     if (fd === cached || !isRefusal(error)) throw error
     fd = cached
@@ -146,7 +186,7 @@ function writeAll(fd: number, blocks: Buffer, at: number): Promise<void> {
   return new Promise((resolve, reject) => {
     write(fd, blocks, 0, blocks.length, at, (error, written) => {
       if (error !== null) reject(error)
-      else if (written !== blocks.length) reject(cutShort(written, blocks))
+      else if (written !== blocks.length) reject(shortWrite(written, blocks))
       else resolve()
     })
   })
@@ -154,17 +194,17 @@ function writeAll(fd: number, blocks: Buffer, at: number): Promise<void> {
 
 function writeAllNow(fd: number, blocks: Buffer, at: number): void {
   const written = writeSync(fd, blocks, 0, blocks.length, at)
-  if (written !== blocks.length) throw cutShort(written, blocks)
+  if (written !== blocks.length) throw shortWrite(written, blocks)
 }
 
 const refusals: readonly unknown[] = ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS']
 
-/** Of a way to write, not of the bytes. */
+/** Whether the system refuses this way to write, rather than this write. */
 function isRefusal(error: unknown): boolean {
   return refusals.includes((error as { code?: unknown }).code)
 }
 
-function cutShort(written: number, blocks: Buffer): Error {
+function shortWrite(written: number, blocks: Buffer): Error {
   const error = new Error(`only ${written} of ${blocks.length} bytes were written`)
   return Object.assign(error, { code: 'ENOSPC' })
 }

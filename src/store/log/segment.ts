@@ -1,44 +1,51 @@
 /**
- * One of the two files of a log: a place for frames, written from its beginning again and again.
+ * One of the two files of a log: frames, written from the beginning again in each round.
  *
- * A write is on disk when `write` resolves. The file is filled with zeros ahead of the writes, so
- * that a write changes nothing but bytes that are there and costs one sync; where it has to go
- * further it is merely slower. The last block is never written, so that a file that was cut short
- * is known by its end. What stood there before is left behind the last write.
+ * A write is durable when `write` resolves. The file is filled with zeros ahead of the writes, so
+ * that a write changes existing bytes only and costs one sync. The last block is never written,
+ * which lets recovery detect a truncated file. Behind the last frame the file holds what an earlier
+ * round left there.
  *
- * A write goes through a thread of the pool, so that the process can do other things while the disk
- * works. Where this thread may be held up and the disk answers faster than threads wake each other,
- * a short one is made in place: that saves a lone caller a quarter of its time. A disk that turns
- * slow is noticed by one such write, and gets no other until it is fast again.
+ * A write goes through the thread pool, so the process works on while the disk does. If this thread
+ * may block and the disk answers faster than threads wake each other, a short write is synchronous,
+ * which saves a lone caller a quarter of its time. One slow write ends that until the disk is fast
+ * again.
  */
-import { block_bytes, endOfBlock, startOfBlock } from './blocks.ts'
-import { createFile, type OnNotice, openFile, type SegmentFile } from './segment-file.ts'
+import {
+  block_bytes,
+  createFile,
+  endOfBlock,
+  type OnNotice,
+  openFile,
+  type SegmentFile,
+  startOfBlock,
+} from './segment-file.ts'
 
 export interface SegmentOptions {
-  /** Whether short writes may hold up this thread; true unless told. */
+  /** Whether short writes may block this thread; true by default. */
   readonly blocking?: boolean
   readonly onNotice?: OnNotice
 }
 
 export interface Segment {
   /**
-   * Writes what stands in `room`, a blockRoom, from `from` up to `to`, and the blocks around it, at
-   * the same place; one at a time, and never before the end of the last one of this round.
+   * Writes `from` to `to` of the arena, and the rest of their blocks, at the same position of the
+   * file. One write at a time, each behind the last one of the round.
    */
-  write(room: Buffer, from: number, to: number): Promise<void>
-  /** Writes up to here need no more room on the disk. */
-  roomBytes(): number
+  write(arena: Buffer, from: number, to: number): Promise<void>
+  /** Writes up to this position allocate nothing on the disk. */
+  preallocatedBytes(): number
   close(): Promise<void>
 }
 
-/** So far ahead the file is filled, and so much at once: little enough to delay no write much. */
+/** Preallocated at a time: little enough to bound the latency of a write that waits for it. */
 const ahead_bytes = 1024 * 1024
 const zeros = Buffer.alloc(ahead_bytes)
 
-/** What is written in place: no more bytes, and where a write lately took no longer. */
-const in_place = { bytes_max: 64 * 1024, took_ms_max: 0.3 }
+/** A write is synchronous up to this size, while the mean write takes no longer. */
+const inline = { bytes_max: 64 * 1024, took_ms_max: 0.3 }
 
-/** A new file (mode 0600) whose name is not taken, filled as far as the first writes go. */
+/** Creates the file (mode 0600) and preallocates its beginning; rejects if it exists. */
 export async function createSegment(path: string, options: SegmentOptions): Promise<Segment> {
   const file = await createFile(path, options.onNotice)
   try {
@@ -50,7 +57,7 @@ export async function createSegment(path: string, options: SegmentOptions): Prom
   return segmentOver(file, zeros.length, options)
 }
 
-/** One that was left; what it holds is on disk once this resolves. */
+/** Opens the file of an earlier process. What it holds is durable once this resolves. */
 export async function openSegment(path: string, options: SegmentOptions): Promise<Segment> {
   const file = await openFile(path, options.onNotice)
   try {
@@ -69,8 +76,8 @@ function segmentOver(
 ): Segment {
   let filled_bytes = bytes
   let filling: Promise<void> | undefined
-  /** The mean of the last writes, the newest counting most. */
-  let took_ms = in_place.took_ms_max + 1
+  /** Moving average of the short writes. */
+  let took_ms = inline.took_ms_max + 1
   const may_block = blocking && file.syncs_itself
 
   async function fill(): Promise<void> {
@@ -83,7 +90,7 @@ function segmentOver(
     filling = fill().finally(() => {
       filling = undefined
     })
-    // What is wrong with the disk comes out at the next write.
+    // A broken disk shows at the next write.
     filling.catch(() => {})
   }
 
@@ -93,19 +100,19 @@ function segmentOver(
   }
 
   return {
-    async write(room, from, to) {
+    async write(arena, from, to) {
       const at = startOfBlock(from)
       const end = endOfBlock(to)
-      const blocks = room.subarray(at, end)
+      const blocks = arena.subarray(at, end)
       if (end + block_bytes > filled_bytes) await fillUpTo(end)
       fillAhead(end)
-      const is_short = blocks.length <= in_place.bytes_max
+      const is_short = blocks.length <= inline.bytes_max
       const began_ms = performance.now()
-      if (may_block && is_short && took_ms <= in_place.took_ms_max) file.writeNow(blocks, at)
+      if (may_block && is_short && took_ms <= inline.took_ms_max) file.writeNow(blocks, at)
       else await file.write(blocks, at)
       if (is_short) took_ms += (performance.now() - began_ms - took_ms) / 8
     },
-    roomBytes: () => filled_bytes - block_bytes,
+    preallocatedBytes: () => filled_bytes - block_bytes,
     async close() {
       await filling?.catch(() => {})
       await file.close()

@@ -1,51 +1,46 @@
 /**
- * A tree with a log before it: a commit is one write to the log, synced as it is made.
+ * The tree with a commit log in front of LMDB: a commit is one synced write to the log.
  *
- * What was committed stands in two places: in the young segment of the log, and in memory over the
- * tree in the image of that segment, where reads find it. Once that is enough for large commits of
- * the tree, it becomes the old segment, and a merger brings it into the tree while commits go on in
- * the other one. When all of that is on disk, the old image is emptied, and the old segment may be
- * written over.
+ * Committed changes are in the active segment of the log and in its memtable, where reads find
+ * them. Once they are enough for large commits of LMDB, the segment is frozen and a checkpoint
+ * writes it into LMDB, while commits go on in the other segment. Then the frozen memtable is
+ * cleared and its segment may be overwritten.
  *
- *     segment 0   ▓▓▓▓▓▓ old: being merged ▓▓▓▓▓▓      image
- *     segment 1   ███ young: written ███ · · · ·       image
+ *     segment 0   ▓▓▓▓▓▓ frozen: checkpoint running ▓▓▓▓▓▓   memtable
+ *     segment 1   ███ active: written ███ · · · · · · · ·   memtable
  *
- * So each acknowledged change is at every moment in the tree or in a segment that nobody writes
- * over, and memory holds two segments at most: a writer that outruns the merger waits for it. An
- * opening takes a log that was left over as it is. Only the merger's thread commits to the tree as
- * long as it lives; before it is started and once it has ended, this one does.
+ * Invariants: each acknowledged change is at every moment in LMDB or in a segment that nobody
+ * overwrites. Memory holds two segments at most, so commits that outrun the checkpoint wait for it.
+ * Only the checkpoint thread commits to LMDB while it lives; before and after, this thread does.
  *
- * A commit for which the disk has no room is refused, and a merge waits for room; where there is
- * none for a log, commits go into the tree one by one until there is. After a failed write or
- * merge, or once a file is not there any more, nothing is written, and the log stays for the next
- * opening.
+ * A commit without disk space is refused, and a checkpoint without space is postponed; without
+ * space for a log, commits go directly into LMDB. After a failed write or checkpoint, or the loss
+ * of a file, nothing is written any more and the log stays for the next open.
  */
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import { type Sheet, sheetOf } from '../change-buffer.ts'
+import type { ChangeBuffer } from '../change-buffer.ts'
 import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
 import { mergedRange } from '../merged-range.ts'
-import type { Entry, Tree, Writes } from '../store.ts'
-import { block_bytes } from './blocks.ts'
-import { type SliceBounds, slice_bounds } from './checkpoint.ts'
+import type { Entry } from '../store.ts'
+import type { Tree } from '../tree.ts'
+import { commitDirectly, type SliceBounds, slice_bounds } from './checkpoint.ts'
 import { newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
-import type { Image } from './memtable.ts'
 import { removeSegments, segmentPaths } from './recovery.ts'
 import { newScanHints } from './scan-hints.ts'
 import type { SegmentOptions } from './segment.ts'
-import type { OnNotice } from './segment-file.ts'
-import { putInto, startLog } from './start.ts'
-import type { LogWriter } from './writer.ts'
+import { block_bytes, type OnNotice } from './segment-file.ts'
+import { type LogWriter, startLog } from './writer.ts'
 
-/** Of the young segment: bytes of its frames, and what its changes take in memory beside them. */
+/** Bounds of the active segment: the bytes of its frames and the memory of its index. */
 export interface LogBounds {
-  /** From here on it is merged, if no other is. */
+  /** From here on a checkpoint starts, unless one runs. */
   readonly checkpoint_bytes: number
-  /** Here commits wait for the merger. */
+  /** Here commits wait for the checkpoint. */
   readonly bytes_max: number
   readonly slice: SliceBounds
 }
@@ -55,54 +50,55 @@ const log_bounds: LogBounds = {
   bytes_max: 64 * 1024 * 1024,
   slice: slice_bounds,
 }
-const change_bytes = 128
+const index_bytes_per_key = 128
 
 export interface LogTreeOptions extends SegmentOptions {
   readonly onNotice: OnNotice
-  /** Of the disk; what is there or on its way leaves so much free if it can. */
+  /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
   readonly bounds?: Partial<LogBounds>
 }
 
-/** Where the disk has no more than its reserve, at least so much may be on its way at once. */
-const least_debt_bytes = 8 * 1024 * 1024
+/** Even if the disk has only its reserve left, this much may await a checkpoint. */
+const debt_min_bytes = 8 * 1024 * 1024
 
-/** Over a log that is open, or none where the disk had no room for it. */
+/** `opened_log` is undefined if the disk had no space for it. */
 export function logTree(
   tree: LmdbTree,
   path: string,
-  head: Manifest,
+  manifest: Manifest,
   opened_log: LogWriter | undefined,
-  how: LogTreeOptions,
+  options: LogTreeOptions,
 ): Tree {
-  const bounds: LogBounds = { ...log_bounds, ...how.bounds }
-  const skips = newScanHints()
+  const bounds: LogBounds = { ...log_bounds, ...options.bounds }
+  const hints = newScanHints()
   let log = opened_log
   let broken: unknown
-  /** Only the log is lost, and all that it held is in memory. */
+  /** A file of the log is gone, but LMDB is sound and memory has all that the log held. */
   let is_log_lost = false
-  let tellBroken: ((cause: unknown) => void) | undefined
+  let brokenCallback: ((cause: unknown) => void) | undefined
   let free_bytes = tree.freeBytes()
   let closing: Promise<void> | undefined
   let turn: Promise<unknown> = Promise.resolve()
-  let copies_waiting = 0
+  let backups_waiting = 0
   let unwatch = watch()
-  const merging = newCheckpointer({
+  const checkpointer = newCheckpointer({
     tree,
     path,
-    id: head.id,
+    id: manifest.id,
     slice: bounds.slice,
     log: () => log,
-    onMerged() {
-      skips.clear()
-      // What came meanwhile is merged behind it, not when the next commit has come.
-      void inTurn(async () => mergeWhereFull())
+    onDone() {
+      hints.clear()
+      // The next checkpoint need not wait for the next commit.
+      void inTurn(async () => checkpointIfFull())
     },
-    onPutOff: () => how.onNotice(`${path}: the disk is full, so its log cannot be folded in`),
+    onPostponed: () =>
+      options.onNotice(`${path}: the disk is full, so its log cannot be folded in`),
     onBroken: breakWith,
   })
 
-  /** One after the other: commits, and all else that goes on from a segment to the next. */
+  /** Serialises commits and everything else that changes which segment is active. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = turn.then(work)
     turn = result.catch(() => {})
@@ -113,146 +109,147 @@ export function logTree(
     if (broken !== undefined) return
     broken = cause
     unwatch()
-    tellBroken?.(cause)
+    brokenCallback?.(cause)
   }
 
   function watch(): () => void {
     const paths = log === undefined ? [path] : [path, ...segmentPaths(path)]
-    const onLook = (): void => {
+    const onCheck = (): void => {
       free_bytes = tree.freeBytes()
-      void inTurn(async () => mergeWhereFull())
+      void inTurn(async () => checkpointIfFull())
     }
-    return watchFiles(paths, onLook, (lost) => {
+    return watchFiles(paths, onCheck, (lost) => {
       is_log_lost = lost !== path
       breakWith(fault('store_failed', `${lost} was removed, replaced or cut short while in use`))
     })
   }
 
-  const images = (): Image[] =>
-    log === undefined ? [] : [log.active(), log.frozen()].filter((image) => image.changes() > 0)
+  const memtables = (): ChangeBuffer[] =>
+    log === undefined ? [] : [log.active(), log.frozen()].filter(({ size }) => size > 0)
 
-  function weight(image: Image): number {
-    return image.bytes() + image.changes() * change_bytes
+  function memoryOf(memtable: ChangeBuffer): number {
+    return memtable.bytes() + memtable.size * index_bytes_per_key
   }
 
-  /** What the tree will take for all that it does not have yet. */
+  /** Bytes by which LMDB may grow for the changes that it does not have yet. */
   function debt(): number {
     let [bytes, changes] = [0, 0]
-    for (const image of images()) {
-      bytes += image.bytes()
-      changes += image.changes()
+    for (const memtable of memtables()) {
+      bytes += memtable.bytes()
+      changes += memtable.size
     }
     return growthOf({ bytes, changes }, tree, bounds.slice.changes_max)
   }
 
-  /** So much the tree may take for it: what is left, and a little where that is nothing. */
   function debtMax(): number {
-    const left = free_bytes + spareBytes(tree) - (how.reserve_bytes ?? 0)
-    return Math.max(left, least_debt_bytes)
+    const left = free_bytes + spareBytes(tree) - (options.reserve_bytes ?? 0)
+    return Math.max(left, debt_min_bytes)
   }
 
-  /** Whether the log has place for it as it is. */
-  function fits(log: LogWriter, sheet: Sheet): boolean {
-    const bytes = frameBytes(sheet.bytes()) + block_bytes
-    return log.preallocatedBytes() >= bytes || tree.freeBytes() >= bytes + fill_bytes
+  /** Whether the active segment's file can take the changes. */
+  function fits(log: LogWriter, changes: ChangeBuffer): boolean {
+    const bytes = frameBytes(changes.bytes()) + block_bytes
+    return log.preallocatedBytes() >= bytes || tree.freeBytes() >= bytes + preallocation_bytes
   }
 
-  async function commit(writes: Writes): Promise<void> {
+  async function commit(changes: ChangeBuffer): Promise<void> {
     if (broken !== undefined) throw broken
-    const sheet = sheetOf(writes)
     if (log === undefined) await startLate()
     if (log === undefined) {
-      if (!putInto(tree, sheet)) throw fault('no_space')
+      if (!commitDirectly(tree, changes)) throw fault('no_space')
       return
     }
-    await makeWay(log, sheet)
-    mergeWhereFull()
+    await makeRoom(log, changes)
+    checkpointIfFull()
     try {
-      await log.write(sheet)
+      await log.write(changes)
     } catch (error) {
       breakWith(error)
       throw error
     }
     free_bytes = tree.freeBytes()
-    if (skips.isEmpty()) return
-    for (const [key, value] of sheet) if (value !== null) skips.notePut(key)
+    if (hints.isEmpty()) return
+    for (const [key, value] of changes) if (value !== null) hints.onPut(key)
   }
 
   /**
-   * Waits for the merger where the young segment is full, or what is to be merged may take as much
-   * of the disk as there is. Throws `no_space` where the log has no place for these.
+   * Waits for checkpoints while the active segment is full, or while those to come may take all
+   * that the disk has. Throws `no_space` if the log has no room for the changes.
    */
-  async function makeWay(log: LogWriter, sheet: Sheet): Promise<void> {
+  async function makeRoom(log: LogWriter, changes: ChangeBuffer): Promise<void> {
     for (;;) {
-      const has_place = weight(log.active()) < bounds.bytes_max && fits(log, sheet)
-      if (has_place && debt() <= debtMax()) return
-      if (merging.underWay() === undefined) merging.begin()
-      const done = merging.underWay()
-      if (done === undefined) {
-        if (has_place) return
+      const has_room = memoryOf(log.active()) < bounds.bytes_max && fits(log, changes)
+      if (has_room && debt() <= debtMax()) return
+      if (checkpointer.running() === undefined) checkpointer.begin()
+      const running = checkpointer.running()
+      if (running === undefined) {
+        if (has_room) return
         throw fault('no_space')
       }
-      await done
-      // What is old now is nowhere but in its segment, which nobody may write over.
+      await running
+      // After a failed checkpoint only the frozen segment has its changes: no one may overwrite it.
       if (broken !== undefined) throw broken
     }
   }
 
-  function mergeWhereFull(): void {
+  function checkpointIfFull(): void {
     if (log === undefined || broken !== undefined || closing !== undefined) return
-    const merges_at = copies_waiting > 0 ? bounds.bytes_max : bounds.checkpoint_bytes
+    const starts_at = backups_waiting > 0 ? bounds.bytes_max : bounds.checkpoint_bytes
     // Well before commits have to wait.
     const is_tight = 2 * debt() > debtMax()
-    if (log.frozen().bytes() > 0 || weight(log.active()) >= merges_at || is_tight) merging.begin()
+    if (log.frozen().bytes() > 0 || memoryOf(log.active()) >= starts_at || is_tight) {
+      checkpointer.begin()
+    }
   }
 
-  /** There is room for a log by now. */
+  /** Starts the log that had no disk space at the open, if there is space now. */
   async function startLate(): Promise<void> {
-    const started = await startLog(tree, path, head, how)
+    const started = await startLog(tree, path, manifest, options)
     if (started === undefined) return
-    tree.commit((batch) => batch.put(manifest_key, encodeManifest({ ...head, is_open: true })))
+    const opened = encodeManifest({ ...manifest, is_open: true })
+    tree.commit((writer) => writer.put(manifest_key, opened))
     log = started
     unwatch()
     unwatch = watch()
   }
 
   /**
-   * A copy of the tree with all that was committed in it. While it is made nothing is merged, for
-   * the copy would have a part of it; commits go on.
+   * Copies LMDB when it has everything that was committed. No checkpoint runs during the copy,
+   * which would contain a part of it; commits go on.
    */
   async function backup(target: string): Promise<number> {
-    copies_waiting++
+    backups_waiting++
     try {
       for (;;) {
-        await merging.underWay()
-        const made = await inTurn(async () =>
-          merging.underWay() === undefined ? beginCopy(target) : {},
+        await checkpointer.running()
+        const begun = await inTurn(async () =>
+          checkpointer.running() === undefined ? beginCopy(target) : {},
         )
-        if (made.copy !== undefined) return await made.copy
+        if (begun.copy !== undefined) return await begun.copy
       }
     } finally {
-      copies_waiting--
+      backups_waiting--
     }
   }
 
-  /** Wrapped, so that whose turn it is need not wait for it. */
+  /** The promise is wrapped, so that the turn does not wait for the copy. */
   function beginCopy(target: string): { readonly copy?: Promise<number> } {
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
-    const is_behind = (log?.frozen().bytes() ?? 0) > 0
-    if (images().length > 0) {
-      merging.begin()
-      if (merging.underWay() === undefined) throw fault('no_space')
+    const has_frozen = (log?.frozen().bytes() ?? 0) > 0
+    if (memtables().length > 0) {
+      checkpointer.begin()
+      if (checkpointer.running() === undefined) throw fault('no_space')
     }
-    // Then there is young behind what is old.
-    if (is_behind) return {}
-    const copy = Promise.resolve(merging.underWay()).then(() => {
+    // The active segment needs a checkpoint after this one.
+    if (has_frozen) return {}
+    const copy = Promise.resolve(checkpointer.running()).then(() => {
       if (broken !== undefined) throw broken
       if ((log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
       return tree.backup(target)
     })
-    const ended = (): void => {}
-    void merging.hold(copy.then(ended, ended))
+    const settled = (): void => {}
+    void checkpointer.hold(copy.then(settled, settled))
     return { copy }
   }
 
@@ -260,8 +257,8 @@ export function logTree(
     unwatch()
     try {
       const can_finish = broken === undefined || is_log_lost
-      const is_finished = can_finish && (await merging.finish())
-      await merging.close()
+      const is_finished = can_finish && (await checkpointer.finish())
+      await checkpointer.close()
       await log?.close()
       if (is_finished) await removeSegments(path)
     } finally {
@@ -270,19 +267,19 @@ export function logTree(
   }
 
   function* range(from: Key, to: Key, reverse: boolean): Generator<Entry> {
-    const start = reverse ? from : skips.startOf(from)
+    const start = reverse ? from : hints.startOf(from)
     if (start >= to) return
     const counts = { deleted: 0 }
-    const sources = images().map((image) => image.range(start, to, reverse))
+    const sources = memtables().map((memtable) => memtable.range(start, to, reverse))
     const below = tree.range(start, to, reverse)
     let is_first = !reverse
     for (const entry of mergedRange([...sources, below], reverse, counts)) {
       if (entry.key === manifest_key) continue
-      if (is_first) skips.notePassed(from, entry.key, counts.deleted)
+      if (is_first) hints.addGap(from, entry.key, counts.deleted)
       is_first = false
       yield entry
     }
-    if (is_first) skips.notePassed(from, to, counts.deleted)
+    if (is_first) hints.addGap(from, to, counts.deleted)
   }
 
   return {
@@ -294,13 +291,13 @@ export function logTree(
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,
-    commit(writes) {
+    commit(changes) {
       if (closing !== undefined) return Promise.reject(shut())
-      return inTurn(() => commit(writes))
+      return inTurn(() => commit(changes))
     },
-    onBroken(told) {
-      tellBroken = told
-      if (broken !== undefined) told(broken)
+    onBroken(callback) {
+      brokenCallback = callback
+      if (broken !== undefined) callback(broken)
     },
     room: () => free_bytes + spareBytes(tree),
     async backup(target) {
@@ -314,8 +311,8 @@ export function logTree(
   }
 }
 
-/** So much the file of a segment may be filled ahead besides. */
-const fill_bytes = 2 * 1024 * 1024
+/** By how much the file of a segment may grow ahead of a write. */
+const preallocation_bytes = 2 * 1024 * 1024
 
 function shut(): Fault {
   return fault('shutting_down', 'the store is closed')

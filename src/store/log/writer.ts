@@ -1,62 +1,90 @@
 /**
- * The log as it is written: two segments, each with its image in memory, one of them young, and a
- * sequence that never stands still. What has been written is synced.
+ * The write path of the log: two segments with one memtable each. One segment is active and takes
+ * the commits; the other is frozen, for a checkpoint, or free. A frame is on disk when `write`
+ * resolves, and its sequence number is one more than the last.
  */
-import type { Writes } from '../store.ts'
+import { dirname } from 'node:path'
+import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
+import { fileFault, syncFolder } from '../file-system.ts'
+import type { LmdbTree } from '../lmdb/tree.ts'
 import type { Manifest } from './manifest.ts'
-import { type Image, newImage, room_bytes } from './memtable.ts'
-import { type RecoveredSegment, segmentPaths, syncFolder } from './recovery.ts'
+import { buildFrame, loadFrames, newMemtable, publishFrame } from './memtable.ts'
+import { type RecoveredSegment, removeSegments, segmentPaths } from './recovery.ts'
 import { createSegment, openSegment, type Segment, type SegmentOptions } from './segment.ts'
 
-/** Frames that are on disk, one behind the other. */
+/** Contiguous frames that are on disk. */
 export interface FrameRange {
-  /** A part of the image's room, which threads share; good until the image is cleared. */
+  /** A slice of the memtable's arena, which threads share; valid until the memtable is cleared. */
   readonly frames: Buffer
   readonly first_seq: number
   readonly last_seq: number
 }
 
 export interface LogWriter {
-  /** What is written now, as reads may see it. */
-  active(): Image
-  /** What was written before; empty where `freeOld` has been called since. */
-  frozen(): Image
-  /** One frame; one at a time. */
-  write(writes: Writes): Promise<void>
-  /** Of the last frame. */
+  /** The memtable of the segment that is written now. */
+  active(): ChangeBuffer
+  /** The memtable of the segment before; empty after `releaseFrozen`. */
+  frozen(): ChangeBuffer
+  /** Writes one frame; one call at a time. */
+  write(changes: ChangeBuffer): Promise<void>
+  /** Sequence number of the last frame. */
   seq(): number
-  /** So many bytes of a frame are written without need for more room on the disk. */
+  /** A frame up to this size allocates nothing on the disk. */
   preallocatedBytes(): number
-  /**
-   * Goes on at the beginning of the other segment, which must be free, over whatever is there. The
-   * young one becomes the old one, which stands until it is freed.
-   */
+  /** Freezes the active segment and goes on at the start of the other, which must be free. */
   rotate(): void
-  /** All that the old one holds. */
   frozenFrames(): FrameRange
+  /** Frees the frozen segment: all its changes are in LMDB. */
   releaseFrozen(): void
   close(): Promise<void>
 }
 
+/** A segment with its memtable. */
 interface Side {
   readonly segment: Segment
-  readonly image: Image
-  /** Of its frames the first that is not in the tree, and where that stands. */
+  readonly memtable: ChangeBuffer
+  /** Sequence number and position of the first frame that is not in LMDB. */
   first_seq: number
   begin: number
 }
 
-/** Makes both files; neither may be there. The first frame goes on from the head's sequence. */
+/** Two segments as they are created, and their entries in the folder. */
+const new_log_bytes = 3 * 1024 * 1024
+
+/**
+ * Creates the log files, in place of any that an interrupted open left; undefined if the disk has
+ * no room for them. LMDB's manifest does not count on them yet. Rejects with `not_possible`.
+ */
+export async function startLog(
+  tree: Pick<LmdbTree, 'freeBytes'>,
+  path: string,
+  manifest: Manifest,
+  options: SegmentOptions,
+): Promise<LogWriter | undefined> {
+  await removeSegments(path)
+  if (tree.freeBytes() < new_log_bytes) return undefined
+  try {
+    return await createLog(path, manifest, options)
+  } catch (error) {
+    await removeSegments(path)
+    const { code } = error as { code?: unknown }
+    if (code === 'ENOSPC') return undefined
+    const is_folder = code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+    throw fileFault(is_folder ? dirname(path) : path, error)
+  }
+}
+
+/** Creates both files, which must not exist. The first frame follows the manifest's sequence. */
 export async function createLog(
   path: string,
-  head: Manifest,
+  manifest: Manifest,
   options: SegmentOptions = {},
 ): Promise<LogWriter> {
   const [first, second] = await openBoth(path, (one) => createSegment(one, options))
-  const log = logOver([sideOf(first), sideOf(second)], head.id, head.seq)
+  const log = logOver([sideOf(first), sideOf(second)], manifest.id, manifest.seq)
   try {
-    // It changes nothing, and tells this log from an older one of the same file.
-    await log.write(new Map())
+    // An empty frame tells this log from an older one of the same file.
+    await log.write(newChangeBuffer())
     await syncFolder(path)
   } catch (error) {
     await log.close()
@@ -65,58 +93,57 @@ export async function createLog(
   return log
 }
 
-/** Goes on behind what was found, once that is on disk for sure. */
+/** Goes on behind the recovered frames, once they are durable. */
 export async function continueLog(
   path: string,
-  head: Manifest,
-  found: readonly [RecoveredSegment, RecoveredSegment],
+  manifest: Manifest,
+  recovered: readonly [RecoveredSegment, RecoveredSegment],
   options: SegmentOptions = {},
 ): Promise<LogWriter> {
   const [first, second] = await openBoth(path, (one) => openSegment(one, options))
-  const sides = [sideOf(first, found[0]), sideOf(second, found[1])] as const
-  const lastOf = ({ frames }: RecoveredSegment): number => frames.at(-1)?.seq ?? head.seq
-  const is_second = lastOf(found[1]) > lastOf(found[0])
-  const [young, old] = is_second ? [sides[1], sides[0]] : sides
-  return logOver([young, old], head.id, Math.max(lastOf(found[0]), lastOf(found[1])))
+  const sides = [sideOf(first, recovered[0]), sideOf(second, recovered[1])] as const
+  const lastOf = ({ frames }: RecoveredSegment): number => frames.at(-1)?.seq ?? manifest.seq
+  const [first_last, second_last] = [lastOf(recovered[0]), lastOf(recovered[1])]
+  const [active, frozen] = second_last > first_last ? [sides[1], sides[0]] : sides
+  return logOver([active, frozen], manifest.id, Math.max(first_last, second_last))
 }
 
-function sideOf(segment: Segment, found?: RecoveredSegment): Side {
-  const image = newImage(room_bytes)
-  if (found === undefined) return { segment, image, first_seq: 0, begin: 0 }
-  const { bytes, frames } = found
-  image.takeOver(bytes, frames)
-  return { segment, image, first_seq: frames[0]?.seq ?? 0, begin: frames[0]?.at ?? 0 }
+function sideOf(segment: Segment, recovered?: RecoveredSegment): Side {
+  const memtable = newMemtable()
+  const [first] = recovered?.frames ?? []
+  if (recovered !== undefined) loadFrames(memtable, recovered.bytes, recovered.frames)
+  return { segment, memtable, first_seq: first?.seq ?? 0, begin: first?.at ?? 0 }
 }
 
 function logOver(sides: readonly [Side, Side], id: Buffer, last_seq: number): LogWriter {
-  let [young, old] = sides
+  let [active, frozen] = sides
   let seq = last_seq
-  let turned_seq = old.image.bytes() === 0 ? seq : young.first_seq - 1
+  let frozen_seq = frozen.memtable.bytes() === 0 ? seq : active.first_seq - 1
 
   return {
-    active: () => young.image,
-    frozen: () => old.image,
-    async write(writes) {
-      const { segment, image } = young
-      const from = image.bytes()
-      if (from === 0) Object.assign(young, { first_seq: seq + 1, begin: 0 })
-      const { length } = image.add(id, seq + 1, writes)
-      await segment.write(image.room(), from, from + length)
+    active: () => active.memtable,
+    frozen: () => frozen.memtable,
+    async write(changes) {
+      const { segment, memtable } = active
+      const from = memtable.bytes()
+      if (from === 0) Object.assign(active, { first_seq: seq + 1, begin: 0 })
+      const frame = buildFrame(memtable, { id, seq: seq + 1 }, changes)
+      await segment.write(memtable.arena(), from, from + frame.length)
       seq++
-      image.keep()
+      publishFrame(memtable, changes)
     },
     seq: () => seq,
-    preallocatedBytes: () => young.segment.roomBytes() - young.image.bytes(),
+    preallocatedBytes: () => active.segment.preallocatedBytes() - active.memtable.bytes(),
     rotate() {
-      ;[young, old] = [old, young]
-      turned_seq = seq
+      ;[active, frozen] = [frozen, active]
+      frozen_seq = seq
     },
     frozenFrames() {
-      const { image, begin, first_seq } = old
-      const frames = image.room().subarray(begin, image.bytes())
-      return { frames, first_seq, last_seq: turned_seq }
+      const { memtable, begin, first_seq } = frozen
+      const frames = memtable.arena().subarray(begin, memtable.bytes())
+      return { frames, first_seq, last_seq: frozen_seq }
     },
-    releaseFrozen: () => old.image.clear(),
+    releaseFrozen: () => frozen.memtable.clear(),
     async close() {
       for (const { segment } of sides) await segment.close()
     },

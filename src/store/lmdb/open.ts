@@ -1,0 +1,199 @@
+/**
+ * Opens a data file, and refuses one that LMDB cannot take: a foreign file, a truncated one, or one
+ * that cannot be written. Nothing about a refused file is changed.
+ *
+ * LMDB kills the process for a file that is not its own, and for a page in use behind the end of
+ * the file. So its magic is looked for in the file before LMDB sees it, and a file that is shorter
+ * than LMDB's page count is first read by a process of its own. The caller must hold the file's
+ * lock (store/file-lock).
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants } from 'node:fs'
+import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fault, isFault } from '../../core/faults.ts'
+import { fileFault, syncFolder, syncPath } from '../file-system.ts'
+import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
+import { type LmdbTree, type LmdbTreeOptions, lmdbTree } from './tree.ts'
+
+export interface OpenLmdbOptions extends LmdbTreeOptions {
+  /**
+   * Whether a process of its own opens an existing file first: LMDB may kill it; false by default.
+   */
+  readonly probe?: boolean | undefined
+}
+
+/**
+ * The file is created (mode 0600) if missing or empty. Throws `not_a_database` for a foreign or
+ * truncated file and `not_possible` for a path that cannot be used, each with a sentence that says
+ * what to do. Slots of dead readers are freed.
+ */
+export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}): Promise<LmdbTree> {
+  const is_new = await isNewFile(path)
+  if (is_new) await createFile(path)
+  await prepareLockFile(`${path}-lock`)
+  if (!is_new && options.probe === true) await probe(path)
+  const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
+  let db = await openDatabase(path, { maxReaders })
+  if (is_new) {
+    // The file survives a power cut: its first pages, and its name in the folder.
+    await syncPath(path)
+    await syncFolder(path)
+  } else if (await endsEarly(db, path)) {
+    await db.close()
+    if (!(await canRead(path))) {
+      throw fault('not_a_database', `${path} ends too early; put a backup in its place`)
+    }
+    db = await openDatabase(path, { maxReaders })
+  }
+  return lmdbTree(db, path, options)
+}
+
+/** LMDB creates a file with two pages of at most 64 KiB. */
+const new_file_bytes_max = 2 * 65_536
+
+/** Missing, empty, or left by a power cut before its first sync. */
+async function isNewFile(path: string): Promise<boolean> {
+  let file: FileHandle
+  try {
+    file = await open(path, 'r+')
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ENOENT') return true
+    throw fileFault(path, error)
+  }
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile()) throw fault('not_possible', `${path} is no regular file; name one`)
+    const { size } = stats
+    const first_pages = Buffer.alloc(Math.min(size, new_file_bytes_max))
+    await file.read(first_pages, 0, first_pages.length, 0)
+    if (hasMagic(first_pages)) return false
+    const is_new = size === first_pages.length && (await isUninitialised(first_pages))
+    if (!is_new) throw fault('not_a_database', `${path} is no conveyor database; name another file`)
+    await file.truncate(0)
+    return true
+  } finally {
+    await file.close()
+  }
+}
+
+/** Magic number and version, little-endian, behind the header of a page. */
+const magic = Buffer.from('dec0efbe02000000', 'hex')
+const magic_at = 24
+/** The second page begins at the page size, which is the one of the system that made the file. */
+const page_sizes = [4_096, 8_192, 16_384, 32_768, 65_536]
+
+/** Whether both meta pages have LMDB's magic. */
+function hasMagic(bytes: Buffer): boolean {
+  return hasMagicAt(bytes, 0) && page_sizes.some((page_bytes) => hasMagicAt(bytes, page_bytes))
+}
+
+function hasMagicAt(bytes: Buffer, page_at: number): boolean {
+  const at = page_at + magic_at
+  return bytes.subarray(at, at + magic.length).equals(magic)
+}
+
+const sector_bytes = 512
+
+/**
+ * Whether a power cut left these bytes of a new file before its first sync: each sector is zero, or
+ * what LMDB writes into a new file.
+ */
+async function isUninitialised(bytes: Buffer): Promise<boolean> {
+  if (isZero(bytes)) return true
+  const fresh = await newFileBytes()
+  if (fresh === undefined || bytes.length < fresh.length || !isZero(bytes.subarray(fresh.length)))
+    return false
+  for (let at = 0; at < fresh.length; at += sector_bytes) {
+    const sector = bytes.subarray(at, at + sector_bytes)
+    if (!isZero(sector) && !sector.equals(fresh.subarray(at, at + sector_bytes))) return false
+  }
+  return true
+}
+
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0)
+}
+
+/** What LMDB writes into a new file; undefined if it cannot make one. */
+async function newFileBytes(): Promise<Buffer | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'conveyor-new-'))
+  try {
+    const path = join(folder, 'new')
+    return (await exitOf(path, '')) === 0 ? await readFile(path) : undefined
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function createFile(path: string): Promise<void> {
+  try {
+    await (await open(path, 'a', 0o600)).close()
+  } catch (error) {
+    throw fileFault(path, error)
+  }
+}
+
+const lock_page_bytes = 4096
+const lock_pages = 3
+
+/**
+ * Allocates the pages of LMDB's lock file. LMDB kills the process if it cannot open that file, or
+ * if the disk is full when it first touches a page of it that is not allocated.
+ */
+async function prepareLockFile(lock_path: string): Promise<void> {
+  try {
+    const { O_RDWR, O_CREAT } = constants
+    const lock = await open(lock_path, O_RDWR | O_CREAT, 0o600)
+    try {
+      const page = Buffer.alloc(lock_page_bytes)
+      for (let at = 0; at < lock_pages * lock_page_bytes; at += lock_page_bytes) {
+        const { bytesRead } = await lock.read(page.fill(0), 0, lock_page_bytes, at)
+        if (bytesRead === lock_page_bytes && !isZero(page)) continue
+        const { bytesWritten } = await lock.write(page, 0, lock_page_bytes, at)
+        if (bytesWritten < lock_page_bytes) throw fileFault(lock_path, { code: 'ENOSPC' })
+      }
+    } finally {
+      await lock.close()
+    }
+  } catch (error) {
+    throw isFault(error) ? error : fileFault(lock_path, error)
+  }
+}
+
+/** Whether the file ends before LMDB's last page. It may: free pages need not have been written. */
+async function endsEarly(db: LmdbDatabase, path: string): Promise<boolean> {
+  const { lastPageNumber, pageSize } = statsOf(db)
+  return (await stat(path)).size < (lastPageNumber + 1) * pageSize
+}
+
+async function probe(path: string): Promise<void> {
+  const exit = await exitOf(path, '')
+  if (exit === 0) return
+  const how = typeof exit === 'string' ? exit : `exit ${exit}`
+  const text = `${path}: it cannot be opened and mapped (${how}); look at the disk, and at limits`
+  throw fault('not_possible', `${text} of memory`)
+}
+
+/** Touches the pages of all entries, and those of the free list that a write needs first. */
+async function canRead(path: string): Promise<boolean> {
+  const read = 'for (const _ of db.getRange({}));'
+  const write = `db.transactionSync(() => { db.putSync(Buffer.from('a'), ''); return ABORT });`
+  return (await exitOf(path, read + write)) === 0
+}
+
+/** Opens the file in a process of its own and runs `code` on `db`; returns exit code or signal. */
+async function exitOf(path: string, code: string): Promise<number | string> {
+  const { noSubdir, overlappingSync, maxReaders } = lmdbOptions
+  const encodings = { encoding: 'binary', keyEncoding: 'binary' }
+  const options = JSON.stringify({ noSubdir, overlappingSync, maxReaders, ...encodings })
+  const [lmdb, file] = [import.meta.resolve('lmdb'), path].map((text) => JSON.stringify(text))
+  const script =
+    `import(${lmdb}).then(async ({ open, ABORT }) => {` +
+    `const db = open(${file}, ${options}); ${code} await db.close() })`
+  const child = spawn(process.execPath, ['-e', script], { stdio: 'ignore' })
+  const [exit, signal] = (await once(child, 'close')) as [number | null, string | null]
+  return exit ?? signal ?? 'unknown'
+}

@@ -1,0 +1,33 @@
+/**
+ * The owner record: a small file beside the data file that says which process holds the lock, and
+ * where its admin socket is. It counts only while the lock is held, so it needs no removal and no
+ * sync; a process that cannot write it is simply not named.
+ */
+import { readFile, realpath, writeFile } from 'node:fs/promises'
+import { parsePlain } from '../codec/json.ts'
+
+export interface OwnerRecord {
+  readonly pid: number
+  /** Path of the admin socket; `null` if there is none. */
+  readonly socket: string | null
+  readonly file_id: string
+  readonly version: string
+}
+
+/** `real_path` is the data file's, without symbolic links. */
+export async function writeOwner(real_path: string, owner: OwnerRecord): Promise<void> {
+  await writeFile(ownerPath(real_path), JSON.stringify(owner), { mode: 0o600 }).catch(() => {})
+}
+
+/** Undefined if there is no record that can be read. */
+export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
+  try {
+    return parsePlain(await readFile(ownerPath(await realpath(path)), 'utf8')) as OwnerRecord
+  } catch {
+    return undefined
+  }
+}
+
+function ownerPath(real_path: string): string {
+  return `${real_path}-owner`
+}

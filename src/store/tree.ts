@@ -1,0 +1,35 @@
+/**
+ * The port below group commit: a durable ordered map that takes one commit at a time. It has three
+ * implementations: memory-tree, lmdb/tree (reads, and the commits of a checkpoint) and log/tree
+ * (a commit log in front of LMDB).
+ */
+import type { Key } from '../codec/keys.ts'
+import { fault } from '../core/faults.ts'
+import type { ChangeBuffer } from './change-buffer.ts'
+import type { Entry } from './store.ts'
+
+export interface Tree {
+  get(key: Key): Buffer | undefined
+  /** Lazy, in key order, `from` included and `to` excluded. */
+  range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
+  /**
+   * Resolves when all changes are on disk, atomically; the buffer must not change meanwhile.
+   * Rejects with `no_space` if nothing was written; after any other error the outcome is unknown.
+   */
+  commit(changes: ChangeBuffer): Promise<void>
+  /** Calls back once, with the cause, when no further commit is possible. */
+  onBroken?(callback: (cause: unknown) => void): void
+  /** See `Store.room`. */
+  room(): number | undefined
+  backup(path: string): Promise<number>
+  close(): Promise<void>
+}
+
+/** LMDB's limit with 4 KiB pages. Every tree has it, so that memory behaves as the disk does. */
+export const key_bytes_max = 1978
+
+/** Throws `internal_error` for a key that no tree can hold. The limits of the API exclude it. */
+export function checkKeyBytes(bytes: number): void {
+  if (bytes > 0 && bytes <= key_bytes_max) return
+  throw fault('internal_error', `a key of ${bytes} bytes; it takes 1 to ${key_bytes_max}`)
+}
