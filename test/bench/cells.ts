@@ -15,10 +15,10 @@ export type Verb = WriteVerb | 'read'
  * `in-process` calls the library. The others are called from another process: `http` with signed
  * posts, `grpc` with CreateTask and ModifyTask, `grpc-stream` with messages of one StreamOps.
  */
-export type DoorName = 'in-process' | 'http' | 'grpc' | 'grpc-stream'
+export type TransportName = 'in-process' | 'http' | 'grpc' | 'grpc-stream'
 
 /** Where an engine is: with the load, or behind a door of another process. */
-export type ServerName = Exclude<DoorName, 'grpc-stream'>
+export type ServerName = Exclude<TransportName, 'grpc-stream'>
 
 /**
  * `empty`: made for each slot. `large` and `huge`: made once, copied for each process that works on
@@ -53,7 +53,7 @@ export type ServerRivalName = 'bullmq' | 'pg-boss' | 'dbos' | 'restate'
 export interface Cell {
   readonly file: FileName
   readonly refs: Refs
-  readonly door: DoorName
+  readonly transport: TransportName
   readonly verb: Verb
   /** Ops in one request. */
   readonly ops: number
@@ -68,9 +68,9 @@ export interface Cell {
 export interface Scale {
   readonly reps: number
   /** A first, shorter repetition that is thrown away. */
-  readonly warms: boolean
+  readonly has_trial_rep: boolean
   /** Before each slot, and not counted: the same load. */
-  readonly lead_s: number
+  readonly warmup_s: number
   readonly slot_s: number
   /** Waiting tasks that the modifies and reads of an `empty` file find; its creates find none. */
   readonly few_tasks: number
@@ -81,13 +81,13 @@ export interface Scale {
 }
 
 const plain = {
-  ...{ reps: 5, warms: true, lead_s: 0.4, slot_s: 0.4 },
+  ...{ reps: 5, has_trial_rep: true, warmup_s: 0.4, slot_s: 0.4 },
   ...{ few_tasks: 10_000, many_tasks: 1_000_000, most_tasks: 0 },
 }
 
 export const scales = {
   quick: {
-    ...{ reps: 1, warms: false, lead_s: 0.01, slot_s: 0.03 },
+    ...{ reps: 1, has_trial_rep: false, warmup_s: 0.01, slot_s: 0.03 },
     ...{ few_tasks: 500, many_tasks: 5_000, most_tasks: 0 },
   },
   plain,
@@ -111,7 +111,7 @@ const both: readonly WriteVerb[] = ['create', 'modify']
 const rows: readonly (readonly [
   FileName,
   Refs,
-  DoorName,
+  TransportName,
   readonly Verb[],
   readonly Point[],
   Kind?,
@@ -135,8 +135,10 @@ const rows: readonly (readonly [
 ]
 
 export const cells: readonly Cell[] = rows.flatMap(
-  ([file, refs, door, verbs, points, kind = 'usual']) =>
-    verbs.flatMap((verb) => points.map((point) => ({ file, refs, door, verb, ...point, kind }))),
+  ([file, refs, transport, verbs, points, kind = 'usual']) =>
+    verbs.flatMap((verb) =>
+      points.map((point) => ({ file, refs, transport, verb, ...point, kind })),
+    ),
 )
 
 /** The sides of a cell; of the rivals with servers those that are to be had on this machine. */
@@ -145,7 +147,7 @@ export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readon
   if (cell.kind === 'half') return ['ours']
   if (cell.file === 'huge') return ['ours', 'tenth', 'sqlite']
   if (cell.verb === 'read') return ['ours', 'sqlite']
-  if (cell.door === 'in-process') {
+  if (cell.transport === 'in-process') {
     const other = cell.file === 'large' ? 'sqlite-tuned' : 'sqlite-nodes'
     return ['ours', 'floor', 'sqlite', ...(cell.refs === 'random' ? ([other] as const) : [])]
   }
@@ -161,13 +163,13 @@ const longer: Readonly<Record<Kind, readonly [lead: number, slot: number]>> = {
   servers: [5, 1],
 }
 
-export function spanOf({ kind }: Cell, { lead_s, slot_s }: Scale): Span {
+export function spanOf({ kind }: Cell, { warmup_s, slot_s }: Scale): Span {
   const [lead, slot] = longer[kind]
-  return { lead_s: lead * lead_s, slot_s: slot * slot_s }
+  return { warmup_s: lead * warmup_s, slot_s: slot * slot_s }
 }
 
-export function serverOf({ door }: Cell): ServerName {
-  return door === 'grpc-stream' ? 'grpc' : door
+export function serverOf({ transport }: Cell): ServerName {
+  return transport === 'grpc-stream' ? 'grpc' : transport
 }
 
 /** How many tasks a cell finds. */
@@ -178,10 +180,10 @@ export function tasksOf({ file, verb }: Cell, scale: Scale): number {
 }
 
 /** One word for a cell, for `--only` and for the JSON lines; what is usual is not said. */
-export function nameOf({ file, refs, door, verb, ops, callers, kind }: Cell): string {
+export function cellName({ file, refs, transport, verb, ops, callers, kind }: Cell): string {
   const unusual = [refs === 'random' ? '' : refs, kind === 'usual' ? '' : kind]
   const point = `${ops}x${callers}`
-  return [file, door, verb, point, ...unusual].filter((word) => word !== '').join('/')
+  return [file, transport, verb, point, ...unusual].filter((word) => word !== '').join('/')
 }
 
 /**

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 export type Calls = Record<string, (...args: never[]) => unknown>
 
 export interface Child<C extends Calls> {
-  ask<K extends keyof C & string>(
+  call<K extends keyof C & string>(
     name: K,
     ...args: Parameters<C[K]>
   ): Promise<Awaited<ReturnType<C[K]>>>
@@ -19,7 +19,7 @@ export interface Child<C extends Calls> {
   /** Lets the child end by itself, so that what it has open is closed and a profile is written. */
   stop(): Promise<void>
   /** Now, whatever it is at. */
-  end(): void
+  kill(): void
 }
 
 /** These would never hear that the run has ended. */
@@ -33,7 +33,7 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
   const child = fork(file, { execArgv: ['--expose-gc', ...node_flags], serialization: 'advanced' })
   const exit = once(child, 'exit')
   return {
-    async ask(name, ...args) {
+    async call(name, ...args) {
       const answer = once(child, 'message')
       child.send({ name, args })
       const [message] = await Promise.race([
@@ -51,7 +51,7 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
       frozen.delete(child)
       child.kill('SIGCONT')
     },
-    end: () => void child.kill('SIGKILL'),
+    kill: () => void child.kill('SIGKILL'),
     async stop() {
       if (child.connected) child.disconnect()
       await exit
@@ -60,7 +60,7 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
 }
 
 /** The child's end: answers calls until the run lets go, then `leave`s and ends. */
-export function answerCalls(calls: Calls, leave: () => Promise<void> = async () => {}): void {
+export function serveCalls(calls: Calls, leave: () => Promise<void> = async () => {}): void {
   process.on('message', async ({ name, args }: { name: string; args: never[] }) => {
     try {
       process.send?.({ value: await calls[name]?.(...args) })

@@ -13,11 +13,11 @@ import { Client, credentials } from '@grpc/grpc-js'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { caller_name } from './certificates.ts'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import type { Slot } from './samples.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
-import { conv_id, dataOf, opSource, refOf } from './work.ts'
+import { conv_id, dataOf, opSource, refOf } from './workload.ts'
 
 export type GrpcClientCalls = typeof calls
 
@@ -42,7 +42,7 @@ interface Sending extends Span {
 }
 
 /** How one message goes out; resolves when its answer is in and good. */
-interface Way {
+interface Sender {
   send(message: Buffer): Promise<void>
   /** Resolves when nothing is under way any more. */
   end(): Promise<void>
@@ -70,10 +70,10 @@ const calls = {
     const { port, tls_folder, verb, ops, is_stream } = sending
     const client = await connected(port, tls_folder)
     try {
-      const way = is_stream ? streamWay(client, ops) : unaryWay(client, verb)
+      const way = is_stream ? streamSender(client, ops) : unarySender(client, verb)
       let next = 0
       const requests_max = prepared.length
-      const slot = await loop({ ...sending, requests_max }, () =>
+      const slot = await closedLoop({ ...sending, requests_max }, () =>
         way.send(prepared[next++] as Buffer),
       )
       await way.end()
@@ -84,7 +84,7 @@ const calls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 interface Message {
   readonly conv_id: string
@@ -116,7 +116,7 @@ async function connected(port: number, tls_folder: string): Promise<Client> {
   return client
 }
 
-function unaryWay(client: Client, verb: WriteVerb): Way {
+function unarySender(client: Client, verb: WriteVerb): Sender {
   const { path, responseDeserialize } = unary[verb]
   const check = goodAnswer((bytes) => {
     const { ref, obj_id } = responseDeserialize(bytes)
@@ -139,7 +139,7 @@ interface Waiting {
 }
 
 /** Answers come in the order of what was sent. */
-function streamWay(client: Client, ops: number): Way {
+function streamSender(client: Client, ops: number): Sender {
   const { path, responseDeserialize } = StreamOps
   const check = goodAnswer((bytes) => {
     const { proc, results } = responseDeserialize(bytes)

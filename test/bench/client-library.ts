@@ -4,11 +4,11 @@
  */
 import { type Client, connect } from '../../src/client.ts'
 import type { Refs, Verb } from './cells.ts'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import type { Slot } from './samples.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
-import { conv_id, dataOf, opSource, refOf, user } from './work.ts'
+import { conv_id, dataOf, opSource, refOf, user } from './workload.ts'
 
 export type ClientLibraryCalls = typeof calls
 
@@ -37,7 +37,7 @@ const calls = {
     if (verb === 'read') throw new Error('the client library is not measured with reads')
     const client = await clientOf({ port, secret })
     const source = opSource(tasks, refs)
-    return await loop({ callers, ops: 1, ...span }, async () => {
+    return await closedLoop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       const input = { conv_id, ref: refOf(n, refs), data: dataOf(verb, n) }
       const { proc } = await client[verb](input)
@@ -46,4 +46,4 @@ const calls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)

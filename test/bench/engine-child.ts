@@ -1,5 +1,5 @@
 /**
- * The child that runs the engine: makes files, opens them with a door or none, runs the
+ * The child that runs the engine: makes files, opens them with a server or none, runs the
  * in-process load itself, and tells what it cost. It has one file open at a time.
  */
 import { serveGrpc } from '../../src/grpc.ts'
@@ -7,26 +7,26 @@ import { serveHttp } from '../../src/http.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
 import type { Refs, ServerName, Verb } from './cells.ts'
 import { caller_binding } from './certificates.ts'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import { cpuSeconds, footprintOf, removeFiles, settled } from './process-state.ts'
-import type { Footprint, Slot } from './samples.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import { cpuSeconds, footprintOf, removeFiles, waitUntilIdle } from './resource-usage.ts'
+import type { Footprint, Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
-import { conv_id, definition, opOf, opSource, refOf, secret_key, user } from './work.ts'
+import { conv_id, definition, opOf, opSource, refOf, secret_key, user } from './workload.ts'
 
-export interface Opening {
+export interface OpenOptions {
   readonly path: string
-  /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
+  /** Tasks under the numbers from 0 on: stored already, or made now if `is_new`. */
   readonly tasks: number
-  readonly fresh: boolean
+  readonly is_new: boolean
   readonly refs: Refs
   readonly server: ServerName
-  /** What a gRPC door takes its certificates from. */
+  /** What a gRPC server takes its certificates from. */
   readonly tls_folder: string
 }
 
 /** How the process stands before or after a slot. */
-export interface Standing {
+export interface EngineUsage {
   readonly footprint: Footprint
   /** How long it was not idle before it could answer this. */
   readonly settle_s: number
@@ -43,45 +43,46 @@ interface Load extends Span {
 
 export type EngineCalls = typeof calls
 
-interface RunningDoor {
+interface RunningServer {
   readonly port: number
   drain(): Promise<void>
 }
 
-let at: { opening: Opening; engine: Engine; door: RunningDoor | undefined } | undefined
+let current: { opening: OpenOptions; engine: Engine; server: RunningServer | undefined } | undefined
 
 const calls = {
   /** Opens a file, which stays open until `close`. */
-  async open(opening: Opening): Promise<{ port: number; secret: string }> {
-    const { path, fresh, tasks, refs } = opening
+  async open(opening: OpenOptions): Promise<{ port: number; secret: string }> {
+    const { path, is_new, tasks, refs } = opening
     const engine = await openEngine(path, { secret_key })
-    if (fresh) {
+    if (is_new) {
       await engine.putProcess(definition)
       await engine.users.add({ id: user })
       await engine.processes.share(conv_id, user)
       await engine.users.bind(user, caller_binding)
       await fill(engine, tasks, refs)
     }
-    const door = await openDoor(engine, opening)
-    at = { opening, engine, door }
-    return { port: door?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
+    const server = await startServer(engine, opening)
+    current = { opening, engine, server }
+    return { port: server?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
   },
 
   run(load: Load): Promise<Slot> {
-    const { engine, opening } = opened()
+    const { engine, opening } = currentFile()
     const { verb, ops } = load
     const { refs } = opening
     const source = opSource(opening.tasks, refs)
-    if (verb === 'read') return loop(load, () => read(engine, source.take(verb, 1)[0] as number))
-    return loop(load, async () => {
+    if (verb === 'read')
+      return closedLoop(load, () => read(engine, source.take(verb, 1)[0] as number))
+    return closedLoop(load, async () => {
       const results = await engine.apply(source.take(verb, ops).map((n) => opOf(verb, n, refs)))
       for (const { proc } of results) if (proc !== 'ok') throw new Error(`${verb}: ${proc}`)
     })
   },
 
-  async stand(): Promise<Standing> {
-    const { engine, opening } = opened()
-    const settle_s = await settled()
+  async usage(): Promise<EngineUsage> {
+    const { engine, opening } = currentFile()
+    const settle_s = await waitUntilIdle()
     const idle_cpu_s = cpuSeconds()
     const [info] = await engine.processes.list()
     const footprint = await footprintOf(opening.path, info?.tasks ?? 0)
@@ -89,29 +90,32 @@ const calls = {
   },
 
   async close({ remove }: { remove: boolean }): Promise<void> {
-    if (at === undefined) return
-    const { engine, door, opening } = at
-    at = undefined
-    await door?.drain()
+    if (current === undefined) return
+    const { engine, server, opening } = current
+    current = undefined
+    await server?.drain()
     await engine.close()
     if (remove) await removeFiles(opening.path)
   },
 }
 
-answerCalls(calls, () => calls.close({ remove: false }))
+serveCalls(calls, () => calls.close({ remove: false }))
 
-function opened(): NonNullable<typeof at> {
-  if (at === undefined) throw new Error('no file is open')
-  return at
+function currentFile(): NonNullable<typeof current> {
+  if (current === undefined) throw new Error('no file is open')
+  return current
 }
 
 async function read(engine: Engine, n: number): Promise<void> {
-  const { refs } = opened().opening
+  const { refs } = currentFile().opening
   const task = await engine.task({ conv_id, ref: refOf(n, refs) })
   if ((task?.data as { amount?: number } | undefined)?.amount !== 120.5) throw new Error('read')
 }
 
-async function openDoor(engine: Engine, opening: Opening): Promise<RunningDoor | undefined> {
+async function startServer(
+  engine: Engine,
+  opening: OpenOptions,
+): Promise<RunningServer | undefined> {
   const { server, tls_folder } = opening
   if (server === 'in-process') return undefined
   if (server === 'http') {

@@ -10,7 +10,7 @@ import type { Op__Output as Op } from '../../src/server/grpc/generated/conveyor/
 import type { OpResult } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
 import type { TaskServiceHandlers } from '../../src/server/grpc/generated/conveyor/v1/TaskService.ts'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
-import { answerCalls } from './child.ts'
+import { serveCalls } from './child.ts'
 
 export type GrpcFloorCalls = typeof calls
 
@@ -45,7 +45,7 @@ const calls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 function resultOf({ id, create, modify }: Op): OpResult {
   return { id, ref: (create ?? modify)?.ref as string, obj_id, proc: 'ok', description: '' }

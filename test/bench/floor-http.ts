@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { answerCalls } from './child.ts'
-import type { BenchOp } from './work.ts'
+import { serveCalls } from './child.ts'
+import type { BenchOp } from './workload.ts'
 
 export type HttpFloorCalls = typeof calls
 
@@ -23,7 +23,7 @@ const calls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 const obj_id = '5cf67011094bab1b9a00a31d'
 

@@ -19,19 +19,19 @@ import {
 import { encodeTask } from '../../src/codec/task-record.ts'
 import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/database.ts'
 import type { Refs, WriteVerb } from './cells.ts'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import type { Slot } from './samples.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
-import { conv_id, dataOf, type OpSource, opSource, refOf } from './work.ts'
+import { conv_id, dataOf, type OpSource, opSource, refOf } from './workload.ts'
 
 export type StoreFloorCalls = typeof calls
 
-interface Opening {
+interface OpenOptions {
   readonly path: string
-  /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
+  /** Tasks under the numbers from 0 on: stored already, or made now if `is_new`. */
   readonly tasks: number
-  readonly fresh: boolean
+  readonly is_new: boolean
   readonly refs: Refs
 }
 
@@ -50,15 +50,15 @@ interface Opened {
   readonly is_moved: Uint8Array
 }
 
-let at: Opened | undefined
+let current: Opened | undefined
 const none = Buffer.alloc(0)
 const count = Buffer.alloc(8)
 
 const calls = {
-  async open({ path, tasks, fresh, refs }: Opening): Promise<void> {
+  async open({ path, tasks, is_new, refs }: OpenOptions): Promise<void> {
     const db: LmdbDatabase = open(path, lmdbOptions)
-    at = { path, refs, db, source: opSource(tasks, refs), is_moved: new Uint8Array(tasks) }
-    if (!fresh || tasks === 0) return
+    current = { path, refs, db, source: opSource(tasks, refs), is_moved: new Uint8Array(tasks) }
+    if (!is_new || tasks === 0) return
     await db.batch(() => {
       for (let n = 0; n < tasks; n++) putNew(db, n, refs)
       putShared(db)
@@ -66,9 +66,9 @@ const calls = {
   },
 
   async run({ verb, ops, callers, ...span }: Load): Promise<Slot> {
-    const { db, refs, source, is_moved } = at as Opened
+    const { db, refs, source, is_moved } = current as Opened
     const ops_each = ops * callers
-    return loop({ callers: 1, ops: ops_each, ...span }, async () => {
+    return closedLoop({ callers: 1, ops: ops_each, ...span }, async () => {
       const numbers = source.take(verb, ops_each)
       await db.batch(() => {
         for (const n of numbers) {
@@ -81,16 +81,16 @@ const calls = {
   },
 
   async close({ remove }: { remove: boolean }): Promise<void> {
-    if (at === undefined) return
-    const { path, db } = at
-    at = undefined
+    if (current === undefined) return
+    const { path, db } = current
+    current = undefined
     await db.close()
     if (!remove) return
     for (const end of ['', '-lock']) await rm(`${path}${end}`, { force: true })
   },
 }
 
-answerCalls(calls, () => calls.close({ remove: false }))
+serveCalls(calls, () => calls.close({ remove: false }))
 
 let last_id = 0
 

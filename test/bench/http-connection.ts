@@ -25,7 +25,7 @@ export interface Expected {
 export interface Listener {
   onAnswer(connection: Connection): void
   /** The socket broke, or an answer was not good; nothing comes after it. */
-  onTrouble(error: unknown): void
+  onError(error: unknown): void
 }
 
 export async function connectTo(
@@ -56,13 +56,13 @@ export async function connectTo(
     chunks = []
     got_bytes = 0
   }
-  socket.on('error', listener.onTrouble)
-  socket.on('end', () => listener.onTrouble(new Error('the server closed a connection')))
+  socket.on('error', listener.onError)
+  socket.on('end', () => listener.onError(new Error('the server closed a connection')))
   socket.on('data', (chunk) => {
     try {
       onChunk(chunk)
     } catch (error) {
-      listener.onTrouble(error)
+      listener.onError(error)
       return
     }
     if (got_bytes === 0) listener.onAnswer(connection)

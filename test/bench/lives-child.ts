@@ -7,10 +7,10 @@
  */
 import Database from 'better-sqlite3'
 import { openEngine } from '../../src/index.ts'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
 import { inTurns } from './sqlite-table.ts'
-import { type BenchOp, conv_id, node, opOf, secret_key } from './work.ts'
+import { type BenchOp, conv_id, node, opOf, secret_key } from './workload.ts'
 
 export type LivesSide = 'ours' | 'sqlite'
 
@@ -138,7 +138,7 @@ const calls = {
       return picked
     }
     const start_ms = performance.now()
-    const slot = await loop({ callers, ops, lead_s: 0, slot_s }, async () => {
+    const slot = await closedLoop({ callers, ops, warmup_s: 0, slot_s }, async () => {
       const first = begun.pop()
       if (first === undefined) {
         const next = made
@@ -156,7 +156,7 @@ const calls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 function opsOf(verb: 'create' | 'modify', first: number, count: number): BenchOp[] {
   return Array.from({ length: count }, (_, n) => opOf(verb, first + n, 'random'))

@@ -4,25 +4,25 @@
  * for this is what an embedder gets.
  */
 import { type Child, startChild } from './child.ts'
+import type { BenchFolder } from './folder.ts'
 import type { LivesCalls, LivesSide, LivesSlot } from './lives-child.ts'
-import type { Place } from './place.ts'
-import { removeFiles } from './process-state.ts'
-import { type Middle, middleOf } from './samples.ts'
+import { removeFiles } from './resource-usage.ts'
+import { type Summary, summaryOf } from './statistics.ts'
 import { type TargetLine, targetLine } from './targets.ts'
 
 export interface LivesLine {
   readonly kind: 'lives'
   readonly cell: string
-  readonly ours: LivesMiddle
-  readonly sqlite: LivesMiddle
+  readonly ours: LivesSummary
+  readonly sqlite: LivesSummary
   /** Ours over SQLite's, turn by turn. */
-  readonly lives_per_s: Middle
-  readonly p99: Middle
+  readonly lives_per_s: Summary
+  readonly p99: Summary
 }
 
-interface LivesMiddle {
-  readonly lives_per_s: Middle
-  readonly p99_ms: Middle
+interface LivesSummary {
+  readonly lives_per_s: Summary
+  readonly p99_ms: Summary
 }
 
 /** [tasks that wait, ops in a request, callers, at least so many times as fast] */
@@ -35,13 +35,13 @@ const cells: readonly (readonly [number, number, number, number])[] = [
   [1_000_000, 100, 1, 1.1],
 ]
 
-const nameOf = ([tasks, ops, callers]: (typeof cells)[number]): string =>
+const livesName = ([tasks, ops, callers]: (typeof cells)[number]): string =>
   `lives/${tasks}/${ops}x${callers}`
 
 const sides: readonly LivesSide[] = ['ours', 'sqlite']
 
 export async function* livesCells(
-  place: Place,
+  folder: BenchFolder,
   isChosen: (name: string) => boolean,
   is_quick: boolean,
   slot_s = is_quick ? 0.1 : 10,
@@ -49,25 +49,25 @@ export async function* livesCells(
   const reps = is_quick ? 1 : 5
   const files = new Map<string, string>()
   for (const cell of cells) {
-    if (!isChosen(nameOf(cell))) continue
+    if (!isChosen(livesName(cell))) continue
     const [, ops, callers] = cell
     const tasks = is_quick ? Math.ceil(cell[0] / 200) : cell[0]
     const slots = new Map(sides.map((side) => [side, [] as LivesSlot[]]))
     for (let rep = 0; rep < reps; rep++) {
       for (const side of rep % 2 === 0 ? sides : sides.toReversed()) {
-        const child = startChild<LivesCalls>(place.child('lives-child'))
-        const path = await place.copy(await fileOf(child, place, files, side, tasks))
-        slots.get(side)?.push(await child.ask('run', { side, path, tasks, ops, callers, slot_s }))
+        const child = startChild<LivesCalls>(folder.script('lives-child'))
+        const path = await folder.copy(await fileOf(child, folder, files, side, tasks))
+        slots.get(side)?.push(await child.call('run', { side, path, tasks, ops, callers, slot_s }))
         await child.stop()
         await removeFiles(path)
       }
     }
     const [ours, sqlite] = sides.map((side) => slots.get(side) ?? []) as [LivesSlot[], LivesSlot[]]
-    const over = (of: keyof LivesSlot): Middle =>
-      middleOf(ours.map((slot, rep) => slot[of] / (sqlite[rep]?.[of] ?? Number.NaN)))
+    const over = (of: keyof LivesSlot): Summary =>
+      summaryOf(ours.map((slot, rep) => slot[of] / (sqlite[rep]?.[of] ?? Number.NaN)))
     yield {
-      ...{ kind: 'lives', cell: nameOf(cell) },
-      ...{ ours: livesMiddle(ours), sqlite: livesMiddle(sqlite) },
+      ...{ kind: 'lives', cell: livesName(cell) },
+      ...{ ours: livesSummary(ours), sqlite: livesSummary(sqlite) },
       ...{ lives_per_s: over('lives_per_s'), p99: over('p99_ms') },
     }
   }
@@ -75,27 +75,27 @@ export async function* livesCells(
 
 async function fileOf(
   child: Child<LivesCalls>,
-  place: Place,
+  folder: BenchFolder,
   files: Map<string, string>,
   side: LivesSide,
   tasks: number,
 ): Promise<string> {
   const key = `${side} ${tasks}`
-  const path = files.get(key) ?? place.newPath()
-  if (!files.has(key)) await child.ask('make', { side, path, tasks })
+  const path = files.get(key) ?? folder.newPath()
+  if (!files.has(key)) await child.call('make', { side, path, tasks })
   files.set(key, path)
   return path
 }
 
-function livesMiddle(slots: readonly LivesSlot[]): LivesMiddle {
-  const of = (name: keyof LivesSlot): Middle => middleOf(slots.map((slot) => slot[name]))
+function livesSummary(slots: readonly LivesSlot[]): LivesSummary {
+  const of = (name: keyof LivesSlot): Summary => summaryOf(slots.map((slot) => slot[name]))
   return { lives_per_s: of('lives_per_s'), p99_ms: of('p99_ms') }
 }
 
 export function livesTargets(lines: readonly LivesLine[]): TargetLine[] {
   return cells.flatMap((cell) => {
     const [tasks, ops, callers, wanted] = cell
-    const line = lines.find(({ cell: name }) => name === nameOf(cell))
+    const line = lines.find(({ cell: name }) => name === livesName(cell))
     if (line === undefined) return []
     const what = `whole lives, ${tasks.toLocaleString('en-US')} waiting, ${ops} × ${callers}`
     const rate = targetLine({
@@ -104,7 +104,7 @@ export function livesTargets(lines: readonly LivesLine[]): TargetLine[] {
     if (callers === 1) return [rate]
     const p99 = targetLine({
       ...{ row: `${what}, p99 over sqlite’s`, ours: 'ours', wanted: 1, measured: line.p99 },
-      most_unit: '',
+      is_upper_bound: true,
     })
     return [rate, p99]
   })

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { middleOf } from './samples.ts'
+import { summaryOf } from './statistics.ts'
 
 export interface Machine {
   readonly cpu: string
@@ -50,7 +50,7 @@ function syncMs(folder: string): number {
   }
   closeSync(file)
   rmSync(path)
-  return middleOf(times_ms).median
+  return summaryOf(times_ms).median
 }
 
 /** The type of the mount with the longest path above the folder. */

@@ -4,13 +4,13 @@
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type Cell, cells, nameOf, type Scale, scales } from './cells.ts'
-import { type Available, measureAll } from './groups.ts'
-import { type CellLine, cellLine } from './lines.ts'
+import { type CellLine, cellLine } from './cell-line.ts'
+import { type Cell, cellName, cells, type Scale, scales } from './cells.ts'
+import { type BenchFolder, createBenchFolder } from './folder.ts'
 import { livesCells, livesTargets } from './lives.ts'
-import { startLoads } from './loads.ts'
+import { startLoadClients } from './load-clients.ts'
 import { type Machine, machineOf } from './machine.ts'
-import { makePlace, type Place } from './place.ts'
+import { type Available, measureAll } from './measure.ts'
 import { type ProcessLine, processCells } from './process-cells.ts'
 import { livesText, machineText, madeText, tablesText, targetsText } from './report.ts'
 import { findRivals } from './rival-packages.ts'
@@ -59,7 +59,7 @@ async function main(args: string[]): Promise<void> {
   const given: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
   const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
   const isChosen = (name: string): boolean => values.only.some((text) => name.includes(text))
-  const names = new Set(cells.map(nameOf).filter(isChosen))
+  const names = new Set(cells.map(cellName).filter(isChosen))
   const isRun = ({ file, kind }: Cell): boolean =>
     (file !== 'huge' || scale.most_tasks > 0) &&
     (kind !== 'servers' || values.rivals || !values.quick)
@@ -67,30 +67,30 @@ async function main(args: string[]): Promise<void> {
   const chosen = cells.filter(
     (cell) =>
       isRun(cell) &&
-      [cell, { ...cell, kind: 'half' } as const].some((one) => names.has(nameOf(one))),
+      [cell, { ...cell, kind: 'half' } as const].some((one) => names.has(cellName(one))),
   )
   const stream = values.json === json_to_stdout ? process.stderr : process.stdout
   const out: Out = { lines: [], print: (text) => void stream.write(`${text}\n`) }
 
-  const place = await makePlace()
+  const folder = await createBenchFolder()
   const removeAndExit = (): void => {
-    void place.remove().finally(() => process.exit(1))
+    void folder.remove().finally(() => process.exit(1))
   }
   process.once('SIGINT', removeAndExit)
   process.once('SIGTERM', removeAndExit)
   try {
-    const machine = machineOf(place.folder)
+    const machine = machineOf(folder.path)
     out.lines.push({ kind: 'machine', ...machine, scale })
     out.print(`${machineText(machine, scale)}\n`)
-    const available = lookAround(chosen, values.rivals, out)
+    const available = findAvailable(chosen, values.rivals, out)
     const slot_s = values.slot === undefined ? undefined : Number(values.slot)
-    const livesRun = livesCells(place, isChosen, values.quick, slot_s)
-    const lives = available.has_sqlite ? await sayAll(livesRun, livesText, out) : []
-    const measured = await measure(place, scale, chosen, available, values.profile, out)
-    sayCells(measured, livesTargets(lives), machine, scale, out)
-    await sayAll(processCells(values.only, values.quick), processText, out)
+    const livesRun = livesCells(folder, isChosen, values.quick, slot_s)
+    const lives = available.has_sqlite ? await printAll(livesRun, livesText, out) : []
+    const measured = await measure(folder, scale, chosen, available, values.profile, out)
+    printCells(measured, livesTargets(lives), machine, scale, out)
+    await printAll(processCells(values.only, values.quick), processText, out)
   } finally {
-    await place.remove()
+    await folder.remove()
   }
   const json = out.lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   if (values.json === json_to_stdout) process.stdout.write(json)
@@ -98,7 +98,7 @@ async function main(args: string[]): Promise<void> {
 }
 
 /** Which rivals there are; each that is left out is named. */
-function lookAround(chosen: readonly Cell[], install: boolean, out: Out): Available {
+function findAvailable(chosen: readonly Cell[], install: boolean, out: Out): Available {
   const has_sqlite = buildSqlite(out.print)
   if (!install && !chosen.some(({ kind }) => kind === 'servers')) {
     return { servers: [], has_sqlite }
@@ -109,32 +109,32 @@ function lookAround(chosen: readonly Cell[], install: boolean, out: Out): Availa
 }
 
 async function measure(
-  place: Place,
+  folder: BenchFolder,
   scale: Scale,
   chosen: readonly Cell[],
   available: Available,
   profile: string | undefined,
   out: Out,
 ): Promise<CellLine[]> {
-  const loads = startLoads(place)
+  const clients = startLoadClients(folder)
   const engine_flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
-  const templates = makeTemplates(place, (made) => {
+  const templates = makeTemplates(folder, (made) => {
     out.lines.push({ kind: 'made', ...made })
     out.print(madeText(made))
   })
   const lines: CellLine[] = []
   try {
-    const run = { place, scale, loads, templates, engine_flags, print: out.print }
+    const run = { folder, scale, clients, templates, engine_flags, print: out.print }
     for await (const group of measureAll(run, chosen, available)) {
       lines.push(...group.map(cellLine))
     }
   } finally {
-    await loads.stop()
+    await clients.stop()
   }
   return lines
 }
 
-function sayCells(
+function printCells(
   lines: readonly CellLine[],
   of_lives: readonly TargetLine[],
   machine: Machine,
@@ -148,7 +148,7 @@ function sayCells(
   if (targets.length > 0) out.print(`${targetsText(targets)}\n`)
 }
 
-async function sayAll<T extends object>(
+async function printAll<T extends object>(
   lines: AsyncIterable<T>,
   text: (line: T) => string,
   out: Out,

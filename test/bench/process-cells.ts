@@ -26,7 +26,7 @@ import {
 } from '../../src/define.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
 
-interface Cell {
+interface ProcessCell {
   readonly name: string
   readonly tasks: number
   readonly definitions: readonly ProcessDefinition[]
@@ -71,7 +71,7 @@ const coding = defineProcess({
   nodes: { start: go('work'), work: [runCode('data.sum += data.amount'), go('end')], end: end() },
 })
 
-const cells: readonly Cell[] = [
+const cells: readonly ProcessCell[] = [
   { name: 'pure/10', tasks: 40_000, definitions: [chain(10)] },
   { name: 'pure/100', tasks: 8_000, definitions: [chain(100)] },
   { name: 'pure/1000', tasks: 800, definitions: [chain(1_000)] },
@@ -110,7 +110,7 @@ async function allEnded(engine: Engine): Promise<void> {
   }
 }
 
-async function run(definitions: Cell['definitions'], tasks: number): Promise<number> {
+async function run(definitions: ProcessCell['definitions'], tasks: number): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-bench-'))
   try {
     await using engine = await openEngine(join(folder, 'tasks.lmdb'))

@@ -9,8 +9,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { CellLine, SideLine } from './cell-line.ts'
 import type { SideName } from './cells.ts'
-import type { CellLine, SideLine } from './lines.ts'
 import type { LivesLine } from './lives.ts'
 import type { ProcessLine } from './process-cells.ts'
 import type { TargetLine } from './targets.ts'
@@ -23,10 +23,10 @@ const named: readonly SideName[] = ['ours', 'floor', 'sqlite']
 const readme = join(import.meta.dirname, '../../README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
-text = between(text, 'targets', targetTable(linesOfKind('target')))
-text = between(text, 'lives', livesTable(linesOfKind('lives')))
-text = between(text, 'cells', cellTable(linesOfKind('cell')))
-text = between(text, 'processes', processTable(linesOfKind('process')))
+text = withTable(text, 'targets', targetTable(linesOfKind('target')))
+text = withTable(text, 'lives', livesTable(linesOfKind('lives')))
+text = withTable(text, 'cells', cellTable(linesOfKind('cell')))
+text = withTable(text, 'processes', processTable(linesOfKind('process')))
 writeFileSync(readme, text)
 
 function linesOf(file: string): Line[] {
@@ -39,27 +39,27 @@ function linesOfKind<K extends Line['kind']>(kind: K): LineOf<K>[] {
 }
 
 /** Puts a table between the two comments that name it; throws where they are not there. */
-function between(text: string, name: string, table: string): string {
+function withTable(text: string, name: string, markdownTable: string): string {
   const [begin, end] = [`<!-- bench: ${name} -->\n`, `<!-- end of ${name} -->`]
   const [from, to] = [text.indexOf(begin), text.indexOf(end)]
   if (from === -1 || to < from) throw new Error(`the README has no place for ${name}`)
-  return `${text.slice(0, from + begin.length)}${table}\n${text.slice(to)}`
+  return `${text.slice(0, from + begin.length)}${markdownTable}\n${text.slice(to)}`
 }
 
 function targetTable(targets: readonly TargetLine[]): string {
   const rows = [...groupedBy(targets, ({ row }) => row)].map(([row, of_row]) => {
-    const [{ wanted, is_most, unit }] = of_row as [TargetLine]
+    const [{ wanted, is_upper_bound, unit }] = of_row as [TargetLine]
     const of = (ours: SideName): string => {
       const line = of_row.find((line) => line.ours === ours)
-      return line === undefined ? '–' : reached(line)
+      return line === undefined ? '–' : measuredText(line)
     }
-    const want = is_most ? `≤ ${wanted.toFixed(1)} ${unit}` : String(wanted)
+    const want = is_upper_bound ? `≤ ${wanted.toFixed(1)} ${unit}` : String(wanted)
     return [row, want, of('ours'), of('client'), of('embedded')]
   })
   return table(['row', 'wanted', 'ours', 'client', 'embedded'], rows, 1)
 }
 
-function reached({ measured, unit, is_met }: TargetLine): string {
+function measuredText({ measured, unit, is_met }: TargetLine): string {
   const { median } = measured
   if (unit === 'MB') return `${median.toFixed(0)} MB`
   // Against a rival that answered nothing in its slots, which JSON cannot tell.
@@ -85,17 +85,23 @@ function livesTable(lives: readonly LivesLine[]): string {
 function cellTable(cells: readonly CellLine[]): string {
   const rows = [...groupedBy(cells, ({ name }) => name)].map(([, [line]]) => {
     const { cell, sides } = line as CellLine
-    const { file, refs, door, verb, ops, callers, kind } = cell
+    const { file, refs, transport, verb, ops, callers, kind } = cell
     const all = Object.entries(sides) as [SideName, SideLine][]
     const others = all.filter(([name]) => !named.includes(name))
     return [
-      ...[file, refs, door, kind === 'usual' ? verb : `${verb} ${kind}`, `${ops} × ${callers}`],
+      ...[
+        file,
+        refs,
+        transport,
+        kind === 'usual' ? verb : `${verb} ${kind}`,
+        `${ops} × ${callers}`,
+      ],
       ...[rateOf(sides.ours), sides.ours?.p99_ms.median.toPrecision(3) ?? '–'],
       ...[rateOf(sides.floor), rateOf(sides.sqlite)],
       others.map(([name, side]) => `${name} ${rateOf(side)}`).join(', ') || '–',
     ]
   })
-  const heads = ['file', 'refs', 'door', 'verb', 'ops × callers', 'ours', 'ours p99 ms']
+  const heads = ['file', 'refs', 'transport', 'verb', 'ops × callers', 'ours', 'ours p99 ms']
   return table([...heads, 'floor', 'sqlite', 'other'], rows, 5)
 }
 

@@ -2,14 +2,15 @@
  * What a run prints: ratios first, absolutes after, and at the end what is wanted beside what came
  * out. Rows we lose stand like the others.
  */
+
+import type { CellLine, SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
-import type { CellLine, SideLine } from './lines.ts'
 import type { LivesLine } from './lives.ts'
 import type { Machine } from './machine.ts'
-import type { Middle } from './samples.ts'
+import type { Summary } from './statistics.ts'
 import { table } from './table.ts'
 import type { TargetLine } from './targets.ts'
-import type { Made } from './templates.ts'
+import type { TemplateLine } from './templates.ts'
 
 export function machineText(machine: Machine, scale: Scale): string {
   const { cpu, cores, memory_bytes, node, system, file_system, sync_ms, load, commit } = machine
@@ -17,7 +18,7 @@ export function machineText(machine: Machine, scale: Scale): string {
     `${cpu} · ${cores} cores · ${gib(memory_bytes)} · node ${node} · ${system} · ${file_system}` +
       ` · 4 KiB write+fdatasync ${sync_ms.toFixed(2)} ms` +
       ` · load before the run ${load.toFixed(1)}${commit === '' ? '' : ` · ${commit}`}`,
-    `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn, each behind a lead of ${scale.lead_s} s that does not count. Server, client and` +
+    `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn, each behind a lead of ${scale.warmup_s} s that does not count. Server, client and` +
       ` what they write in the background share the ${cores} cores.`,
     `empty: creates into a new file, modifies and reads among ${number(scale.few_tasks)} waiting` +
       ` tasks. large: all among ${number(scale.many_tasks)}` +
@@ -40,7 +41,7 @@ const notes = [
     ' requests come at half of the highest rate; leads and slots are fifteen times as long.',
 ]
 
-export function madeText({ by, tasks, refs, seconds, footprint }: Made): string {
+export function madeText({ by, tasks, refs, seconds, footprint }: TemplateLine): string {
   const what = `file of ${number(tasks)} tasks, ${refs} refs`
   const made = `${by}: ${what}, made in ${seconds.toFixed(1)} s`
   const rate = ` (${number(tasks / seconds)}/s)`
@@ -61,7 +62,7 @@ export function livesText({ cell, ours, sqlite, lives_per_s, p99 }: LivesLine): 
   )
 }
 
-const cell_heads = ['file', 'refs', 'door', 'verb', 'ops', 'callers']
+const cell_heads = ['file', 'refs', 'transport', 'verb', 'ops', 'callers']
 
 export function tablesText(lines: readonly CellLine[]): string {
   const ratios = lines.flatMap((line) =>
@@ -99,13 +100,13 @@ export function tablesText(lines: readonly CellLine[]): string {
 }
 
 export function targetsText(lines: readonly TargetLine[]): string {
-  const rows = lines.map(({ row, ours, wanted, is_most, unit, measured, is_met }) => {
+  const rows = lines.map(({ row, ours, wanted, is_upper_bound, unit, measured, is_met }) => {
     const value = (of: number): string => `${of.toFixed(2)}${unit === '' ? '' : ` ${unit}`}`
     return [
       row,
       ours,
       is_met ? 'met' : 'missed',
-      `${is_most ? 'at most' : 'at least'} ${value(wanted)}`,
+      `${is_upper_bound ? 'at most' : 'at least'} ${value(wanted)}`,
       value(measured.median),
       spread(measured, (of) => of.toFixed(2)),
     ]
@@ -118,8 +119,8 @@ export function targetsText(lines: readonly TargetLine[]): string {
 }
 
 function cellWords({ cell }: CellLine): string[] {
-  const { file, refs, door, verb, ops, callers, kind } = cell
-  const words = [file, refs, door, kind === 'usual' ? verb : `${verb} ${kind}`]
+  const { file, refs, transport, verb, ops, callers, kind } = cell
+  const words = [file, refs, transport, kind === 'usual' ? verb : `${verb} ${kind}`]
   return [...words, String(ops), String(callers)]
 }
 
@@ -142,7 +143,7 @@ function sideWords(side: SideLine): string[] {
   ]
 }
 
-const spread = ({ min, max }: Middle, text: (value: number) => string): string =>
+const spread = ({ min, max }: Summary, text: (value: number) => string): string =>
   `${text(min)} … ${text(max)}`
 const number = (value: number): string => Math.round(value).toLocaleString('en-US')
 const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 1)

@@ -2,10 +2,10 @@
  * BullMQ on a Redis that syncs every write. A create adds a job under its ref; a modify finds a job
  * that waits by its ref, merges the data in the caller and writes it back.
  */
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival.ts'
-import { dataOf, opSource, refOf } from './work.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
+import { dataOf, opSource, refOf } from './workload.ts'
 
 interface Job {
   readonly data: object
@@ -35,7 +35,7 @@ const calls: RivalCalls = {
 
   run({ verb, callers, ...span }) {
     const source = opSource(found, 'random')
-    return loop({ callers, ops: 1, ...span }, async () => {
+    return closedLoop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       await (verb === 'create' ? create : modify)(n)
     })
@@ -46,7 +46,7 @@ const calls: RivalCalls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 async function create(n: number): Promise<void> {
   await (queue as Queue).add('task', dataOf('create', n), { jobId: idOf(n) })

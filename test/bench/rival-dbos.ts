@@ -2,10 +2,10 @@
  * DBOS on PostgreSQL, in the process of its caller. A create starts a workflow under its ref, which
  * rests in a receive; a resume sends to it by its ref, and it goes on to the next receive.
  */
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival.ts'
-import { dataOf, opSource, refOf } from './work.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
+import { dataOf, opSource, refOf } from './workload.ts'
 
 type Workflow = (data: object) => Promise<void>
 
@@ -45,7 +45,7 @@ const calls: RivalCalls = {
 
   run({ verb, callers, ...span }) {
     const source = opSource(found, 'random')
-    return loop({ callers, ops: 1, ...span }, async () => {
+    return closedLoop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       if (verb === 'create') await create(n)
       else await dbos?.send(refOf(n, 'random'), dataOf('modify', n), topic)
@@ -55,7 +55,7 @@ const calls: RivalCalls = {
   async close() {},
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 async function waitForever(data: object): Promise<void> {
   for (let known = data; ; ) known = { ...known, ...(await dbos?.recv(topic, wait_s)) }

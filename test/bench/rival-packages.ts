@@ -9,29 +9,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ServerRivalName } from './cells.ts'
 
-export type ServerName = 'redis' | 'postgres' | 'restate'
+export type BackendName = 'redis' | 'postgres' | 'restate'
 
-export interface RivalKind {
+export interface RivalPackages {
   readonly name: ServerRivalName
-  readonly server: ServerName
+  readonly backend: BackendName
   readonly packages: Readonly<Record<string, string>>
 }
 
-export const rival_kinds: readonly RivalKind[] = [
-  { name: 'bullmq', server: 'redis', packages: { bullmq: '6.7.0', ioredis: '5.11.1' } },
+export const rival_packages: readonly RivalPackages[] = [
+  { name: 'bullmq', backend: 'redis', packages: { bullmq: '6.7.0', ioredis: '5.11.1' } },
   // The last one for Node 20.
-  { name: 'pg-boss', server: 'postgres', packages: { 'pg-boss': '10.4.2' } },
-  { name: 'dbos', server: 'postgres', packages: { '@dbos-inc/dbos-sdk': '5.3.0' } },
+  { name: 'pg-boss', backend: 'postgres', packages: { 'pg-boss': '10.4.2' } },
+  { name: 'dbos', backend: 'postgres', packages: { '@dbos-inc/dbos-sdk': '5.3.0' } },
   {
     name: 'restate',
-    server: 'restate',
+    backend: 'restate',
     // A newer SDK needs Node 22.
     packages: { '@restatedev/restate-sdk': '1.9.0', '@restatedev/restate-server': '1.7.12' },
   },
 ]
 
 /** Debian's packages of the servers; Restate's own comes from npm. */
-const debian: Readonly<Partial<Record<ServerName, string>>> = {
+const debian: Readonly<Partial<Record<BackendName, string>>> = {
   redis: 'redis-server',
   postgres: 'postgresql',
 }
@@ -46,12 +46,12 @@ export interface Found {
 export function findRivals(install: boolean, print: (text: string) => void): Found {
   const usable: ServerRivalName[] = []
   const missing: string[] = []
-  for (const kind of rival_kinds) {
+  for (const kind of rival_packages) {
     try {
       if (install) installPackages(kind, print)
       if (!hasPackages(kind)) throw new Error('not installed; --rivals installs it')
-      if (install) installServer(kind.server, print)
-      if (serverProgram(kind.server) === undefined) throw new Error(`no ${kind.server} here`)
+      if (install) installBackend(kind.backend, print)
+      if (backendProgram(kind.backend) === undefined) throw new Error(`no ${kind.backend} here`)
       usable.push(kind.name)
     } catch (error) {
       missing.push(`${kind.name}: ${error instanceof Error ? firstLine(error.message) : error}`)
@@ -62,17 +62,17 @@ export function findRivals(install: boolean, print: (text: string) => void): Fou
 
 /** The folder that a rival's packages are found from. */
 export function packagesOf(name: ServerRivalName): string {
-  return join(topFolder(), name)
+  return join(rivalsFolder(), name)
 }
 
 /** The path of a server's program, or undefined. */
-export function serverProgram(server: ServerName, program: string = programs[server]) {
+export function backendProgram(server: BackendName, program: string = programs[server]) {
   const folders = [...(process.env.PATH ?? '').split(':'), ...postgresFolders()]
   if (server === 'restate') folders.unshift(join(packagesOf('restate'), 'node_modules/.bin'))
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
 }
 
-const programs: Readonly<Record<ServerName, string>> = {
+const programs: Readonly<Record<BackendName, string>> = {
   redis: 'redis-server',
   postgres: 'postgres',
   restate: 'restate-server',
@@ -84,7 +84,7 @@ function postgresFolders(): string[] {
   return existsSync(top) ? readdirSync(top).map((version) => join(top, version, 'bin')) : []
 }
 
-function topFolder(): string {
+function rivalsFolder(): string {
   const uid = process.getuid?.() ?? 0
   const folder = join(tmpdir(), `conveyor-bench-rivals-${uid}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -94,7 +94,7 @@ function topFolder(): string {
   return folder
 }
 
-function hasPackages({ name, packages }: RivalKind): boolean {
+function hasPackages({ name, packages }: RivalPackages): boolean {
   const modules = join(packagesOf(name), 'node_modules')
   return Object.entries(packages).every(([of, wanted]) => {
     const manifest = join(modules, of, 'package.json')
@@ -102,7 +102,7 @@ function hasPackages({ name, packages }: RivalKind): boolean {
   })
 }
 
-function installPackages(kind: RivalKind, print: (text: string) => void): void {
+function installPackages(kind: RivalPackages, print: (text: string) => void): void {
   if (hasPackages(kind)) return
   const folder = packagesOf(kind.name)
   print(`installing ${Object.keys(kind.packages).join(' and ')} into ${folder}`)
@@ -112,9 +112,9 @@ function installPackages(kind: RivalKind, print: (text: string) => void): void {
   runQuietly('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], folder)
 }
 
-function installServer(server: ServerName, print: (text: string) => void): void {
+function installBackend(server: BackendName, print: (text: string) => void): void {
   const wanted = debian[server]
-  if (wanted === undefined || serverProgram(server) !== undefined) return
+  if (wanted === undefined || backendProgram(server) !== undefined) return
   if (process.getuid?.() !== 0) throw new Error(`install ${wanted}; only root can do it from here`)
   print(`installing ${wanted}`)
   const install = ['install', '-y', '-qq', '--no-install-recommends', wanted]

@@ -3,10 +3,10 @@
  * its id, to and fro. It has no call that gives a waiting job more data, so none is sent: less than
  * what ours does.
  */
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival.ts'
-import { dataOf, opSource, refOf } from './work.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
+import { dataOf, opSource, refOf } from './workload.ts'
 
 interface Boss {
   on(event: 'error', listener: (error: unknown) => void): void
@@ -43,7 +43,7 @@ const calls: RivalCalls = {
 
   run({ verb, callers, ...span }) {
     const source = opSource(ids.length, 'random')
-    return loop({ callers, ops: 1, ...span }, async () => {
+    return closedLoop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       if (verb === 'create') await create(n)
       else if (cancelled.delete(n)) await boss?.resume(queue, ids[n] as string)
@@ -59,7 +59,7 @@ const calls: RivalCalls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
 async function create(n: number): Promise<string> {
   const options = { singletonKey: refOf(n, 'random') }

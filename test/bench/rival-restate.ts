@@ -6,10 +6,10 @@
 import { Agent, request } from 'node:http'
 import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival.ts'
-import { dataOf, refOf } from './work.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
+import { dataOf, refOf } from './workload.ts'
 
 interface Waiting {
   promise(name: string): PromiseLike<object> & { resolve(data: object): Promise<void> }
@@ -61,7 +61,7 @@ const calls = {
 
   run({ verb, callers, ...span }) {
     const requests_max = verb === 'create' ? Number.POSITIVE_INFINITY : created - resumed
-    return loop({ callers, ops: 1, ...span, requests_max }, async () => {
+    return closedLoop({ callers, ops: 1, ...span, requests_max }, async () => {
       if (verb === 'create') await create()
       else await resume(resumed++)
     })
@@ -72,7 +72,7 @@ const calls = {
   },
 } satisfies RivalCalls & Record<string, unknown>
 
-answerCalls(calls)
+serveCalls(calls)
 
 function create(): Promise<void> {
   const n = created++

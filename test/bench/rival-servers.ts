@@ -8,7 +8,7 @@ import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ServerName, serverProgram } from './rival-packages.ts'
+import { type BackendName, backendProgram } from './rival-packages.ts'
 
 export interface RunningServer {
   readonly port: number
@@ -30,12 +30,12 @@ interface Owner {
   readonly gid: number
 }
 
-type Command_of = (folder: string, port: number, admin_port: number) => Command
+type CommandOf = (folder: string, port: number, admin_port: number) => Command
 
 /** A server that is not up by then will not come up. */
 const start_ms_max = 60_000
 
-const commands: Readonly<Record<ServerName, Command_of>> = {
+const commands: Readonly<Record<BackendName, CommandOf>> = {
   redis: (folder, port) => ({
     program: programOf('redis'),
     args: [
@@ -73,7 +73,7 @@ const commands: Readonly<Record<ServerName, Command_of>> = {
 
 const host = '127.0.0.1'
 
-export async function startServer(name: ServerName): Promise<RunningServer> {
+export async function startServer(name: BackendName): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), `conveyor-bench-${name}-`))
   const [port, admin_port] = [await freePort(), await freePort()]
   const { program, args, env, owner } = commands[name](folder, port, admin_port)
@@ -103,8 +103,8 @@ export async function startServer(name: ServerName): Promise<RunningServer> {
   }
 }
 
-function programOf(server: ServerName, program?: string): string {
-  const path = serverProgram(server, program)
+function programOf(server: BackendName, program?: string): string {
+  const path = backendProgram(server, program)
   if (path === undefined) throw new Error(`${program ?? server} is not on this machine`)
   return path
 }

@@ -8,21 +8,21 @@
  */
 
 import type { Refs, SqliteName, Verb } from './cells.ts'
-import { answerCalls } from './child.ts'
-import { loop } from './loop.ts'
-import { cpuSeconds, footprintOf, removeFiles } from './process-state.ts'
-import type { SideSlot } from './samples.ts'
+import { serveCalls } from './child.ts'
+import { closedLoop } from './closed-loop.ts'
+import { cpuSeconds, footprintOf, removeFiles } from './resource-usage.ts'
 import { inTurns, openTable, type Table } from './sqlite-table.ts'
+import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
-import { opOf, opSource, refOf } from './work.ts'
+import { opOf, opSource, refOf } from './workload.ts'
 
 export type SqliteCalls = typeof calls
 
-interface Opening {
+interface OpenOptions {
   readonly path: string
-  /** Tasks under the numbers from 0 on: stored already, or made now if `fresh`. */
+  /** Tasks under the numbers from 0 on: stored already, or made now if `is_new`. */
   readonly tasks: number
-  readonly fresh: boolean
+  readonly is_new: boolean
   readonly refs: Refs
   readonly form: SqliteName
 }
@@ -35,28 +35,28 @@ interface Load extends Span {
 
 const fill_batch = 10_000
 
-let at: { readonly opening: Opening; readonly table: Table } | undefined
+let current: { readonly opening: OpenOptions; readonly table: Table } | undefined
 
 const calls = {
-  open(opening: Opening): void {
-    const { path, tasks, fresh, refs, form } = opening
+  open(opening: OpenOptions): void {
+    const { path, tasks, is_new, refs, form } = opening
     const table = openTable(path, form)
-    at = { opening, table }
-    for (let first = 0; fresh && first < tasks; first += fill_batch) {
+    current = { opening, table }
+    for (let first = 0; is_new && first < tasks; first += fill_batch) {
       const count = Math.min(fill_batch, tasks - first)
       table.apply(Array.from({ length: count }, (_, n) => opOf('create', first + n, refs)))
     }
   },
 
   async run(load: Load): Promise<SideSlot> {
-    const { table, opening } = at as NonNullable<typeof at>
+    const { table, opening } = current as NonNullable<typeof current>
     const { verb, ops } = load
     const { tasks, refs, path } = opening
     const source = opSource(tasks, refs)
     const take = (): number[] => source.take(verb, ops)
     const apply = inTurns(table.apply)
     const before_s = cpuSeconds()
-    const slot = await loop(load, async () => {
+    const slot = await closedLoop(load, async () => {
       if (verb === 'read') checkRead(table.read(refOf(take()[0] as number, refs)))
       else await apply(take().map((n) => opOf(verb, n, refs)))
     })
@@ -65,15 +65,15 @@ const calls = {
   },
 
   async close({ remove }: { remove: boolean }): Promise<void> {
-    if (at === undefined) return
-    const { opening, table } = at
-    at = undefined
+    if (current === undefined) return
+    const { opening, table } = current
+    current = undefined
     table.close()
     if (remove) await removeFiles(opening.path)
   },
 }
 
-answerCalls(calls, () => calls.close({ remove: false }))
+serveCalls(calls, () => calls.close({ remove: false }))
 
 function checkRead(data: unknown): void {
   if ((data as { amount?: number } | undefined)?.amount !== 120.5) throw new Error('read')

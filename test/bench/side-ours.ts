@@ -2,13 +2,13 @@
  * Our sides: an engine in a child of its own, with the door of the group or none. A large file is a copy that stays open through all cells of the group, and beside rivals
  * whose servers stay so does a small one; otherwise that is made for each slot and goes after it.
  */
-import { type Cell, nameOf, type OurName, type ServerName, tasksOf } from './cells.ts'
+import { type Cell, cellName, type OurName, type ServerName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
 import type { ClientLibraryCalls } from './client-library.ts'
 import type { EngineCalls } from './engine-child.ts'
-import type { Server } from './loads.ts'
-import type { Slot } from './samples.ts'
+import type { Endpoint } from './load-clients.ts'
 import type { Group, Run, Side } from './side.ts'
+import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 
 export interface OurForm {
@@ -19,33 +19,33 @@ export interface OurForm {
 }
 
 export async function startOurs(run: Run, group: Group, form: OurForm): Promise<Side> {
-  const { place, scale, loads } = run
+  const { folder, scale, clients } = run
   const { name, server } = form
   const { refs } = group
-  const engine = startChild<EngineCalls>(place.child('engine-child'), run.engine_flags)
+  const engine = startChild<EngineCalls>(folder.script('engine-child'), run.engine_flags)
   const library = form.uses_library
-    ? startChild<ClientLibraryCalls>(place.child('client-library'))
+    ? startChild<ClientLibraryCalls>(folder.script('client-library'))
     : undefined
   // The same work on a smaller file, beside the huge one.
   const file = name === 'tenth' ? 'large' : group.file
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
-  const opening = { refs, server, tls_folder: place.tls_folder }
+  const opening = { refs, server, tls_folder: folder.tls_folder }
 
-  let kept: Server | undefined
+  let kept: Endpoint | undefined
   if (group.cells[0]?.kind === 'servers') {
     const { few_tasks: tasks } = scale
-    kept = await engine.ask('open', { ...opening, path: place.newPath(), tasks, fresh: true })
+    kept = await engine.call('open', { ...opening, path: folder.newPath(), tasks, is_new: true })
   } else if (file !== 'empty') {
     const tasks = tasksIn(group.cells[0] as Cell)
-    const path = await place.copy(await run.templates.engine(tasks, refs))
-    kept = await engine.ask('open', { ...opening, path, tasks, fresh: false })
+    const path = await folder.copy(await run.templates.engine(tasks, refs))
+    kept = await engine.call('open', { ...opening, path, tasks, is_new: false })
   }
 
-  const load = async (cell: Cell, tasks: number, span: Span, to: Server): Promise<Slot> => {
+  const load = async (cell: Cell, tasks: number, span: Span, to: Endpoint): Promise<Slot> => {
     const { verb, ops, callers } = cell
-    if (server === 'in-process') return engine.ask('run', { verb, ops, callers, ...span })
-    if (library === undefined) return loads.send(name, cell, tasks, span, to)
-    return library.ask('run', { ...to, verb, callers, ...span, tasks, refs })
+    if (server === 'in-process') return engine.call('run', { verb, ops, callers, ...span })
+    if (library === undefined) return clients.send(name, cell, tasks, span, to)
+    return library.call('run', { ...to, verb, callers, ...span, tasks, refs })
   }
 
   return {
@@ -53,15 +53,15 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
       const tasks = tasksIn(cell)
       const to =
         kept ??
-        (await engine.ask('open', { ...opening, path: place.newPath(), tasks, fresh: true }))
-      const before = await engine.ask('stand')
+        (await engine.call('open', { ...opening, path: folder.newPath(), tasks, is_new: true }))
+      const before = await engine.call('usage')
       const slot = await load(cell, tasks, span, to)
-      const after = await engine.ask('stand')
+      const after = await engine.call('usage')
       const made = after.footprint.tasks - before.footprint.tasks
       if (made !== (cell.verb === 'create' ? slot.whole.ops : 0)) {
-        throw new Error(`${nameOf(cell)}: ${slot.whole.ops} ops answered ok, ${made} tasks more`)
+        throw new Error(`${cellName(cell)}: ${slot.whole.ops} ops answered ok, ${made} tasks more`)
       }
-      if (kept === undefined) await engine.ask('close', { remove: true })
+      if (kept === undefined) await engine.call('close', { remove: true })
       return {
         ...slot,
         footprint: after.footprint,
@@ -70,7 +70,7 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
       }
     },
     async stop() {
-      await engine.ask('close', { remove: true })
+      await engine.call('close', { remove: true })
       await Promise.all([engine.stop(), library?.stop()])
     },
   }

@@ -6,9 +6,9 @@
  * is not in the numbers of the next.
  */
 import type { Cell, FileName, Refs, Scale, ServerName } from './cells.ts'
-import type { Loads } from './loads.ts'
-import type { Place } from './place.ts'
-import type { SideSlot } from './samples.ts'
+import type { BenchFolder } from './folder.ts'
+import type { LoadClients } from './load-clients.ts'
+import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 import type { Templates } from './templates.ts'
 
@@ -26,9 +26,9 @@ export interface Group {
 
 /** What the sides of a run are made of. */
 export interface Run {
-  readonly place: Place
+  readonly folder: BenchFolder
   readonly scale: Scale
-  readonly loads: Loads
+  readonly clients: LoadClients
   readonly templates: Templates
   /** Flags for the node of the engines' processes. */
   readonly engine_flags: string[]

@@ -4,7 +4,7 @@
  */
 import Database from 'better-sqlite3'
 import type { SqliteName } from './cells.ts'
-import { type BenchOp, conv_id } from './work.ts'
+import { type BenchOp, conv_id } from './workload.ts'
 
 export interface Table {
   /** All ops in one durable transaction; throws where one is refused. */

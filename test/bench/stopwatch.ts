@@ -6,35 +6,35 @@
  * even where it was answered later. So what was under way at the beginning is not counted, what was
  * at the end is, and a loop that never pauses gains nothing by either.
  */
-import { type Slot, slotOf } from './samples.ts'
+import { type Slot, slotOf } from './statistics.ts'
 
 export interface Span {
-  readonly lead_s: number
+  readonly warmup_s: number
   readonly slot_s: number
 }
 
 export interface Stopwatch {
   /** Nothing is sent any more. */
   isOver(now_ms: number): boolean
-  note(sent_ms: number, answered_ms: number): void
+  record(sent_ms: number, answered_ms: number): void
   /** Once all is answered. `ops_each` in a request. */
   slot(ops_each: number): Slot
 }
 
-export function wholeOf({ lead_s, slot_s }: Span): number {
-  return lead_s + slot_s
+export function spanSeconds({ warmup_s, slot_s }: Span): number {
+  return warmup_s + slot_s
 }
 
 /** `start_ms` of `performance.now`. */
 export function startStopwatch(span: Span, start_ms: number): Stopwatch {
-  const from_ms = start_ms + span.lead_s * 1000
-  const until_ms = start_ms + wholeOf(span) * 1000
+  const from_ms = start_ms + span.warmup_s * 1000
+  const until_ms = start_ms + spanSeconds(span) * 1000
   const latencies_ms: number[] = []
   let answered = 0
   let last_ms = start_ms
   return {
     isOver: (now_ms) => now_ms >= until_ms,
-    note(sent_ms, answered_ms) {
+    record(sent_ms, answered_ms) {
       answered++
       last_ms = answered_ms
       if (sent_ms >= from_ms) latencies_ms.push(answered_ms - sent_ms)

@@ -2,9 +2,10 @@
  * What the project wants to show, as a table, and what a run came to beside it. A row that was not
  * measured is left out; one that is missed stands like the others.
  */
+
+import { type CellLine, isOurs, type SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
-import { type CellLine, isOurs, type SideLine } from './lines.ts'
-import type { Middle } from './samples.ts'
+import type { Summary } from './statistics.ts'
 
 export type Unit = '' | 'ms' | 'MB'
 
@@ -13,9 +14,9 @@ export interface TargetLine {
   readonly row: string
   readonly ours: SideName
   readonly wanted: number
-  readonly is_most: boolean
+  readonly is_upper_bound: boolean
   readonly unit: Unit
-  readonly measured: Middle
+  readonly measured: Summary
   readonly is_met: boolean
 }
 
@@ -86,7 +87,7 @@ export function targetLines(
   const by_name = new Map(lines.map((line) => [line.name, line]))
   const of_ratios = ratios.flatMap(([row, cell, against, wanted]) =>
     (by_name.get(cell)?.ratios ?? [])
-      .filter((ratio) => ratio.against === against && isAsked(ratio.ours, against))
+      .filter((ratio) => ratio.against === against && isCompared(ratio.ours, against))
       .map(({ ours, ops_per_s }) =>
         targetLine({ row: `${row}, over ${against}`, ours, wanted, measured: ops_per_s }),
       ),
@@ -95,18 +96,18 @@ export function targetLines(
 }
 
 /** DBOS is in the process of its callers, the other servers are not. */
-function isAsked(ours: SideName, against: SideName): boolean {
+function isCompared(ours: SideName, against: SideName): boolean {
   return ours !== 'embedded' || against === 'dbos'
 }
 
-type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> & {
-  readonly most_unit?: Unit
-}
+/** A bound is lower unless `is_upper_bound`, and of no unit unless one is given. */
+type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> &
+  Partial<Pick<TargetLine, 'is_upper_bound' | 'unit'>>
 
-export function targetLine({ row, ours, wanted, measured, most_unit }: Given): TargetLine {
-  const is_most = most_unit !== undefined
-  const is_met = is_most ? measured.median <= wanted : measured.median >= wanted
-  return { kind: 'target', row, ours, wanted, is_most, unit: most_unit ?? '', measured, is_met }
+export function targetLine(given: Given): TargetLine {
+  const { row, ours, wanted, is_upper_bound = false, unit = '', measured } = given
+  const is_met = is_upper_bound ? measured.median <= wanted : measured.median >= wanted
+  return { kind: 'target', row, ours, wanted, is_upper_bound, unit, measured, is_met }
 }
 
 function p99Lines(by_name: ReadonlyMap<string, CellLine>, sync_ms: number): TargetLine[] {
@@ -115,7 +116,7 @@ function p99Lines(by_name: ReadonlyMap<string, CellLine>, sync_ms: number): Targ
     const row = `p99 at half of the highest rate, HTTP, one op, ${verb}`
     const sides = by_name.get(`empty/http/${verb}/1x64/half`)?.sides ?? {}
     return oursOf(sides).map(([ours, { p99_ms }]) =>
-      targetLine({ row, ours, wanted, measured: p99_ms, most_unit: 'ms' }),
+      targetLine({ row, ours, wanted, measured: p99_ms, is_upper_bound: true, unit: 'ms' }),
     )
   })
 }
@@ -133,7 +134,16 @@ function heapLines(by_name: ReadonlyMap<string, CellLine>, scale: Scale): Target
     const over = (high - low) / 1e6
     const row = `heap with ${tasks.toLocaleString('en-US')} waiting tasks, over empty`
     const measured = { median: over, min: over, max: over }
-    return [targetLine({ row, ours: 'ours', wanted: heap_mb_max, measured, most_unit: 'MB' })]
+    return [
+      targetLine({
+        row,
+        ours: 'ours',
+        wanted: heap_mb_max,
+        measured,
+        is_upper_bound: true,
+        unit: 'MB',
+      }),
+    ]
   })
 }
 

@@ -5,16 +5,16 @@
 import type { Refs } from './cells.ts'
 import { startChild } from './child.ts'
 import type { EngineCalls } from './engine-child.ts'
-import type { Place } from './place.ts'
+import type { BenchFolder } from './folder.ts'
 import type { SqliteCalls } from './rival-sqlite.ts'
-import type { Footprint } from './samples.ts'
+import type { Footprint } from './statistics.ts'
 
 export interface Templates {
   engine(tasks: number, refs: Refs): Promise<string>
   sqlite(tasks: number, refs: Refs): Promise<string>
 }
 
-export interface Made {
+export interface TemplateLine {
   readonly by: 'engine' | 'sqlite'
   readonly tasks: number
   readonly refs: Refs
@@ -24,7 +24,10 @@ export interface Made {
 }
 
 /** `onMade` hears of each file. */
-export function makeTemplates(place: Place, onMade: (made: Made) => void): Templates {
+export function makeTemplates(
+  folder: BenchFolder,
+  onMade: (made: TemplateLine) => void,
+): Templates {
   const paths = new Map<string, Promise<string>>()
   const once = (key: string, make: () => Promise<string>): Promise<string> => {
     const path = paths.get(key) ?? make()
@@ -33,24 +36,24 @@ export function makeTemplates(place: Place, onMade: (made: Made) => void): Templ
   }
 
   async function makeEngine(tasks: number, refs: Refs): Promise<string> {
-    const path = place.newPath()
-    const child = startChild<EngineCalls>(place.child('engine-child'))
-    const { tls_folder } = place
+    const path = folder.newPath()
+    const child = startChild<EngineCalls>(folder.script('engine-child'))
+    const { tls_folder } = folder
     const start_ms = performance.now()
-    const opening = { path, tasks, fresh: true, refs, tls_folder }
-    await child.ask('open', { ...opening, server: 'in-process' })
+    const opening = { path, tasks, is_new: true, refs, tls_folder }
+    await child.call('open', { ...opening, server: 'in-process' })
     const seconds = (performance.now() - start_ms) / 1000
-    const { footprint } = await child.ask('stand')
+    const { footprint } = await child.call('usage')
     await child.stop()
     onMade({ by: 'engine', tasks, refs, seconds, footprint })
     return path
   }
 
   async function makeSqlite(tasks: number, refs: Refs): Promise<string> {
-    const path = place.newPath()
-    const child = startChild<SqliteCalls>(place.child('rival-sqlite'))
+    const path = folder.newPath()
+    const child = startChild<SqliteCalls>(folder.script('rival-sqlite'))
     const start_ms = performance.now()
-    await child.ask('open', { path, tasks, fresh: true, refs, form: 'sqlite-tuned' })
+    await child.call('open', { path, tasks, is_new: true, refs, form: 'sqlite-tuned' })
     const seconds = (performance.now() - start_ms) / 1000
     await child.stop()
     onMade({ by: 'sqlite', tasks, refs, seconds })

@@ -4,7 +4,7 @@
  */
 import {
   type Cell,
-  nameOf,
+  cellName,
   type ServerName,
   type ServerRivalName,
   type SideName,
@@ -12,12 +12,12 @@ import {
   sidesOf,
   spanOf,
 } from './cells.ts'
-import type { SideSlot } from './samples.ts'
 import type { Group, Run, Side } from './side.ts'
 import { startFloor } from './side-floor.ts'
 import { type OurForm, startOurs } from './side-ours.ts'
-import { startRival } from './side-server.ts'
+import { startRival } from './side-rival.ts'
 import { startSqlite } from './side-sqlite.ts'
+import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 
 /** A cell with its slots: those of one index belong to one turn. */
@@ -56,7 +56,7 @@ function groupsOf(chosen: readonly Cell[]): Group[] {
 }
 
 async function measureGroup(run: Run, group: Group, available: Available): Promise<Measured[]> {
-  const { reps, warms } = run.scale
+  const { reps, has_trial_rep } = run.scale
   const sides = new Map<SideName, Side>()
   const measured = group.cells.map((cell) => {
     const names = sidesOf(cell, available.servers).filter(
@@ -65,7 +65,7 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
     return { cell, slots: new Map(names.map((name) => [name, [] as SideSlot[]])) }
   })
   /** A rival with a server that fails is left out from then on; anything else ends the run. */
-  const orLeaveOut = async <T>(name: SideName, work: Promise<T>): Promise<T | undefined> => {
+  const orSkip = async <T>(name: SideName, work: Promise<T>): Promise<T | undefined> => {
     try {
       return await work
     } catch (error) {
@@ -77,22 +77,22 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
   }
   const measure = (name: SideName, cell: Cell, span: Span): Promise<SideSlot | undefined> => {
     const slot = (sides.get(name) as Side).measure(cell, span).catch((error) => {
-      throw new Error(`${nameOf(cell)}, ${name}: ${error.stack}`)
+      throw new Error(`${cellName(cell)}, ${name}: ${error.stack}`)
     })
-    return orLeaveOut(name, slot)
+    return orSkip(name, slot)
   }
   try {
     for (const name of new Set(measured.flatMap(({ slots }) => [...slots.keys()]))) {
-      const side = await orLeaveOut(name, startSide(run, group, name))
+      const side = await orSkip(name, startSide(run, group, name))
       if (side !== undefined) sides.set(name, side)
     }
-    for (const { cell, slots } of warms ? measured : []) {
-      const { lead_s, slot_s } = spanOf(cell, run.scale)
-      for (const name of slots.keys()) await measure(name, cell, { lead_s, slot_s: slot_s / 4 })
+    for (const { cell, slots } of has_trial_rep ? measured : []) {
+      const { warmup_s, slot_s } = spanOf(cell, run.scale)
+      for (const name of slots.keys()) await measure(name, cell, { warmup_s, slot_s: slot_s / 4 })
     }
     for (let rep = 0; rep < reps; rep++) {
       for (const { cell, slots } of measured) {
-        for (const [name, of_side] of turned([...slots], rep)) {
+        for (const [name, of_side] of rotated([...slots], rep)) {
           const slot = await measure(name, cell, spanOf(cell, run.scale))
           if (slot !== undefined) of_side.push(slot)
         }
@@ -105,7 +105,7 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
 }
 
 /** The list from another place on, its beginning behind its end. */
-function turned<T>(list: readonly T[], by: number): T[] {
+function rotated<T>(list: readonly T[], by: number): T[] {
   const at = by % list.length
   return [...list.slice(at), ...list.slice(0, at)]
 }

@@ -36,7 +36,7 @@ export interface SideSlot extends Slot {
   readonly settle_s?: number
 }
 
-export interface Middle {
+export interface Summary {
   readonly median: number
   readonly min: number
   readonly max: number
@@ -63,7 +63,7 @@ export function slotOf(
   }
 }
 
-export function middleOf(values: readonly number[]): Middle {
+export function summaryOf(values: readonly number[]): Summary {
   const sorted = [...values].sort((a, b) => a - b)
   return { median: quantile(sorted, 0.5), min: quantile(sorted, 0), max: quantile(sorted, 1) }
 }

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { Footprint } from './samples.ts'
+import type { Footprint } from './statistics.ts'
 
 /** Collects garbage first: the heap is what lives, and the next slot starts even. */
 export async function footprintOf(path: string, tasks: number): Promise<Footprint> {
@@ -50,7 +50,7 @@ const idle_share = 0.12
  * Resolves when this process is idle: what it put off until after its answers must not fall on its
  * neighbour's slot. Answers how long it was not idle.
  */
-export async function settled(): Promise<number> {
+export async function waitUntilIdle(): Promise<number> {
   const start_ms = performance.now()
   for (;;) {
     const before = { cpu_s: cpuSeconds(), ms: performance.now() }

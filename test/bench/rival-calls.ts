@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { WriteVerb } from './cells.ts'
-import type { Slot } from './samples.ts'
+import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 
 export interface RivalOpening {

@@ -2,9 +2,9 @@
  * What a cell came to: the middle of each side's slots, and ours over each of the others, made
  * turn by turn. These are the JSON lines, and what the tables are made of.
  */
-import { type Cell, nameOf, type OurName, type SideName } from './cells.ts'
-import type { Measured } from './groups.ts'
-import { type Middle, middleOf, type SideSlot } from './samples.ts'
+import { type Cell, cellName, type OurName, type SideName } from './cells.ts'
+import type { Measured } from './measure.ts'
+import { type SideSlot, type Summary, summaryOf } from './statistics.ts'
 
 export interface CellLine {
   readonly kind: 'cell'
@@ -18,16 +18,16 @@ export interface Ratio {
   readonly ours: SideName
   readonly against: SideName
   /** Our ops/s over the other's, turn by turn. */
-  readonly ops_per_s: Middle
+  readonly ops_per_s: Summary
   /** Of medians. */
   readonly p50: number
   readonly p99: number
 }
 
 export interface SideLine {
-  readonly ops_per_s: Middle
-  readonly p50_ms: Middle
-  readonly p99_ms: Middle
+  readonly ops_per_s: Summary
+  readonly p50_ms: Summary
+  readonly p99_ms: Summary
   /** Requests of all repetitions. */
   readonly requests: number
   /** Medians; missing where the side does not know. */
@@ -57,17 +57,17 @@ export function cellLine({ cell, slots }: Measured): CellLine {
   })
   // At half of its own rate, a side's rate says nothing.
   const ratios = cell.kind === 'half' ? [] : pairs.map((pair) => ratioOf(slots, ...pair))
-  return { kind: 'cell', name: nameOf(cell), cell, ratios, sides }
+  return { kind: 'cell', name: cellName(cell), cell, ratios, sides }
 }
 
 function ratioOf(slots: Measured['slots'], ours: SideName, against: SideName): Ratio {
   const [our_slots, other_slots] = [slots.get(ours) ?? [], slots.get(against) ?? []]
   const medianOf = (list: readonly SideSlot[], of: 'p50_ms' | 'p99_ms'): number =>
-    middleOf(list.map((slot) => slot[of])).median
+    summaryOf(list.map((slot) => slot[of])).median
   return {
     ours,
     against,
-    ops_per_s: middleOf(
+    ops_per_s: summaryOf(
       our_slots.map((slot, turn) => slot.ops_per_s / (other_slots[turn]?.ops_per_s ?? Number.NaN)),
     ),
     p50: medianOf(our_slots, 'p50_ms') / medianOf(other_slots, 'p50_ms'),
@@ -78,7 +78,7 @@ function ratioOf(slots: Measured['slots'], ours: SideName, against: SideName): R
 function sideLine(slots: readonly SideSlot[]): SideLine {
   const known = (of: (slot: SideSlot) => number | undefined): number | undefined => {
     const values = slots.map(of).filter((value) => value !== undefined)
-    return values.length === 0 ? undefined : middleOf(values).median
+    return values.length === 0 ? undefined : summaryOf(values).median
   }
   const medians = {
     cpu_us_per_op: known(({ cpu_s, whole }) => cpu_s && (cpu_s * 1e6) / whole.ops),
@@ -94,9 +94,9 @@ function sideLine(slots: readonly SideSlot[]): SideLine {
     tasks: known(({ footprint }) => footprint?.tasks),
   }
   return {
-    ops_per_s: middleOf(slots.map((slot) => slot.ops_per_s)),
-    p50_ms: middleOf(slots.map((slot) => slot.p50_ms)),
-    p99_ms: middleOf(slots.map((slot) => slot.p99_ms)),
+    ops_per_s: summaryOf(slots.map((slot) => slot.ops_per_s)),
+    p50_ms: summaryOf(slots.map((slot) => slot.p50_ms)),
+    p99_ms: summaryOf(slots.map((slot) => slot.p99_ms)),
     requests: slots.reduce((sum, slot) => sum + slot.requests, 0),
     ...withoutUnknown(medians),
   }

@@ -8,13 +8,13 @@
  */
 import { signatureOf } from '../../src/codec/signature.ts'
 import type { Refs, WriteVerb } from './cells.ts'
-import { answerCalls } from './child.ts'
+import { serveCalls } from './child.ts'
 import { type Connection, connectTo, type Listener } from './http-connection.ts'
-import type { Slot } from './samples.ts'
-import { type Span, type Stopwatch, startStopwatch, wholeOf } from './stopwatch.ts'
-import { opOf, opSource, user } from './work.ts'
+import type { Slot } from './statistics.ts'
+import { type Span, type Stopwatch, spanSeconds, startStopwatch } from './stopwatch.ts'
+import { opOf, opSource, user } from './workload.ts'
 
-export type ClientCalls = typeof calls
+export type HttpClientCalls = typeof calls
 
 interface Preparing {
   readonly verb: WriteVerb
@@ -66,7 +66,7 @@ const calls = {
         for (const connection of connections) sent_ms.set(connection, start_ms)
         for (const connection of connections) sendNext(connection, performance.now())
         return (connection, now_ms) => {
-          watch.note(sent_ms.get(connection) as number, now_ms)
+          watch.record(sent_ms.get(connection) as number, now_ms)
           sendNext(connection, now_ms)
         }
       },
@@ -75,7 +75,7 @@ const calls = {
 
   /** Sends `per_s` requests a second until the time is up, and waits for every answer. */
   runPaced({ per_s, ...sending }: Sending & { readonly per_s: number }): Promise<Slot> {
-    const requests = Math.min(prepared.length, Math.floor(per_s * wholeOf(sending)))
+    const requests = Math.min(prepared.length, Math.floor(per_s * spanSeconds(sending)))
     return sendOver(sending, {
       begin(connections, watch, start_ms, over) {
         const free = [...connections]
@@ -98,7 +98,7 @@ const calls = {
           if (fallen_due === requests) clearInterval(ticks)
         }, 1)
         return (connection, now_ms) => {
-          watch.note(due_ms.get(connection) as number, now_ms)
+          watch.record(due_ms.get(connection) as number, now_ms)
           free.push(connection)
           sendWaiting()
           if (sent === requests && free.length === connections.length) over()
@@ -108,9 +108,9 @@ const calls = {
   },
 }
 
-answerCalls(calls)
+serveCalls(calls)
 
-interface Pattern {
+interface ArrivalPattern {
   /** Sends the first requests. What it answers is called with each answer. */
   begin(
     connections: readonly Connection[],
@@ -121,7 +121,7 @@ interface Pattern {
 }
 
 /** Connections of its own for each slot. */
-async function sendOver(sending: Sending, pattern: Pattern): Promise<Slot> {
+async function sendOver(sending: Sending, pattern: ArrivalPattern): Promise<Slot> {
   const { port, callers, ops } = sending
   const expected = { ops, good_bytes: -1 }
   let onAnswer = (_connection: Connection, _now_ms: number): void => {}
@@ -133,7 +133,7 @@ async function sendOver(sending: Sending, pattern: Pattern): Promise<Slot> {
   })
   const listener: Listener = {
     onAnswer: (connection) => onAnswer(connection, performance.now()),
-    onTrouble: (error) => fail(error),
+    onError: (error) => fail(error),
   }
   const connections = await Promise.all(
     Array.from({ length: callers }, () => connectTo(port, expected, listener)),

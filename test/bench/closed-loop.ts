@@ -2,10 +2,10 @@
  * The closed loop of callers inside one process: each sends its next request when the last is
  * answered, until the time is up; what is under way then is waited for.
  */
-import type { Slot } from './samples.ts'
+import type { Slot } from './statistics.ts'
 import { type Span, startStopwatch } from './stopwatch.ts'
 
-export interface LoopOptions extends Span {
+export interface ClosedLoopOptions extends Span {
   readonly callers: number
   /** Ops in one request. */
   readonly ops: number
@@ -14,7 +14,10 @@ export interface LoopOptions extends Span {
 }
 
 /** `request` resolves when it is answered, and rejects to end the run. */
-export async function loop(options: LoopOptions, request: () => Promise<void>): Promise<Slot> {
+export async function closedLoop(
+  options: ClosedLoopOptions,
+  request: () => Promise<void>,
+): Promise<Slot> {
   const { callers, ops, requests_max = Number.POSITIVE_INFINITY } = options
   globalThis.gc?.()
   const watch = startStopwatch(options, performance.now())
@@ -23,7 +26,7 @@ export async function loop(options: LoopOptions, request: () => Promise<void>): 
     for (let sent_ms = performance.now(); !watch.isOver(sent_ms) && left-- > 0; ) {
       await request()
       const answered_ms = performance.now()
-      watch.note(sent_ms, answered_ms)
+      watch.record(sent_ms, answered_ms)
       sent_ms = answered_ms
     }
   }

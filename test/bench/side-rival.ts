@@ -4,8 +4,8 @@
  */
 import type { ServerRivalName } from './cells.ts'
 import { type Child, startChild } from './child.ts'
-import type { RivalCalls } from './rival.ts'
-import { packagesOf, rival_kinds } from './rival-packages.ts'
+import type { RivalCalls } from './rival-calls.ts'
+import { packagesOf, rival_packages } from './rival-packages.ts'
 import type { RestateCalls } from './rival-restate.ts'
 import { startServer } from './rival-servers.ts'
 import type { Run, Side } from './side.ts'
@@ -18,31 +18,31 @@ const tasks_found_once = 6_000
 const start_ms_max = 120_000
 
 /** Throws where the rival does not come up; nothing of it is left then. */
-export async function startRival({ place, scale }: Run, name: ServerRivalName): Promise<Side> {
-  const kind = rival_kinds.find((kind) => kind.name === name)
+export async function startRival({ folder, scale }: Run, name: ServerRivalName): Promise<Side> {
+  const kind = rival_packages.find((kind) => kind.name === name)
   if (kind === undefined) throw new Error(`${name} is no rival`)
-  const server = await startServer(kind.server)
-  const file = place.child(`rival-${name}`)
+  const server = await startServer(kind.backend)
+  const file = folder.script(`rival-${name}`)
   const packages = packagesOf(name)
   const child = startChild<RivalCalls>(file, quiet)
   const service = name === 'restate' ? startChild<RestateCalls>(file, quiet) : undefined
-  const children: readonly Pick<Child<RivalCalls>, 'freeze' | 'thaw' | 'stop' | 'end'>[] =
+  const children: readonly Pick<Child<RivalCalls>, 'freeze' | 'thaw' | 'stop' | 'kill'>[] =
     service === undefined ? [child] : [child, service]
 
   const open = async (): Promise<void> => {
     const { port, admin_port } = server
     if (service !== undefined) {
-      const service_port = await service.ask('serve', { packages })
-      await service.ask('introduce', { admin_port, service_port })
+      const service_port = await service.call('serve', { packages })
+      await service.call('introduce', { admin_port, service_port })
     }
     const wanted = service === undefined ? tasks_found : tasks_found_once
     const tasks = Math.min(wanted, scale.few_tasks)
-    await child.ask('open', { packages, port, admin_port, tasks })
+    await child.call('open', { packages, port, admin_port, tasks })
   }
   try {
     await inTime(open(), start_ms_max)
   } catch (error) {
-    for (const each of children) each.end()
+    for (const each of children) each.kill()
     await server.stop()
     throw error
   }
@@ -52,13 +52,13 @@ export async function startRival({ place, scale }: Run, name: ServerRivalName): 
     async measure({ verb, callers }, span) {
       if (verb === 'read') throw new Error(`${name} is not measured with reads`)
       for (const each of children) each.thaw()
-      const slot = await child.ask('run', { verb, callers, ...span })
+      const slot = await child.call('run', { verb, callers, ...span })
       for (const each of children) each.freeze()
       return slot
     },
     async stop() {
       for (const each of children) each.thaw()
-      await child.ask('close')
+      await child.call('close')
       for (const each of children) await each.stop()
       await server.stop()
     },

@@ -9,12 +9,12 @@ import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { makeCertificates } from './certificates.ts'
 
-export interface Place {
-  readonly folder: string
+export interface BenchFolder {
+  readonly path: string
   /** Holds the certificates of the authority, the server and the client. */
   readonly tls_folder: string
   /** The compiled file of a child. */
-  child(name: ChildFile): string
+  script(name: ChildName): string
   /** A path nobody has used yet. */
   newPath(): string
   /** A synced copy of a closed data file, so that its writing falls into no slot. */
@@ -22,12 +22,12 @@ export interface Place {
   remove(): Promise<void>
 }
 
-const child_files = [
+const child_names = [
   'engine-child',
   'floor-http',
   'floor-grpc',
   'floor-store',
-  'client',
+  'client-http',
   'client-grpc',
   'client-library',
   'lives-child',
@@ -42,14 +42,14 @@ const threads = [
   ['checkpoint-worker', join(import.meta.dirname, '../../src/store/log/checkpoint-worker.ts')],
   ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
 ]
-export type ChildFile = (typeof child_files)[number]
+export type ChildName = (typeof child_names)[number]
 
-export async function makePlace(): Promise<Place> {
+export async function createBenchFolder(): Promise<BenchFolder> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'conveyor-bench-')))
   // Packages stay outside the bundles and are found through this link.
   await symlink(resolve(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  const own = child_files.map((name) => [name, join(import.meta.dirname, `${name}.ts`)])
+  const own = child_names.map((name) => [name, join(import.meta.dirname, `${name}.ts`)])
   await build({
     entryPoints: Object.fromEntries([...own, ...threads]),
     outdir: folder,
@@ -67,9 +67,9 @@ export async function makePlace(): Promise<Place> {
   let files = 0
   const newPath = (): string => join(folder, `${++files}.lmdb`)
   return {
-    folder,
+    path: folder,
     tls_folder,
-    child: (name) => join(folder, `${name}.js`),
+    script: (name) => join(folder, `${name}.js`),
     newPath,
     async copy(path) {
       const copied = newPath()
