@@ -4,7 +4,7 @@
  *
  * The logics of a node run in order. `next` and `set` continue with the next logic, `go` moves the
  * task to another node, `wait`, `call`, `queue` and `job` make it wait, `fail` moves it to the
- * error node or leaves it failed. Behind its last logic the task waits for a timer. A wait arms the
+ * error node or leaves it failed. After its last logic the task waits for a timer. A wait arms the
  * earliest time semaphore of the node; one that is armed already keeps its time. An end node ends
  * the task. Commands never run another task: they make it ready and put it into the run queue.
  *
@@ -173,7 +173,7 @@ function startWait(
   if (wait === 'work') task.visit++
   if (task.due_ms === 0) {
     armTimer(task, node, evaluation)
-    // A past time is due now, behind everything that is overdue: a stream of past times must not
+    // A past time is due now, after everything that is overdue: a stream of past times must not
     // delay the timers of other processes for ever.
     if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
   }
@@ -181,9 +181,9 @@ function startWait(
 }
 
 /**
- * The time under which a task is listed in its queue or its job in the outbox. A job behind another
- * of the same task gets another time, so that the outbox tells them apart. A task in a queue comes
- * behind all others in it, also within one millisecond and after the clock was set back.
+ * The time under which a task is listed in its queue, or its job in the outbox. Two jobs of a task
+ * in succession get different times, so that the outbox distinguishes them. A task comes after all
+ * others in its queue, also within one millisecond and after the clock was set back.
  */
 function listTime(context: TransactionContext, task: TaskRecord, wait: Wait): number {
   const at_ms = Math.max(2, context.now_ms)

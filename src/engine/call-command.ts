@@ -97,7 +97,7 @@ function findCaller(
 }
 
 /**
- * Resumes the caller behind its call, or in the error node. A stranded caller goes where the import
+ * Resumes the caller after its call, or in the error node. A stranded caller goes where the import
  * says, whatever the outcome of its call.
  */
 function resumeCaller(

@@ -2,8 +2,7 @@
  * A cache of processes: their record and compiled graph, by conv_id.
  *
  * The store is the truth. Each transaction reads the bytes of the process record, and a cached
- * process is valid only while they are the same, so a change that is rolled back leaves no stale
- * graph behind.
+ * process is valid only while they are the same, so a rolled-back change leaves no stale graph.
  */
 import { parseStored } from '../codec/json.ts'
 import { type Key, processKey, versionKey } from '../codec/keys.ts'

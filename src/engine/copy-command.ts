@@ -1,5 +1,5 @@
 /**
- * The commands that copy data to another task: create one, or modify one that is found by its ref.
+ * The commands that copy data to another task: create one, or modify one found by its ref.
  * The rules are those of an op (task-rules); what an op is refused for fails the command.
  */
 import { mergeDocs } from '../codec/json.ts'

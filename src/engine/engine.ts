@@ -80,7 +80,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const running = { clock, limits, store, transactions, admission, onError: onBug }
   const timers = newTimers(running)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })
-  /** Administration comes behind the ops that were queued before it. */
+  /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
   const users = await openUsers({
     store: ordered_store,

@@ -68,7 +68,7 @@ export interface JobQueueOptions {
 
 /** Keys scanned in one view of the store. */
 const slice_keys = 256
-/** The scan stops while so many jobs are parked. */
+/** The number of parked jobs at which the scan stops. */
 const parked_jobs_max = 100_000
 
 const span = keysOfType('outbox')

@@ -1,6 +1,6 @@
 /**
  * The run queue: tasks that an op makes ready run in the transaction of the op, first in first out.
- * Before each of them, callers whose called task has ended without a reply are resumed; behind the
+ * Before each of them, callers whose called task has ended without a reply are resumed; after the
  * last one, count semaphores send their signal tasks.
  *
  * An op has a budget of moves. A task that is still ready when the budget is used up has a due key,
@@ -15,7 +15,7 @@ import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
 import type { TransactionContext } from './transaction-context.ts'
 import { startTask } from './transitions.ts'
 
-/** A request makes no more moves in one transaction than so many of its ops may. */
+/** A request has the moves of this many ops in one transaction. */
 const full_budgets_max = 10
 
 /** Called before each request. */
@@ -37,7 +37,7 @@ export function saveAndDrain(context: TransactionContext, draft: Draft): void {
   drainRunQueue(context)
 }
 
-/** Called behind each op. */
+/** Called after each op. */
 export function drainRunQueue(context: TransactionContext): void {
   const { run_queue } = context
   do {

@@ -54,7 +54,7 @@ export function checkNewTask(
 export const stays = -1
 
 /**
- * Merges data into a live task. Returns the logic of its node at which the task resumes: behind the
+ * Merges data into a live task. Returns the logic of its node at which the task resumes: after the
  * callback that it waits for, or 0 in a state process; else `stays`.
  */
 export function modifyTask(

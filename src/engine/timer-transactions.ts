@@ -1,7 +1,7 @@
 /**
  * The transactions of the timers, each one slice of bounded size: fire due timers, run ready tasks,
  * empty the nodes that an import dropped, and remove ended tasks after their retention time. Also
- * the reads that tell when the next slice is due.
+ * the reads that find when the next slice is due.
  */
 import {
   dueOf,
@@ -67,7 +67,7 @@ export function fireDue(
   if (process === undefined || process.head.status === 'paused') return undefined
   const overdue = context.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
-    // The rest fires in the next slice, behind the ops of callers.
+    // The rest fires in the next slice, so that callers are not delayed.
     if (context.moves_made >= context.engine.limits.moves_per_transaction_max) break
     const draft = loadTask(context.tx, taskOfKey(key))
     // A due key without a readable task is removed, so that it does not fire again and again;

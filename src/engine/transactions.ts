@@ -5,7 +5,7 @@
  * which they were queued, so records that they share (grants, process heads, counters, the last
  * task id) are read and written once, and one commit makes all of them durable. The events of a
  * transaction are published after its commit. Administration of users and processes runs in a
- * transaction of its own, behind all that was queued before it.
+ * transaction of its own, after everything that was queued before it.
  *
  * If a request throws, the whole transaction is rolled back and each of its requests runs again in
  * a transaction of its own, so that only the request at fault is rejected.
@@ -26,7 +26,7 @@ export interface Transactions {
    * threw, or as `Store.update` does. `change` is synchronous and may run twice.
    */
   run<T>(change: (context: TransactionContext) => T): Promise<T>
-  /** Like `Store.update`, behind all requests queued before. */
+  /** Like `Store.update`, after all requests queued before. */
   update<T>(change: (tx: Tx) => T): Promise<T>
   /** Starts the transactions of all queued requests now. */
   flush(): void
@@ -46,7 +46,7 @@ interface QueuedRequest {
   reject(error: unknown): void
 }
 
-/** A transaction ends behind so much shown data, so that its answers do not pile up in memory. */
+/** Shown data after which a transaction ends, so that answers do not pile up in memory. */
 const shown_bytes_max = 1024 * 1024
 
 export function newTransactions(options: TransactionsOptions): Transactions {

@@ -1,8 +1,8 @@
 /**
  * Watchers: async iterators over changes, which are published in order after their commit.
  *
- * Each watcher has a queue of its own, so a slow one delays nobody. A watcher that falls more than
- * `watch_changes_max` changes behind ends with a throw, so memory stays bounded.
+ * Each watcher has a queue of its own, so a slow one delays nobody. A watcher that lags more than
+ * `watch_changes_max` changes ends with a throw, so memory stays bounded.
  */
 import { fault } from '../core/faults.ts'
 import type { Change } from '../core/model.ts'
