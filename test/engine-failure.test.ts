@@ -1,7 +1,7 @@
 /**
- * The n-th commit fails, for every n that a small history has: what was acknowledged stays, nothing
- * is written any more, reads go on, the host is told once and sees no unhandled rejection, and what
- * is there after reopening is what was acknowledged, or that and the whole of the failed commit.
+ * The n-th commit fails, for every n of a small history. Acknowledged ops stay, nothing is written
+ * any more, reads go on, `onFailure` is called once, and no rejection is unhandled. After reopening
+ * the file holds what was acknowledged, with or without the whole failed commit.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'

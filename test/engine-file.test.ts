@@ -1,6 +1,6 @@
 /**
- * Opening a data file: one owner at a time, files of others and of later programs are refused with
- * a sentence and left as they are, and a refused opening holds nothing.
+ * Opening a data file: one owner at a time; files of other programs or later formats are refused
+ * with a sentence and not changed; a refused open leaves no lock.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -21,7 +21,7 @@ async function inFolder(fn: (folder: string, path: string) => Promise<void>): Pr
   }
 }
 
-it('a second engine is refused and told who holds the file; the first goes on', () =>
+it('a second engine is refused with the owner of the file; the first goes on', () =>
   inFolder(async (_folder, path) => {
     const engine = await openEngine(path)
     const held = { code: 'file_held', message: new RegExp(`held by process ${process.pid};`) }

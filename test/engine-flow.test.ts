@@ -1,6 +1,6 @@
 /**
- * What the engine lets in and when it lets go: bounds of the queue and of the disk, closing with
- * ops under way, and watchers, who hear of a change once it is durable.
+ * Admission and its end: the bounds of the queue and of the disk, closing with ops in flight, and
+ * watchers, which get a change once it is durable.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

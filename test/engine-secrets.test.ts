@@ -1,7 +1,7 @@
 /**
- * Secrets rest sealed: the data file does not hold them, the key file is its owner's alone, and
- * without the right key the signed door is shut while tasks go on. Changes of users at once do not
- * mix keys.
+ * Secrets are stored encrypted: the data file has no plain secret, only its owner can read the key
+ * file, and without the right key signed requests are refused while tasks go on. Concurrent changes
+ * of users do not mix keys.
  */
 import assert from 'node:assert/strict'
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -26,7 +26,7 @@ async function withFile(fn: (given: Given) => Promise<void>): Promise<void> {
   }
 }
 
-it('a secret is in no file, and the key in one that its owner alone may read', () =>
+it('no file has a plain secret, and only its owner can read the key file', () =>
   withFile(async ({ path, key_path, open }) => {
     const engine = await open()
     const { id, secret } = await engine.users.add()

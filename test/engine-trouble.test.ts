@@ -1,6 +1,6 @@
 /**
- * Trouble that must stay where it is: a bug in one task, limits that do not fit the file, a full
- * disk, long administration beside callers.
+ * Fault isolation: a bug in one task, limits that do not fit the file, a full disk, long
+ * administration beside callers.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -46,7 +46,7 @@ const waits = (obj_id: number) => ({
   },
 })
 
-test('a task the engine stumbles on fails alone, and the timers of all go on', async () => {
+test('a task on which the engine throws is quarantined, and all other timers fire', async () => {
   const tree = memoryTree()
   const clock = fakeClock()
   const bugs: unknown[] = []
@@ -84,7 +84,7 @@ test('a task the engine stumbles on fails alone, and the timers of all go on', a
 
 const viewOf = (tree: ReturnType<typeof memoryTree>) => storeOf(tree).view(async (view) => view)
 
-test('an op that meets a bug is not blamed on its caller', async () => {
+test('an op that meets a bug is answered with internal_error', async () => {
   const tree = memoryTree()
   const bugs: unknown[] = []
   const engine = await engineOn(tree, { onBug: (bug) => bugs.push(bug) })
@@ -138,7 +138,7 @@ test('a node of more logics than a record can count is refused', async () => {
   await engine.close()
 })
 
-test('check and list let callers have their turn', async () => {
+test('check and list do not block callers', async () => {
   const engine = await openEngine(':memory:')
   await engine.putProcess(waits(1))
   const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
@@ -179,7 +179,7 @@ test('ten thousand moves are the most of a request, however many ops it has', as
   await engine.close()
 })
 
-test('two readers of one watcher are both served, and a late watcher ends', async () => {
+test('two readers of one watcher both get changes, and a watcher of a closed engine ends', async () => {
   const engine = await openEngine(':memory:')
   await engine.putProcess(waits(1))
   const watcher = engine.watch()
@@ -193,7 +193,7 @@ test('two readers of one watcher are both served, and a late watcher ends', asyn
   assert.equal((await engine.watch().next()).done, true)
 })
 
-test('ids keep their form under an absurd clock', async () => {
+test('ids keep their form whatever the clock says', async () => {
   const clock = fakeClock(-5_000)
   const engine = await openEngine(':memory:', { clock })
   await engine.putProcess(waits(1))

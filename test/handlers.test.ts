@@ -1,7 +1,7 @@
 /**
- * Handlers of the embedder: code of its own for a logic kind that is not run here, or for the nodes
- * of a title that wait for a callback. Each row is a handler and where its task comes to, with
- * which data; then what hangs on time, on registration and on closing.
+ * Handlers of the embedder, for a logic kind that the engine does not run or for nodes of a title.
+ * Each row is a handler with the node and the data of its task afterwards. The other tests are about
+ * time limits, registration and closing.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -164,7 +164,7 @@ for (const [kind, name, definition] of [
   }
 }
 
-test('an answer over the size of a task fails, and leaves the data alone', async () => {
+test('a result over the size of a task fails and does not change the data', async () => {
   const { engine } = await opened(wide)
   engine.handle('Charge', () => ({ long: 'x'.repeat(100) }))
   await engine.putProcess(unguarded)
@@ -176,7 +176,7 @@ test('an answer over the size of a task fails, and leaves the data alone', async
   await engine.close()
 })
 
-test('a definition with a kind nobody handles is refused, and a stored one always compiles', async () => {
+test('a definition with a kind without a handler is refused, and a stored one always compiles', async () => {
   const { bed, engine } = await opened()
   for (const type of ['git_call', 'db_call', 'api_form']) {
     await assert.rejects(engine.putProcess(processWith([{ type }, go('done')])), {
@@ -199,7 +199,7 @@ test('a definition with a kind nobody handles is refused, and a stored one alway
   await next.close()
 })
 
-test('a task that waited for a modify before goes on waiting for it', async () => {
+test('a task that waited for a modify before the registration goes on waiting for it', async () => {
   const { engine } = await opened()
   await engine.putProcess(by_title)
   const before = await created(engine, { a: 1 }, 'before')
@@ -219,7 +219,7 @@ test('a task that waited for a modify before goes on waiting for it', async () =
   await engine.close()
 })
 
-test('a modify of a task that rests for a handler is merged and moves nothing', async () => {
+test('a modify of a task that waits for a handler is merged only', async () => {
   const { engine } = await opened()
   let answer: (data: object) => void = () => {}
   engine.handle('Charge', () => new Promise<object>((resolve) => (answer = resolve)))
@@ -236,7 +236,7 @@ test('a modify of a task that rests for a handler is merged and moves nothing', 
   await engine.close()
 })
 
-test('tries are repeated with back-off under one key, and the last failure is final', async () => {
+test('attempts are repeated with backoff under one key, and the last failure is final', async () => {
   const { clock, engine } = await opened()
   const keys: string[] = []
   const times_ms: number[] = []
@@ -313,7 +313,7 @@ test('a handler that never answers is aborted at its time limit and tried again'
   await engine.close()
 })
 
-test('one that never answers in the end fails with handler_timeout', async () => {
+test('a handler that never answers fails with handler_timeout after its last attempt', async () => {
   const { clock, engine } = await opened()
   let calls = 0
   const options = { time_ms_max: 5_000, attempts_max: 1 }
@@ -370,7 +370,7 @@ test('a handler may use the engine, also on its own process', async () => {
   await engine.close()
 })
 
-test('no more calls at once than threads_max; a full lane and one without handler hold up no other', async () => {
+test('no more calls at once than threads_max; a reached limit and a missing handler delay no other job', async () => {
   const { engine } = await opened({ limits: { jobs_max: 8 } })
   const answers: (() => void)[] = []
   let most = 0
@@ -414,7 +414,7 @@ test('no more calls at once than threads_max; a full lane and one without handle
   await engine.close()
 })
 
-test('closing aborts handlers, and the work begins anew under its key when opened next', async () => {
+test('closing aborts handlers, and the job starts again under its key after the next opening', async () => {
   const { bed, engine } = await opened()
   const keys: string[] = []
   const aborted: unknown[] = []
@@ -437,7 +437,7 @@ test('closing aborts handlers, and the work begins anew under its key when opene
   await next.close()
 })
 
-test('the answer of a handler waits for a paused process, and is lost on a canceled task', async () => {
+test('the outcome of a handler waits for a paused process, and is dropped for a canceled task', async () => {
   const { engine } = await opened()
   const answers: (() => void)[] = []
   engine.handle(
@@ -461,7 +461,7 @@ test('the answer of a handler waits for a paused process, and is lost on a cance
   await engine.close()
 })
 
-test('a timer of the node takes the task out of the hands of its handler', async () => {
+test('a timer of the node moves a task that waits for its handler', async () => {
   const { clock, engine } = await opened()
   let calls = 0
   engine.handle('Charge', () => new Promise(() => calls++))
@@ -474,7 +474,7 @@ test('a timer of the node takes the task out of the hands of its handler', async
   await engine.close()
 })
 
-test('a new definition without the logic lets its tasks begin their node anew', async () => {
+test('after a new definition without the logic its tasks run their node again', async () => {
   const { bed, engine } = await opened()
   engine.handle('db_call', () => new Promise(() => {}))
   await engine.putProcess(by_kind)

@@ -1,6 +1,6 @@
 /**
- * Calls of tasks through the whole engine, against real servers, with a clock moved by hand: tried
- * again, bounded, surviving what comes in between. How a handler is run is handlers.test's.
+ * Dispatch of calls through the whole engine, to real servers, with a clock that the test sets:
+ * attempts, concurrency limits, closing and pausing in between. handlers.test runs handlers.
  */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
@@ -91,7 +91,7 @@ function patient() {
   }
 }
 
-test('an answer is merged, and the task goes on', () =>
+test('the response is merged, and the task resumes', () =>
   stage(answerJson('{"b":1.10,"a":2}'), async ({ server, engine }) => {
     await engine.putProcess(
       processOf({ url: `${server.url}/{{a}}`, method: 'POST', extra: { id: '{{a}}' } }),
@@ -106,7 +106,7 @@ test('an answer is merged, and the task goes on', () =>
     )
   }))
 
-test('a call that fails for good leads to the error node with its fields', () =>
+test('a final failure sends the task to the error node with the error fields', () =>
   stage(answerJson('no', 404), async ({ server, engine }) => {
     await engine.putProcess(processOf({ url: server.url }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
@@ -120,7 +120,7 @@ test('a call that fails for good leads to the error node with its fields', () =>
     assert.equal(server.asked.length, 1)
   }))
 
-test('no call is made where there can be none', () =>
+test('an order that cannot be made sends no request', () =>
   stage(answerJson(), async ({ server, engine }) => {
     const extra_headers = { 'x-a': '{{a}}' }
     await engine.putProcess(processOf({ url: server.url, extra_headers }))
@@ -134,7 +134,7 @@ test('no call is made where there can be none', () =>
     assert.equal(server.asked.length, 0)
   }))
 
-test('a failure that may pass is tried again, later each time and under one key', () => {
+test('a hardware failure is tried again, later each time and under one key', () => {
   let left = 3
   return stage(
     (_asked, _request, response) => response.writeHead(left-- > 0 ? 503 : 200).end('{"ok":true}'),
@@ -164,7 +164,7 @@ test('a failure that may pass is tried again, later each time and under one key'
   )
 })
 
-test('the tries come to an end', () =>
+test('the last attempt is final', () =>
   stage(answerJson('', 500), async ({ bed: { clock }, server, engine }) => {
     await engine.putProcess(processOf({ url: server.url }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
@@ -180,7 +180,7 @@ test('the tries come to an end', () =>
     assert.equal(server.asked.length, 8)
   }))
 
-test('work survives reopening, under its key', async () => {
+test('a job survives reopening, under its key', async () => {
   const first = await callServer(answerJson('', 500))
   const bed = memoryBed({ allow_hosts: [first.host] })
   const engine = await bed.open()
@@ -204,7 +204,7 @@ test('work survives reopening, under its key', async () => {
   await second.close()
 })
 
-test('a call cut off by closing is made again when opened next', async () => {
+test('a call aborted by closing is made again after the next opening', async () => {
   const hanging = patient()
   const server = await callServer(hanging.answer)
   const bed = memoryBed({ allow_hosts: [server.host] })
@@ -250,7 +250,7 @@ async function drive(
   }
 }
 
-test('a logic has no more than max_threads calls under way', () => {
+test('a logic has no more than max_threads calls in flight', () => {
   const hanging = patient()
   return stage(hanging.answer, async (all) => {
     await all.engine.putProcess(processOf({ url: all.server.url, max_threads: 2 }))
@@ -260,7 +260,7 @@ test('a logic has no more than max_threads calls under way', () => {
   })
 })
 
-test('a host has no more than its bound, over all logics', () => {
+test('a host has no more calls than its limit, over all logics', () => {
   const hanging = patient()
   const limits = { call_host_max: 3 }
   return stage(
@@ -278,7 +278,7 @@ test('a host has no more than its bound, over all logics', () => {
   )
 })
 
-test('a host that hangs holds up no other', async () => {
+test('a host that hangs delays no other', async () => {
   const quick = await callServer(answerJson('{"quick":true}'))
   const hanging = patient()
   await stage(
@@ -298,7 +298,7 @@ test('a host that hangs holds up no other', async () => {
   await quick.close()
 })
 
-test('the answer for a paused process is applied at resume, and takes up no room meanwhile', () => {
+test('the outcome for a paused process is applied at resume, and holds no place until then', () => {
   const hanging = patient()
   const limits = { jobs_max: 1, call_host_max: 1 }
   return stage(
@@ -324,7 +324,7 @@ test('the answer for a paused process is applied at resume, and takes up no room
   )
 })
 
-test('a paused process begins no call, and makes it when it is resumed', () => {
+test('a paused process starts its calls when it is resumed', () => {
   const statuses = [500, 200]
   return stage(
     (_asked, _request, response) => response.writeHead(statuses.shift() ?? 400).end('{}'),
@@ -343,7 +343,7 @@ test('a paused process begins no call, and makes it when it is resumed', () => {
   )
 })
 
-test('a call that finds its host full leaves its place in the logic to the next', async () => {
+test('a call whose host is at its limit gives its place in the logic to the next', async () => {
   const quick = patient()
   const other = await callServer(quick.answer)
   const hanging = patient()
@@ -369,7 +369,7 @@ test('a call that finds its host full leaves its place in the logic to the next'
   await other.close()
 })
 
-test('a task that its timer took away gets no answer', () => {
+test('a task that its timer has moved gets no response', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {
     const semaphors = [{ type: 'time', value: 30, to_node_id: 'late' }]
@@ -388,7 +388,7 @@ test('a task that its timer took away gets no answer', () => {
   })
 })
 
-test('a task that was canceled gets no answer', () => {
+test('a canceled task gets no response', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ server, engine }) => {
     await engine.putProcess(processOf({ url: server.url }))
@@ -405,7 +405,7 @@ test('a task that was canceled gets no answer', () => {
   })
 })
 
-test('an answer is laid over the data as it then is', () => {
+test('a response is merged into the data as it is then', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ server, engine }) => {
     await engine.putProcess(processOf({ url: server.url, extra: { a: '{{a}}' } }))
@@ -420,7 +420,7 @@ test('an answer is laid over the data as it then is', () => {
   })
 })
 
-test('a retry by hand is another piece of work, with a key of its own', () =>
+test('a retry by an administrator is another job, with a key of its own', () =>
   stage(answerJson('no', 400), async ({ server, engine }) => {
     await engine.putProcess(processOf({ url: server.url, err_node_id: '' }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
@@ -435,7 +435,7 @@ test('a retry by hand is another piece of work, with a key of its own', () =>
     assert.equal(new Set(server.asked.map(({ headers }) => headers['idempotency-key'])).size, 3)
   }))
 
-test('a hundred tasks at once are called for once each', () => {
+test('a hundred tasks at once make one call each', () => {
   const limits = { jobs_max: 16 }
   return stage(
     answerJson('{"answered":true}'),
@@ -472,7 +472,7 @@ test('format corezoid: the task goes out signed, res_data comes in', () =>
     },
   ))
 
-test('a store that has failed begins no call again', async () => {
+test('a failed store starts no call again', async () => {
   const server = await callServer(answerJson())
   const tree = memoryTree()
   const options = { clock: fakeClock(), allow_hosts: [server.host] }

@@ -1,8 +1,8 @@
 /**
- * Random histories, with time and reopenings among them, against an engine made of a few Maps.
+ * Random histories of ops, time and reopenings, compared with a model made of a few Maps.
  *
- * `CONVEYOR_SLOW=1` runs many more. A history that goes wrong is printed with its seed and path,
- * which the variables CONVEYOR_SEED and CONVEYOR_PATH play again.
+ * `CONVEYOR_SLOW=1` runs many more. A failing history is printed with its seed and path; the
+ * variables CONVEYOR_SEED and CONVEYOR_PATH replay it.
  */
 import { it } from 'node:test'
 import { checkAgainstModel, model_limits } from './support/model-run.ts'

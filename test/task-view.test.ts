@@ -1,6 +1,6 @@
 /**
- * A task as callers see it: each row is what differs in a record, and what differs in the view made
- * of its bytes. `data` is a member of the view's own, made anew at each read, in copies a value.
+ * The view of a task: each row has the members that differ in a record, and in the view made of its
+ * bytes. `data` is an own member of the view, parsed at each read; in a copy it is a value.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -78,14 +78,14 @@ for (const [name, given, expected] of rows) {
   })
 }
 
-test('what one reader does to the data, no other sees', () => {
+test('a caller who changes the data changes it for nobody else', () => {
   const [one, other]: readonly Task[] = [viewTask(record), viewTask({ ...record, doc: other_doc })]
   ;(one?.data as { a: number }).a = 2
   assert.deepEqual([one?.data, other?.data], [{ a: 1 }, { b: 1 }])
   assert.notEqual(one?.data, one?.data)
 })
 
-test('a target that is none is a rejection, not a throw', async () => {
+test('a malformed target rejects and does not throw', async () => {
   const engine = await engineOn(memoryTree())
   const asked = engine.task({ conv_id: 1 })
   await assert.rejects(asked, new TypeError("ref: Key 'ref' is required"))

@@ -1,6 +1,6 @@
 /**
- * Timers: never early, in due order over all processes, in slices with other work in between, and
- * as true after a reopening or a step of the clock as before.
+ * Timers fire never early, in due order over all processes, in slices between other transactions,
+ * and also after the file was reopened or the clock was set.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'

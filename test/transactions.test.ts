@@ -1,5 +1,6 @@
 /**
- * Requests that come in together (engine/requests): one transaction, and each a request of its own.
+ * Requests of one turn (engine/transactions): they share a transaction, and each has its own
+ * result.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -42,7 +43,7 @@ const create = (engine: Engine, ref: string, data: object = {}) =>
 const modify = (engine: Engine, ref: string, data: object = {}) =>
   engine.modify({ conv_id: 1, ref, data })
 
-test('what all of them share is written once', async () => {
+test('records that requests share are written once', async () => {
   const tree = memoryTree()
   const last_id_key = metaKey('last_id')
   let transactions = 0
@@ -62,7 +63,7 @@ test('what all of them share is written once', async () => {
   await engine.close()
 })
 
-test('each sees those before it, and what follows them comes behind', async () => {
+test('each request sees those before it, and administration comes after them', async () => {
   const engine = await engineWith()
   const all = await Promise.all([
     create(engine, 'a', { n: 1 }),
@@ -80,7 +81,7 @@ test('each sees those before it, and what follows them comes behind', async () =
   await engine.close()
 })
 
-test('each has its moves for itself', async () => {
+test('each request has its own moves', async () => {
   const engine = await engineWith({ limits: { moves_per_transaction_max: 4 } })
   const refs = Array.from({ length: 20 }, (_, n) => `r${n}`)
   await Promise.all(refs.map((ref) => create(engine, ref)))
@@ -89,7 +90,7 @@ test('each has its moves for itself', async () => {
   await engine.close()
 })
 
-test('a bug meets its own request alone', async () => {
+test('a bug rejects only its own request', async () => {
   const tree = memoryTree()
   const bugs: unknown[] = []
   const engine = await engineWith({ onBug: (bug) => bugs.push(bug) }, tree)
@@ -113,7 +114,7 @@ test('a bug meets its own request alone', async () => {
   await engine.close()
 })
 
-test('those gathered when the engine closes are answered', async () => {
+test('requests queued when the engine closes are answered', async () => {
   const engine = await engineWith()
   const created = create(engine, 'a')
   await engine.close()

@@ -1,4 +1,4 @@
-/** Answers that nobody reads: what an account lets in, and that each server keeps to it. */
+/** Unread answers: how accounts bound them, and that each server keeps the bound. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isFault } from '../src/core/faults.ts'

@@ -1,10 +1,12 @@
 /**
- * The engine once more, as a few Maps: what each op must answer and what is left behind, told from
- * the contract and written without a word of the engine's code. It knows the plans of model-graph.
+ * A model of the engine made of a few Maps: the result of each op and the state after it, written
+ * from the contract without code of the engine. It runs the plans of model-graph.
  *
- * A task is called by its number in the order of creation; whoever compares binds numbers to the
- * ids that the engine gives. Nothing here knows of transactions, files, slices or keys.
+ * A task is named by its number in the order of creation; the comparison maps numbers to the ids of
+ * the engine. The model has no transactions, files, slices or keys.
  */
+
+import { end, enter, type ModelContext, run, setChangeTime, waitOf } from './model-advance.ts'
 import { definitionOf, type Plan } from './model-graph.ts'
 import {
   type Answer,
@@ -16,7 +18,6 @@ import {
   sameData,
   sameRef,
 } from './model-task.ts'
-import { end, enter, run, touch, type Walk, waitOf } from './model-walk.ts'
 
 interface ModelProcess {
   readonly plan: Plan
@@ -35,7 +36,7 @@ export function newModel(limits: ModelLimits) {
   const grants = new Map<string, readonly string[]>()
   let now_ms = 0
 
-  const walkIn = ({ plan }: ModelProcess): Walk => ({ plan, limits, now_ms })
+  const contextOf = ({ plan }: ModelProcess): ModelContext => ({ plan, limits, now_ms })
   const liveOf = (conv: string): ModelTask[] =>
     tasks.filter((task) => task.conv === conv && isLive(task))
 
@@ -62,21 +63,21 @@ export function newModel(limits: ModelLimits) {
     return task !== undefined && isLive(task) ? task : undefined
   }
 
-  function ring(walk: Walk, task: ModelTask): void {
+  function fire(context: ModelContext, task: ModelTask): void {
     task.due_ms = undefined
-    touch(walk, task)
-    const timers = walk.plan.get(task.node)?.timers ?? []
+    setChangeTime(context, task)
+    const timers = context.plan.get(task.node)?.timers ?? []
     const timer = timers[task.timer_at] ?? timers[0]
-    if (task.wait === 'more') run(walk, task, 0)
-    else if (timer !== undefined) enter(walk, task, timer.to)
+    if (task.wait === 'more') run(context, task, 0)
+    else if (timer !== undefined) enter(context, task, timer.to)
   }
 
-  function moveOver(walk: Walk, task: ModelTask, to: string | undefined): void {
-    if (to === undefined || walk.plan.has(task.node)) return
-    if (task.status !== 'failed') enter(walk, task, to)
+  function migrate(context: ModelContext, task: ModelTask, to: string | undefined): void {
+    if (to === undefined || context.plan.has(task.node)) return
+    if (task.status !== 'failed') enter(context, task, to)
     else {
       Object.assign(task, { prev: task.node, node: to })
-      touch(walk, task)
+      setChangeTime(context, task)
     }
   }
 
@@ -106,7 +107,7 @@ export function newModel(limits: ModelLimits) {
         ...{ due_ms: undefined, timer_at: 0, moves: 0 },
       }
       tasks.push(task)
-      enter(walkIn(process), task, 's')
+      enter(contextOf(process), task, 's')
       return { code: 'ok', task }
     },
     modify(
@@ -132,8 +133,8 @@ export function newModel(limits: ModelLimits) {
       const over = overSize(merged, limits.task_bytes_max)
       if (over !== undefined) return { ...over, task }
       task.data = merged
-      if (waits_at === undefined) touch(walkIn(process), task)
-      else run(walkIn(process), task, waits_at + 1)
+      if (waits_at === undefined) setChangeTime(contextOf(process), task)
+      else run(contextOf(process), task, waits_at + 1)
       return { code: 'ok', task }
     },
     show(conv: string, target: Target, user?: string): Answer {
@@ -147,7 +148,7 @@ export function newModel(limits: ModelLimits) {
       if ('code' in process) return process
       const task = findLive(conv, target)
       if (task === undefined) return not_found
-      end(walkIn(process), task, 'canceled', true)
+      end(contextOf(process), task, 'canceled', true)
       return { code: 'ok', task }
     },
     retry(conv: string, target: Target, node: string | undefined): Answer {
@@ -160,8 +161,8 @@ export function newModel(limits: ModelLimits) {
       if (node !== undefined && !process.plan.has(node)) {
         return { code: 'error', says: `Value is not valid. node_id: "${node}" is no node`, task }
       }
-      if (node === undefined) run(walkIn(process), task, 0)
-      else enter(walkIn(process), task, node)
+      if (node === undefined) run(contextOf(process), task, 0)
+      else enter(contextOf(process), task, node)
       return { code: 'ok', task }
     },
     /** What the import answers, or the code it is refused with. */
@@ -207,10 +208,10 @@ export function newModel(limits: ModelLimits) {
     settle(): void {
       for (const [conv, process] of processes) {
         if (process.is_paused) continue
-        const walk = walkIn(process)
+        const context = contextOf(process)
         for (const task of liveOf(conv)) {
-          moveOver(walk, task, process.moves.get(task.node))
-          while (task.due_ms !== undefined && task.due_ms <= now_ms) ring(walk, task)
+          migrate(context, task, process.moves.get(task.node))
+          while (task.due_ms !== undefined && task.due_ms <= now_ms) fire(context, task)
         }
         processes.set(conv, { ...process, moves: new Map() })
       }

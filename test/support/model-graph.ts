@@ -1,10 +1,9 @@
 /**
- * Random processes of a restricted shape, as plain plans: from a plan comes the definition that the
- * engine reads, and the model walks the plan itself. So both are told the same and neither looks at
- * the other.
+ * Random processes of a restricted shape, as plans. The engine gets a definition made of the plan,
+ * and the model runs the plan itself, so neither depends on the other.
  *
  * A plan has a start `s`, up to four nodes `n1` to `n4`, and two ends; `e1` keeps its tasks, `e2`
- * keeps them where the plan says so. Circles, dead ends and nodes nothing leads to all happen.
+ * keeps them where the plan says so. Circles, dead ends and unreachable nodes all occur.
  */
 import fc from 'fast-check'
 

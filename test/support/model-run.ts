@@ -1,10 +1,9 @@
 /**
- * Runs random histories on an engine and on the model, and compares all that can be seen: each
- * result as it comes, the tasks, the processes and the engine's own check at the end. Ids ascend
- * strictly.
+ * Runs random histories on an engine and on the model, and compares everything visible: each
+ * result, and at the end the tasks, the processes and the engine's own check. Ids ascend strictly.
  *
- * Between steps both come to rest, so that what is due is done; the lists of one step are sent at
- * once and share commits.
+ * Between two steps both run everything that is due. The lists of ops of one step are sent together
+ * and share commits.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'

@@ -1,10 +1,9 @@
 /**
- * Engines for tests that look at what is under them: on a tree of the test's own, or on a file,
- * with a clock moved by hand.
+ * Engines for tests that inspect the store: on a tree of the test's own, or on a file, with a clock
+ * that the test sets.
  *
- * Every bed holds a sentinel: a task whose timer rings in a hundred years. So an idle engine always
- * has one timer armed that is not due, and `settled` can tell an idle engine from one that is at
- * work.
+ * Every engine has a sentinel: a task whose timer is due in a hundred years. So an idle engine
+ * always has one timer set that is not due, by which `settled` recognises it.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +25,9 @@ import { type FakeClock, fakeClock } from './fake-clock.ts'
 
 export interface Bed {
   readonly clock: FakeClock
-  /** Opens what an earlier engine of this bed closed; the options are those of the bed and these. */
+  /**
+   * Opens what an earlier engine of this bed closed; the options are those of the bed and these.
+   */
   open(more?: EngineOptions): Promise<Engine>
   remove(): Promise<void>
 }

@@ -1,7 +1,6 @@
 /**
- * Random steps for the model test: plain data that says what to do in terms of few processes, refs
- * and tasks, so that clashes, repeats and misses happen, and so that a failing history shrinks
- * well.
+ * Random steps for the model test, as plain data over few processes, refs and tasks: so clashes,
+ * repeats and misses occur, and a failing history shrinks well.
  */
 import fc from 'fast-check'
 import { type Plan, planArbitrary } from './model-graph.ts'
@@ -75,7 +74,10 @@ const anyConv = fc.oneof(
 )
 const ref = fc.constantFrom<string | number>('r', 7, '7', 'é'.repeat(255))
 const small = fc.constantFrom<string | number>(0, 1, 2, '1', '2', 'x')
-/** Of the long values one or two fit into a task, some beside the fields of an error; one never does. */
+/**
+ * Of the long values one or two fit into a task, some beside the fields of an error; one never
+ * does.
+ */
 const long = [...[260, 340, 545, 600].map((chars) => 'A'.repeat(chars)), 'é'.repeat(130)]
 const large = fc.oneof(
   { weight: 10, arbitrary: small },

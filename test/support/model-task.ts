@@ -1,5 +1,5 @@
 /**
- * What the model knows of a task, and what a value means to it. Data is flat: texts and numbers.
+ * The tasks of the model, and how it reads values. Data is flat: texts and numbers.
  */
 import type { OpFaultCode } from '../../src/core/faults.ts'
 import type { Status, StatusDetails } from '../../src/core/model.ts'

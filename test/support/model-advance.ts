@@ -1,5 +1,6 @@
 /**
- * How the model moves a task through a plan, until it rests, ends, fails, or has made its moves.
+ * How the model advances a task through a plan until it waits, ends, fails, or has used up its
+ * moves.
  */
 import type { Plan, PlanCondition, PlanSetting, PlanStep, PlanTimer } from './model-graph.ts'
 import {
@@ -10,22 +11,22 @@ import {
   overSize,
 } from './model-task.ts'
 
-export interface Walk {
+export interface ModelContext {
   readonly plan: Plan
   readonly limits: ModelLimits
   readonly now_ms: number
 }
 
-export function enter(walk: Walk, task: ModelTask, node: string): void {
-  step(task, node)
-  run(walk, task, 0, 1)
+export function enter(context: ModelContext, task: ModelTask, node: string): void {
+  moveToNode(task, node)
+  run(context, task, 0, 1)
 }
 
-/** Goes on with the logic `from` of the node where the task is. */
-export function run(walk: Walk, task: ModelTask, from: number, already = 0): void {
-  const { limits, now_ms, plan } = walk
+/** Runs the node of the task from its logic `from` on. */
+export function run(context: ModelContext, task: ModelTask, from: number, already = 0): void {
+  const { limits, now_ms, plan } = context
   Object.assign(task, { status: 'processing', details: undefined, wait: 'nothing' })
-  touch(walk, task)
+  setChangeTime(context, task)
   let at = from
   for (let moved = already; ; ) {
     const node = plan.get(task.node)
@@ -33,17 +34,17 @@ export function run(walk: Walk, task: ModelTask, from: number, already = 0): voi
     const logic = node.steps[at]
     if (task.moves >= limits.moves_without_rest_max) {
       fail(task, 'loop', `${limits.moves_without_rest_max} moves without coming to rest`)
-    } else if (node.kind === 'end') end(walk, task, 'processed', node.save)
+    } else if (node.kind === 'end') end(context, task, 'processed', node.save)
     else if (moved >= limits.moves_per_transaction_max) {
       Object.assign(task, { wait: 'more', due_ms: now_ms })
-    } else if (logic === undefined) rest(walk, task, undefined)
-    else if (logic.does === 'wait') rest(walk, task, at)
+    } else if (logic === undefined) startWait(context, task, undefined)
+    else if (logic.does === 'wait') startWait(context, task, at)
     else {
-      const to = act(task, logic, limits.task_bytes_max)
+      const to = runLogic(task, logic, limits.task_bytes_max)
       if (to === 'failed') return
       at = to === 'next' ? at + 1 : 0
       if (to !== 'next') {
-        step(task, to.to)
+        moveToNode(task, to.to)
         moved++
       }
       continue
@@ -53,7 +54,7 @@ export function run(walk: Walk, task: ModelTask, from: number, already = 0): voi
 }
 
 /** What a logic does to the data, and where it sends the task. */
-function act(
+function runLogic(
   task: ModelTask,
   logic: Exclude<PlanStep, { does: 'wait' }>,
   bytes_max: number,
@@ -66,22 +67,22 @@ function act(
     fail(task, failure.tag, failure.says)
     return 'failed'
   }
-  tellError(task, failure, bytes_max)
+  setErrorFields(task, failure, bytes_max)
   return { to: logic.err }
 }
 
 export function end(
-  walk: Walk,
+  context: ModelContext,
   task: ModelTask,
   status: 'processed' | 'canceled',
   is_kept: boolean,
 ): void {
   Object.assign(task, { status, details: undefined, wait: 'nothing', due_ms: undefined })
   if (!is_kept) task.gone = 'unsaved'
-  touch(walk, task)
+  setChangeTime(context, task)
 }
 
-export function touch({ now_ms }: Walk, task: ModelTask): void {
+export function setChangeTime({ now_ms }: ModelContext, task: ModelTask): void {
   task.changed_ms = Math.max(now_ms, task.changed_ms)
 }
 
@@ -94,12 +95,12 @@ export function waitOf(plan: Plan, task: ModelTask): number | undefined {
   return at === -1 ? undefined : at
 }
 
-function step(task: ModelTask, node: string): void {
+function moveToNode(task: ModelTask, node: string): void {
   Object.assign(task, { prev: task.node, node, due_ms: undefined, moves: task.moves + 1 })
 }
 
-function rest(walk: Walk, task: ModelTask, wait_at: number | undefined): void {
-  const { now_ms, plan } = walk
+function startWait(context: ModelContext, task: ModelTask, wait_at: number | undefined): void {
+  const { now_ms, plan } = context
   task.status = 'delayed'
   task.wait = wait_at === undefined ? 'nothing' : 'callback'
   task.wait_at = wait_at ?? 0
@@ -134,14 +135,14 @@ interface SetFailure {
   readonly says: string
 }
 
-function tellError(task: ModelTask, { tag, says }: SetFailure, bytes_max: number): void {
-  const told = {
+function setErrorFields(task: ModelTask, { tag, says }: SetFailure, bytes_max: number): void {
+  const data = {
     ...task.data,
     __conveyor_set_param_return_type_error__: 'software',
     __conveyor_set_param_return_type_tag__: tag,
     __conveyor_set_param_return_description__: says,
   }
-  if (overSize(told, bytes_max) === undefined) task.data = told
+  if (overSize(data, bytes_max) === undefined) task.data = data
 }
 
 /** Sets a value, or says why it cannot and changes nothing. */
