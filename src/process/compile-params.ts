@@ -5,6 +5,7 @@
 import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { ParamMistake } from './graph.ts'
+import { isAbsent } from './logics/members.ts'
 import { compilePattern, type Pattern } from './pattern.ts'
 import { quoted } from './report.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
@@ -37,8 +38,9 @@ export function compileParams(raw: JsonValue | undefined, mistake: (text: string
       mistake(`${place}: is ${quoted(entry)}, an object was expected`)
       continue
     }
-    const flags = flagsOf(entry, (text) => mistake(`${place}: ${text}`))
-    const param = readParam(entry, flags, (text) => mistake(`${place}: ${text}`))
+    const mistakeHere = (text: string): void => mistake(`${place}: ${text}`)
+    const flags = readFlags(entry, mistakeHere)
+    const param = readParam(entry, flags, mistakeHere)
     if (param === undefined) continue
     if (flags.includes('input')) params.push(param)
     if (flags.includes('auto-clear')) masked.push(param.name)
@@ -50,44 +52,40 @@ export function compileParams(raw: JsonValue | undefined, mistake: (text: string
 }
 
 function readParam(
-  raw: JsonObject,
+  { name, type, regex, regex_error_text }: JsonObject,
   flags: readonly JsonValue[],
   mistake: (text: string) => void,
 ): Param | undefined {
-  const { name, type, regex, regex_error_text } = raw
   if (typeof name !== 'string' || name === '') {
     mistake(`name is ${quoted(name)}, a text was expected`)
     return undefined
   }
-  const has_type = type !== undefined && type !== null && type !== ''
-  if (has_type && !isValueType(type)) {
+  if (!isAbsent(type) && !isValueType(type)) {
     mistake(`${quoted(name)} type ${quoted(type)} is none of string number boolean array object`)
   }
+  const has_text = typeof regex_error_text === 'string' && regex_error_text !== ''
   return {
     name,
     type: isValueType(type) ? type : undefined,
     is_required: flags.includes('required'),
-    pattern: patternOf(regex, (text) => mistake(`${quoted(name)} ${text}`)),
-    pattern_error:
-      typeof regex_error_text === 'string' && regex_error_text !== ''
-        ? regex_error_text
-        : 'the value does not match the pattern',
+    pattern: readPattern(regex, (text) => mistake(`${quoted(name)} ${text}`)),
+    pattern_error: has_text ? regex_error_text : 'the value does not match the pattern',
   }
 }
 
-function flagsOf(raw: JsonObject, mistake: (text: string) => void): readonly JsonValue[] {
-  const { flags } = raw
-  if (flags === undefined || flags === null) return []
+function readFlags({ flags }: JsonObject, mistake: (text: string) => void): readonly JsonValue[] {
   if (Array.isArray(flags)) return flags
-  mistake(`flags is ${quoted(flags)}, an array was expected`)
+  if (flags !== undefined && flags !== null) {
+    mistake(`flags is ${quoted(flags)}, an array was expected`)
+  }
   return []
 }
 
-function patternOf(
+function readPattern(
   regex: JsonValue | undefined,
   mistake: (text: string) => void,
 ): Pattern | undefined {
-  if (regex === undefined || regex === null || regex === '') return undefined
+  if (isAbsent(regex)) return undefined
   if (typeof regex !== 'string') {
     mistake(`regex is ${quoted(regex)}, a text was expected`)
     return undefined

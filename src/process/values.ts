@@ -62,6 +62,12 @@ export function textOf(value: JsonValue): string {
   return isNumberToken(value) ? value.token : stringifyJson(value)
 }
 
+/** Characters that the value adds to a task's data, about. */
+export function charsOf(value: JsonValue): number {
+  if (typeof value === 'string') return value.length
+  return typeof value === 'object' && value !== null ? stringifyJson(value).length : 1
+}
+
 /** A number, or a text that is one, as a finite double; undefined for any other value. */
 export function doubleOf(value: JsonValue | undefined): number | undefined {
   if (value === undefined) return undefined

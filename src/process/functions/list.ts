@@ -4,7 +4,6 @@
  * missing. `$.filter` keeps the items for which the expression is true. A value that is no list, or
  * is missing, counts as an empty list. A result over the size of a task fails the expansion.
  */
-import { stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import {
   argumentOf,
@@ -16,7 +15,7 @@ import {
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { convert } from '../values.ts'
+import { charsOf, convert } from '../values.ts'
 import type { FunctionKind } from './function.ts'
 import { type ItemTerm, readItemExpression, skipBlanks } from './item-expression.ts'
 
@@ -29,7 +28,7 @@ export const mapFunction: FunctionKind = {
     { text: '$.map(fun(X) -> X.id end, {{a}})', data: { a: [{ id: 7 }, {}] }, gives: [7, null] },
     { text: '$.map(fun(N) -> N rem 2 == 1 end, [1,2])', gives: [true, false] },
   ],
-  read: (cursor) => readList(cursor, (list, body, run) => mapped(list, body, run)),
+  read: (cursor) => readList(cursor, mapped),
 }
 
 export const filterFunction: FunctionKind = {
@@ -50,7 +49,7 @@ export const filterFunction: FunctionKind = {
       gives: [{ age: 20, name: 'Al' }],
     },
   ],
-  read: (cursor) => readList(cursor, (list, body, run) => kept(list, body, run)),
+  read: (cursor) => readList(cursor, kept),
 }
 
 type Make = (list: readonly JsonValue[], body: ItemTerm, run: Expansion) => JsonValue[] | undefined
@@ -118,11 +117,6 @@ function mapped(
     made.push(value)
   }
   return made
-}
-
-function charsOf(value: JsonValue): number {
-  if (typeof value === 'string') return value.length
-  return typeof value === 'object' && value !== null ? stringifyJson(value).length : 1
 }
 
 function kept(list: readonly JsonValue[], body: ItemTerm, run: Expansion): JsonValue[] | undefined {

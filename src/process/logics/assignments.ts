@@ -17,7 +17,7 @@ import { type Expansion, failWith, type Term } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
-import { convert, textOf, type ValueType } from '../values.ts'
+import { charsOf, convert, textOf, type ValueType } from '../values.ts'
 import { failConversion } from './failures.ts'
 import { readObject, readType } from './members.ts'
 
@@ -55,7 +55,7 @@ export function assignedData(
     const value = key === undefined ? undefined : assignment.value(run, key)
     if (run.failure !== undefined) return undefined
     if (key === undefined || value === undefined) continue
-    run.left_chars -= key.length + charsOf(value, run)
+    run.left_chars -= key.length + charsOf(value)
     if (run.left_chars < 0) return failWith(run, 'overflow', '')
     setMember(data, key, value)
   }
@@ -133,12 +133,6 @@ function typedValue(term: Term, type: ValueType, missing: string): Assignment['v
     const converted = value === undefined ? undefined : convert(value, type)
     return converted ?? failConversion(run, key, value ?? missing, type)
   }
-}
-
-function charsOf(value: JsonValue, run: Expansion): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null || run.left_chars <= 0) return 1
-  return stringifyJson(value).length
 }
 
 function isDeep(value: JsonValue, levels_left: number): boolean {

@@ -27,27 +27,36 @@ export interface Comparison {
   readonly compare: Compare | undefined
 }
 
+const compares: Readonly<Record<string, Compare>> = {
+  eq: (value, constant) => value === constant,
+  not_eq: (value, constant) => value !== constant,
+  less: (value, constant) => value < constant,
+  more: (value, constant) => value > constant,
+  less_or_eq: (value, constant) => value <= constant,
+  more_or_eq: (value, constant) => value >= constant,
+}
+
 export const comparisonTable: readonly Comparison[] = [
-  row('eq', 'string', 'a = text', ['paid', 'paid', 'Paid'], equal),
-  row('not_eq', 'string', 'a ≠ text', ['paid', 'open', 'paid'], unequal),
-  row('less', 'string', 'a < text', ['b', 'a', 'b'], less),
-  row('more', 'string', 'a > text', ['b', 'c', 'b'], more),
-  row('less_or_eq', 'string', 'a ≤ text', ['b', 'b', 'c'], lessOrEqual),
-  row('more_or_eq', 'string', 'a ≥ text', ['b', 'b', 'a'], moreOrEqual),
+  row('eq', 'string', 'a = text', ['paid', 'paid', 'Paid']),
+  row('not_eq', 'string', 'a ≠ text', ['paid', 'open', 'paid']),
+  row('less', 'string', 'a < text', ['b', 'a', 'b']),
+  row('more', 'string', 'a > text', ['b', 'c', 'b']),
+  row('less_or_eq', 'string', 'a ≤ text', ['b', 'b', 'c']),
+  row('more_or_eq', 'string', 'a ≥ text', ['b', 'b', 'a']),
   row('regexp', 'string', 'a ~ pattern', ['^[A-Z]+-[0-9]', 'AB-1', 'ab-1']),
-  row('eq', 'number', 'a = 10', ['10', '10.0', 11], equal),
-  row('not_eq', 'number', 'a ≠ 10', ['10', 11, 10], unequal),
-  row('less', 'number', 'a < 10', ['10', 9, 10], less),
-  row('more', 'number', 'a > 10', ['10', '11', 9], more),
-  row('less_or_eq', 'number', 'a ≤ 10', ['10', 10, 11], lessOrEqual),
-  row('more_or_eq', 'number', 'a ≥ 10', ['10', 10, 9], moreOrEqual),
+  row('eq', 'number', 'a = 10', ['10', '10.0', 11]),
+  row('not_eq', 'number', 'a ≠ 10', ['10', 11, 10]),
+  row('less', 'number', 'a < 10', ['10', 9, 10]),
+  row('more', 'number', 'a > 10', ['10', '11', 9]),
+  row('less_or_eq', 'number', 'a ≤ 10', ['10', 10, 11]),
+  row('more_or_eq', 'number', 'a ≥ 10', ['10', 10, 9]),
   row('regexp', 'number', 'a ~ pattern', ['^[0-9]{3}$', 123, 12]),
-  row('eq', 'boolean', 'a = true', ['true', true, false], equal),
-  row('not_eq', 'boolean', 'a ≠ true', ['true', 'false', true], unequal),
-  row('eq', 'array', 'a = [1,2]', ['[1, 2]', [1, 2], [2, 1]], equal),
-  row('not_eq', 'array', 'a ≠ [1,2]', ['[1,2]', [], '[1,2]'], unequal),
-  row('eq', 'object', 'a = {"x":1}', ['{"x":1,"y":2}', { y: 2, x: 1 }, { x: 1 }], equal),
-  row('not_eq', 'object', 'a ≠ {"x":1}', ['{"x":1}', {}, { x: 1 }], unequal),
+  row('eq', 'boolean', 'a = true', ['true', true, false]),
+  row('not_eq', 'boolean', 'a ≠ true', ['true', 'false', true]),
+  row('eq', 'array', 'a = [1,2]', ['[1, 2]', [1, 2], [2, 1]]),
+  row('not_eq', 'array', 'a ≠ [1,2]', ['[1,2]', [], '[1,2]']),
+  row('eq', 'object', 'a = {"x":1}', ['{"x":1,"y":2}', { y: 2, x: 1 }, { x: 1 }]),
+  row('not_eq', 'object', 'a ≠ {"x":1}', ['{"x":1}', {}, { x: 1 }]),
 ]
 
 function row(
@@ -55,9 +64,8 @@ function row(
   cast: ValueType,
   syntax: string,
   example: Comparison['example'],
-  compare?: Compare,
 ): Comparison {
-  return { fun, cast, syntax, example, compare }
+  return { fun, cast, syntax, example, compare: compares[fun] }
 }
 
 /** A value read as the cast; undefined where it is missing or cannot be converted. */
@@ -68,28 +76,4 @@ export function comparandOf(value: JsonValue | undefined, cast: ValueType): Comp
   const converted = convert(value, cast)
   if (converted === undefined || typeof converted === 'boolean') return converted
   return canonicalText(converted)
-}
-
-function equal(value: Comparand, constant: Comparand): boolean {
-  return value === constant
-}
-
-function unequal(value: Comparand, constant: Comparand): boolean {
-  return value !== constant
-}
-
-function less(value: Comparand, constant: Comparand): boolean {
-  return value < constant
-}
-
-function more(value: Comparand, constant: Comparand): boolean {
-  return value > constant
-}
-
-function lessOrEqual(value: Comparand, constant: Comparand): boolean {
-  return value <= constant
-}
-
-function moreOrEqual(value: Comparand, constant: Comparand): boolean {
-  return value >= constant
 }
