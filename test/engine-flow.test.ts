@@ -94,7 +94,7 @@ describe('the queue', () => {
 describe('a disk that is nearly full', () => {
   it('is told as no_space until there is room again; reads go on', async () => {
     let room: number | undefined = 1_000
-    const tree: Tree = { ...memoryTree(), room: () => room }
+    const tree: Tree = { ...memoryTree(), freeBytes: () => room }
     const engine = await engineOn(tree, { limits: { disk_free_bytes_min: 900 } })
     await engine.putProcess(waiting('p'))
     assert.equal(engine.health(), 'ok')
@@ -122,7 +122,7 @@ describe('a disk that is nearly full', () => {
     const below = memoryTree()
     const tree: Tree = {
       ...below,
-      room: () => room,
+      freeBytes: () => room,
       commit: async (writes) => {
         if (refuses) throw fault('no_space')
         await below.commit(writes)

@@ -14,6 +14,6 @@ storeSuite('memory', async () => ({
 
 it('memory has no disk to fill and no file to copy', async () => {
   const tree = memoryTree()
-  assert.equal(tree.room(), undefined)
+  assert.equal(tree.freeBytes(), undefined)
   await assert.rejects(tree.backup('/tmp/nowhere'), { code: 'not_possible' })
 })

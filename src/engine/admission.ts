@@ -51,7 +51,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
   let is_closed = false
 
   function hasDiskSpace(free_bytes_min: number, bytes = 0): boolean {
-    const free_bytes = store.room()
+    const free_bytes = store.freeBytes()
     if (free_bytes === undefined) return true
     return free_bytes - disk_bytes_per_byte * (bytes_waiting + bytes) >= free_bytes_min
   }

@@ -4,8 +4,8 @@
  * of the store.
  */
 import { constants } from 'node:fs'
-import { type FileHandle, open, readFile, rename, unlink } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open, readFile, rename, unlink } from 'node:fs/promises'
+import { syncFolder } from '../store/file-system.ts'
 
 /** The text of a key file; undefined where it is missing or cannot be read. */
 export async function readKeyFile(path: string): Promise<string | undefined> {
@@ -41,14 +41,4 @@ export async function removeKeyFile(path: string): Promise<void> {
   await unlink(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
-}
-
-async function syncFolder(path: string): Promise<void> {
-  let folder: FileHandle | undefined
-  try {
-    folder = await open(dirname(path), constants.O_RDONLY)
-    await folder.sync()
-  } finally {
-    await folder?.close()
-  }
 }

@@ -136,7 +136,7 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
       if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
       return fn(durable)
     },
-    room: () => tree.room(),
+    freeBytes: () => tree.freeBytes(),
     backup: (path) => tree.backup(path),
     close: () => {
       closing ??= drain()

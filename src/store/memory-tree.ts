@@ -30,7 +30,7 @@ export function memoryTree(): Tree {
         }
       }
     },
-    room: () => undefined,
+    freeBytes: () => undefined,
     backup: async () => {
       throw fault('not_possible', 'a store in memory has no file to copy')
     },

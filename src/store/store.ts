@@ -47,7 +47,7 @@ export interface Store {
   /** Runs `fn` on durable state only. */
   view<T>(fn: (view: View) => T): Promise<T>
   /** Free bytes on the disk and in the file; undefined for a store in memory. */
-  room(): number | undefined
+  freeBytes(): number | undefined
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */
   backup(path: string): Promise<number>
   /** Waits for pending commits, then releases the file. */

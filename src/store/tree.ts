@@ -19,8 +19,8 @@ export interface Tree {
   commit(changes: ChangeBuffer): Promise<void>
   /** Calls back once, with the cause, when no further commit is possible. */
   onBroken?(callback: (cause: unknown) => void): void
-  /** See `Store.room`. */
-  room(): number | undefined
+  /** See `Store.freeBytes`. */
+  freeBytes(): number | undefined
   backup(path: string): Promise<number>
   close(): Promise<void>
 }

@@ -94,7 +94,7 @@ export function logTree(
       void inTurn(async () => checkpointIfFull())
     },
     onPostponed: () =>
-      options.onNotice(`${path}: the disk is full, so its log cannot be folded in`),
+      options.onNotice(`${path}: the disk is full, so the checkpoint of its log waits`),
     onBroken: breakWith,
   })
 
@@ -299,7 +299,7 @@ export function logTree(
       brokenCallback = callback
       if (broken !== undefined) callback(broken)
     },
-    room: () => free_bytes + spareBytes(tree),
+    freeBytes: () => free_bytes + spareBytes(tree),
     async backup(target) {
       if (closing !== undefined) throw shut()
       return backup(target)
