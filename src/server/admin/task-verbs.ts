@@ -1,15 +1,22 @@
 /**
- * The admin verbs about tasks. Data and refs cross as the JSON text they are, so that no number
- * loses its token on the way; tasks come back with their text, masked as the terminal must show it.
+ * The admin verbs on tasks. Data and refs cross the socket as JSON text, so that numbers keep their
+ * tokens. Tasks are returned with their data as text, in which parameters with the flag
+ * `auto-clear` are shown as `***`; the stored task keeps them.
  */
-import { parseJson, rawJson } from '../../codec/json.ts'
+import {
+  isObject,
+  parseJson,
+  parseStored,
+  rawJson,
+  setMember,
+  stringifyJson,
+} from '../../codec/json.ts'
 import { parseOp } from '../../codec/op.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
-import { maskData, maskedNames } from './mask.ts'
 
 /** An op as the command line sends it; `ref_text` and `data_text` are JSON text. */
 export interface RawOp {
@@ -105,4 +112,25 @@ function viewOfTask(task: Task, names: ReadonlySet<string>): TaskView {
 function viewOfResult(result: OpResult): ResultView {
   const { task: _unshown, ...view } = result
   return view
+}
+
+/** The names of a definition's parameters with the flag `auto-clear`. */
+export function maskedNames(definition_text: string): ReadonlySet<string> {
+  const names = new Set<string>()
+  const definition = parseStored(definition_text)
+  const params = isObject(definition) ? definition.params : undefined
+  for (const param of Array.isArray(params) ? params : []) {
+    if (!isObject(param) || typeof param.name !== 'string' || !Array.isArray(param.flags)) continue
+    if (param.flags.includes('auto-clear')) names.add(param.name)
+  }
+  return names
+}
+
+/** A task's data with the named top-level members masked; the others keep their text. */
+export function maskData(data_text: string, names: ReadonlySet<string>): string {
+  if (names.size === 0) return data_text
+  const data = parseStored(data_text)
+  if (!isObject(data)) return data_text
+  for (const name of names) if (Object.hasOwn(data, name)) setMember(data, name, '***')
+  return stringifyJson(data)
 }

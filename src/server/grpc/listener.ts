@@ -15,8 +15,12 @@ import {
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import type { Limits } from '../../core/limits.ts'
-import type { CertificateNames } from './authenticate.ts'
-import { type Authenticator, anonymous, type Certificate } from './authenticate.ts'
+import {
+  type Authenticator,
+  anonymous,
+  type Certificate,
+  type CertificateNames,
+} from './authenticate.ts'
 import type { TlsSet } from './tls-files.ts'
 
 export interface Listener {

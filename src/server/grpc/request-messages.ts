@@ -1,10 +1,9 @@
 /**
- * The messages that callers send, read from their bytes. As in any proto3 reader a field that is
- * not known is passed over, of a field that comes again the last one counts, and so does the last
- * one of a oneof.
+ * Decodes the request messages of the proto. As in any proto3 decoder, unknown fields are skipped,
+ * and of a repeated singular field or oneof the last one counts.
  *
- * They are read here and not by the schema because a library that can read any message takes two to
- * four times as long for these; a test reads what the schema writes.
+ * Decoded here because the generic decoder takes two to four times as long; a test checks it
+ * against messages that the schema encodes.
  */
 import {
   number_field,
@@ -47,12 +46,12 @@ export type KindMessage = CreateMessage | ModifyMessage | ShowMessage
 
 export interface OpMessage {
   readonly id: string
-  /** Undefined where the sender has not said what to do. */
+  /** Undefined where the oneof is unset. */
   readonly kind: KindMessage | undefined
 }
 
 export interface Batch {
-  /** No more than may be: of those behind nothing is made. */
+  /** At most `ops_max`; further ops are counted and skipped. */
   readonly ops: readonly OpMessage[]
   readonly op_count: number
   readonly request_key: string
@@ -60,11 +59,11 @@ export interface Batch {
 
 export interface StreamBatch extends Batch {
   readonly seq: number | bigint
-  /** Of the message, which its data is a part of. */
+  /** The length of the message, in which the ops' data are views. */
   readonly bytes: number
 }
 
-/** Each throws where the bytes are no such message. */
+/** Each throws for malformed bytes. */
 export const readCreate = (bytes: Buffer): CreateMessage => createFrom(readCursor(bytes))
 export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(readCursor(bytes))
 export const readShow = (bytes: Buffer): ShowMessage => showFrom(readCursor(bytes))

@@ -1,15 +1,16 @@
 /**
- * StreamOps: batches applied in the order sent, several under way at once, answered in the same
- * order (wire 2).
+ * StreamOps: applies batches in the order sent, several at once, and answers them in the same order
+ * (wire 2).
  *
- * A batch is under way from when it is read until its answer is written, which it is not while the
- * caller does not read. While `grpc_batches_max` of them, a message's worth of bytes or half of
- * what the engine's queue takes are under way nothing more is read, and the caller's own window
- * fills up; so no stream alone has other callers refused. Where the queue is full all the same, a
- * batch waits at its place instead of being refused, and those behind it wait too.
+ * A batch is under way from its reading until its answer is written, which waits for the caller to
+ * read. While `grpc_batches_max` batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are
+ * under way, nothing more is read and flow control stops the caller; so one stream alone never
+ * fills the engine's queue. Where the queue is full, a batch is retried instead of refused, and the
+ * batches behind it wait.
  *
- * A stream ends when the caller is done, when the server drains, when it is too old, or when its
- * caller is no longer let in. What was begun is answered first; what was not is not applied.
+ * A stream ends when the caller ends it, when the server drains, when it is older than
+ * `grpc_age_ms_max`, or when its caller loses the right to call. Submitted batches are answered
+ * first; the others are not applied.
  */
 import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
@@ -40,22 +41,23 @@ export function streamHandler(
   }
 }
 
-interface UnderWay {
+interface PendingBatch {
   readonly batch: StreamBatch
+  /** Of its request, and of its answer once there is one. */
   bytes: number
-  /** Whether it found the engine's queue full the last time. */
-  is_full: boolean
-  /** The engine has given it a place or refused it. */
-  is_taken: boolean
-  /** What the engine is given. */
+  /** Whether the engine's queue was full at the last attempt. */
+  is_refused_as_full: boolean
+  /** Whether the engine has queued it or refused it for good. */
+  is_submitted: boolean
+  /** Set at the first attempt. */
   ops: (Op | OpResult)[] | undefined
-  /** As it goes out. */
+  /** The encoded answer, until it is written. */
   answer: Buffer | undefined
   /** For the answer, until it is written. */
-  room: AnswerReservation | undefined
+  reservation: AnswerReservation | undefined
 }
 
-const queue_full_ms = 20
+const queue_full_pause_ms = 20
 
 function openStream(
   context: ServerContext,
@@ -63,54 +65,54 @@ function openStream(
   { peer, pull }: CallContext,
 ) {
   const { limits } = context
-  /** Read and not yet answered. */
-  const all = new Set<UnderWay>()
-  /** Not yet handed to the engine. */
-  const waiting: UnderWay[] = []
-  /** Taken by the engine and not yet answered; the first to answer first. */
-  const begun: UnderWay[] = []
+  /** Read and not yet answered: the batches under way. */
+  const pending = new Set<PendingBatch>()
+  /** Not yet submitted, in order. */
+  const waiting: PendingBatch[] = []
+  /** Submitted and not yet answered, in order. */
+  const submitted: PendingBatch[] = []
   let ops = 0
   let bytes = 0
-  let is_pumping = false
+  let is_submitting = false
   let state: 'open' | 'ending' | 'over' = 'open'
-  /** Why nothing more is taken; undefined where the caller is done. */
+  /** Why the stream is stopped; undefined where the caller ended it. */
   let reason: unknown
 
   const isFull = (): boolean =>
-    all.size >= limits.grpc_batches_max ||
+    pending.size >= limits.grpc_batches_max ||
     bytes >= limits.body_bytes_max ||
     2 * ops >= limits.queue_ops_max
-  const hold = (one: UnderWay, more_bytes: number): void => {
+  const countBytes = (one: PendingBatch, more_bytes: number): void => {
     one.bytes += more_bytes
     bytes += more_bytes
   }
-  const letGo = (one: UnderWay): void => {
-    if (!all.delete(one)) return
-    one.room?.release()
+  const remove = (one: PendingBatch): void => {
+    if (!pending.delete(one)) return
+    one.reservation?.release()
     ops -= one.batch.ops.length
     bytes -= one.bytes
     if (!isFull()) pull()
-    finish()
+    endIfDone()
   }
 
   const stop = (why: unknown): void => {
     if (state === 'over' || reason !== undefined) return
     state = 'ending'
     reason = why
-    for (const one of waiting.splice(0)) letGo(one)
-    finish()
+    for (const one of waiting.splice(0)) remove(one)
+    endIfDone()
   }
-  const isGivenUp = (): boolean => state === 'over' || reason !== undefined
-  const finish = (): void => {
-    if (state !== 'ending' || all.size > 0) return
-    leave()
+  const isStopped = (): boolean => state === 'over' || reason !== undefined
+  const endIfDone = (): void => {
+    if (state !== 'ending' || pending.size > 0) return
+    dispose()
     if (reason === undefined) call.end()
     else call.emit('error', faultStatus(reason, context.onBug))
   }
-  const leave = (): void => {
+  const dispose = (): void => {
     state = 'over'
     waiting.length = 0
-    for (const { room } of all) room?.release()
+    for (const { reservation } of pending) reservation?.release()
     context.drain_callbacks.delete(drain)
     cancelAge()
   }
@@ -119,70 +121,70 @@ function openStream(
     stop(fault('shutting_down', 'this call has gone on for long enough: make another')),
   )
 
-  const pump = async (): Promise<void> => {
-    if (is_pumping) return
-    is_pumping = true
+  const submitWaiting = async (): Promise<void> => {
+    if (is_submitting) return
+    is_submitting = true
     for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
       try {
-        await begin(one)
+        await submit(one)
       } catch (thrown) {
         stop(thrown)
       }
-      if (!one.is_taken) letGo(one)
-      else if (begun.push(one) === 1) answerBegun()
+      if (!one.is_submitted) remove(one)
+      else if (submitted.push(one) === 1) writeAnswers()
     }
-    is_pumping = false
+    is_submitting = false
   }
   /**
-   * Resolves once the engine has given the batch a place, in which what is handed over later stands
-   * behind it, or has refused it as a whole. Not taken is one whose stream was given up before;
-   * throws where the caller is no longer let in.
+   * Submits a batch, again and again while the engine's queue is full. Resolves once the engine has
+   * queued or refused it, so that the next batch is queued behind it; leaves it unsubmitted where
+   * the stream is stopped before. Rejects where the caller may no longer call.
    */
-  const begin = async (one: UnderWay): Promise<void> => {
+  const submit = async (one: PendingBatch): Promise<void> => {
     const until_ms = systemClock.now_ms() + limits.request_ms_max
-    while (!isGivenUp()) {
-      one.is_full = false
-      hand(one, authenticate(context, peer), until_ms)
-      // What the engine refuses at once is told before this goes on.
+    while (!isStopped()) {
+      one.is_refused_as_full = false
+      trySubmit(one, authenticate(context, peer), until_ms)
+      // A refusal without queueing arrives within this turn.
       await undefined
-      one.is_taken = !one.is_full
-      if (one.is_taken) return
+      one.is_submitted = !one.is_refused_as_full
+      if (one.is_submitted) return
       await new Promise<void>((resolve) => {
-        systemClock.wake_at(systemClock.now_ms() + queue_full_ms, resolve)
+        systemClock.wake_at(systemClock.now_ms() + queue_full_pause_ms, resolve)
       })
     }
   }
-  const hand = (one: UnderWay, caller: Caller, until_ms: number): void => {
+  const trySubmit = (one: PendingBatch, caller: Caller, until_ms: number): void => {
     const { batch } = one
-    const answer = (results: () => readonly OpResult[]): void => {
-      one.answer = answerTo(context, batch, results)
-      one.room?.set(one.answer.length)
-      if (one === begun[0]) answerBegun()
+    const answer = (bytes: Buffer): void => {
+      one.answer = bytes
+      one.reservation?.set(bytes.length)
+      if (one === submitted[0]) writeAnswers()
     }
     const refuse = (thrown: unknown): void => {
-      const waits = !one.is_taken && isQueueFull(thrown) && systemClock.now_ms() < until_ms
-      if (waits) one.is_full = true
-      else answer(() => fail(thrown))
+      const may_wait = !one.is_submitted && isQueueFull(thrown) && systemClock.now_ms() < until_ms
+      if (may_wait) one.is_refused_as_full = true
+      else answer(encodeRefusal(context, batch, thrown))
     }
     try {
       one.ops ??= readBatch(batch, context)
-      one.room ??= peer.answers.reserve(one.ops)
+      one.reservation ??= peer.answers.reserve(one.ops)
       context.engine
         .submit(one.ops, caller)
-        .then((results) => answer(() => results), refuse)
+        .then((results) => answer(encodeAnswer(context, batch, results)), refuse)
         .catch(context.onBug)
     } catch (thrown) {
       refuse(thrown)
     }
   }
-  /** Writes the answers that are there, up to the first that is not. */
-  const answerBegun = (): void => {
-    for (let one = begun[0]; one?.answer !== undefined; one = begun[0]) {
-      begun.shift()
+  /** Writes the answers that are ready, up to the first that is not. */
+  const writeAnswers = (): void => {
+    for (let one = submitted[0]; one?.answer !== undefined; one = submitted[0]) {
+      submitted.shift()
       const bytes = one.answer
       one.answer = undefined
-      hold(one, bytes.length)
-      if (state !== 'over') call.write({ bytes, onSent: () => letGo(one) })
+      countBytes(one, bytes.length)
+      if (state !== 'over') call.write({ bytes, onSent: () => remove(one) })
     }
   }
 
@@ -190,22 +192,22 @@ function openStream(
   return {
     onMessage(batch: StreamBatch): void {
       if (state !== 'open') return
-      const one: UnderWay = {
-        ...{ batch, bytes: 0, is_full: false, is_taken: false },
-        ...{ ops: undefined, answer: undefined, room: undefined },
+      const one: PendingBatch = {
+        ...{ batch, bytes: 0, is_refused_as_full: false, is_submitted: false },
+        ...{ ops: undefined, answer: undefined, reservation: undefined },
       }
-      all.add(one)
+      pending.add(one)
       ops += batch.ops.length
-      hold(one, requestBytesOf(batch))
+      countBytes(one, requestBytesOf(batch))
       waiting.push(one)
-      void pump()
+      void submitWaiting()
       if (!isFull()) pull()
     },
     onEnd(): void {
       if (state === 'open') state = 'ending'
-      finish()
+      endIfDone()
     },
-    onOver: leave,
+    onOver: dispose,
   }
 }
 
@@ -213,25 +215,25 @@ function isQueueFull(thrown: unknown): boolean {
   return isFault(thrown) && thrown.code === 'overloaded'
 }
 
-function fail(thrown: unknown): never {
-  throw thrown
-}
-
-/** Never throws: what a batch is refused for is its answer. */
-function answerTo(
+/** Never throws: an error while encoding becomes the answer. */
+function encodeAnswer(
   context: ServerContext,
   batch: StreamBatch,
-  results: () => readonly OpResult[],
+  results: readonly OpResult[],
 ): Buffer {
   try {
-    return encodeStreamResponse(batch, { proc: 'ok', description: '', results: results() })
+    return encodeStreamResponse(batch, { proc: 'ok', description: '', results })
   } catch (thrown) {
-    const { code, description } = publicFault(thrown, context.onBug)
-    return encodeStreamResponse(batch, { proc: code, description, results: [] })
+    return encodeRefusal(context, batch, thrown)
   }
 }
 
-/** About what an op takes beside its bytes. */
+function encodeRefusal(context: ServerContext, batch: StreamBatch, thrown: unknown): Buffer {
+  const { code, description } = publicFault(thrown, context.onBug)
+  return encodeStreamResponse(batch, { proc: code, description, results: [] })
+}
+
+/** The estimated memory of an op beside its bytes. */
 const op_bytes = 256
 
 function requestBytesOf({ ops, bytes }: StreamBatch): number {

@@ -77,11 +77,11 @@ function handlerOf<Message>(
     const run = async (): Promise<Buffer> => {
       const caller = authenticate(context, peer)
       const ops = unary.ops(call.request, context)
-      const room = peer.answers.reserve(ops)
+      const reservation = peer.answers.reserve(ops)
       // grpc-js emits it at the end of every call, also of a completed one.
-      call.once('cancelled', room.release)
+      call.once('cancelled', reservation.release)
       const bytes = unary.encode(await context.engine.submit(ops, caller), call.request)
-      room.set(bytes.length)
+      reservation.set(bytes.length)
       return bytes
     }
     run().then(

@@ -1,7 +1,6 @@
 /**
- * The way of a request: bytes, who is it, ops, the engine, bytes. This file says the order and
- * leaves each step to the file that knows it; whatever a step throws is answered in one place,
- * once.
+ * Serves one request: checks the head, reads the body, verifies the signature, parses the ops,
+ * submits them to the engine and writes the results. Whatever a step throws becomes one response.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseOp } from '../../codec/op.ts'
@@ -14,17 +13,17 @@ import { type Connection, closeAfterAnswer } from './connection.ts'
 import { content_type, faultResponseOf } from './fault-response.ts'
 import type { Target } from './path.ts'
 
-/** A request on its way through the server. */
+/** A request and what serves it. */
 interface Exchange {
   readonly context: ServerContext
   readonly connection: Connection
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The client holds its body back until it is told to go on (Expect: 100-continue). */
+  /** The client sent `Expect: 100-continue` and holds its body back. */
   readonly expects_continue: boolean
 }
 
-/** Answers one request, now or later, and never throws. */
+/** Answers a request, now or later. Never throws. */
 export function answer(exchange: Exchange): void {
   try {
     const { context, connection, request, response, expects_continue } = exchange
@@ -39,7 +38,7 @@ export function answer(exchange: Exchange): void {
       announcedBytes(request),
       context.unverified,
       (body, reason) => {
-        // An idle connection must not keep its last body alive.
+        // An idle connection must not retain its last body.
         if (connection.reading === reading) connection.reading = undefined
         if (body === undefined) replyFault(exchange, reason)
         else void serveBody(exchange, target, body)
@@ -55,16 +54,15 @@ async function serveBody(exchange: Exchange, target: Target, body: Buffer): Prom
   try {
     const { context } = exchange
     verifySignature(context.engine, context.limits.window_s, target, body)
-    // Between these two lines a request has its name, (user, timestamp, signature), and is
-    // unparsed: the place where a repeat of it can be told from a new one.
+    // A repeated request could be recognised here: (user, timestamp, signature) names it.
     context.engine.checkRate(target.user)
     const ops = parseRequest(body, context.limits).map((raw) => parseOp(raw, context.engine.limits))
-    const room = exchange.connection.answers.reserve(ops)
+    const reservation = exchange.connection.answers.reserve(ops)
     try {
       const results = await context.engine.submit(ops, { user: target.user })
-      reply(exchange, 200, renderResults(target.version, results), room)
+      reply(exchange, 200, renderResults(target.version, results), reservation)
     } catch (thrown) {
-      room.release()
+      reservation.release()
       throw thrown
     }
   } catch (thrown) {
@@ -72,10 +70,10 @@ async function serveBody(exchange: Exchange, target: Target, body: Buffer): Prom
   }
 }
 
-/** From here on an answer counts until it is read; node stops reading behind shorter ones. */
+/** Shorter answers are not counted while unread, because node stops reading behind them. */
 const counted_bytes_min = 16 * 1024
 
-/** 200, or 503 with the code and nothing more. */
+/** 200, or 503 with the fault code. */
 function replyHealth(exchange: Exchange): void {
   const health = healthOf(exchange.context)
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
@@ -85,27 +83,27 @@ function reply(
   { context, connection, response }: Exchange,
   status: number,
   body: string,
-  room?: AnswerReservation,
+  reservation?: AnswerReservation,
 ): void {
   const bytes = Buffer.byteLength(body)
-  if (bytes < counted_bytes_min || response.destroyed) room?.release()
-  else if (room !== undefined) {
-    room.set(bytes)
-    response.once('close', room.release)
+  if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
+  else if (reservation !== undefined) {
+    reservation.set(bytes)
+    response.once('close', reservation.release)
   }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
-  // While draining the connection's last open answer ends it; those behind it are still due.
+  // While draining, the response to the last open request closes the connection.
   if (connection.is_over_limit || (context.draining && connection.open === 1)) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
   }
   response.writeHead(status, headers)
-  // A long text would be copied at three times its length.
+  // Node reserves three times the length of a text, so a long one is encoded first.
   if (bytes >= counted_bytes_min) send(response, Buffer.from(body))
   else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
 }
 
-/** Ends the answer. `end(body)` would write a second, empty chunk, which costs as much as one. */
+/** Writes body and end; `end(body)` alone would cost a second write of an empty chunk. */
 function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
   const { socket } = response
   socket?.cork()
@@ -116,23 +114,23 @@ function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin
 
 function replyFault(exchange: Exchange, thrown: unknown): void {
   const { context, connection, request, response, expects_continue } = exchange
-  const refusal = faultResponseOf(thrown, context.onBug)
-  // A bug while an answer was written: what is out cannot be taken back, but must not look whole.
+  const fault_response = faultResponseOf(thrown, context.onBug)
+  // A bug while the response was written: the client must not take it for complete.
   if (response.headersSent) {
     response.destroy()
     return
   }
-  let { headers } = refusal
-  // What is left of a short body is read and thrown away, so that the connection can serveBody on.
+  let { headers } = fault_response
+  // The rest of a short body is read and discarded, so that the connection stays usable.
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
-  const closes = refusal.closes || is_cut || connection.is_over_limit || context.draining
+  const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
   if (closes) closeAfterAnswer(connection)
-  if (closes && !refusal.closes) headers = [...headers, 'Connection', 'close']
-  response.writeHead(refusal.status, headers as string[])
-  response.end(refusal.body)
+  if (closes && !fault_response.closes) headers = [...headers, 'Connection', 'close']
+  response.writeHead(fault_response.status, headers as string[])
+  response.end(fault_response.body)
 }
 
-/** Whether the body is, or may turn out, too long to be read for nothing. */
+/** Whether the body is, or may be, too long to be read and discarded. */
 function isLong(context: ServerContext, request: IncomingMessage): boolean {
   if (request.headers['transfer-encoding'] !== undefined) return true
   return announcedBytes(request) > context.limits.large_body_bytes
