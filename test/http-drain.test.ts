@@ -13,20 +13,20 @@ async function heldServer(
   drain_ms_max: number,
 ): Promise<{ server: TestHttp; letGo: () => void; called: Promise<void> }> {
   let letGo = (): void => {}
-  let noteCall = (): void => {}
-  const gate = new Promise<void>((resolve) => {
+  let onCalled = (): void => {}
+  const held = new Promise<void>((resolve) => {
     letGo = resolve
   })
   const called = new Promise<void>((resolve) => {
-    noteCall = resolve
+    onCalled = resolve
   })
   const done: OpResult = { type: 'modify', ref: 'held', obj: 'task', proc: 'ok' }
-  const apply = async (): Promise<OpResult[]> => {
-    noteCall()
-    await gate
+  const submit = async (): Promise<OpResult[]> => {
+    onCalled()
+    await held
     return [done]
   }
-  const server = await openHttp({ limits: { drain_ms_max } }, { apply })
+  const server = await openHttp({ limits: { drain_ms_max } }, { submit })
   return { server, letGo, called }
 }
 

@@ -186,11 +186,11 @@ describe('hostile HTTP', () => {
   })
 
   test('a side shut long before the answer is there', async () => {
-    const apply = async (): Promise<OpResult[]> => {
+    const submit = async (): Promise<OpResult[]> => {
       await settle()
       return [{ type: 'modify', ref: 'late', obj: 'task', proc: 'ok' }]
     }
-    const slow = await openHttp({}, { apply })
+    const slow = await openHttp({}, { submit })
     const client = await connectRaw(slow.port)
     client.socket.end(slow.post(body))
     assert.match((await client.answer()).body, /"ref":"late"/)
