@@ -1,11 +1,7 @@
 /**
- * Writes what runs of the bench have measured into the README, so that no figure there is typed:
- *
- *     npm run bench -- --json run.json
- *     npm run bench -- --full --only huge --json huge.json
- *     npm run bench:readme -- run.json huge.json
- *
- * A row that several files have is taken from the first. Rows we lose stand like the others.
+ * Writes the results of benchmark runs into the tables of README.md beside this file, so that no
+ * figure there is typed by hand. The arguments are files of JSON lines from `--json`; a row that
+ * several files have is taken from the first. Rows we lose are shown like the others.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +15,8 @@ type Line = LivesLine | CellLine | TargetLine | ProcessLine
 type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
 
 /** Sides with a column of their own. */
-const named: readonly SideName[] = ['ours', 'floor', 'sqlite']
-const readme = join(import.meta.dirname, '../../README.md')
+const with_column: readonly SideName[] = ['ours', 'floor', 'sqlite']
+const readme = join(import.meta.dirname, 'README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
 text = withTable(text, 'targets', targetTable(linesOfKind('target')))
@@ -38,11 +34,11 @@ function linesOfKind<K extends Line['kind']>(kind: K): LineOf<K>[] {
   return lines.filter((line): line is LineOf<K> => line.kind === kind)
 }
 
-/** Puts a table between the two comments that name it; throws where they are not there. */
+/** Replaces the table between the two comments that name it; throws if they are missing. */
 function withTable(text: string, name: string, markdownTable: string): string {
   const [begin, end] = [`<!-- bench: ${name} -->\n`, `<!-- end of ${name} -->`]
   const [from, to] = [text.indexOf(begin), text.indexOf(end)]
-  if (from === -1 || to < from) throw new Error(`the README has no place for ${name}`)
+  if (from === -1 || to < from) throw new Error(`README.md has no table ${name}`)
   return `${text.slice(0, from + begin.length)}${markdownTable}\n${text.slice(to)}`
 }
 
@@ -62,7 +58,7 @@ function targetTable(targets: readonly TargetLine[]): string {
 function measuredText({ measured, unit, is_met }: TargetLine): string {
   const { median } = measured
   if (unit === 'MB') return `${median.toFixed(0)} MB`
-  // Against a rival that answered nothing in its slots, which JSON cannot tell.
+  // JSON has no infinity: the rival answered nothing in its slots.
   if (median === null) return '**∞**'
   const value = unit === 'ms' ? `${median.toFixed(1)} ms` : median.toFixed(2)
   return is_met ? `**${value}**` : value
@@ -87,7 +83,7 @@ function cellTable(cells: readonly CellLine[]): string {
     const { cell, sides } = line as CellLine
     const { file, refs, transport, verb, ops, callers, kind } = cell
     const all = Object.entries(sides) as [SideName, SideLine][]
-    const others = all.filter(([name]) => !named.includes(name))
+    const others = all.filter(([name]) => !with_column.includes(name))
     return [
       ...[
         file,
@@ -118,7 +114,7 @@ function processTable(processes: readonly ProcessLine[]): string {
   return table(['process', 'tasks/s', 'min … max'], rows, 1)
 }
 
-/** The first `texts` columns are words, the others numbers. */
+/** The first `texts` columns are text, the others numbers. */
 function table(heads: readonly string[], rows: readonly string[][], texts: number): string {
   const rule = heads.map((_, at) => (at < texts ? '---' : '---:'))
   return [heads, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
