@@ -1,4 +1,4 @@
-/** Which addresses a call may reach, and how the hosts that an operator allows are read. */
+/** Which addresses a call may connect to, and how `allow_hosts` is parsed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -98,11 +98,11 @@ const refused_addresses = [
   '1.2.3',
 ]
 
-test('global unicast may be reached', () => {
+test('a call may connect to global unicast addresses', () => {
   for (const address of global_addresses) assert.equal(nonPublicReason(address), undefined, address)
 })
 
-test('nothing else may', () => {
+test('a call may connect to no other address', () => {
   for (const address of refused_addresses)
     assert.notEqual(nonPublicReason(address), undefined, address)
 })

@@ -15,7 +15,7 @@ function compiled(definition: object): { logic: Logic; mistakes: string[]; warni
   return { logic, mistakes: report.mistakes, warnings: report.warnings }
 }
 
-/** The request as one line, with headers behind it; or the tag of a run that failed. */
+/** The request as a line followed by its headers; or the tag of a failed expansion. */
 function requested(definition: object, data: string): string[] {
   const { logic, mistakes } = compiled(definition)
   assert.deepEqual(mistakes, [])
@@ -410,7 +410,7 @@ for (const [what, definition, outcome, becomes] of answers) {
   test(`answer: ${what}`, () => assert.equal(answered(definition, outcome), becomes))
 }
 
-test('an answer that makes the task too large fails and leaves the data alone', () => {
+test('a response that makes the task too large fails and leaves the data unchanged', () => {
   assert.equal(
     answered({}, done('{"c":"xxxxxxxxxx"}'), { data: '{}', task_bytes_max: 10 }),
     'software api_task_size_overflow_limit: Your task size: 18 bytes, Max available task size: 10 bytes',

@@ -1,4 +1,4 @@
-/** The executor of calls against real servers: what it sends, what it takes, and what it refuses. */
+/** The call executor against real servers: what it sends, accepts and refuses. */
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ function requestOf(url: string, more: Partial<CallRequest> = {}): CallRequest {
   return { url, method, headers, body, threads_max: 0, sign: undefined, ...more }
 }
 
-/** One call by a executor of its own. */
+/** One call by a new executor. */
 async function call(request: CallRequest, given: Given = {}): Promise<JobOutcome> {
   const executor = executorOf(given)
   try {
@@ -38,7 +38,7 @@ async function call(request: CallRequest, given: Given = {}): Promise<JobOutcome
   }
 }
 
-/** Calls a server of its own that `answer`s. */
+/** Calls a new server that answers with `answer`. */
 async function callTo(
   answer: Parameters<typeof callServer>[0],
   more: Partial<CallRequest> = {},
@@ -60,7 +60,7 @@ function failureOf(outcome: JobOutcome): string {
   return outcome.outcome === 'failed' ? `${outcome.error_type} ${outcome.tag}` : outcome.outcome
 }
 
-test('sends what the process means, and its own headers', async () => {
+test('sends the ordered request and the default headers', async () => {
   const headers = [
     ['content-type', 'application/json'],
     ['x-own', 'caf\xe9'],
@@ -90,7 +90,7 @@ test('sends what the process means, and its own headers', async () => {
   }
 })
 
-test('signs at the moment of sending, over the body as sent', async () => {
+test('signs at the time of sending, over the body as sent', async () => {
   const clock = fakeClock()
   const sign = { conv_id: '1234', secret: 's3cret' }
   const { server } = await callTo(answerJson(), { sign, body: '{"ops":[]}' }, { clock })
@@ -186,19 +186,19 @@ for (const [what, answer, expected] of answers) {
   })
 }
 
-test('an answer of just the size is taken', async () => {
+test('a response of exactly the size limit is accepted', async () => {
   const { outcome } = await callTo(answerJson('"123456"'), {}, { limits: { call_bytes_max: 8 } })
   assert.equal(failureOf(outcome), 'done')
 })
 
-test('nobody listens', async () => {
+test('a port without a server fails as a connection', async () => {
   const server = await callServer(answerJson())
   await server.close()
   const outcome = await call(requestOf(server.url), { allow_hosts: [server.host] })
   assert.equal(failureOf(outcome), 'hardware api_bind_error')
 })
 
-/** Ways to never come to an end; the fake clock is what ends them. */
+/** Servers that never finish a response; the fake clock ends the call. */
 const hangs: [what: string, onSocket: (socket: Socket) => void][] = [
   ['says nothing', () => {}],
   ['stops within the headers', (socket) => socket.write('HTTP/1.1 200 OK\r\nx-a: ')],
@@ -212,7 +212,7 @@ const hangs: [what: string, onSocket: (socket: Socket) => void][] = [
 for (const [what, onSocket] of hangs) {
   for (const scheme of ['http', 'https'] as const) {
     if (scheme === 'https' && what !== 'says nothing') continue
-    test(`a server that ${what} (${scheme}) is left in time`, async () => {
+    test(`a server that ${what} (${scheme}) times out`, async () => {
       const clock = fakeClock()
       let reached = (): void => {}
       const connected = new Promise<void>((resolve) => {
@@ -245,7 +245,7 @@ for (const [what, onSocket] of hangs) {
   }
 }
 
-test('a slow stream is bounded as a whole', async () => {
+test('the time limit covers the whole of a slow response', async () => {
   const clock = fakeClock()
   const server = await callServer((_asked, _request, response) => {
     response.writeHead(200)
@@ -260,7 +260,7 @@ test('a slow stream is bounded as a whole', async () => {
   assert.equal(failureOf(outcome), 'hardware api_expire_query')
 })
 
-test('a name that is never looked up is left in time', async () => {
+test('a name lookup that never ends times out', async () => {
   const clock = fakeClock()
   const running = call(requestOf('http://slow.example/'), {
     clock,
@@ -282,7 +282,7 @@ const refused: [url: string, addresses: string[]][] = [
 ]
 
 for (const [url, addresses] of refused) {
-  test(`${url} at ${addresses.join(' ')} is not reached`, async () => {
+  test(`${url} at ${addresses.join(' ')} is refused`, async () => {
     const server = await callServer(answerJson())
     const outcome = await call(requestOf(url.replace('PORT', String(server.port))), {
       lookup: async () => addresses,
@@ -294,7 +294,7 @@ for (const [url, addresses] of refused) {
   })
 }
 
-test('the address is looked up once for an attempt, and that one is connected to', async () => {
+test('an attempt looks the address up once and connects to it', async () => {
   const server = await callServer(answerJson())
   const hosts: string[] = []
   const lookup = async (hostname: string) => {
@@ -373,7 +373,7 @@ for (const [code, method, then, keeps_body] of redirects) {
     }
   })
 
-  test(`${code} after ${method} to another origin takes nothing along`, async () => {
+  test(`${code} after ${method} to another origin drops headers and body`, async () => {
     const other = await callServer(answerJson('"other"'))
     const first = await callServer((_asked, _request, response) =>
       response.writeHead(code, { location: `http://u:p@${other.host}/z` }).end(),
@@ -397,7 +397,7 @@ for (const [code, method, then, keeps_body] of redirects) {
   })
 }
 
-test('what was left behind at another origin does not come back', async () => {
+test('headers and body dropped at another origin do not come back', async () => {
   let back = ''
   const other = await callServer((_asked, _request, response) =>
     response.writeHead(307, { location: back }).end(),
@@ -489,7 +489,7 @@ test('certificates are verified, whatever the environment says', async () => {
   }
 })
 
-test('no description tells a secret', async () => {
+test('no description contains a secret', async () => {
   const server = await callServer(status(500, {}, 's3cret'))
   const url = `http://u:s3cret@${server.host}/s3cret?k=s3cret`
   const sign = { conv_id: '1', secret: 's3cret' }
@@ -507,7 +507,7 @@ test('no description tells a secret', async () => {
   await server.close()
 })
 
-test('connections are kept and used again, and closed with the executor', async () => {
+test('connections are reused, and closed with the executor', async () => {
   const sockets = new Set<unknown>()
   const server = await callServer((_asked, request, response) => {
     sockets.add(request.socket)
@@ -526,10 +526,10 @@ test('connections are kept and used again, and closed with the executor', async 
   await server.close()
 })
 
-test('a kept connection that was closed meanwhile is no failure', async () => {
+test('an idle connection that the server closed is no failure', async () => {
   const server = await callServer((_asked, request, response) => {
     response.end('{}')
-    // Closes without saying so in the answer.
+    // Closes without announcing it in the response.
     response.on('finish', () => setImmediate(() => request.socket.resetAndDestroy()))
   })
   const executor = executorOf({ allow_hosts: [server.host] })
@@ -545,7 +545,7 @@ test('a kept connection that was closed meanwhile is no failure', async () => {
   await server.close()
 })
 
-test('closing ends what is under way', async () => {
+test('closing aborts running calls', async () => {
   const server = await callServer(() => {})
   const executor = executorOf({ allow_hosts: [server.host] })
   const running = executor.run(requestOf(server.url), { key, signal: new AbortController().signal })

@@ -1,6 +1,6 @@
 /**
- * Certificates: that TLS takes what is made, for what it is made and nothing else, and that no file
- * is ever written over.
+ * Certificates: that TLS accepts them for their purpose and nothing else, and that no file is ever
+ * overwritten.
  */
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -39,7 +39,7 @@ before(async () => {
 })
 after(() => folder.remove())
 
-test('the set: its files, their modes, and what the server needs is there', async () => {
+test('a folder: its files, their modes, and the files that a server needs', async () => {
   assert.deepEqual(readdirSync(set).sort(), [
     'billing.crt',
     'billing.key',
@@ -63,7 +63,7 @@ const made: readonly (readonly [string, boolean, number, string | undefined, str
   ['billing.crt', false, 365,   '1.3.6.1.5.5.7.3.2', 'URI:conveyor:billing'],
 ]
 for (const [file, is_ca, days, usage, names] of made) {
-  test(`${file} is what it is for`, () => {
+  test(`${file} has the usage and names it is issued for`, () => {
     const certificate = parse(file)
     assert.equal(certificate.ca, is_ca)
     assert.equal(certificate.verify(parse('ca.crt').publicKey), true)
@@ -86,7 +86,7 @@ describe('a handshake', () => {
     await addClient(stranger, 'billing', making)
   })
 
-  /** [what, the client's certificate, whose, the host it calls, comes about] */
+  /** [what, the client's certificate, its authority, the host it calls, succeeds] */
   // biome-ignore format: a table
   const shakes: readonly (readonly [string, string | undefined, 'ours' | 'theirs', string, boolean])[] = [
     ['our client, localhost',          'billing', 'ours',   'localhost',         true],
@@ -96,8 +96,8 @@ describe('a handshake', () => {
     ['a client of another authority',  'billing', 'theirs', 'localhost',         false],
     ['a server as a client',           'server',  'ours',   'localhost',         false],
   ]
-  for (const [what, name, whose, servername, comes] of shakes) {
-    test(`${what}: ${comes ? 'comes about' : 'does not'}`, async () => {
+  for (const [what, name, whose, servername, succeeds] of shakes) {
+    test(`${what}: ${succeeds ? 'succeeds' : 'fails'}`, async () => {
       const server = createServer({
         ca: read('ca.crt'),
         cert: read('server.crt'),
@@ -124,15 +124,15 @@ describe('a handshake', () => {
         socket.on('error', () => resolve('nothing'))
         socket.on('close', () => resolve('nothing'))
       })
-      assert.equal(heard, comes ? 'hello' : 'nothing')
+      assert.equal(heard, succeeds ? 'hello' : 'nothing')
       socket.destroy()
       server.close()
     })
   }
 })
 
-describe('nothing is written over', () => {
-  test('a second init refuses in one sentence and changes nothing', async () => {
+describe('nothing is overwritten', () => {
+  test('a second init is refused in one sentence and changes nothing', async () => {
     const before_it = readdirSync(set).map((name) => read(name))
     const { exit, err } = await run(['certs', 'init', set])
     assert.equal(exit, 1)
@@ -143,7 +143,7 @@ describe('nothing is written over', () => {
     )
   })
 
-  test('a second client of a name refuses, and so do the names of the set itself', async () => {
+  test('a second client of a name is refused, and so are the names of its own files', async () => {
     for (const name of ['billing', 'ca', 'server']) {
       const { exit, err } = await run(['certs', 'client', set, name])
       assert.equal(exit, 1)
@@ -152,7 +152,7 @@ describe('nothing is written over', () => {
     assert.equal(parse('ca.crt').ca, true)
   })
 
-  test('half a pair stays as it is, and takes nothing with it', async () => {
+  test('one file of a pair stays unchanged, and nothing else is created', async () => {
     const half = join(folder.path, 'half')
     await initFolder(half, [], making)
     writeFileSync(join(half, 'x.crt'), 'mine')
@@ -164,7 +164,7 @@ describe('nothing is written over', () => {
     await assert.rejects(initFolder(half, [], making), /no ca\.key/)
   })
 
-  test('a folder that is there keeps its mode', async () => {
+  test('an existing folder keeps its mode', async () => {
     const open = join(folder.path, 'open')
     mkdirSync(open, { mode: 0o755 })
     await initFolder(open, [], making)
@@ -172,7 +172,7 @@ describe('nothing is written over', () => {
   })
 })
 
-test('renewing: the pair is moved away and made again under the same authority', async () => {
+test('renewing: a pair moved away is issued again by the same authority', async () => {
   const renewed = join(folder.path, 'renewed')
   await initFolder(renewed, [], making)
   await addClient(renewed, 'a', making)
@@ -193,7 +193,7 @@ test('renewing: the pair is moved away and made again under the same authority',
   assert.notEqual(parse('a.crt', renewed).serialNumber, parse('old-a.crt', renewed).serialNumber)
 })
 
-test('nothing outlives its authority', async () => {
+test('no certificate outlives its authority', async () => {
   const later = { ...making, now_ms: now_ms + 3_600 * day_ms, days: 365 }
   await addClient(set, 'late', later)
   assert.equal(parse('late.crt').validTo, parse('ca.crt').validTo)
@@ -201,7 +201,7 @@ test('nothing outlives its authority', async () => {
   await assert.rejects(addClient(set, 'later', too_late), /the authority has expired/)
 })
 
-test('names and hosts that are none', async () => {
+test('malformed names and hosts are refused', async () => {
   const names = ['', '.', '..', '../x', 'a/b', '-x', '.x', 'a b', 'é', 'x'.repeat(65), 'a\nb']
   for (const name of names) {
     await assert.rejects(addClient(set, name, making), /1 to 64 letters/, JSON.stringify(name))
@@ -239,7 +239,7 @@ test('the verbs: files, names, and the line that binds', async () => {
   assert.match(nowhere.err, /`conveyor certs init .*nowhere` makes them/)
 })
 
-test('loading the package leaves nothing behind in Reflect', async () => {
+test('loading the package leaves nothing in Reflect', async () => {
   await loadX509()
   for (const name of ['getMetadata', 'getOwnMetadata', 'defineMetadata']) {
     assert.ok(!(name in Reflect), name)

@@ -1,6 +1,6 @@
 /**
- * The sandbox of `api_code`: what it answers to code that behaves, and to code that loops,
- * allocates, recurses, reaches out or gives back what is no data; and that the next one runs.
+ * The sandbox of `api_code`: its results for correct code, and for code that loops, allocates,
+ * recurses, looks for the host or leaves no data; and that the next run works after each.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -45,7 +45,7 @@ describe('the sandbox', () => {
     ['data.m = "aXbX".replace(/x/gi, "-")', '{}', '{"m":"a-b-"}'],
     ['(async () => { await 1; data.w = 1 })()', '{}', '{"w":1}'],
     [`data.n = 1 //${'x'.repeat(1024 * 1024)}`, '{}', '{"n":1}'],
-    // Nothing of the host is there to be reached.
+    // Nothing of the host exists in the sandbox.
     ['data.t = typeof process + typeof module + typeof setTimeout', '{}', repeated('undefined', 3)],
     [
       'data.t = typeof globalThis.constructor.constructor("return this")().process',
@@ -53,7 +53,7 @@ describe('the sandbox', () => {
       repeated('undefined', 1),
     ],
     ['data.k = Object.keys(globalThis)', '{}', '{"k":["data"]}'],
-    // What it does to built-in objects, it does to itself alone.
+    // Changes of built-in objects affect only its own result.
     ['JSON.stringify = () => "hack"; JSON.parse = null; data.b = 2', '{}', '{"b":2}'],
     ['Object.prototype.toJSON = () => ({ fake: 1 })', '{"a":1}', '{"fake":1}'],
     ['data.b = Object.prototype.toJSON === undefined', '{}', '{"b":true}'],
@@ -125,7 +125,7 @@ describe('the sandbox', () => {
     'Object.defineProperty(globalThis, "data", { get() { for (;;); } })',
     'data = new Proxy({}, { ownKeys() { for (;;); } })',
     'throw { get message() { for (;;); } }',
-    // One step of the sandbox that never asks for the time: its thread has to go.
+    // A single step during which the time is never checked: the thread is ended.
     'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)',
   ]
   for (const src of endless) {
@@ -155,7 +155,7 @@ describe('the sandbox', () => {
     })
   }
 
-  test('runs stand in line, each with its own data, for as many threads as may be', async () => {
+  test('runs queue for the threads allowed, each with its own data', async () => {
     const executor = await newCodeExecutor(limitsWith({ code_threads_max: 2 }))
     const runs = Array.from({ length: 20 }, (_, at) =>
       executor.run({ job: 'code', src: 'data.b = data.a * 2', doc: docOfText(`{"a":${at}}`) }),
@@ -166,7 +166,7 @@ describe('the sandbox', () => {
     await executor.close()
   })
 
-  test('a process with nothing else to do closes, and ends with a thread left idle', () => {
+  test('an idle thread does not keep the Node process alive', () => {
     const steps = [
       `import { newCodeExecutor } from ${JSON.stringify(codePath('src/executors/code'))}`,
       `import { limitsWith } from ${JSON.stringify(codePath('src/core/limits'))}`,
@@ -181,7 +181,7 @@ describe('the sandbox', () => {
     assert.equal(printed, '{"b":2}\n{"b":2}\nclosed\n')
   })
 
-  test('closing ends what loops and turns away what stands in line', async () => {
+  test('closing ends running code and fails queued runs', async () => {
     const executor = await newCodeExecutor(limitsWith({ code_ms_max: 3_600_000 }))
     await executor.run({ job: 'code', src: '', doc: docOfText('{}') })
     const order = { job: 'code', src: 'for (;;);', doc: docOfText('{}') } as const

@@ -1,6 +1,6 @@
 /**
- * `api_code` without its sandbox: what a definition may be, what the logic makes of a result, and
- * what becomes of a task that moves on while its code runs.
+ * `api_code` without its sandbox: valid definitions, how a result is applied to the data, and tasks
+ * that change while their code runs.
  */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
@@ -46,9 +46,9 @@ describe('the definition', () => {
   }
 })
 
-describe('the result over the data as it then is', () => {
+describe('the result applied to the data of that time', () => {
   const limit = 200
-  /** [data at the order, data after the code, data as it then is, the task's data or the tag] */
+  /** [data at the order, data after the code, data at the end, the task's data or the tag] */
   const rows: readonly (readonly [string, string, string, string])[] = [
     ['{"a":1}', '{"a":1,"b":2}', '{"a":1}', '{"a":1,"b":2}'],
     ['{"a":1,"b":2}', '{"a":1}', '{"a":1,"b":2}', '{"a":1}'],
@@ -56,7 +56,7 @@ describe('the result over the data as it then is', () => {
     ['{"a":1}', '{"a":2}', '{"a":7,"c":3}', '{"a":2,"c":3}'],
     ['{"a":1}', '{}', '{"c":3}', '{"c":3}'],
     ['{}', '{"a":1}', '{"a":[2]}', '{"a":1}'],
-    // What the code left alone keeps its text, at any depth; what it set is a double's.
+    // Unchanged numbers keep their tokens at any depth; numbers that the code set are doubles.
     ['{"a":1.10,"b":1}', '{"a":1.1,"b":2}', '{"a":1.10,"b":1}', '{"a":1.10,"b":2}'],
     ['{"a":1.10}', '{"a":1.2}', '{"a":1.10}', '{"a":1.2}'],
     [
@@ -98,7 +98,7 @@ describe('the result over the data as it then is', () => {
     })
   }
 
-  test('a failure goes to the error node as it is', () => {
+  test('a failure goes unchanged to the error node', () => {
     const failure = { error_type: 'hardware', tag: 'code_timeout', description: 'why' } as const
     assert.deepEqual(finish('{}', { outcome: 'failed', ...failure }, '{}'), {
       command: 'fail',
@@ -110,8 +110,8 @@ describe('the result over the data as it then is', () => {
 
   function finish(ordered: string, outcome: JobOutcome, now: string) {
     const definition = { src: '', err_node_id: 'a' }
-    const scope = contextOf(now, { task_bytes_max: limit })
-    const command = apiCode.job?.finish(definition, scope, docOfText(ordered), outcome)
+    const context = contextOf(now, { task_bytes_max: limit })
+    const command = apiCode.job?.finish(definition, context, docOfText(ordered), outcome)
     assert.ok(command)
     return command
   }
@@ -152,7 +152,7 @@ describe('the result over the data as it then is', () => {
     )
   })
 
-  test('from any data to any other, the difference leads there', () => {
+  test('a diff between any two data, applied, gives the second', () => {
     fc.assert(
       fc.property(objectText(value), objectText(value), (from, to) => {
         const data = objectOf(docOfText(from))
@@ -189,7 +189,7 @@ describe('in the engine', () => {
     return { bed, engine, obj_id: obj_id as string }
   }
 
-  test('data modified meanwhile and the difference come together', async () => {
+  test('a modify during the run and the diff are merged', async () => {
     const { bed, engine, obj_id } = await start('data.b = data.a + 1; delete data.c', {
       data: { a: 1, c: 1, d: 1 },
     })
@@ -201,7 +201,7 @@ describe('in the engine', () => {
     assert.deepEqual(JSON.parse(task.dataText), { a: 9, d: 1, e: 9, b: 2 })
   })
 
-  test('the result for a task that its timer has moved on is dropped', async () => {
+  test('the result is dropped if a timer moved the task on', async () => {
     const { bed, engine, obj_id } = await start('data.b = 2', { late: 'late' })
     const order = await bed.order()
     bed.clock.advance(1_000)
@@ -212,7 +212,7 @@ describe('in the engine', () => {
     assert.deepEqual([task.status, task.dataText], ['processed', '{"a":1}'])
   })
 
-  test('the result of an earlier visit is dropped, and that of the present one holds', async () => {
+  test('the result of an earlier visit is dropped, that of the present visit is applied', async () => {
     const src = 'data.n = (data.n || 0) + 1; data.seen = data.a'
     const { bed, engine, obj_id } = await start(src, { late: 'code' })
     const first = await bed.order()
@@ -226,7 +226,7 @@ describe('in the engine', () => {
     assert.deepEqual(JSON.parse(task.dataText), { a: 2, n: 1, seen: 2 })
   })
 
-  test('code under way at a close runs again after the next opening', async () => {
+  test('code running at a close runs again after the next open', async () => {
     const { bed, engine, obj_id } = await start('data.b = 2')
     await bed.order()
     await engine.close()
@@ -259,7 +259,7 @@ describe('in the engine', () => {
     assert.deepEqual([task?.status, task?.dataText], ['canceled', '{"a":1}'])
   })
 
-  test('a failure tells its error node what happened', async () => {
+  test('a failure sets the error fields at its error node', async () => {
     const { bed, engine, obj_id } = await start('\nthrow new Error("no stock")')
     const order = await bed.order()
     order.go()
@@ -287,7 +287,7 @@ describe('in the engine', () => {
     assert.equal(data.b, 5)
   })
 
-  test('while code loops, ops are answered', async () => {
+  test('ops are answered while code loops', async () => {
     const bed = await codeBed({ code_ms_max: 3_600_000 }, bugs)
     const engine = await bed.open()
     await engine.putProcess(codeProcess('for (;;);'))

@@ -1,6 +1,6 @@
 /**
- * Compiling a process: what a good one becomes, how every mistake is named, and that nothing
- * throws.
+ * Compiling a process: the graph of a valid definition, the text of every mistake and warning, and
+ * that no input makes the compiler throw.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -60,7 +60,7 @@ function processWith(middle: object, head: object = {}): JsonObject {
 
 const good = processWith({ condition: { logics: to_end } })
 
-test('what is compiled of a good definition', () => {
+test('a valid definition compiles to its graph', () => {
   const { graph, mistakes } = compileProcess(
     processWith(
       {
@@ -240,14 +240,14 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
 ]
 
 for (const [definition, expected] of mistakes) {
-  test(`names: ${expected.join(' | ').slice(0, 90)}`, () => {
+  test(`reports: ${expected.join(' | ').slice(0, 90)}`, () => {
     const compiled = compileProcess(definition as JsonObject, limits)
     assert.deepEqual(compiled.mistakes, expected)
     assert.equal(compiled.graph, undefined)
   })
 }
 
-test('every mistake of a definition is named at once', () => {
+test('all mistakes of a definition are reported at once', () => {
   const { mistakes: named } = compileProcess(
     { ...logics({ type: 'x' }, { type: 'go', to_node_id: 'y' }), conv_type: 'x' },
     limits,
@@ -255,7 +255,7 @@ test('every mistake of a definition is named at once', () => {
   assert.equal(named.length, 3)
 })
 
-test('too many nodes are refused before they are read', () => {
+test('too many nodes are refused without parsing them', () => {
   const many = Array.from({ length: 10_001 }, (_, at) => ({ id: `n${at}`, obj_type: 2 }))
   assert.equal(
     compileProcess(nodes(many), limits).mistakes[0],
@@ -299,7 +299,7 @@ for (const [definition, expected] of warnings) {
   })
 }
 
-test('a state process, its count semaphors and the processes it names', () => {
+test('a state process, its count semaphors and the processes it targets', () => {
   const { graph, mistakes: named } = compileProcess(
     processWith(
       {
@@ -323,7 +323,7 @@ test('a state process, its count semaphors and the processes it names', () => {
   assert.deepEqual(graph.nodes.get('mid')?.count_semaphors, [semaphor])
 })
 
-test('what stands in an end is not looked at', () => {
+test('logics and semaphors of an end node are not read', () => {
   const { graph } = compileProcess(
     processWith({ obj_type: 2, condition: { logics: [{ type: 'x' }], semaphors: 5 } }),
     limits,
@@ -331,7 +331,7 @@ test('what stands in an end is not looked at', () => {
   assert.deepEqual(graph?.nodes.get('mid')?.logics, [])
 })
 
-test('options come as text or as an object', () => {
+test('options may be text or an object', () => {
   for (const [options, save_task] of [
     ['{"save_task":true}', true],
     [{ save_task: true }, true],
@@ -346,7 +346,7 @@ test('options come as text or as an object', () => {
   }
 })
 
-test('ids of any text are ids', () => {
+test('any text may be an id', () => {
   const text = `{"scheme":{"nodes":[
     {"id":"__proto__","obj_type":1,
      "condition":{"logics":[{"type":"go","to_node_id":"constructor"}]}},
@@ -436,7 +436,7 @@ for (const [data, param, error] of checks) {
   })
 }
 
-test('a name of the prototype is no parameter that is there', () => {
+test('a name of Object.prototype is no parameter in the data', () => {
   const named = {
     ...good,
     params: [{ name: 'toString', flags: ['input', 'required'] }],
@@ -512,7 +512,7 @@ test('no JSON object makes compiling throw', () => {
   )
 })
 
-/** Every place in a value, so that a mutation can put something else there. */
+/** Every place in a value, for mutations. */
 function placesOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
   if (typeof value !== 'object' || value === null) return [path]
   return [
@@ -529,7 +529,7 @@ function replaced(value: unknown, path: readonly (string | number)[], by: unknow
   return copy
 }
 
-test('no change to a good definition makes compiling or running throw', () => {
+test('no change to a valid definition makes compiling or running throw', () => {
   fc.assert(
     fc.property(fc.constantFrom(...originals), fc.nat(), anything, ([, text], at, by) => {
       const original: unknown = JSON.parse(text)

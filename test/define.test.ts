@@ -1,6 +1,6 @@
 /**
- * Processes written in TypeScript: what each step comes to in the format, that all of it compiles
- * without a word from the engine, and that a step to a node that is not there has no type.
+ * Processes written in TypeScript: the logic of each step, that all of them compile without mistakes
+ * and warnings, and that a step to a missing node is a type error.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,7 +50,7 @@ const order = defineProcess({
   },
 })
 
-// [a step, the logic or semaphor it comes to]
+// [a step, its logic or semaphor]
 const rows: [step: Step<string>, definition: object][] = [
   [go('a'), { type: 'go', to_node_id: 'a' }],
   [
@@ -204,14 +204,14 @@ function compiled(definition: object): {
   return compileProcess(parsed, limitsWith(), () => true)
 }
 
-test('every logic kind of the format can be written', () => {
+test('every logic kind has a step', () => {
   const written = new Set(rows.map(([{ definition }]) => definition.type))
   for (const { type } of logicTable) assert.ok(written.has(type), type)
   const types: Parameters<typeof handled>[0][] = ['git_call', 'db_call', 'api_form', 'api_git']
   assert.deepEqual(types, handler_types)
 })
 
-test('names are ids and titles, and a process says all that the format has', () => {
+test('node names are ids and titles, and a definition has every member of the format', () => {
   const escalation = node([go('end')], { kind: 'escalation', title: 'Trouble', x: 1, y: 2 })
   const { obj_id, conv_type, params, scheme } = defineProcess({
     id: 'states',
@@ -252,7 +252,7 @@ test('names are ids and titles, and a process says all that the format has', () 
   )
 })
 
-test('a written process runs, without a warning', async () => {
+test('a process in TypeScript runs without a warning', async () => {
   const engine = await openEngine(':memory:')
   assert.deepEqual((await engine.putProcess(order)).warnings, [])
   const bad = await engine.create({ conv_id: 1234, data: {} })
@@ -268,39 +268,39 @@ test('a written process runs, without a warning', async () => {
   await engine.close()
 })
 
-// What follows compiles only because each marked line does not.
-test('a step to a node that is not there has no type', () => {
+// Each marked line must fail to compile: otherwise tsc reports the mark.
+test('a step to a missing node is a type error', () => {
   const nodes = { end: end() }
   const mistaken = [
     () =>
-      // @ts-expect-error there is no node "don"
+      // @ts-expect-error no node "don"
       defineProcess({ id: 1, nodes: { start: go('don'), done: end() } }),
     () =>
-      // @ts-expect-error nor in a list of steps
+      // @ts-expect-error in a list of steps
       defineProcess({ id: 1, nodes: { start: [callback(), go('don')], done: end() } }),
     () =>
-      // @ts-expect-error nor behind a condition
+      // @ts-expect-error after a condition
       defineProcess({ id: 1, nodes: { start: when('a', 'eq', 1).go('don'), done: end() } }),
     () =>
-      // @ts-expect-error nor as the way of an error
+      // @ts-expect-error as an error node
       defineProcess({ id: 1, nodes: { start: [setData({}, { error: 'don' })], done: end() } }),
     () =>
-      // @ts-expect-error nor behind a time
+      // @ts-expect-error after a time
       defineProcess({ id: 1, nodes: { start: [after({ days: 1 }).go('don')], done: end() } }),
     () =>
-      // @ts-expect-error nor in a node with a title
+      // @ts-expect-error in a node with a title
       defineProcess({ id: 1, nodes: { start: node([go('don')], { title: 'x' }), done: end() } }),
     () =>
-      // @ts-expect-error a start there must be
+      // @ts-expect-error no start
       defineProcess({ id: 1, nodes }),
     () =>
-      // @ts-expect-error a comparison is one of the format's
+      // @ts-expect-error an unknown comparison
       when('a', 'equals', 1),
     () =>
-      // @ts-expect-error and so is a type
+      // @ts-expect-error an unknown type
       setData({ a: 1 }, { types: { a: 'int' } }),
   ]
-  // The engine says the same of the first six.
+  // The engine reports the first six as well.
   for (const define of mistaken.slice(0, 6)) {
     assert.match(compiled(define() as object).mistakes[0] ?? '', /"don" is no node/)
   }

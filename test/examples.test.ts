@@ -1,6 +1,6 @@
 /**
- * The example processes, each run to its ends through the engine: what is done to it, and where its
- * tasks then are with which data. Nodes are named by their titles.
+ * The example processes, each run by the engine to its end nodes: the ops, and then the nodes and
+ * data of its tasks. Nodes are given by their titles.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -16,16 +16,16 @@ function textOf(name: string): string {
   return readFileSync(new URL(`${name}.conv.json`, examples), 'utf8')
 }
 
-/** What a run has in hand. */
+/** What a run may use. */
 interface Stage {
   readonly engine: Engine
   create(conv_id: number, ref: string, data: object): Promise<string>
   modify(conv_id: number, ref: string, data: object): Promise<string>
-  /** Moves the clock and waits until all that was due is done. */
+  /** Advances the clock and waits until everything due has run. */
   later(s: number): Promise<void>
-  /** The task with this ref, or that once had it. */
+  /** The task that has or had this ref. */
   task(conv_id: number, ref: string): Promise<{ at: string; data: Record<string, unknown> }>
-  /** Titles of the nodes where tasks of a process are, with their numbers; also the ended ones. */
+  /** Number of tasks by node title, including ended tasks. */
   places(conv_id: number): Promise<Record<string, number>>
 }
 

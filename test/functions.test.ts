@@ -1,5 +1,5 @@
 /**
- * The functions of templates: every row of the table by its worked examples, and what they refuse.
+ * The functions of templates: the examples of every row of the table, and what functions refuse.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -159,19 +159,19 @@ for (const [text, mistake] of mistakes) {
     assert.ok(mistakeOf(text).endsWith(`: ${mistake}`), mistakeOf(text)))
 }
 
-test('no list is made that is over the size of a task', () => {
+test('a list over the size of a task fails', () => {
   const list = { a: Array.from({ length: 1_000 }, () => 1) }
   const text = `$.map(fun(X) -> "${'x'.repeat(1_000)}" end, {{a}})`
   assert.equal(expanded(text, list), 'fails: ')
   assert.equal(expanded(text, list, { task_bytes_max: 2_000_000 }).length, 1_003 * 1_000 + 1)
 })
 
-test('a long expression is read and run without depth', () => {
+test('a long expression does not nest', () => {
   assert.equal(expanded(`$.math(1${'+1'.repeat(50_000)})`), '50001')
   assert.equal(expanded(`$.math(${'-'.repeat(50_000)}1)`), '1')
 })
 
-test('wall clocks go there and back, over the hour shown twice and the hour skipped', () => {
+test('zones convert to wall-clock time and back, at the hour shown twice and the hour skipped', () => {
   const kyiv = zoneOf('Europe/Kyiv') ?? utc
   for (const [instant, shown] of [
     ['2024-03-31T00:59:00Z', '2024-03-31T02:59:00Z'],

@@ -1,6 +1,6 @@
 /**
- * Files of definitions that name each other: what is renamed and what is not, row by row; that all
- * of a file is stored or none; and that what is exported comes in again as what it was.
+ * Files with several definitions: which ids are replaced and which are not, row by row; that all of
+ * a file is stored or nothing; and that an export imports as the same definition.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -31,7 +31,7 @@ function logicsOf(definition: JsonObject): JsonObject[] {
 
 const map = { '1': '101', '2': 'two' }
 
-// [a logic of process 1, what it is with processes 1 → 101 and 2 → two]
+// [a logic of process 1, the logic after mapping 1 → 101 and 2 → two]
 const rows: [logic: JsonObject, becomes: JsonObject][] = [
   [copy(1), copy(101)],
   [copy('1'), copy('101')],
@@ -89,7 +89,7 @@ for (const [logic, becomes] of rows) {
   })
 }
 
-test('a file in which nothing is renamed is left as it is', () => {
+test('a file in which nothing is replaced stays the same objects', () => {
   const file = [processOf(1, copy(2), sets('{{conv[2].ref[a].b}}')), processOf('2')]
   const { definitions } = readExport(file)
   for (const [at, { definition }] of definitions.entries()) assert.equal(definition, file[at])
@@ -108,7 +108,7 @@ test('a map may give an alias, and swap two processes', () => {
   )
 })
 
-// [a file, a map, what is wrong]
+// [a file, a map, mistakes]
 const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] = [
   [[], {}, ['the file holds no definition']],
   [[{ obj_type: 0, title: 'a folder' }], {}, ['the file holds no definition']],
@@ -163,7 +163,7 @@ test('an export of processes that name each other runs under new ids', async () 
   await engine.close()
 })
 
-test('what is exported comes in again under the same hash', async () => {
+test('an export imports with the same hash', async () => {
   const engine = await openEngine(':memory:')
   const other = await openEngine(':memory:')
   const file = [
@@ -183,14 +183,14 @@ test('what is exported comes in again under the same hash', async () => {
   await other.close()
 })
 
-test('a mistake in one definition, or a refusal for one, stores none', async () => {
+test('a mistake or a refusal for one definition stores none', async () => {
   const engine = await openEngine(':memory:')
   const rests = processOf(3, { type: 'api_callback' })
   await engine.putProcess(rests)
   await engine.create({ conv_id: 3, data: {} })
   const without = JSON.parse(JSON.stringify(rests).replaceAll('"work"', '"other"')) as JsonObject
   const two = JSON.parse(JSON.stringify(processOf(2, copy(1)))) as JsonObject
-  // [definitions, options, what the rejection says]
+  // [definitions, options, the rejection]
   const refused: [unknown, object, object][] = [
     [
       [processOf(1), { ...two, scheme: {} }],
@@ -222,7 +222,7 @@ test('a mistake in one definition, or a refusal for one, stores none', async () 
   await engine.close()
 })
 
-test('a mistake of each definition is named at once', async () => {
+test('the mistakes of all definitions are reported at once', async () => {
   const engine = await openEngine(':memory:')
   const file = [processOf(1, { type: 'odd' }), processOf(2, { type: 'even' })]
   const error = await engine.putProcesses(file).catch((one: unknown) => one)
@@ -233,7 +233,7 @@ test('a mistake of each definition is named at once', async () => {
   await engine.close()
 })
 
-test('an alias nobody explains is warned of', async () => {
+test('an unknown alias is a warning', async () => {
   const engine = await openEngine(':memory:')
   const [result] = await engine.putProcesses(processOf(1, copy('@who')))
   assert.deepEqual(result?.warnings, ['conv_id "@who" is no process of the file; map it to one'])

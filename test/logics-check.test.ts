@@ -1,6 +1,6 @@
 /**
- * `check` and the families that queues, work and sums stand in: each breach is named, from the
- * index and from the task.
+ * `check` and the key families of queues, jobs and sums: each inconsistency is reported, whether it
+ * shows from the index or from the task.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -98,7 +98,7 @@ for (const [name, change, breaches] of rows) {
   test(name, async () => assert.deepEqual(await breachesAfter(change), breaches))
 }
 
-test('the sums of a process are a span of their own', () => {
+test('the sums of a process are one range of keys', () => {
   const { from, to } = sumsOf('5')
   const key = sumKey('5', 's', 'n')
   assert.ok(from <= key && key < to)

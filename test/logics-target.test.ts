@@ -1,6 +1,6 @@
 /**
- * The kinds that reach beyond their task, one table each: definition, data → command. Nodes `a` and
- * `b` are there.
+ * The kinds that act on other tasks, a table each: definition and data → command. The nodes `a` and
+ * `b` exist.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import type { EvaluationContext } from '../src/process/logic.ts'
 import { compiledLogic, contextOf } from './support/logic-context.ts'
 
 /** A command with its data as text. */
-function moveOf(logic: object, data: string, more: Partial<EvaluationContext> = {}): unknown {
+function commandOf(logic: object, data: string, more: Partial<EvaluationContext> = {}): unknown {
   const { command, mistakes } = compiledLogic(JSON.stringify(logic), contextOf(data, more))
   if (command === undefined) return { mistakes }
   const shown = Object.entries(command).map(([name, value]) => [
@@ -24,7 +24,7 @@ type Row = readonly [logic: object, data: string, command: object]
 function rows(type: string, list: readonly Row[]): void {
   for (const [logic, data, command] of list) {
     test(`${type} ${JSON.stringify(logic).slice(0, 90)} over ${data.slice(0, 40)}`, () => {
-      assert.deepEqual(moveOf({ type, ...logic }, data), command)
+      assert.deepEqual(commandOf({ type, ...logic }, data), command)
     })
   }
 }
@@ -360,11 +360,11 @@ rows('api_sum', [
   ],
 ])
 
-test('the processes that a definition names are told, those of templates are not', () => {
-  const reaches = (logic: object) =>
-    compiledLogic(JSON.stringify(logic), contextOf('{"c":1}')).reaches
-  assert.deepEqual(reaches({ type: 'api_copy', conv_id: 7 }), ['7'])
-  assert.deepEqual(reaches({ type: 'api_rpc', conv_id: '@pay' }), ['@pay'])
-  assert.deepEqual(reaches({ type: 'api_get_task', conv_id: '8', node_id: 'q' }), ['8'])
-  assert.deepEqual(reaches({ type: 'api_copy', conv_id: '{{c}}' }), [])
+test('a process that the definition names is reported, one that a template gives is not', () => {
+  const target_conv_ids = (logic: object) =>
+    compiledLogic(JSON.stringify(logic), contextOf('{"c":1}')).target_conv_ids
+  assert.deepEqual(target_conv_ids({ type: 'api_copy', conv_id: 7 }), ['7'])
+  assert.deepEqual(target_conv_ids({ type: 'api_rpc', conv_id: '@pay' }), ['@pay'])
+  assert.deepEqual(target_conv_ids({ type: 'api_get_task', conv_id: '8', node_id: 'q' }), ['8'])
+  assert.deepEqual(target_conv_ids({ type: 'api_copy', conv_id: '{{c}}' }), [])
 })

@@ -1,4 +1,4 @@
-/** One table for each kind of logic: definition, data, now → command. */
+/** A table for each kind of logic: definition and data → command. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,12 +6,12 @@ import { docOfText, objectOf, stringifyJson } from '../src/codec/json.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { convert, typeTable, type ValueType } from '../src/process/values.ts'
-import { compiledLogic, contextOf, moved, unreadableContext } from './support/logic-context.ts'
+import { compiledLogic, contextOf, runLogic, unreadableContext } from './support/logic-context.ts'
 
 const go_a = { command: 'go', to_node_id: 'a' }
 const next = { command: 'next' }
 
-test('go moves on and looks at nothing', () => {
+test('go sends the task on without reading its data', () => {
   const { command } = compiledLogic('{"type":"go","to_node_id":"a"}', unreadableContext())
   assert.deepEqual(command, go_a)
 })
@@ -26,12 +26,12 @@ test('go without a node is a mistake', () => {
   }
 })
 
-test('api_callback rests and looks at nothing', () => {
+test('api_callback waits without reading the data', () => {
   const text = '{"type":"api_callback","is_sync":true,"obj_id_path":"x"}'
   assert.deepEqual(compiledLogic(text, unreadableContext()).command, { command: 'wait' })
 })
 
-test('every kind has a row of its own type', () => {
+test('every kind has one row', () => {
   assert.deepEqual(
     logicTable.map(({ type }) => type).filter((type) => type !== 'api' && type !== 'api_code'),
     [
@@ -50,13 +50,13 @@ for (const { fun, cast, syntax, example } of comparisonTable) {
   const [constant, holds, fails] = example
   test(`${cast} ${syntax} (${fun})`, () => {
     const text = condition('x', fun, constant, cast)
-    assert.deepEqual(moved(text, { x: holds }), go_a)
-    assert.deepEqual(moved(text, { x: fails }), next)
+    assert.deepEqual(runLogic(text, { x: holds }), go_a)
+    assert.deepEqual(runLogic(text, { x: fails }), next)
     const templated = condition('{{x}}', fun, fun === 'regexp' ? constant : '{{c}}', cast)
-    assert.deepEqual(moved(templated, { x: holds, c: constant }), go_a)
-    assert.deepEqual(moved(templated, { x: fails, c: constant }), next)
+    assert.deepEqual(runLogic(templated, { x: holds, c: constant }), go_a)
+    assert.deepEqual(runLogic(templated, { x: fails, c: constant }), next)
     assert.deepEqual(
-      moved(text, {}),
+      runLogic(text, {}),
       fun === 'not_eq' ? go_a : next,
       'missing holds for not_eq alone',
     )
@@ -124,7 +124,7 @@ const conditions: [
 
 for (const [param, fun, constant, cast, data, holds] of conditions) {
   test(`${param} ${fun} ${JSON.stringify(constant)} as ${cast} over ${data.slice(0, 40)}`, () => {
-    assert.deepEqual(moved(condition(param, fun, constant, cast), data), holds ? go_a : next)
+    assert.deepEqual(runLogic(condition(param, fun, constant, cast), data), holds ? go_a : next)
   })
 }
 
@@ -132,8 +132,8 @@ test('all conditions of one logic must hold', () => {
   const one = { param: 'x', fun: 'eq', const: '1', cast: 'number' }
   const two = { param: 'y', fun: 'eq', const: '2', cast: 'number' }
   const text = JSON.stringify({ type: 'go_if_const', to_node_id: 'a', conditions: [one, two] })
-  assert.deepEqual(moved(text, { x: 1, y: 2 }), go_a)
-  assert.deepEqual(moved(text, { x: 1, y: 3 }), next)
+  assert.deepEqual(runLogic(text, { x: 1, y: 2 }), go_a)
+  assert.deepEqual(runLogic(text, { x: 1, y: 3 }), next)
 })
 
 const bad_conditions: [conditions: unknown, mistake: string][] = [
@@ -192,7 +192,7 @@ for (const [type, { example }] of Object.entries(typeTable)) {
   })
 }
 
-// [value, type, data, the data after it]; the key is `to`.
+// [value, type, data, the data afterwards]; the key is `to`.
 const settings: [value: unknown, type: string | undefined, data: string, after: string][] = [
   ['{{a}}', 'number', '{"a":1.10}', '{"a":1.10,"to":1.10}'],
   ['{{a}}', undefined, '{"a":1.10}', '{"a":1.10,"to":1.10}'],
@@ -225,11 +225,11 @@ const settings: [value: unknown, type: string | undefined, data: string, after: 
 
 for (const [value, type, data, after] of settings) {
   test(`sets ${JSON.stringify(value)} as ${type} over ${data}`, () => {
-    assert.equal(moved(setting({ to: value }, { to: type }), data), after)
+    assert.equal(runLogic(setting({ to: value }, { to: type }), data), after)
   })
 }
 
-// [value, type, data, description]; each fails with the convert tag and sets nothing.
+// [value, type, data, description]: each fails with the convert tag and sets nothing.
 const failures: [value: unknown, type: string, data: string, description: string][] = [
   ['abc', 'number', '{}', 'Param: to, Value: abc, Try convert to: number'],
   ['{{a}}', 'number', '{"a":"x"}', 'Param: to, Value: x, Try convert to: number'],
@@ -254,16 +254,16 @@ for (const [value, type, data, description] of failures) {
       ...{ command: 'fail', kind: 'set_param', error_type: 'software' },
       ...{ tag: 'set_param_wrong_convert_param', description, err_node_id: 'b' },
     }
-    assert.deepEqual(moved(setting({ to: value }, { to: type }), data), expected)
+    assert.deepEqual(runLogic(setting({ to: value }, { to: type }), data), expected)
   })
 }
 
-test('sixty levels below the data are taken', () => {
+test('a value of sixty levels is accepted', () => {
   const deep = `${'['.repeat(60)}${']'.repeat(60)}`
-  assert.equal(moved(setting({ to: deep }, { to: 'array' }), {}), `{"to":${deep}}`)
+  assert.equal(runLogic(setting({ to: deep }, { to: 'array' }), {}), `{"to":${deep}}`)
 })
 
-test('keys hold templates, and are keys whatever they say', () => {
+test('keys may contain templates, and their values are one key each', () => {
   const cases: [key: string, data: string, after: string][] = [
     ['{{k}}', '{"k":"x.y"}', '{"k":"x.y","x.y":"v"}'],
     ['{{k}}', '{"k":7}', '{"7":"v","k":7}'],
@@ -271,32 +271,33 @@ test('keys hold templates, and are keys whatever they say', () => {
     ['{{k}}', '{"k":"__proto__"}', '{"k":"__proto__","__proto__":"v"}'],
     ['a.b', '{}', '{"a.b":"v"}'],
   ]
-  for (const [key, data, after] of cases) assert.equal(moved(setting({ [key]: 'v' }), data), after)
+  for (const [key, data, after] of cases)
+    assert.equal(runLogic(setting({ [key]: 'v' }), data), after)
   const proto =
     '{"type":"set_param","extra":{"__proto__":"{{a}}"},"extra_type":{"__proto__":"number"}}'
-  assert.equal(moved(proto, '{"a":1}'), '{"a":1,"__proto__":1}')
-  const failed = moved(setting({ '{{k}}': 'v' }), {}) as { description: string }
+  assert.equal(runLogic(proto, '{"a":1}'), '{"a":1,"__proto__":1}')
+  const failed = runLogic(setting({ '{{k}}': 'v' }), {}) as { description: string }
   assert.equal(failed.description, 'the key {{k}} is missing')
 })
 
-test('templates of one set_param see the data before it', () => {
-  assert.equal(moved(setting({ a: '{{b}}', b: '{{a}}' }), '{"a":1,"b":2}'), '{"a":2,"b":1}')
+test('templates of one set_param read the data as it was before', () => {
+  assert.equal(runLogic(setting({ a: '{{b}}', b: '{{a}}' }), '{"a":1,"b":2}'), '{"a":2,"b":1}')
 })
 
-test('an expansion beyond the size of a task stops', () => {
+test('an expansion over the size of a task stops', () => {
   const big = { a: 'x'.repeat(600), o: { x: 'y'.repeat(600) } }
   const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, '{{o}}']))
   for (const extra of [{ to: '{{a}}{{a}}' }, { x: '{{a}}', y: '{{a}}' }, many]) {
-    const fail = moved(setting(extra), big, { task_bytes_max: 1_000 })
+    const fail = runLogic(setting(extra), big, { task_bytes_max: 1_000 })
     assert.equal((fail as { tag: string }).tag, 'set_param_task_size_overflow')
   }
 })
 
-test('the data a set starts from is not changed', () => {
-  const scope = contextOf({ a: 1 })
-  const { command } = compiledLogic(setting({ a: '2' }), scope)
+test('a set leaves the previous data object unchanged', () => {
+  const context = contextOf({ a: 1 })
+  const { command } = compiledLogic(setting({ a: '2' }), context)
   assert.equal(command?.command === 'set' && command.doc.text, '{"a":"2"}')
-  assert.equal(stringifyJson(objectOf(scope.doc)), '{"a":1}')
+  assert.equal(stringifyJson(objectOf(context.doc)), '{"a":1}')
 })
 
 const bad_settings: [logic: unknown, mistake: string][] = [
@@ -321,7 +322,7 @@ for (const [logic, mistake] of bad_settings) {
   })
 }
 
-test('a constant that can never be converted is warned of', () => {
+test('a constant that cannot be converted is a warning', () => {
   const { warnings } = compiledLogic(setting({ a: 'x' }, { a: 'number' }), contextOf({}))
   assert.deepEqual(warnings, ['extra["a"] "x" cannot be converted to number'])
 })
@@ -339,13 +340,13 @@ const token = fc
   )
   .map((parts) => parts.join(''))
 
-test('a token that no expression touched keeps its text through set_param', () => {
+test('a number keeps its token through set_param', () => {
   fc.assert(
     fc.property(token, (number) => {
       const data = `{"a":${number},"b":{"c":[${number}]}}`
       const extra = { x: '{{a}}', y: '{{b}}', z: '{{b.c[0]}}', s: '{{a}}', o: '{"n":{{a}}}' }
       const types = { x: 'number', y: 'object', z: 'number', s: 'string', o: 'object' }
-      const after = moved(setting(extra, types), data)
+      const after = runLogic(setting(extra, types), data)
       const numbers = `"x":${number},"y":{"c":[${number}]},"z":${number}`
       const set = `${numbers},"s":"${number}","o":{"n":${number}}`
       assert.equal(after, `${data.slice(0, -1)},${set}}`)

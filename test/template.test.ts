@@ -1,5 +1,6 @@
 /**
- * Templates: what they find, how it is put in, what they refuse; and that no text makes them throw.
+ * Templates: their values, how values are inserted, what is refused, and that no text makes them
+ * throw.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -142,38 +143,38 @@ for (const [text, data, gives] of reached) {
   })
 }
 
-test('a process that a template names is told to the report, one it makes is not', () => {
+test('a process named in a template is reported, one that a template gives is not', () => {
   const report = notes()
   compileTemplate(
     '{{conv[12].ref[a].x}} {{conv[{{c}}].ref[a]}} {{conv[@b].ref[1]}}',
     report,
     'text',
   )
-  assert.deepEqual(report.reaches, ['12', '@b'])
+  assert.deepEqual(report.target_conv_ids, ['12', '@b'])
 })
 
-test('a name behind root that is no field of a task is warned of', () => {
+test('an unknown field of root is a warning', () => {
   const report = notes()
   compileTemplate('{{root.taskid}}', report, 'text')
   assert.equal(report.mistakes.length, 0)
   assert.equal(report.warnings.length, 1)
 })
 
-test('a text without templates is constant and looks at nothing', () => {
+test('a text without templates is constant and reads nothing', () => {
   const template = compileTemplate('as it is', notes(), 'text')
   assert.equal(template.constant, 'as it is')
   const run = expansionOf(unreadableContext())
   assert.equal(template.value(run), 'as it is')
 })
 
-test('an expansion stops before it is longer than the task may be', () => {
+test('an expansion stops before it exceeds the size of a task', () => {
   const template = compileTemplate('{{a}}'.repeat(100_000), notes(), 'text')
   const run = expansionOf(contextOf({ a: 'x'.repeat(60_000) }))
   assert.equal(template.value(run), undefined)
   assert.equal(run.failure?.why, 'overflow')
 })
 
-test('an index made of templates stops there too', () => {
+test('an index built from templates stops there too', () => {
   const template = compileTemplate(`{{a[${'{{b}}'.repeat(100_000)}]}}`, notes(), 'text')
   const run = expansionOf(contextOf({ a: {}, b: 'x'.repeat(60_000) }))
   assert.equal(template.value(run), undefined)
@@ -236,7 +237,7 @@ test('no text makes compiling or running throw', () => {
   )
 })
 
-test('a lone template of a value gives that value, whatever the value says', () => {
+test('a lone template gives the value as it is, whatever it contains', () => {
   fc.assert(
     fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
       const text = JSON.stringify(value)
@@ -247,7 +248,7 @@ test('a lone template of a value gives that value, whatever the value says', () 
   )
 })
 
-test('hostile lengths are read in one pass', () => {
+test('very long texts are parsed in linear time', () => {
   const count = 200_000
   for (const text of ['{', '{{a}}', '$.', '$.math(1)', '}}', '\\'].map((part) =>
     part.repeat(count),

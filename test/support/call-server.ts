@@ -1,6 +1,6 @@
 /**
- * Servers of the test's own for calls to reach: each on a port of 127.0.0.1, with what it was asked
- * for kept in order, and closed with every connection.
+ * Servers for calls of tests: each on a port of 127.0.0.1, with its requests recorded in order, and
+ * closed with all its connections.
  */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecure } from 'node:https'
@@ -15,7 +15,7 @@ export interface Asked {
 
 export interface CallServer {
   readonly port: number
-  /** As `allow_hosts` has it. */
+  /** The server's entry for `allow_hosts`. */
   readonly host: string
   readonly url: string
   readonly asked: Asked[]
@@ -27,7 +27,7 @@ export interface SecureOptions {
   readonly cert: string
 }
 
-/** `answer` gets the request once its body is in. */
+/** `answer` gets the request once its body has arrived. */
 export async function callServer(
   answer: (asked: Asked, ...rest: Parameters<RequestListener>) => void,
   { secure, port = 0 }: { readonly secure?: SecureOptions; readonly port?: number } = {},

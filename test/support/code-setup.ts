@@ -1,6 +1,6 @@
 /**
- * An engine whose code waits at a gate: a test sees each order as it begins, does what it likes
- * meanwhile, and lets it go on into the real sandbox. The tree outlives the engines of a bed.
+ * An engine whose code jobs pause before they run: a test gets each order, may change anything, and
+ * then lets the order run in the real sandbox. The store outlives the engines of a setup.
  */
 import { metaKey } from '../../src/codec/keys.ts'
 import { type LimitName, limitsWith } from '../../src/core/limits.ts'
@@ -18,14 +18,14 @@ import { fakeChance, fakeClock } from './fake-clock.ts'
 export interface Order {
   readonly src: string
   readonly data_text: string
-  /** Into the sandbox. */
+  /** Lets the order run in the sandbox. */
   go(): void
 }
 
 export interface CodeBed {
   readonly clock: ReturnType<typeof fakeClock>
   open(): Promise<Engine>
-  /** The next order that begins. */
+  /** The next order that starts. */
   order(): Promise<Order>
 }
 
@@ -36,7 +36,7 @@ const closed_outcome: JobOutcome = {
   description: 'closed',
 }
 
-/** What the engine reports as a bug goes to `bugs`. Code runs in `shared` where one is given. */
+/** Bugs that the engine reports go to `bugs`. Code runs in `shared` where it is given. */
 export async function codeBed(
   given: Partial<Record<LimitName, number>>,
   bugs: unknown[],

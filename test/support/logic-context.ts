@@ -1,6 +1,6 @@
 /**
- * Scopes, reports and compilers for tests of the logic floor. The moment is 2024-02-29 12:30:15.250
- * UTC and chance is 0.5, as the worked examples of functions have it.
+ * Evaluation contexts, reports and compilers for tests of process definitions. The time is
+ * 2024-02-29 12:30:15.250 UTC and chance is 0.5, as in the examples of functions.
  */
 import { docOfText, parseJson, stringifyJson } from '../../src/codec/json.ts'
 import { limitsWith } from '../../src/core/limits.ts'
@@ -21,7 +21,7 @@ const root_fields: Record<string, JsonValue> = {
   create_time: 1700,
 }
 
-/** `data` is JSON text, or an object that JSON text is made of. */
+/** `data` is JSON text, or an object that is written as JSON. */
 export function contextOf(
   data: string | JsonObject,
   more: Partial<EvaluationContext> = {},
@@ -40,32 +40,36 @@ export function contextOf(
   }
 }
 
-/** A scope whose data may not be looked at. */
+/** A context whose data must not be read. */
 export function unreadableContext(): EvaluationContext {
   const doc = {
     get text(): string {
-      throw new Error('the data was looked at')
+      throw new Error('the data was read')
     },
     get memo(): undefined {
-      throw new Error('the data was looked at')
+      throw new Error('the data was read')
     },
     set memo(_value) {
-      throw new Error('the data was looked at')
+      throw new Error('the data was read')
     },
   }
   return { ...contextOf('{}'), doc }
 }
 
-/** Knows the nodes `a` and `b`, and collects what is noted. */
-export function notes(): Report & { mistakes: string[]; warnings: string[]; reaches: string[] } {
+/** A report that knows the nodes `a` and `b` and collects what it is given. */
+export function notes(): Report & {
+  mistakes: string[]
+  warnings: string[]
+  target_conv_ids: string[]
+} {
   const mistakes: string[] = []
   const warnings: string[] = []
-  const reaches: string[] = []
+  const target_conv_ids: string[] = []
   return {
     mistakes,
     warnings,
-    reaches,
-    targetProcess: (conv_id) => reaches.push(conv_id),
+    target_conv_ids,
+    targetProcess: (conv_id) => target_conv_ids.push(conv_id),
     mistake: (text) => mistakes.push(text),
     warning: (text) => warnings.push(text),
     targetNode(member, id) {
@@ -76,7 +80,7 @@ export function notes(): Report & { mistakes: string[]; warnings: string[]; reac
   }
 }
 
-/** A value of `template` over `data` as JSON text; `fails: …` and `absent` for the other two. */
+/** The value of `template` over `data` as JSON text, `fails: …` or `absent`. */
 export function expanded(
   template: string,
   data: string | JsonObject = '{}',
@@ -91,15 +95,15 @@ export function expanded(
   return value === undefined ? 'absent' : stringifyJson(value)
 }
 
-/** The mistake of a text that must have one. */
+/** The mistake of a text, which must have one. */
 export function mistakeOf(template: string): string {
   const report = notes()
   compileTemplate(template, report, 'text')
   return report.mistakes.join('; ')
 }
 
-/** Compiles the logic (JSON text) and runs it. A set gives its data as text. */
-export function moved(
+/** The command of a logic (JSON text); for a set, the data as text. */
+export function runLogic(
   logic: string,
   data: string | JsonObject,
   more: Partial<EvaluationContext> = {},
@@ -112,16 +116,21 @@ export function moved(
 
 export function compiledLogic(
   logic: string,
-  scope: EvaluationContext,
-): { command: Command | undefined; mistakes: string[]; warnings: string[]; reaches: string[] } {
+  context: EvaluationContext,
+): {
+  command: Command | undefined
+  mistakes: string[]
+  warnings: string[]
+  target_conv_ids: string[]
+} {
   const raw = parseJson(logic) as JsonObject
   const report = notes()
   const row = logicTable.find(({ type }) => type === raw.type)
   if (row === undefined) throw new Error(`no kind ${String(raw.type)}`)
   const compiled = row.compile(raw, report)
-  const { mistakes, warnings, reaches } = report
-  const command = mistakes.length > 0 ? undefined : compiled.run(scope)
-  return { command, mistakes, warnings, reaches }
+  const { mistakes, warnings, target_conv_ids } = report
+  const command = mistakes.length > 0 ? undefined : compiled.run(context)
+  return { command, mistakes, warnings, target_conv_ids }
 }
 
 export function compiledText(definition: string): CompileResult {
