@@ -80,6 +80,7 @@ const tables: [string, string[][]][] = [
     Object.entries(wholeFaults).map(([code, row]) => [`\`${code}\``, `${row.http}`, row.text]),
   ],
   ['op', Object.entries(opFaults).map(([code, row]) => [`\`${code}\``, row.when])],
+  ['grpc op', Object.entries(opFaults).map(([name, row]) => [code(name), row.grpc, row.when])],
   ['admin', Object.entries(adminFaults).map(([code, text]) => [`\`${code}\``, text])],
   [
     'limits',
@@ -143,6 +144,32 @@ test('the table of logics has every type, with every member that is read', () =>
     const missing = [...read].filter((name) => !rows[at]?.[1]?.includes(code(name)))
     assert.deepEqual(missing, [], `members of ${type}`)
   }
+})
+
+test('the tables of gRPC have its rpcs, the statuses of its faults and all of its limits', () => {
+  const proto = readFileSync(join(top, 'proto/conveyor/v1/task_service.proto'), 'utf8')
+  assert.deepEqual(
+    table('rpcs').map(([rpc, request, response]) => [rpc, request, response].join(' ')),
+    [...proto.matchAll(/^ {2}rpc (\w+)\((stream )?(\w+)\) returns \((?:stream )?(\w+)\);$/gm)].map(
+      ([, rpc, stream = '', request, response]) =>
+        [code(rpc), stream + code(request), stream + code(response)].join(' '),
+    ),
+  )
+  const statuses = Object.entries(wholeFaults).map(([name, { grpc }]) => `${code(name)} ${grpc}`)
+  for (const [name, status] of table('grpc whole')) {
+    assert.ok(statuses.includes(`${name} ${status}`), name)
+  }
+  const limits = table('grpc limits')
+  const all = table('limits')
+  for (const row of limits)
+    assert.ok(
+      all.some((other) => other.join() === row.join()),
+      row[0],
+    )
+  assert.deepEqual(
+    all.filter(([name = '']) => /^`(grpc|tls)_/.test(name)),
+    limits.filter(([name = '']) => /^`(grpc|tls)_/.test(name)),
+  )
 })
 
 test('every definition compiles without a mistake or a warning', () => {
@@ -291,4 +318,13 @@ test('calling it over gRPC', async () => {
   const ran = await run(process.execPath, ['--import', 'tsx', file], {})
   assert.equal(ran.stderr, '')
   assert.equal(ran.stdout, 'ok ok { amount: 120, paid: true }\n')
+})
+
+test('calling it over gRPC without the client library', async () => {
+  const source = program('grpc-js')
+    .replace('127.0.0.1:9090', grpc.address)
+    .replaceAll("'certs/", `'${certs}/`)
+  const ran = await run(process.execPath, ['--input-type=module', '-e', source], {})
+  assert.equal(ran.stderr, '')
+  assert.equal(ran.stdout, 'processed {"amount":120,"paid":true}\n')
 })
