@@ -24,18 +24,13 @@ import { addSums } from './node-counters.ts'
 import { queue, take } from './queue-command.ts'
 import { overSize } from './task-rules.ts'
 import type { Draft } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { fail, failCommand, makeReady, moveToErrorNode, moveToNode } from './transitions.ts'
 
 /** Moves the task to a node and advances it there. The caller saves it. */
-export function enterNode(
-  context: TransactionContext,
-  process: Process,
-  draft: Draft,
-  node_id: string,
-): void {
-  moveToNode(context, draft.task, node_id)
-  advance(context, process, draft, 0)
+export function enterNode(tx: Transaction, process: Process, draft: Draft, node_id: string): void {
+  moveToNode(tx, draft.task, node_id)
+  advance(tx, process, draft, 0)
 }
 
 /**
@@ -43,15 +38,15 @@ export function enterNode(
  * has given it. The caller saves the task.
  */
 export function advance(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   draft: Draft,
   logic_at: number,
   decided?: Command,
 ): void {
   const { task } = draft
-  const { moves_without_rest_max } = context.engine.limits
-  const evaluation = evaluationContextOf(context, process, task)
+  const { moves_without_rest_max } = tx.engine.limits
+  const evaluation = evaluationContextOf(tx, process, task)
   let at = logic_at
   let given = decided
   task.status = 'processing'
@@ -69,31 +64,31 @@ export function advance(
       draft.keep_ended = node.save_task
       return
     }
-    if (context.moves_left <= 0 && given === undefined) {
-      makeReady(context, task, at)
+    if (tx.moves_left <= 0 && given === undefined) {
+      makeReady(tx, task, at)
       return
     }
     const logic = node.logics[at]
     const wanted = given ?? logic?.run(evaluation)
     given = undefined
     if (wanted === undefined) {
-      startWait(context, task, node, 'nothing', 0, evaluation)
+      startWait(tx, task, node, 'nothing', 0, evaluation)
       return
     }
-    const command = apply(context, process, task, wanted, logic?.type ?? '')
+    const command = apply(tx, process, task, wanted, logic?.type ?? '')
     const waits_for = wait_of[command.command]
     if (waits_for !== undefined) {
       // A handler of this title answers instead of a modify. It is looked up when the wait begins:
       // a task that waits for a modify already goes on waiting for it.
-      const is_handled = waits_for === 'callback' && context.engine.isHandled(node.title)
-      startWait(context, task, node, is_handled ? 'work' : waits_for, at, evaluation)
+      const is_handled = waits_for === 'callback' && tx.engine.isHandled(node.title)
+      startWait(tx, task, node, is_handled ? 'work' : waits_for, at, evaluation)
       return
     }
     if (command.command === 'go') {
-      moveToNode(context, task, command.to_node_id)
+      moveToNode(tx, task, command.to_node_id)
       at = 0
     } else if (command.command === 'fail') {
-      if (moveToErrorNode(context, task, command) === 'stays') return
+      if (moveToErrorNode(tx, task, command) === 'stays') return
       at = 0
     } else at++
   }
@@ -109,7 +104,7 @@ const wait_of: Readonly<Partial<Record<Command['command'], Wait>>> = {
 
 /** Applies what a command does to data and to other tasks; returns the command that is left. */
 function apply(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   task: TaskRecord,
   command: Command,
@@ -117,22 +112,22 @@ function apply(
 ): Command {
   switch (command.command) {
     case 'set':
-      return setData(context, task, command, kind)
+      return setData(tx, task, command, kind)
     case 'copy_create':
-      return apply(context, process, task, copyCreate(context, process, task, command), kind)
+      return apply(tx, process, task, copyCreate(tx, process, task, command), kind)
     case 'copy_modify':
-      return apply(context, process, task, copyModify(context, process, task, command), kind)
+      return apply(tx, process, task, copyModify(tx, process, task, command), kind)
     case 'call':
-      return call(context, process, task, command)
+      return call(tx, process, task, command)
     case 'reply':
     case 'reply_exception':
-      return reply(context, task, command)
+      return reply(tx, task, command)
     case 'queue':
-      return queue(context, task, command)
+      return queue(tx, task, command)
     case 'take':
-      return apply(context, process, task, take(context, process, task, command), kind)
+      return apply(tx, process, task, take(tx, process, task, command), kind)
     case 'sum':
-      addSums(context.tx, task, command.terms)
+      addSums(tx.store, task, command.terms)
       return command
     default:
       return command
@@ -141,12 +136,12 @@ function apply(
 
 /** No data over the limit is kept, whatever a logic has checked itself. */
 function setData(
-  context: TransactionContext,
+  tx: Transaction,
   task: TaskRecord,
   command: Extract<Command, { command: 'set' }>,
   kind: string,
 ): Command {
-  const over = overSize(context, command.doc)
+  const over = overSize(tx, command.doc)
   if (over !== undefined) {
     const tag = `${kind}_task_size_overflow`
     return failCommand(kind, 'software', tag, over.description, command.err_node_id)
@@ -156,18 +151,18 @@ function setData(
 }
 
 function startWait(
-  context: TransactionContext,
+  tx: Transaction,
   task: TaskRecord,
   node: GraphNode,
   wait: Wait,
   logic_at: number,
   evaluation: EvaluationContext,
 ): void {
-  const { now_ms } = context
+  const { now_ms } = tx
   task.status = 'delayed'
   task.wait = wait
   task.logic_at = logic_at
-  task.at_ms = listTime(context, task, wait)
+  task.at_ms = listTime(tx, task, wait)
   task.attempts = 0
   // Each job is a visit of its own, also where a retry or a modify brings the task back.
   if (wait === 'work') task.visit++
@@ -185,12 +180,12 @@ function startWait(
  * in succession get different times, so that the outbox distinguishes them. A task comes after all
  * others in its queue, also within one millisecond and after the clock was set back.
  */
-function listTime(context: TransactionContext, task: TaskRecord, wait: Wait): number {
-  const at_ms = Math.max(2, context.now_ms)
+function listTime(tx: Transaction, task: TaskRecord, wait: Wait): number {
+  const at_ms = Math.max(2, tx.now_ms)
   if (wait === 'work') return at_ms === task.at_ms ? at_ms - 1 : at_ms
   if (wait !== 'queue') return 0
   const span = queueOf(task.conv_id, task.node_id)
-  const [last] = context.view.scan({ ...span, limit: 1, reverse: true })
+  const [last] = tx.view.scan({ ...span, limit: 1, reverse: true })
   return last === undefined ? at_ms : Math.max(at_ms, queueOfKey(last.key).since_ms + 1)
 }
 

@@ -10,63 +10,58 @@ import type { Process } from './catalog.ts'
 import { accessDenied, resolveTarget } from './evaluation-context.ts'
 import { checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
 import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
-import type { TransactionContext, UnansweredCaller } from './transaction-context.ts'
+import type { Transaction, UnansweredCaller } from './transaction-context.ts'
 import { type FailCommand, failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
 import { migrationTarget, waitLogic } from './waits.ts'
 
 type Call = Extract<Command, { command: 'call' }>
 type Reply = Extract<Command, { command: 'reply' | 'reply_exception' }>
 
-export function call(
-  context: TransactionContext,
-  process: Process,
-  task: TaskRecord,
-  command: Call,
-): Command {
+export function call(tx: Transaction, process: Process, task: TaskRecord, command: Call): Command {
   const { conv, doc, err_node_id } = command
-  const target = resolveTarget(context, process, task, conv, 'create')
+  const target = resolveTarget(tx, process, task, conv, 'create')
   if (target === undefined) return callFailed(accessDenied(conv, task), err_node_id)
-  const check = checkNewTask(context, target, undefined, doc)
+  const check = checkNewTask(tx, target, undefined, doc)
   if (typeof check === 'object' && 'code' in check) return callFailed(check, err_node_id)
   const { obj_id: caller_id, user_id, moves } = task
   const { conv_id } = target
-  const draft = newTask(context, { conv_id, ref: undefined, user_id, doc, caller_id })
-  startTask(context, draft, target.graph.start_id, moves)
+  const draft = newTask(tx, { conv_id, ref: undefined, user_id, doc, caller_id })
+  startTask(tx, draft, target.graph.start_id, moves)
   task.called_id = draft.task.obj_id
   return command
 }
 
-export function reply(context: TransactionContext, task: TaskRecord, command: Reply): Command {
+export function reply(tx: Transaction, task: TaskRecord, command: Reply): Command {
   const { caller_id } = task
   task.caller_id = undefined
-  const caller = caller_id === undefined ? undefined : findCaller(context, caller_id, task.obj_id)
+  const caller = caller_id === undefined ? undefined : findCaller(tx, caller_id, task.obj_id)
   if (caller === undefined) return command
   const { err_node_id } = caller
   const doc = mergeDocs(caller.draft.task.doc, command.data)
-  const over = overSize(context, doc)
-  if (over !== undefined) resumeCaller(context, caller, task.moves, callFailed(over, err_node_id))
+  const over = overSize(tx, doc)
+  if (over !== undefined) resumeCaller(tx, caller, task.moves, callFailed(over, err_node_id))
   else {
     caller.draft.task.doc = doc
     const failure =
       command.command === 'reply'
         ? undefined
         : failCommand('rpc_reply', 'software', 'rpc_reply_exception', command.reason, err_node_id)
-    resumeCaller(context, caller, task.moves, failure)
+    resumeCaller(tx, caller, task.moves, failure)
   }
   return command
 }
 
 /** Resumes the callers whose called task ended or failed without a reply. */
-export function resumeUnansweredCallers(context: TransactionContext): void {
-  while (context.unanswered_callers.length > 0) {
-    const { caller_id, called_id, moves } = context.unanswered_callers.shift() as UnansweredCaller
-    const caller = findCaller(context, caller_id, called_id)
+export function resumeUnansweredCallers(tx: Transaction): void {
+  while (tx.unanswered_callers.length > 0) {
+    const { caller_id, called_id, moves } = tx.unanswered_callers.shift() as UnansweredCaller
+    const caller = findCaller(tx, caller_id, called_id)
     if (caller === undefined) continue
     const description = 'the called task ended or failed without a reply'
     const { err_node_id } = caller
     const tag = 'rpc_task_fatal_error'
     const failure = failCommand('rpc', 'hardware', tag, description, err_node_id)
-    resumeCaller(context, caller, moves, failure)
+    resumeCaller(tx, caller, moves, failure)
   }
 }
 
@@ -80,16 +75,12 @@ interface Caller {
 }
 
 /** The caller, if it still waits for the reply of this task. */
-function findCaller(
-  context: TransactionContext,
-  caller_id: string,
-  called_id: string,
-): Caller | undefined {
-  const draft = loadTask(context.view, caller_id)
+function findCaller(tx: Transaction, caller_id: string, called_id: string): Caller | undefined {
+  const draft = loadTask(tx.view, caller_id)
   if (draft === undefined || draft === 'damaged') return undefined
   const { task } = draft
   if (task.wait !== 'reply' || task.called_id !== called_id) return undefined
-  const process = context.process(task.conv_id)
+  const process = tx.process(task.conv_id)
   const logic_at = process === undefined ? -1 : waitLogic(process, task, 'reply')
   const logic = process?.graph.nodes.get(task.node_id)?.logics[logic_at]
   const is_stranded = process !== undefined && migrationTarget(process, task) !== undefined
@@ -101,19 +92,19 @@ function findCaller(
  * says, whatever the outcome of its call.
  */
 function resumeCaller(
-  context: TransactionContext,
+  tx: Transaction,
   { draft, logic_at, is_stranded }: Caller,
   moves: number,
   failure: FailCommand | undefined,
 ): void {
   const { task } = draft
   task.called_id = undefined
-  if (failure === undefined || is_stranded) resume(context, task, logic_at + 1, moves)
+  if (failure === undefined || is_stranded) resume(tx, task, logic_at + 1, moves)
   else {
     task.moves = Math.max(task.moves, moves)
-    if (moveToErrorNode(context, task, failure) === 'moved') resume(context, task, 0, moves)
+    if (moveToErrorNode(tx, task, failure) === 'moved') resume(tx, task, 0, moves)
   }
-  saveTask(context, draft)
+  saveTask(tx, draft)
 }
 
 const tags: Readonly<Record<string, string>> = {

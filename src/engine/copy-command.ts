@@ -21,71 +21,71 @@ import {
   stays,
 } from './task-rules.ts'
 import { loadTask, newTask, refHolder, saveTask } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { type FailCommand, failCommand, resume, startTask, withMembers } from './transitions.ts'
 
 type CopyCreate = Extract<Command, { command: 'copy_create' }>
 type CopyModify = Extract<Command, { command: 'copy_modify' }>
 
 export function copyCreate(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   task: TaskRecord,
   { conv, ref: ref_text, doc, err_node_id }: CopyCreate,
 ): Command {
-  const target = resolveTarget(context, process, task, conv, 'create')
+  const target = resolveTarget(tx, process, task, conv, 'create')
   if (target === undefined) return copyFailed(accessDenied(conv, task), err_node_id)
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
   // The task holds its own ref, also before it is saved for the first time.
   const is_own = isOwnRef(task, conv, ref_text)
   if (is_own && target.head.status !== 'paused') return copyFailed(ref_taken, err_node_id)
-  const check = checkNewTask(context, target, ref, doc)
+  const check = checkNewTask(tx, target, ref, doc)
   if (typeof check === 'object' && 'code' in check) return copyFailed(check, err_node_id)
-  const copied = copyDone(context, task.doc, err_node_id)
+  const copied = copyDone(tx, task.doc, err_node_id)
   if (check === 'new' && copied.command === 'set') {
     const { user_id, moves } = task
-    const draft = newTask(context, { conv_id: target.conv_id, ref, user_id, doc })
-    startTask(context, draft, target.graph.start_id, moves)
+    const draft = newTask(tx, { conv_id: target.conv_id, ref, user_id, doc })
+    startTask(tx, draft, target.graph.start_id, moves)
   }
   return copied
 }
 
 export function copyModify(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   task: TaskRecord,
   command: CopyModify,
 ): Command {
   const { conv, ref, doc, is_sync, err_node_id } = command
-  const target = resolveTarget(context, process, task, conv, 'modify')
+  const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return copyFailed(accessDenied(conv, task), err_node_id)
   if (target.head.status === 'paused') return copyFailed(paused, err_node_id)
-  const obj_id = refHolder(context.view, target.conv_id, ref)
+  const obj_id = refHolder(tx.view, target.conv_id, ref)
   if (obj_id === task.obj_id || isOwnRef(task, conv, ref)) {
     // The running task does not wait for a callback.
     if (is_sync) return copyFailed(no_callback, err_node_id)
-    return copyDone(context, mergeDocs(task.doc, doc), err_node_id)
+    return copyDone(tx, mergeDocs(task.doc, doc), err_node_id)
   }
-  const copied = copyDone(context, task.doc, err_node_id)
+  const copied = copyDone(tx, task.doc, err_node_id)
   if (copied.command !== 'set') return copied
-  const refusal = modifyOther(context, target, task, obj_id, command)
+  const refusal = modifyOther(tx, target, task, obj_id, command)
   return refusal === undefined ? copied : copyFailed(refusal, err_node_id)
 }
 
 function modifyOther(
-  context: TransactionContext,
+  tx: Transaction,
   target: Process,
   from: TaskRecord,
   obj_id: string | undefined,
   command: CopyModify,
 ): OpRefusal | undefined {
-  const draft = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
+  const draft = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
   if (draft === 'damaged') return damaged(obj_id as string)
   if (draft === undefined) return not_found_task
-  const resume_at = modifyTask(context, target, draft.task, command.doc, command)
+  const resume_at = modifyTask(tx, target, draft.task, command.doc, command)
   if (typeof resume_at === 'object') return resume_at
-  if (resume_at !== stays) resume(context, draft.task, resume_at, from.moves)
-  saveTask(context, draft)
+  if (resume_at !== stays) resume(tx, draft.task, resume_at, from.moves)
+  saveTask(tx, draft)
   return undefined
 }
 
@@ -93,9 +93,9 @@ function isOwnRef(task: TaskRecord, { conv_id }: TargetProcess, ref: string | un
   return task.conv_id === conv_id && ref !== undefined && task.ref?.text === ref
 }
 
-function copyDone(context: TransactionContext, doc: Doc, err_node_id: string | undefined): Command {
+function copyDone(tx: Transaction, doc: Doc, err_node_id: string | undefined): Command {
   const done = withMembers(doc, { __conveyor_copy_task_result__: 'ok' })
-  const over = overSize(context, done)
+  const over = overSize(tx, done)
   if (over !== undefined) return copyFailed(over, err_node_id)
   return { command: 'set', doc: done, err_node_id }
 }

@@ -172,11 +172,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       list: (conv_id, filter = {}) => listTasks(store, catalog, String(conv_id), filter),
       retry: async (target, node_id) => {
         const op = targetOp(target)
-        return transactions.run((context) => retryTask(context, op, node_id))
+        return transactions.run((tx) => retryTask(tx, op, node_id))
       },
       cancel: async (target) => {
         const op = targetOp(target)
-        return transactions.run((context) => cancelTask(context, op))
+        return transactions.run((tx) => cancelTask(tx, op))
       },
     },
     users,

@@ -27,11 +27,7 @@ import { type DueJob, newJobQueue } from './job-queue.ts'
 import { migrateTask } from './migrate.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import {
-  type EngineContext,
-  newReadContext,
-  type TransactionContext,
-} from './transaction-context.ts'
+import { type EngineContext, newReadContext, type Transaction } from './transaction-context.ts'
 import type { Transactions } from './transactions.ts'
 
 /** The executors of jobs. None of them rejects. */
@@ -197,7 +193,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   ): Promise<void> {
     for (;;) {
       const resumes_before = resumes
-      const state = await transact((context) => applyOutcome(context, due, outcome))
+      const state = await transact((tx) => applyOutcome(tx, due, outcome))
       if (state === 'applied' || is_stopped) return
       release()
       // The process may have been resumed between the transaction and now.
@@ -216,7 +212,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 
   /** Tries again while the disk is full, so that no outcome is lost. */
-  async function transact<T>(change: (context: TransactionContext) => T): Promise<T> {
+  async function transact<T>(change: (tx: Transaction) => T): Promise<T> {
     for (;;) {
       try {
         return await transactions.run(change)
@@ -232,12 +228,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   async function postpone(due: DueJob): Promise<void> {
     const wait_ms = Math.min(backoff_ms_min * 2 ** due.attempts, backoff_ms_max)
     const at_ms = clock.now_ms() + Math.ceil(wait_ms * (0.5 + engine.fraction() / 2))
-    await transact((context) => {
-      const draft = findWaiting(context, due)
+    await transact((tx) => {
+      const draft = findWaiting(tx, due)
       if (draft === undefined) return
       draft.task.at_ms = at_ms
       draft.task.attempts++
-      saveTask(context, draft)
+      saveTask(tx, draft)
     })
   }
 
@@ -283,8 +279,8 @@ function alsoWakeAt(
 }
 
 /** The task, if it still waits for this very job. */
-function findWaiting(context: TransactionContext, due: DueJob): Draft | undefined {
-  const draft = loadTask(context.view, due.obj_id)
+function findWaiting(tx: Transaction, due: DueJob): Draft | undefined {
+  const draft = loadTask(tx.view, due.obj_id)
   if (draft === undefined || draft === 'damaged') return undefined
   const { wait, visit, logic_at, at_ms } = draft.task
   const is_same = visit === due.visit && logic_at === due.logic_at && at_ms === due.at_ms
@@ -292,23 +288,23 @@ function findWaiting(context: TransactionContext, due: DueJob): Draft | undefine
 }
 
 function applyOutcome(
-  context: TransactionContext,
+  tx: Transaction,
   due: DueJob,
   outcome: JobOutcome | undefined,
 ): 'applied' | 'paused' {
-  const draft = findWaiting(context, due)
-  const process = draft === undefined ? undefined : context.process(draft.task.conv_id)
+  const draft = findWaiting(tx, due)
+  const process = draft === undefined ? undefined : tx.process(draft.task.conv_id)
   if (draft === undefined || process === undefined) return 'applied'
   if (process.head.status === 'paused') return 'paused'
-  beginOp(context)
-  if (!migrateTask(context, process, draft)) advanceWith(context, process, draft, due, outcome)
-  saveAndDrain(context, draft)
+  beginOp(tx)
+  if (!migrateTask(tx, process, draft)) advanceWith(tx, process, draft, due, outcome)
+  saveAndDrain(tx, draft)
   return 'applied'
 }
 
 /** Advances by the outcome. If a new definition has dropped the logic, the node runs again. */
 function advanceWith(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   draft: Draft,
   { order, type }: DueJob,
@@ -320,7 +316,6 @@ function advanceWith(
   const command =
     order.job === 'none'
       ? order.command
-      : outcome &&
-        logic?.job?.finish(evaluationContextOf(context, process, task), order.doc, outcome)
-  advance(context, process, draft, command === undefined ? 0 : task.logic_at, command)
+      : outcome && logic?.job?.finish(evaluationContextOf(tx, process, task), order.doc, outcome)
+  advance(tx, process, draft, command === undefined ? 0 : task.logic_at, command)
 }

@@ -6,14 +6,14 @@
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import type { Draft } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { migrationTarget } from './waits.ts'
 
 /**
  * Moves the task if its node is gone; returns whether it did. The caller saves the task. A waiting
  * task enters the new node and advances; a failed one stays failed there until retry or cancel.
  */
-export function migrateTask(context: TransactionContext, process: Process, draft: Draft): boolean {
+export function migrateTask(tx: Transaction, process: Process, draft: Draft): boolean {
   const { task } = draft
   const node_id = migrationTarget(process, task)
   if (node_id === undefined) return false
@@ -21,6 +21,6 @@ export function migrateTask(context: TransactionContext, process: Process, draft
     task.node_prev_id = task.node_id
     task.node_id = node_id
     task.visit++
-  } else enterNode(context, process, draft, node_id)
+  } else enterNode(tx, process, draft, node_id)
   return true
 }

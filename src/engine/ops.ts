@@ -26,62 +26,56 @@ import {
 } from './task-rules.ts'
 import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 
 /** One result for each op, in order. A malformed op is its result already. */
 export function applyOps(
-  context: TransactionContext,
+  tx: Transaction,
   ops: readonly (Op | OpResult)[],
   caller: Caller,
 ): OpResult[] {
-  return ops.map((op) => (isOp(op) ? applyOp(context, op, caller) : op))
+  return ops.map((op) => (isOp(op) ? applyOp(tx, op, caller) : op))
 }
 
-function applyOp(context: TransactionContext, op: Op, caller: Caller): OpResult {
-  const process = findProcess(context, op, caller)
+function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
+  const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
-  if (op.type === 'show') return show(context, op)
-  beginOp(context)
-  const result =
-    op.type === 'create' ? create(context, process, op, caller) : modify(context, process, op)
-  drainRunQueue(context)
+  if (op.type === 'show') return show(tx, op)
+  beginOp(tx)
+  const result = op.type === 'create' ? create(tx, process, op, caller) : modify(tx, process, op)
+  drainRunQueue(tx)
   return result
 }
 
 /** A user gets one answer for a process without a grant and for one that does not exist. */
-function findProcess(context: TransactionContext, op: Op, { user }: Caller): Process | OpRefusal {
+function findProcess(tx: Transaction, op: Op, { user }: Caller): Process | OpRefusal {
   const { conv_id } = op
-  if (user === undefined) return context.process(conv_id) ?? noProcess(conv_id)
-  const is_granted = (context.granted(user, conv_id) & grant_bits[op.type]) !== 0
-  const process = is_granted ? context.process(conv_id) : undefined
+  if (user === undefined) return tx.process(conv_id) ?? noProcess(conv_id)
+  const is_granted = (tx.granted(user, conv_id) & grant_bits[op.type]) !== 0
+  const process = is_granted ? tx.process(conv_id) : undefined
   const description = `user: ${user}, conv_id: ${conv_id}`
   return process ?? { code: 'access_denied', description }
 }
 
-function create(
-  context: TransactionContext,
-  process: Process,
-  op: CreateOp,
-  { user }: Caller,
-): OpResult {
+function create(tx: Transaction, process: Process, op: CreateOp, { user }: Caller): OpResult {
   const { conv_id, ref, data } = op
-  const check = checkNewTask(context, process, ref, data)
+  const check = checkNewTask(tx, process, ref, data)
   if (check !== 'new') return 'code' in check ? refused(op, check) : accepted(op, check.same)
-  const draft = newTask(context, { conv_id, ref, user_id: user, doc: data })
-  enterNode(context, process, draft, process.graph.start_id)
-  saveTask(context, draft)
+  const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data })
+  enterNode(tx, process, draft, process.graph.start_id)
+  saveTask(tx, draft)
   return accepted(op, draft.task)
 }
 
-function modify(context: TransactionContext, process: Process, op: ModifyOp): OpResult {
+function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
   if (process.head.status === 'paused') return refused(op, paused)
-  const draft = findMigrated(context, process, op)
+  const draft = findMigrated(tx, process, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
-  const resume_at = modifyTask(context, process, task, op.data, op)
+  const resume_at = modifyTask(tx, process, task, op.data, op)
   if (typeof resume_at === 'object') return refused(op, resume_at)
-  if (resume_at !== stays) advance(context, process, draft, resume_at)
-  saveTask(context, draft)
+  if (resume_at !== stays) advance(tx, process, draft, resume_at)
+  saveTask(tx, draft)
   return accepted(op, task)
 }
 
@@ -89,29 +83,25 @@ function modify(context: TransactionContext, process: Process, op: ModifyOp): Op
  * The live task, moved first if an import dropped its node. The move stands even if the op is
  * refused, because the task may have created or changed other tasks on its way.
  */
-function findMigrated(
-  context: TransactionContext,
-  process: Process,
-  op: ModifyOp,
-): Draft | OpRefusal {
-  const draft = findLive(context.tx, op)
-  if ('code' in draft || !migrateTask(context, process, draft)) return draft
-  saveTask(context, draft)
-  return findLive(context.tx, op)
+function findMigrated(tx: Transaction, process: Process, op: ModifyOp): Draft | OpRefusal {
+  const draft = findLive(tx.store, op)
+  if ('code' in draft || !migrateTask(tx, process, draft)) return draft
+  saveTask(tx, draft)
+  return findLive(tx.store, op)
 }
 
-function show(context: TransactionContext, op: ShowOp): OpResult {
-  const { answer_bytes_max } = context.engine.limits
+function show(tx: Transaction, op: ShowOp): OpResult {
+  const { answer_bytes_max } = tx.engine.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
   // Once the answer is too large, later tasks are refused without being loaded.
-  if (context.shown_bytes > answer_bytes_max) {
+  if (tx.shown_bytes > answer_bytes_max) {
     return refused(op, { code: 'answer_too_large', description })
   }
-  const draft = findTask(context.tx, op)
+  const draft = findTask(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
-  context.shown_bytes += bytesOf(task.doc.text)
-  if (context.shown_bytes > answer_bytes_max) {
+  tx.shown_bytes += bytesOf(task.doc.text)
+  if (tx.shown_bytes > answer_bytes_max) {
     return refused(op, { code: 'answer_too_large', description, task })
   }
   return Object.assign(accepted(op, task), { task: viewTask(task) })

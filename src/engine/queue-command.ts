@@ -10,17 +10,17 @@ import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import { overSize, paused } from './task-rules.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { type FailCommand, failCommand, resume, withMembers } from './transitions.ts'
 import { waitLogic } from './waits.ts'
 
 type Queue = Extract<Command, { command: 'queue' }>
 type Take = Extract<Command, { command: 'take' }>
 
-export function queue(context: TransactionContext, task: TaskRecord, command: Queue): Command {
+export function queue(tx: Transaction, task: TaskRecord, command: Queue): Command {
   const { doc, err_node_id } = command
   if (doc === undefined) return command
-  const over = overSize(context, doc)
+  const over = overSize(tx, doc)
   if (over !== undefined) {
     const tag = 'queue_task_size_overflow'
     return failCommand('queue', 'software', tag, over.description, err_node_id)
@@ -30,7 +30,7 @@ export function queue(context: TransactionContext, task: TaskRecord, command: Qu
 }
 
 export function take(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   task: TaskRecord,
   { conv, node_id, newest, err_node_id }: Take,
@@ -40,7 +40,7 @@ export function take(
     tag = 'get_task_executing_error',
     error_type: FailCommand['error_type'] = 'software',
   ): FailCommand => failCommand('get_task', error_type, tag, description, err_node_id)
-  const target = resolveTarget(context, process, task, conv, 'modify')
+  const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return notTaken('access_denied')
   if (target.head.status === 'paused') return notTaken(paused.description)
   const { logics = [] } = target.graph.nodes.get(node_id) ?? {}
@@ -48,7 +48,7 @@ export function take(
     const description = `No queue logic in conv_id: ${target.conv_id}`
     return failCommand('queue', 'software', 'queue_wrong_logic', description, err_node_id)
   }
-  const taken = firstInQueue(context, target.conv_id, task.obj_id, node_id, newest)
+  const taken = firstInQueue(tx, target.conv_id, task.obj_id, node_id, newest)
   if (taken === undefined) return notTaken('not_found_task')
   if (taken === 'damaged') {
     return notTaken('the tasks in the queue are damaged', 'get_task_fatal_error', 'hardware')
@@ -57,10 +57,10 @@ export function take(
     __queue_task_data__: objectOf(taken.task.doc),
     __queue_task_id__: taken.task.obj_id,
   })
-  const over = overSize(context, doc)
+  const over = overSize(tx, doc)
   if (over !== undefined) return notTaken(over.description, 'get_task_size_overflow')
-  resume(context, taken.task, waitLogic(target, taken.task, 'queue') + 1, task.moves)
-  saveTask(context, taken)
+  resume(tx, taken.task, waitLogic(target, taken.task, 'queue') + 1, task.moves)
+  saveTask(tx, taken)
   return { command: 'set', doc, err_node_id }
 }
 
@@ -68,7 +68,7 @@ export function take(
 const scanned_tasks_max = 64
 
 function firstInQueue(
-  context: TransactionContext,
+  tx: Transaction,
   conv_id: string,
   taker_id: string,
   node_id: string,
@@ -76,11 +76,11 @@ function firstInQueue(
 ): Draft | 'damaged' | undefined {
   let is_damaged = false
   const span = queueOf(conv_id, node_id)
-  for (const { key } of context.tx.scan({ ...span, limit: scanned_tasks_max, reverse: newest })) {
+  for (const { key } of tx.store.scan({ ...span, limit: scanned_tasks_max, reverse: newest })) {
     const { obj_id } = queueOfKey(key)
     // A taker that a timer has moved out of this queue is listed until it is saved.
     if (obj_id === taker_id) continue
-    const draft = loadTask(context.view, obj_id)
+    const draft = loadTask(tx.view, obj_id)
     if (draft !== undefined && draft !== 'damaged') return draft
     is_damaged = true
   }

@@ -12,71 +12,71 @@ import { resumeUnansweredCallers } from './call-command.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { startTask } from './transitions.ts'
 
 /** A request has the moves of this many ops in one transaction. */
 const full_budgets_max = 10
 
 /** Called before each request. */
-export function beginRequest(context: TransactionContext): void {
-  context.moves_made = 0
-  context.shown_bytes = 0
+export function beginRequest(tx: Transaction): void {
+  tx.moves_made = 0
+  tx.shown_bytes = 0
 }
 
 /** Called before each op, so that an op cannot use up the moves of the next. */
-export function beginOp(context: TransactionContext): void {
-  const each_max = context.engine.limits.moves_per_transaction_max
-  context.moves_left = Math.min(each_max, each_max * full_budgets_max - context.moves_made)
-  context.chain_moves = 0
+export function beginOp(tx: Transaction): void {
+  const each_max = tx.engine.limits.moves_per_transaction_max
+  tx.moves_left = Math.min(each_max, each_max * full_budgets_max - tx.moves_made)
+  tx.chain_moves = 0
 }
 
 /** Saves the task that has been changed, and runs the tasks that this has made ready. */
-export function saveAndDrain(context: TransactionContext, draft: Draft): void {
-  saveTask(context, draft)
-  drainRunQueue(context)
+export function saveAndDrain(tx: Transaction, draft: Draft): void {
+  saveTask(tx, draft)
+  drainRunQueue(tx)
 }
 
 /** Called after each op. */
-export function drainRunQueue(context: TransactionContext): void {
-  const { run_queue } = context
+export function drainRunQueue(tx: Transaction): void {
+  const { run_queue } = tx
   do {
-    resumeUnansweredCallers(context)
-    while (run_queue.length > 0 && context.moves_left > 0) {
-      runTask(context, run_queue.shift() as string)
-      resumeUnansweredCallers(context)
+    resumeUnansweredCallers(tx)
+    while (run_queue.length > 0 && tx.moves_left > 0) {
+      runTask(tx, run_queue.shift() as string)
+      resumeUnansweredCallers(tx)
     }
-    sendSignals(context)
-  } while (run_queue.length > 0 && context.moves_left > 0)
+    sendSignals(tx)
+  } while (run_queue.length > 0 && tx.moves_left > 0)
   if (run_queue.length > 0) run_queue.length = 0
 }
 
-function runTask(context: TransactionContext, obj_id: string): void {
-  const draft = loadTask(context.view, obj_id)
+function runTask(tx: Transaction, obj_id: string): void {
+  const draft = loadTask(tx.view, obj_id)
   if (draft === undefined || draft === 'damaged' || draft.task.wait !== 'ready') return
-  const process = context.process(draft.task.conv_id)
+  const process = tx.process(draft.task.conv_id)
   if (process === undefined || process.head.status === 'paused') return
-  advanceReady(context, process, draft)
-  saveTask(context, draft)
+  advanceReady(tx, process, draft)
+  saveTask(tx, draft)
 }
 
 /** A ready task advances from the logic where it stopped. */
-export function advanceReady(context: TransactionContext, process: Process, draft: Draft): void {
+export function advanceReady(tx: Transaction, process: Process, draft: Draft): void {
   const { task } = draft
   task.due_ms = 0
-  if (!migrateTask(context, process, draft)) advance(context, process, draft, task.logic_at)
+  if (!migrateTask(tx, process, draft)) advance(tx, process, draft, task.logic_at)
 }
 
 /** A count semaphore sends a task as the number of tasks in its node reaches or leaves a value. */
-function sendSignals(context: TransactionContext): void {
-  for (const { conv_id, node_id, before, now } of context.takeCountChanges()) {
-    const process = context.process(conv_id)
+function sendSignals(tx: Transaction): void {
+  for (const { conv_id, node_id, before, now } of tx.takeCountChanges()) {
+    const process = tx.process(conv_id)
     for (const { value, esc_node_id } of process?.graph.nodes.get(node_id)?.count_semaphors ?? []) {
       const is_reached = before < value && now >= value
       if (!is_reached && !(before >= value && now < value)) continue
       const doc = docOfValue({ start: is_reached ? 'true' : 'false' })
-      const draft = newTask(context, { conv_id, ref: undefined, user_id: undefined, doc })
-      startTask(context, draft, esc_node_id, context.chain_moves)
+      const draft = newTask(tx, { conv_id, ref: undefined, user_id: undefined, doc })
+      startTask(tx, draft, esc_node_id, tx.chain_moves)
     }
   }
 }

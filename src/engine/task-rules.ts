@@ -9,7 +9,7 @@ import type { OpFaultCode } from '../core/faults.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { Process } from './catalog.ts'
 import { createDigest, loadTask, refHolder } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { callbackLogic, isIdle } from './waits.ts'
 
 /** Why an op, or a logic that does the same, is refused. */
@@ -24,15 +24,15 @@ export interface OpRefusal {
 export type NewTaskCheck = 'new' | { readonly same: TaskRecord } | OpRefusal
 
 export function checkNewTask(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   ref: Ref | undefined,
   doc: Doc,
 ): NewTaskCheck {
   let clash: OpRefusal | undefined
   if (ref !== undefined) {
-    const obj_id = refHolder(context.view, process.conv_id, ref.text)
-    const holder = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
+    const obj_id = refHolder(tx.view, process.conv_id, ref.text)
+    const holder = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
     else if (holder !== undefined) {
       if (createDigest(holder.task).equals(digestOf(doc))) return { same: holder.task }
@@ -40,7 +40,7 @@ export function checkNewTask(
     }
   }
   if (process.head.status === 'paused') return paused
-  const over = overSize(context, doc)
+  const over = overSize(tx, doc)
   if (over !== undefined) return over
   const mistake = process.graph.checkParams(doc)
   if (mistake !== undefined) {
@@ -58,7 +58,7 @@ export const stays = -1
  * callback that it waits for, or 0 in a state process; else `stays`.
  */
 export function modifyTask(
-  context: TransactionContext,
+  tx: Transaction,
   process: Process,
   task: TaskRecord,
   data: Doc,
@@ -71,7 +71,7 @@ export function modifyTask(
     return { ...no_callback, task }
   }
   const doc = mergeDocs(task.doc, data)
-  const over = overSize(context, doc)
+  const over = overSize(tx, doc)
   if (over !== undefined) return { ...over, task }
   task.doc = doc
   if (callback_at !== -1) return callback_at + 1
@@ -102,8 +102,8 @@ export function noProcess(conv_id: string): OpRefusal {
 }
 
 /** The refusal of data over `task_bytes_max`. */
-export function overSize(context: TransactionContext, { text }: Doc): OpRefusal | undefined {
-  const bytes_max = context.engine.limits.task_bytes_max
+export function overSize(tx: Transaction, { text }: Doc): OpRefusal | undefined {
+  const bytes_max = tx.engine.limits.task_bytes_max
   // A UTF-16 unit takes at most 3 bytes, so a short text is not counted.
   if (text.length * 3 <= bytes_max) return undefined
   const bytes = bytesOf(text)

@@ -25,7 +25,7 @@ import {
 } from '../codec/task-record.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 
 /** A task that a transaction changes. */
 export interface Draft {
@@ -62,7 +62,7 @@ export function refHolder(view: View, conv_id: string, ref: string): string | un
 }
 
 export function newTask(
-  context: TransactionContext,
+  tx: Transaction,
   given: {
     readonly conv_id: string
     readonly ref: Ref | undefined
@@ -72,12 +72,12 @@ export function newTask(
   },
 ): Draft {
   const task: TaskRecord = {
-    obj_id: context.newTaskId(),
+    obj_id: tx.newTaskId(),
     conv_id: given.conv_id,
     ref: given.ref,
     user_id: given.user_id,
-    create_ms: context.now_ms,
-    change_ms: context.now_ms,
+    create_ms: tx.now_ms,
+    change_ms: tx.now_ms,
     status: 'processing',
     details: undefined,
     node_id: '',
@@ -107,54 +107,54 @@ export function createDigest(task: TaskRecord): Buffer {
  * Writes a task and its index keys; deletes an ended task that is not kept. The change time is now,
  * but never before the stored one.
  */
-export function saveTask(context: TransactionContext, draft: Draft): void {
+export function saveTask(tx: Transaction, draft: Draft): void {
   const { task, stored, keep_ended } = draft
-  const { tx } = context
+  const { store } = tx
   const was_live = stored !== undefined && is_live[stored.status]
   const live = is_live[task.status]
   if (!live) task.due_ms = 0
   if (!live || (task.wait !== 'queue' && task.wait !== 'work')) task.at_ms = 0
-  task.change_ms = Math.max(context.now_ms, stored?.change_ms ?? 0)
+  task.change_ms = Math.max(tx.now_ms, stored?.change_ms ?? 0)
 
   if (was_live && (!live || stored.node_id !== task.node_id)) {
-    tx.del(atNodeKey(task.conv_id, stored.node_id, task.obj_id))
-    context.countTask(task.conv_id, stored.node_id, -1)
+    store.del(atNodeKey(task.conv_id, stored.node_id, task.obj_id))
+    tx.countTask(task.conv_id, stored.node_id, -1)
   }
   if (live && (!was_live || stored.node_id !== task.node_id)) {
-    tx.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), no_value)
-    context.countTask(task.conv_id, task.node_id, 1)
+    store.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), no_value)
+    tx.countTask(task.conv_id, task.node_id, 1)
   }
   const stored_due_ms = stored?.due_ms ?? 0
   if (stored_due_ms !== task.due_ms) {
-    if (stored_due_ms !== 0) tx.del(dueKey(task.conv_id, stored_due_ms, task.obj_id))
+    if (stored_due_ms !== 0) store.del(dueKey(task.conv_id, stored_due_ms, task.obj_id))
     if (task.due_ms !== 0) {
-      tx.put(dueKey(task.conv_id, task.due_ms, task.obj_id), no_value)
-      context.recordTimer(task.conv_id, task.due_ms)
+      store.put(dueKey(task.conv_id, task.due_ms, task.obj_id), no_value)
+      tx.recordTimer(task.conv_id, task.due_ms)
     }
   }
-  saveWaitKeys(context, draft)
+  saveWaitKeys(tx, draft)
   if (task.ref !== undefined) {
     if (live && stored === undefined) {
-      tx.put(refKey(task.conv_id, task.ref.text), idValue(task.obj_id))
+      store.put(refKey(task.conv_id, task.ref.text), idValue(task.obj_id))
     }
-    if (!live && was_live) tx.del(refKey(task.conv_id, task.ref.text))
+    if (!live && was_live) store.del(refKey(task.conv_id, task.ref.text))
     if (live && task.digest === undefined && task.doc.text !== draft.original.text) {
       task.digest = digestOf(draft.original)
     }
   }
   if (task.caller_id !== undefined && (!live || task.status === 'failed')) {
     const { caller_id, obj_id: called_id, moves } = task
-    context.unanswered_callers.push({ caller_id, called_id, moves })
+    tx.unanswered_callers.push({ caller_id, called_id, moves })
     task.caller_id = undefined
   }
-  if (live || keep_ended) tx.put(taskKey(task.obj_id), encodeTask(task))
-  else if (stored !== undefined) tx.del(taskKey(task.obj_id))
+  if (live || keep_ended) store.put(taskKey(task.obj_id), encodeTask(task))
+  else if (stored !== undefined) store.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
-    tx.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
-    context.recordEnded()
+    store.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
+    tx.recordEnded()
   }
-  if (context.engine.isWatched()) {
-    context.recordChange({
+  if (tx.engine.isWatched()) {
+    tx.recordChange({
       conv_id: task.conv_id,
       obj_id: task.obj_id,
       ref: task.ref?.text ?? null,
@@ -165,17 +165,17 @@ export function saveTask(context: TransactionContext, draft: Draft): void {
 }
 
 /** Writes the key that lists a task in its queue, or its job in the outbox. */
-function saveWaitKeys(context: TransactionContext, { task, stored }: Draft): void {
+function saveWaitKeys(tx: Transaction, { task, stored }: Draft): void {
   const was_listed = stored !== undefined && isListed(stored.wait)
   const is_now = is_live[task.status] && isListed(task.wait)
   if (!was_listed && !is_now) return
   const before = was_listed ? waitKey(task, stored) : undefined
   const now = is_now ? waitKey(task, task) : undefined
   if (before === now) return
-  if (before !== undefined) context.tx.del(before)
+  if (before !== undefined) tx.store.del(before)
   if (now === undefined) return
-  context.tx.put(now, no_value)
-  if (task.wait === 'work') context.recordJob(task.at_ms)
+  tx.store.put(now, no_value)
+  if (task.wait === 'work') tx.recordJob(task.at_ms)
 }
 
 function isListed(wait: Wait): boolean {

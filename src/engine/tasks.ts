@@ -26,7 +26,7 @@ import { beginOp, saveAndDrain } from './run-queue.ts'
 import { noProcess, paused } from './task-rules.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 
 const default_tasks_max = 100
 const page_keys = 256
@@ -85,42 +85,38 @@ function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): 
 }
 
 /** Runs a failed task again, from its node or from `node_id`. */
-export function retryTask(
-  context: TransactionContext,
-  op: ShowOp,
-  node_id: string | undefined,
-): OpResult {
-  const process = context.process(op.conv_id)
+export function retryTask(tx: Transaction, op: ShowOp, node_id: string | undefined): OpResult {
+  const process = tx.process(op.conv_id)
   if (process === undefined) return refused(op, noProcess(op.conv_id))
-  beginOp(context)
+  beginOp(tx)
   if (process.head.status === 'paused') return refused(op, paused)
-  const draft = findLive(context.tx, op)
+  const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   if (task.status !== 'failed') {
     return refused(op, { code: 'error', description: 'the task has not failed', task })
   }
-  migrateTask(context, process, draft)
+  migrateTask(tx, process, draft)
   if (node_id !== undefined && !process.graph.nodes.has(node_id)) {
     const description = `Value is not valid. node_id: "${node_id}" is no node`
     return refused(op, { code: 'error', description, task })
   }
   task.moves = 0
-  if (node_id === undefined) advance(context, process, draft, 0)
-  else enterNode(context, process, draft, node_id)
-  saveAndDrain(context, draft)
+  if (node_id === undefined) advance(tx, process, draft, 0)
+  else enterNode(tx, process, draft, node_id)
+  saveAndDrain(tx, draft)
   return accepted(op, task)
 }
 
 /** Ends a live task as `canceled`. */
-export function cancelTask(context: TransactionContext, op: ShowOp): OpResult {
-  if (context.process(op.conv_id) === undefined) return refused(op, noProcess(op.conv_id))
-  const draft = findLive(context.tx, op)
+export function cancelTask(tx: Transaction, op: ShowOp): OpResult {
+  if (tx.process(op.conv_id) === undefined) return refused(op, noProcess(op.conv_id))
+  const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'
-  saveAndDrain(context, draft)
+  saveAndDrain(tx, draft)
   return accepted(op, task)
 }

@@ -24,7 +24,7 @@ import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { advanceReady, beginOp, saveAndDrain } from './run-queue.ts'
 import { type Draft, loadTask } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 import { fail } from './transitions.ts'
 
 /** What is due in a file that has just been opened. */
@@ -58,89 +58,82 @@ function firstDue(view: View, conv_id: string): number | undefined {
 
 /** Fires up to `tasks_max` timers due at `until_ms`; returns when the next one is due. */
 export function fireDue(
-  context: TransactionContext,
+  tx: Transaction,
   conv_id: string,
   until_ms: number,
   tasks_max: number,
 ): number | undefined {
-  const process = context.process(conv_id)
+  const process = tx.process(conv_id)
   if (process === undefined || process.head.status === 'paused') return undefined
-  const overdue = context.tx.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
+  const overdue = tx.store.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
     // The rest fires in the next slice, so that callers are not delayed.
-    if (context.moves_made >= context.engine.limits.moves_per_transaction_max) break
-    const draft = loadTask(context.tx, taskOfKey(key))
+    if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
+    const draft = loadTask(tx.store, taskOfKey(key))
     // A due key without a readable task is removed, so that it does not fire again and again;
     // `check` names the task. The key also goes if an earlier task of this slice has changed it.
     if (draft === undefined || draft === 'damaged' || draft.task.due_ms !== timeOfKey(key).ms) {
-      context.tx.del(key)
+      tx.store.del(key)
       continue
     }
-    beginOp(context)
-    fire(context, process, draft)
-    saveAndDrain(context, draft)
+    beginOp(tx)
+    fire(tx, process, draft)
+    saveAndDrain(tx, draft)
   }
-  return firstDue(context.tx, conv_id)
+  return firstDue(tx.store, conv_id)
 }
 
-function fire(context: TransactionContext, process: Process, draft: Draft): void {
+function fire(tx: Transaction, process: Process, draft: Draft): void {
   const { task } = draft
   if (task.wait === 'ready') {
-    advanceReady(context, process, draft)
+    advanceReady(tx, process, draft)
     return
   }
   task.due_ms = 0
-  if (migrateTask(context, process, draft)) return
+  if (migrateTask(tx, process, draft)) return
   // The present definition counts, which may have changed since the timer was set.
   const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
   const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
-  if (semaphor !== undefined) enterNode(context, process, draft, semaphor.to_node_id)
+  if (semaphor !== undefined) enterNode(tx, process, draft, semaphor.to_node_id)
 }
 
 /** Quarantines the first due task of a process: it fails with the tag `internal_error`. */
-export function quarantineFirstDue(
-  context: TransactionContext,
-  conv_id: string,
-): number | undefined {
-  const [first] = context.tx.scan({ ...dueUpTo(conv_id, context.now_ms), limit: 1 })
-  const draft = first && loadTask(context.tx, taskOfKey(first.key))
+export function quarantineFirstDue(tx: Transaction, conv_id: string): number | undefined {
+  const [first] = tx.store.scan({ ...dueUpTo(conv_id, tx.now_ms), limit: 1 })
+  const draft = first && loadTask(tx.store, taskOfKey(first.key))
   if (draft !== undefined && draft !== 'damaged') {
     fail(draft.task, 'internal_error', 'the engine stumbled on this task')
-    saveAndDrain(context, draft)
+    saveAndDrain(tx, draft)
   }
-  return firstDue(context.tx, conv_id)
+  return firstDue(tx.store, conv_id)
 }
 
 /**
  * Moves up to `tasks_max` tasks of a process out of dropped nodes; returns true once none is left
  * there, or only damaged ones, which stay for `check` to name.
  */
-export function migrateSlice(
-  context: TransactionContext,
-  conv_id: string,
-  tasks_max: number,
-): boolean {
-  const process = context.process(conv_id)
+export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number): boolean {
+  const process = tx.process(conv_id)
   if (process === undefined || process.head.status === 'paused') return true
   const dropped = Object.keys(process.head.moves)
   if (dropped.length === 0) return true
   let left = tasks_max
   let moved = 0
   for (const node_id of dropped) {
-    for (const { key } of context.tx.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
+    for (const { key } of tx.store.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
       left--
-      const draft = loadTask(context.tx, taskOfKey(key))
+      const draft = loadTask(tx.store, taskOfKey(key))
       if (draft === undefined || draft === 'damaged') continue
-      beginOp(context)
-      if (!migrateTask(context, process, draft)) continue
-      saveAndDrain(context, draft)
+      beginOp(tx)
+      if (!migrateTask(tx, process, draft)) continue
+      saveAndDrain(tx, draft)
       moved++
-      if (context.moves_made >= context.engine.limits.moves_per_transaction_max) return false
+      if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) return false
     }
     if (left === 0) return moved === 0
   }
   if (moved < tasks_max - left) return true
-  context.tx.put(processKey(conv_id), encodeRecord({ ...process.head, moves: {} }))
+  tx.store.put(processKey(conv_id), encodeRecord({ ...process.head, moves: {} }))
   return true
 }
 

@@ -115,16 +115,12 @@ export function newTimers(options: TimersOptions): Timers {
     const due_ms = due.get(conv_id) ?? 0
     due.delete(conv_id)
     const fireUpTo = (tasks_max: number): Promise<number | undefined> =>
-      transactions.run((context) =>
-        fireDue(context, conv_id, Math.min(next_ms, context.now_ms), tasks_max),
-      )
+      transactions.run((tx) => fireDue(tx, conv_id, Math.min(next_ms, tx.now_ms), tasks_max))
     const left_ms = await fireUpTo(slice_tasks_max)
       // A bug of the engine: the slice is tried again task by task, which finds the task at fault.
       .catch((error: unknown) => isolateFault(error, () => fireUpTo(1)))
       .catch((error: unknown) =>
-        isolateFault(error, () =>
-          transactions.run((context) => quarantineFirstDue(context, conv_id)),
-        ),
+        isolateFault(error, () => transactions.run((tx) => quarantineFirstDue(tx, conv_id))),
       )
       .catch((error: unknown) => {
         lower(conv_id, due_ms)
@@ -135,7 +131,7 @@ export function newTimers(options: TimersOptions): Timers {
 
   async function migrate(conv_id: string): Promise<void> {
     const is_done = await transactions
-      .run((context) => migrateSlice(context, conv_id, slice_tasks_max))
+      .run((tx) => migrateSlice(tx, conv_id, slice_tasks_max))
       .catch((error: unknown) => isolateFault(error, async () => true))
     if (is_done) to_migrate.delete(conv_id)
   }
@@ -151,7 +147,7 @@ export function newTimers(options: TimersOptions): Timers {
     const swept_ms = sweep_ms
     sweep_ms = Number.POSITIVE_INFINITY
     const oldest_ms = await transactions
-      .run(({ tx, now_ms }) => sweepEnded(tx, now_ms - ended_kept_ms, slice_tasks_max))
+      .run(({ store, now_ms }) => sweepEnded(store, now_ms - ended_kept_ms, slice_tasks_max))
       .catch((error: unknown) => {
         sweep_ms = swept_ms
         throw error

@@ -2,7 +2,7 @@
  * The state that everything in one transaction shares: the store's transaction, node counters, the
  * last task id, the run queue, and the events to publish after the commit.
  *
- * An engine has one TransactionContext, because its transactions run one after another. `begin`
+ * An engine has one Transaction, because its transactions run one after another. `begin`
  * resets it, also after a transaction that threw. Records that change with every op are read once
  * and written once, by `end`; only the events that it returns outlive the transaction.
  */
@@ -42,8 +42,8 @@ export interface ReadContext {
   nodeCount(conv_id: string, node_id: string): number
 }
 
-export interface TransactionContext extends ReadContext {
-  readonly tx: Tx
+export interface Transaction extends ReadContext {
+  readonly store: Tx
   /** 24 hex digits, above every id given before. */
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
@@ -87,7 +87,7 @@ export interface CommitEvents {
 
 export interface ReusableContext {
   /** Valid until `end` or the next `begin`. */
-  begin(tx: Tx, now_ms: number): TransactionContext
+  begin(tx: Tx, now_ms: number): Transaction
   /** Writes counters and the last id. Undefined where there is nothing to publish. */
   end(): CommitEvents | undefined
 }
@@ -116,7 +116,7 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
   function processOf(conv_id: string): Process | undefined {
     const known = processes.get(conv_id)
     if (known !== undefined) return known
-    const found = engine.catalog.find(context.tx, conv_id)
+    const found = engine.catalog.find(context.store, conv_id)
     if (found !== undefined) processes.set(conv_id, found)
     return found
   }
@@ -126,8 +126,8 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
     return events
   }
 
-  const context: Writable<TransactionContext> = {
-    tx: no_tx,
+  const context: Writable<Transaction> = {
+    store: no_tx,
     view: no_tx,
     now_ms: 0,
     engine,
@@ -140,7 +140,7 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
     process: processOf,
     granted(user, conv_id) {
       if (grant?.user !== user || grant.conv_id !== conv_id) {
-        grant = { user, conv_id, bits: context.tx.get(grantKey(user, conv_id))?.[0] ?? 0 }
+        grant = { user, conv_id, bits: context.store.get(grantKey(user, conv_id))?.[0] ?? 0 }
       }
       return grant.bits
     },
@@ -172,7 +172,7 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
       counters.begin(tx)
       grant = undefined
       events = undefined
-      context.tx = tx
+      context.store = tx
       context.view = tx
       context.now_ms = now_ms
       context.moves_left = engine.limits.moves_per_transaction_max
@@ -185,7 +185,7 @@ export function newTransactionContext(engine: EngineContext): ReusableContext {
     end() {
       counters.end()
       ids.end()
-      context.tx = no_tx
+      context.store = no_tx
       context.view = no_tx
       return events
     },

@@ -16,7 +16,7 @@ import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { applyOps } from './ops.ts'
 import { beginRequest } from './run-queue.ts'
-import type { CommitEvents, ReusableContext, TransactionContext } from './transaction-context.ts'
+import type { CommitEvents, ReusableContext, Transaction } from './transaction-context.ts'
 
 export interface Transactions {
   /** One result for each op, in order, once all of them are durable. */
@@ -25,7 +25,7 @@ export interface Transactions {
    * Resolves with the value of `change` once everything it did is durable; rejects with what it
    * threw, or as `Store.update` does. `change` is synchronous and may run twice.
    */
-  run<T>(change: (context: TransactionContext) => T): Promise<T>
+  run<T>(change: (tx: Transaction) => T): Promise<T>
   /** Like `Store.update`, after all requests queued before. */
   update<T>(change: (tx: Tx) => T): Promise<T>
   /** Starts the transactions of all queued requests now. */
@@ -41,7 +41,7 @@ export interface TransactionsOptions {
 }
 
 interface QueuedRequest {
-  run(context: TransactionContext): unknown
+  run(tx: Transaction): unknown
   resolve(result: unknown): void
   reject(error: unknown): void
 }
@@ -54,7 +54,7 @@ export function newTransactions(options: TransactionsOptions): Transactions {
   let queue: QueuedRequest[] = []
   let turn: NodeJS.Immediate | undefined
 
-  function run<T>(change: (context: TransactionContext) => T): Promise<T> {
+  function run<T>(change: (tx: Transaction) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       turn ??= setImmediate(takeTurn)
       queue.push({ run: change, resolve: resolve as QueuedRequest['resolve'], reject })
@@ -114,7 +114,7 @@ export function newTransactions(options: TransactionsOptions): Transactions {
   }
 
   return {
-    apply: (ops, caller) => run((context) => applyOps(context, ops, caller)),
+    apply: (ops, caller) => run((tx) => applyOps(tx, ops, caller)),
     run,
     update(change) {
       flush()

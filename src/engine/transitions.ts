@@ -7,24 +7,24 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { Command } from '../process/logic.ts'
 import { type Draft, saveTask } from './task-store.ts'
-import type { TransactionContext } from './transaction-context.ts'
+import type { Transaction } from './transaction-context.ts'
 
 export type FailCommand = Extract<Command, { command: 'fail' }>
 
 /** Puts the task into a node without running anything there. */
-export function moveToNode(context: TransactionContext, task: TaskRecord, node_id: string): void {
+export function moveToNode(tx: Transaction, task: TaskRecord, node_id: string): void {
   task.node_prev_id = task.node_id
   task.node_id = node_id
   task.visit++
   task.moves++
   task.due_ms = 0
-  countMove(context, task)
+  countMove(tx, task)
 }
 
-function countMove(context: TransactionContext, task: TaskRecord): void {
-  context.moves_left--
-  context.moves_made++
-  context.chain_moves = Math.max(context.chain_moves, task.moves)
+function countMove(tx: Transaction, task: TaskRecord): void {
+  tx.moves_left--
+  tx.moves_made++
+  tx.chain_moves = Math.max(tx.chain_moves, task.moves)
 }
 
 /**
@@ -32,44 +32,34 @@ function countMove(context: TransactionContext, task: TaskRecord): void {
  * a later one. This counts as a move and continues the chain of `moves` that caused it, so tasks
  * that resume or create each other without end reach the bounds too.
  */
-export function resume(
-  context: TransactionContext,
-  task: TaskRecord,
-  logic_at: number,
-  moves: number,
-): void {
-  makeReady(context, task, logic_at)
+export function resume(tx: Transaction, task: TaskRecord, logic_at: number, moves: number): void {
+  makeReady(tx, task, logic_at)
   task.moves = Math.max(task.moves, moves) + 1
-  countMove(context, task)
-  context.run_queue.push(task.obj_id)
+  countMove(tx, task)
+  tx.run_queue.push(task.obj_id)
 }
 
 /** Saves a new task in its first node, queued to run. */
-export function startTask(
-  context: TransactionContext,
-  draft: Draft,
-  node_id: string,
-  moves: number,
-): void {
+export function startTask(tx: Transaction, draft: Draft, node_id: string, moves: number): void {
   const { task } = draft
   task.node_id = node_id
   task.visit++
-  resume(context, task, 0, moves)
-  saveTask(context, draft)
+  resume(tx, task, 0, moves)
+  saveTask(tx, draft)
 }
 
 /** Makes the task ready at a logic of its node; its due key lets the timers run it. */
-export function makeReady(context: TransactionContext, task: TaskRecord, logic_at: number): void {
+export function makeReady(tx: Transaction, task: TaskRecord, logic_at: number): void {
   task.status = 'processing'
   task.details = undefined
   task.wait = 'ready'
   task.logic_at = logic_at
-  task.due_ms = Math.max(1, context.now_ms)
+  task.due_ms = Math.max(1, tx.now_ms)
 }
 
 /** Moves the task to the error node with the error fields set; without an error node it fails. */
 export function moveToErrorNode(
-  context: TransactionContext,
+  tx: Transaction,
   task: TaskRecord,
   { err_node_id, kind, error_type, tag, description }: FailCommand,
 ): 'moved' | 'stays' {
@@ -84,8 +74,8 @@ export function moveToErrorNode(
     [`${prefix}_description__`]: boundedText(description),
   })
   // The error fields are left out where the data would be over the limit.
-  if (bytesOf(doc.text) <= context.engine.limits.task_bytes_max) task.doc = doc
-  moveToNode(context, task, err_node_id)
+  if (bytesOf(doc.text) <= tx.engine.limits.task_bytes_max) task.doc = doc
+  moveToNode(tx, task, err_node_id)
   return 'moved'
 }
 
