@@ -20,7 +20,7 @@
  *     cli         one file a verb group                    what a person types
  *
  * To read it, follow one request: server/http/request → engine/engine `apply` →
- * engine/transactions → engine/ops → engine/advance → process/logics/table → engine/task-store →
+ * engine/transaction-queue → engine/ops → engine/advance → process/logics/table → engine/task-store →
  * store/group-commit → store/log/tree. Then codec/keys, which is the file format on one page.
  *
  * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and

@@ -24,7 +24,7 @@ import { addSums } from './node-counters.ts'
 import { queue, take } from './queue-command.ts'
 import { overSize } from './task-rules.ts'
 import type { Draft } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { fail, failCommand, makeReady, moveToErrorNode, moveToNode } from './transitions.ts'
 
 /** Moves the task to a node and advances it there. The caller saves it. */

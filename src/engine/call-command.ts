@@ -10,7 +10,7 @@ import type { Process } from './catalog.ts'
 import { accessDenied, resolveTarget } from './evaluation-context.ts'
 import { checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
 import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
-import type { Transaction, UnansweredCaller } from './transaction-context.ts'
+import type { Transaction, UnansweredCaller } from './transaction.ts'
 import { type FailCommand, failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
 import { migrationTarget, waitLogic } from './waits.ts'
 

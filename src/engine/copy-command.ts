@@ -21,7 +21,7 @@ import {
   stays,
 } from './task-rules.ts'
 import { loadTask, newTask, refHolder, saveTask } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { type FailCommand, failCommand, resume, startTask, withMembers } from './transitions.ts'
 
 type CopyCreate = Extract<Command, { command: 'copy_create' }>

@@ -34,12 +34,8 @@ import { newProcesses } from './processes.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
-import {
-  type CommitEvents,
-  type EngineContext,
-  newTransactionContext,
-} from './transaction-context.ts'
-import { newTransactions } from './transactions.ts'
+import { type CommitEvents, type EngineContext, newReusableTransaction } from './transaction.ts'
+import { newTransactionQueue } from './transaction-queue.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
 import { newWatchers } from './watch.ts'
@@ -75,8 +71,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     isWatched: watchers.isWatched,
   }
   const admission = newAdmission({ limits, store, clock, failure })
-  const context = newTransactionContext(engine_context)
-  const transactions = newTransactions({ store, clock, context, publish })
+  const context = newReusableTransaction(engine_context)
+  const transactions = newTransactionQueue({ store, clock, context, publish })
   const running = { clock, limits, store, transactions, admission, onError: onBug }
   const timers = newTimers(running)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })

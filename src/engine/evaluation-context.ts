@@ -12,7 +12,7 @@ import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
 import type { OpRefusal } from './task-rules.ts'
 import { loadTask, refHolder } from './task-store.ts'
-import type { ReadContext } from './transaction-context.ts'
+import type { ReadContext } from './transaction.ts'
 
 /** Valid as long as `context`; it shows the task as it is at each read. */
 export function evaluationContextOf(

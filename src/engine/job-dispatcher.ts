@@ -27,8 +27,8 @@ import { type DueJob, newJobQueue } from './job-queue.ts'
 import { migrateTask } from './migrate.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import { type EngineContext, newReadContext, type Transaction } from './transaction-context.ts'
-import type { Transactions } from './transactions.ts'
+import { type EngineContext, newReadContext, type Transaction } from './transaction.ts'
+import type { TransactionQueue } from './transaction-queue.ts'
 
 /** The executors of jobs. None of them rejects. */
 export interface Executors {
@@ -58,7 +58,7 @@ export interface JobDispatcherOptions {
   readonly limits: Limits
   readonly store: Store
   readonly engine: EngineContext
-  readonly transactions: Transactions
+  readonly transactions: TransactionQueue
   /** On a full disk no job starts. */
   readonly admission: Admission
   readonly executors: Executors

@@ -15,7 +15,7 @@ import type { Command, JobOrder } from '../process/logic.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { ReadContext } from './transaction-context.ts'
+import type { ReadContext } from './transaction.ts'
 import { migrationTarget } from './waits.ts'
 
 /** A job, and the state of its task when the order was made. */

@@ -6,7 +6,7 @@
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import type { Draft } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { migrationTarget } from './waits.ts'
 
 /**

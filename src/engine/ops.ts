@@ -26,7 +26,7 @@ import {
 } from './task-rules.ts'
 import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 
 /** One result for each op, in order. A malformed op is its result already. */
 export function applyOps(

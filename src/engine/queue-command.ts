@@ -10,7 +10,7 @@ import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import { overSize, paused } from './task-rules.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { type FailCommand, failCommand, resume, withMembers } from './transitions.ts'
 import { waitLogic } from './waits.ts'
 

@@ -12,7 +12,7 @@ import { resumeUnansweredCallers } from './call-command.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { startTask } from './transitions.ts'
 
 /** A request has the moves of this many ops in one transaction. */

@@ -9,7 +9,7 @@ import type { OpFaultCode } from '../core/faults.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { Process } from './catalog.ts'
 import { createDigest, loadTask, refHolder } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { callbackLogic, isIdle } from './waits.ts'
 
 /** Why an op, or a logic that does the same, is refused. */

@@ -25,7 +25,7 @@ import {
 } from '../codec/task-record.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 
 /** A task that a transaction changes. */
 export interface Draft {

@@ -26,7 +26,7 @@ import { beginOp, saveAndDrain } from './run-queue.ts'
 import { noProcess, paused } from './task-rules.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 
 const default_tasks_max = 100
 const page_keys = 256

@@ -24,7 +24,7 @@ import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { advanceReady, beginOp, saveAndDrain } from './run-queue.ts'
 import { type Draft, loadTask } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 import { fail } from './transitions.ts'
 
 /** What is due in a file that has just been opened. */

@@ -23,13 +23,13 @@ import {
   readSchedule,
   sweepEnded,
 } from './timer-transactions.ts'
-import type { Transactions } from './transactions.ts'
+import type { TransactionQueue } from './transaction-queue.ts'
 
 export interface TimersOptions {
   readonly clock: Clock
   readonly limits: Limits
   readonly store: Store
-  readonly transactions: Transactions
+  readonly transactions: TransactionQueue
   /** On a full disk only ended tasks are removed. */
   readonly admission: Admission
   /** Called for a bug: an exception that is no Fault. */

@@ -7,7 +7,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { Command } from '../process/logic.ts'
 import { type Draft, saveTask } from './task-store.ts'
-import type { Transaction } from './transaction-context.ts'
+import type { Transaction } from './transaction.ts'
 
 export type FailCommand = Extract<Command, { command: 'fail' }>
 

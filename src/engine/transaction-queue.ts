@@ -16,9 +16,9 @@ import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { applyOps } from './ops.ts'
 import { beginRequest } from './run-queue.ts'
-import type { CommitEvents, ReusableContext, Transaction } from './transaction-context.ts'
+import type { CommitEvents, ReusableTransaction, Transaction } from './transaction.ts'
 
-export interface Transactions {
+export interface TransactionQueue {
   /** One result for each op, in order, once all of them are durable. */
   apply(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   /**
@@ -32,10 +32,10 @@ export interface Transactions {
   flush(): void
 }
 
-export interface TransactionsOptions {
+export interface TransactionQueueOptions {
   readonly store: Store
   readonly clock: Clock
-  readonly context: ReusableContext
+  readonly context: ReusableTransaction
   /** Called after each commit that has events. */
   publish(events: CommitEvents): void
 }
@@ -49,7 +49,7 @@ interface QueuedRequest {
 /** Shown data after which a transaction ends, so that answers do not pile up in memory. */
 const shown_bytes_max = 1024 * 1024
 
-export function newTransactions(options: TransactionsOptions): Transactions {
+export function newTransactionQueue(options: TransactionQueueOptions): TransactionQueue {
   const { store, clock, context: reusable_context } = options
   let queue: QueuedRequest[] = []
   let turn: NodeJS.Immediate | undefined

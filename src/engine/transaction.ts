@@ -85,7 +85,7 @@ export interface CommitEvents {
   readonly changes: Omit<Change, 'seq'>[]
 }
 
-export interface ReusableContext {
+export interface ReusableTransaction {
   /** Valid until `end` or the next `begin`. */
   begin(tx: Tx, now_ms: number): Transaction
   /** Writes counters and the last id. Undefined where there is nothing to publish. */
@@ -106,7 +106,7 @@ export function newReadContext(view: View, engine: EngineContext, now_ms: number
 
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
-export function newTransactionContext(engine: EngineContext): ReusableContext {
+export function newReusableTransaction(engine: EngineContext): ReusableTransaction {
   let processes = new Map<string, Process>()
   const ids = newTaskIds(no_tx, engine.id_middle)
   const counters = newNodeCounters(no_tx, processOf)

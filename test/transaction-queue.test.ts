@@ -1,5 +1,5 @@
 /**
- * Requests of one turn (engine/transactions): they share a transaction, and each has its own
+ * Requests of one turn (engine/transaction-queue): they share a transaction, and each has its own
  * result.
  */
 import assert from 'node:assert/strict'
