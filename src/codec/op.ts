@@ -154,12 +154,8 @@ function readConvId(value: unknown, limits: Limits): string | MalformedMember {
 
 function readRef(value: unknown, limits: Limits): Ref | MalformedMember | undefined {
   if (value === undefined || value === null) return undefined
-  const is_number = isNumber(value)
-  const text = is_number ? numberText(value) : value
-  if (typeof text !== 'string' || !text.isWellFormed()) return invalid('ref', value)
-  const chars = charsOf(text, limits.ref_chars_max)
-  if (chars === 0 || chars > limits.ref_chars_max) return invalid('ref', value)
-  return { text, is_number }
+  const text = shortText(value, limits.ref_chars_max)
+  return text === undefined ? invalid('ref', value) : { text, is_number: isNumber(value) }
 }
 
 function readObjId(value: unknown): string | MalformedMember | undefined {
@@ -185,10 +181,7 @@ function readData(value: unknown, limits: Limits): Doc | MalformedMember {
 
 function readNodeId(value: unknown, limits: Limits): string | MalformedMember | undefined {
   if (value === undefined || value === null) return undefined
-  const text = isNumber(value) ? numberText(value) : value
-  if (typeof text !== 'string' || !text.isWellFormed()) return invalid('node_id', value)
-  const chars = charsOf(text, limits.node_id_chars_max)
-  return chars === 0 || chars > limits.node_id_chars_max ? invalid('node_id', value) : text
+  return shortText(value, limits.node_id_chars_max) ?? invalid('node_id', value)
 }
 
 /** The id to echo, as JSON text; undefined for anything but a string or a number. */
@@ -201,11 +194,17 @@ function isNumber(value: unknown): value is number | NumberToken {
   return (typeof value === 'number' && Number.isFinite(value)) || isNumberToken(value)
 }
 
-/** 1 to `chars_max` code points, none of them a control character. */
+/** Whether the text has 1 to `chars_max` code points and no control character. */
 export function isName(text: string, chars_max: number): boolean {
-  if (!text.isWellFormed() || /\p{Cc}/u.test(text)) return false
+  return shortText(text, chars_max) !== undefined && !/\p{Cc}/u.test(text)
+}
+
+/** The text of a text or number of 1 to `chars_max` code points; undefined for anything else. */
+function shortText(value: unknown, chars_max: number): string | undefined {
+  const text = isNumber(value) ? numberText(value) : value
+  if (typeof text !== 'string' || !text.isWellFormed()) return undefined
   const chars = charsOf(text, chars_max)
-  return chars > 0 && chars <= chars_max
+  return chars > 0 && chars <= chars_max ? text : undefined
 }
 
 /** The number of code points, counted no further than one over `max`. */

@@ -32,23 +32,26 @@ export function call(tx: Transaction, process: Process, task: TaskRecord, comman
 }
 
 export function reply(tx: Transaction, task: TaskRecord, command: Reply): Command {
-  const { caller_id } = task
+  const { caller_id, obj_id, moves } = task
   task.caller_id = undefined
-  const caller = caller_id === undefined ? undefined : findCaller(tx, caller_id, task.obj_id)
-  if (caller === undefined) return command
-  const { err_node_id } = caller
-  const doc = mergeDocs(caller.draft.task.doc, command.data)
-  const over = overSize(tx, doc)
-  if (over !== undefined) resumeCaller(tx, caller, task.moves, callFailed(over, err_node_id))
-  else {
-    caller.draft.task.doc = doc
-    const failure =
-      command.command === 'reply'
-        ? undefined
-        : failCommand('rpc_reply', 'software', 'rpc_reply_exception', command.reason, err_node_id)
-    resumeCaller(tx, caller, task.moves, failure)
-  }
+  const caller = caller_id === undefined ? undefined : findCaller(tx, caller_id, obj_id)
+  if (caller !== undefined) resumeCaller(tx, caller, moves, mergeReply(tx, caller, command))
   return command
+}
+
+/** Merges a reply into the data of the caller; returns why the call fails, if it does. */
+function mergeReply(
+  tx: Transaction,
+  { draft: { task }, err_node_id }: Caller,
+  command: Reply,
+): FailCommand | undefined {
+  const doc = mergeDocs(task.doc, command.data)
+  const over = overSize(tx, doc)
+  if (over !== undefined) return callFailed(over, err_node_id)
+  task.doc = doc
+  if (command.command === 'reply') return undefined
+  const tag = 'rpc_reply_exception'
+  return failCommand('rpc_reply', 'software', tag, command.reason, err_node_id)
 }
 
 /** Resumes the callers whose called task ended or failed without a reply. */

@@ -34,7 +34,7 @@ import { newProcesses } from './processes.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
-import { type CommitEvents, type EngineContext, newReusableTransaction } from './transaction.ts'
+import type { CommitEvents, EngineContext } from './transaction.ts'
 import { newTransactionQueue } from './transaction-queue.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
@@ -71,8 +71,12 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     isWatched: watchers.isWatched,
   }
   const admission = newAdmission({ limits, store, clock, failure })
-  const context = newReusableTransaction(engine_context)
-  const transactions = newTransactionQueue({ store, clock, context, publish })
+  const transactions = newTransactionQueue({
+    store,
+    clock,
+    engine: engine_context,
+    publish,
+  })
   const running = { clock, limits, store, transactions, admission, onError: onBug }
   const timers = newTimers(running)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })
@@ -184,13 +188,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     health: admission.health,
     checkRate: admission.checkRate,
     answerAccount: newAnswerAccounts(limits),
-    flush: () =>
-      transactions
-        .update(() => {})
-        .then(
-          () => {},
-          () => {},
-        ),
+    flush: () => transactions.update(() => {}).catch(() => {}),
     check: () => checkStore(store),
     backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
     close: () => {

@@ -20,15 +20,15 @@ export function evaluationContextOf(
   process: Process,
   task: TaskRecord,
 ): EvaluationContext {
-  const scope = Object.create(context_members) as TaskContext
-  scope.reader = context
-  scope.process = process
-  scope.task = task
-  return scope
+  const evaluation = Object.create(context_members) as TaskContext
+  evaluation.context = context
+  evaluation.process = process
+  evaluation.task = task
+  return evaluation
 }
 
 interface TaskContext extends EvaluationContext {
-  reader: ReadContext
+  context: ReadContext
   process: Process
   task: TaskRecord
 }
@@ -39,34 +39,34 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     return this.task.doc
   },
   get now_ms() {
-    return this.reader.now_ms
+    return this.context.now_ms
   },
   get task_bytes_max() {
-    return this.reader.engine.limits.task_bytes_max
+    return this.context.engine.limits.task_bytes_max
   },
   fraction() {
-    return this.reader.engine.fraction()
+    return this.context.engine.fraction()
   },
   rootField(name) {
     return rootOf(this.process, this.task, name)
   },
   taskData(conv, ref) {
-    const { reader, process, task } = this
-    if (resolveTarget(reader, process, task, conv, 'show') === undefined) return undefined
+    const { context, process, task } = this
+    if (resolveTarget(context, process, task, conv, 'show') === undefined) return undefined
     if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
-    const obj_id = refHolder(reader.view, conv.conv_id, ref)
-    const found = obj_id === undefined ? undefined : loadTask(reader.view, obj_id)
+    const obj_id = refHolder(context.view, conv.conv_id, ref)
+    const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
     return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
   },
   nodeCount(node_id) {
-    return this.reader.nodeCount(this.process.conv_id, node_id)
+    return this.context.nodeCount(this.process.conv_id, node_id)
   },
   nodeSum(node_id, name) {
-    const bytes = this.reader.view.get(sumKey(this.process.conv_id, node_id, name))
+    const bytes = this.context.view.get(sumKey(this.process.conv_id, node_id, name))
     return bytes === undefined ? undefined : decodeCount(bytes)
   },
   variable(name) {
-    const { variables } = this.reader.engine
+    const { variables } = this.context.engine
     return Object.hasOwn(variables, name) ? variables[name] : undefined
   },
 }

@@ -237,6 +237,16 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     })
   }
 
+  /** Sets one more timer; the next dispatch replaces both. */
+  function alsoWakeAt(at_ms: number): void {
+    const cancelOthers = cancel
+    const cancelThis = clock.wake_at(at_ms, dispatch)
+    cancel = () => {
+      cancelOthers?.()
+      cancelThis()
+    }
+  }
+
   return {
     start() {
       is_started = true
@@ -245,7 +255,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     onListed(at_ms) {
       queue.onListed(at_ms)
       if (at_ms <= clock.now_ms()) dispatch()
-      else cancel = alsoWakeAt(clock, cancel, at_ms, dispatch)
+      else alsoWakeAt(at_ms)
     },
     onProcessChanged() {
       resumePaused()
@@ -261,20 +271,6 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       await executors.close()
       await Promise.all(running_jobs)
     },
-  }
-}
-
-/** Sets a second timer; a dispatch that finds no job sets the clock again. */
-function alsoWakeAt(
-  clock: Clock,
-  cancel: (() => void) | undefined,
-  at_ms: number,
-  fn: () => void,
-): () => void {
-  const cancelThis = clock.wake_at(at_ms, fn)
-  return () => {
-    cancel?.()
-    cancelThis()
   }
 }
 

@@ -23,7 +23,7 @@ import {
   type TaskRecord,
   type Wait,
 } from '../codec/task-record.ts'
-import type { Doc, Ref } from '../core/model.ts'
+import type { Doc } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -63,13 +63,7 @@ export function refHolder(view: View, conv_id: string, ref: string): string | un
 
 export function newTask(
   tx: Transaction,
-  given: {
-    readonly conv_id: string
-    readonly ref: Ref | undefined
-    readonly user_id: string | undefined
-    readonly doc: Doc
-    readonly caller_id?: string | undefined
-  },
+  given: Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & { readonly caller_id?: string },
 ): Draft {
   const task: TaskRecord = {
     obj_id: tx.newTaskId(),

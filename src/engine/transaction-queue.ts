@@ -16,7 +16,12 @@ import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { applyOps } from './ops.ts'
 import { beginRequest } from './run-queue.ts'
-import type { CommitEvents, ReusableTransaction, Transaction } from './transaction.ts'
+import {
+  type CommitEvents,
+  type EngineContext,
+  newReusableTransaction,
+  type Transaction,
+} from './transaction.ts'
 
 export interface TransactionQueue {
   /** One result for each op, in order, once all of them are durable. */
@@ -35,7 +40,7 @@ export interface TransactionQueue {
 export interface TransactionQueueOptions {
   readonly store: Store
   readonly clock: Clock
-  readonly context: ReusableTransaction
+  readonly engine: EngineContext
   /** Called after each commit that has events. */
   publish(events: CommitEvents): void
 }
@@ -50,7 +55,8 @@ interface QueuedRequest {
 const shown_bytes_max = 1024 * 1024
 
 export function newTransactionQueue(options: TransactionQueueOptions): TransactionQueue {
-  const { store, clock, context: reusable_context } = options
+  const { store, clock } = options
+  const reusable = newReusableTransaction(options.engine)
   let queue: QueuedRequest[] = []
   let turn: NodeJS.Immediate | undefined
 
@@ -73,19 +79,19 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
     let started = requests.length
     let events: CommitEvents | undefined
     let thrown: unknown
-    const runAll = (tx: Tx): unknown[] => {
-      const context = reusable_context.begin(tx, clock.now_ms())
+    const runAll = (store_tx: Tx): unknown[] => {
+      const tx = reusable.begin(store_tx, clock.now_ms())
       try {
         const results: unknown[] = []
         let shown_bytes = 0
         for (const request of requests) {
-          beginRequest(context)
-          results.push(request.run(context))
-          shown_bytes += context.shown_bytes
+          beginRequest(tx)
+          results.push(request.run(tx))
+          shown_bytes += tx.shown_bytes
           if (shown_bytes > shown_bytes_max) break
         }
         started = results.length
-        events = reusable_context.end()
+        events = reusable.end()
         return results
       } catch (error) {
         thrown = error

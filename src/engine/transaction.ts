@@ -2,8 +2,8 @@
  * The state that everything in one transaction shares: the store's transaction, node counters, the
  * last task id, the run queue, and the events to publish after the commit.
  *
- * An engine has one Transaction, because its transactions run one after another. `begin`
- * resets it, also after a transaction that threw. Records that change with every op are read once
+ * An engine reuses one Transaction, because its transactions run one after another. `begin` resets
+ * it, also after a transaction that threw. Records that change with every op are read once
  * and written once, by `end`; only the events that it returns outlive the transaction.
  */
 import { grantKey, nodeCountKey } from '../codec/keys.ts'
@@ -116,7 +116,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
   function processOf(conv_id: string): Process | undefined {
     const known = processes.get(conv_id)
     if (known !== undefined) return known
-    const found = engine.catalog.find(context.store, conv_id)
+    const found = engine.catalog.find(transaction.store, conv_id)
     if (found !== undefined) processes.set(conv_id, found)
     return found
   }
@@ -126,7 +126,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     return events
   }
 
-  const context: Writable<Transaction> = {
+  const transaction: Writable<Transaction> = {
     store: no_tx,
     view: no_tx,
     now_ms: 0,
@@ -140,11 +140,11 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     process: processOf,
     granted(user, conv_id) {
       if (grant?.user !== user || grant.conv_id !== conv_id) {
-        grant = { user, conv_id, bits: context.store.get(grantKey(user, conv_id))?.[0] ?? 0 }
+        grant = { user, conv_id, bits: transaction.store.get(grantKey(user, conv_id))?.[0] ?? 0 }
       }
       return grant.bits
     },
-    newTaskId: () => ids.next(context.now_ms),
+    newTaskId: () => ids.next(transaction.now_ms),
     countTask: counters.add,
     nodeCount: counters.of,
     takeCountChanges: counters.takeChanges,
@@ -172,21 +172,21 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       counters.begin(tx)
       grant = undefined
       events = undefined
-      context.store = tx
-      context.view = tx
-      context.now_ms = now_ms
-      context.moves_left = engine.limits.moves_per_transaction_max
-      context.chain_moves = 0
-      context.moves_made = 0
-      context.run_queue = []
-      context.unanswered_callers = []
-      return context
+      transaction.store = tx
+      transaction.view = tx
+      transaction.now_ms = now_ms
+      transaction.moves_left = engine.limits.moves_per_transaction_max
+      transaction.chain_moves = 0
+      transaction.moves_made = 0
+      transaction.run_queue = []
+      transaction.unanswered_callers = []
+      return transaction
     },
     end() {
       counters.end()
       ids.end()
-      context.store = no_tx
-      context.view = no_tx
+      transaction.store = no_tx
+      transaction.view = no_tx
       return events
     },
   }
