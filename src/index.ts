@@ -1,32 +1,31 @@
 /**
- * Conveyor: an engine for business processes that one embeds the way one embeds SQLite.
+ * Conveyor: an engine for business processes, embedded the way SQLite is.
  *
- * A process is a graph of nodes; a task is a unit of work that moves through it. `create` puts a
- * task in, it runs until it rests, typically in an `api_callback` node; `modify`, found by the
- * caller's own `ref`, adds data and sends it on. `ok` means on disk.
+ * A process is a graph of nodes; a task is a unit of work that moves through it. `create` makes a
+ * task, which advances until it waits, typically in an `api_callback` node; `modify` finds it by
+ * the caller's own `ref`, merges data and resumes it. `ok` means on disk.
  *
- * The source is floors; a file imports only from its own or those below, and a test keeps it so.
+ * The source has layers: a file imports only from its own layer or those below (a test checks it).
  *
- *     core        limits · faults · clock · model          the vocabulary of everything else
- *     codec       json · keys · task-record · op · wire    how it is written as bytes
- *     store       store · group · lmdb-tree · log/tree     an ordered map with durable transactions
- *     process     logics/ · template · graph               what a definition means, purely
- *     engine      walk · ops · timers · engine             what ops do, one transaction a turn
- *     executors   code · call · executors                  what tasks wait for, outside
- *     server      admin · http · grpc                      translation, and nothing else
- *     client      http · grpc · retry                      the other side of the servers, typed
+ *     core        limits, faults, clock, model             what all others share
+ *     codec       json, keys, task-record, op, wire        the bytes of requests and of the file
+ *     store       group-commit, log, lmdb                  an ordered map with transactions
+ *     process     compile-process, logics, templates       what a definition means, as functions
+ *     engine      engine, transaction-queue, ops, advance  what ops do to tasks
+ *     executors   code, call, executors                    the jobs that tasks wait for
+ *     server      admin, http, grpc                        requests to ops, results to responses
+ *     client      http and gRPC with retries               the other side of the servers
  *     certs       a CA, server and client certificates     for the gRPC server
- *     open        the file, its lock, its format           which store a path means
- *     cli         one file a verb group                    what a person types
+ *     open        lock, store, engine, admin socket        opens a data file
+ *     cli         a file for each group of verbs           the command line
  *
- * To read it, follow one request: server/http/request → engine/engine `apply` →
- * engine/transaction-queue → engine/ops → engine/advance → process/logics/table → engine/task-store →
- * store/group-commit → store/log/tree. Then codec/keys, which is the file format on one page.
+ * To read it, follow one request: server/http/request → engine/engine `submit` →
+ * engine/transaction-queue → engine/ops → engine/advance → process/logics → engine/task-store →
+ * store/group-commit → store/log. Then read codec/keys, the key table of the file.
  *
- * What holds everywhere: all changes go through `store.update(fn)`, whose `fn` is synchronous and
- * has no effect but through its transaction; time, ids and chance come in as arguments; a refusal
- * is a value with a code of the table in core/faults; after a failed commit nothing is written any
- * more.
+ * Everywhere holds: every change goes through `store.update(fn)`, and `fn` is synchronous and has
+ * no effect but through its transaction; time, ids and chance are passed in; a refusal is a value
+ * with a code of the table in core/faults; after a failed commit nothing is written.
  */
 export { rawJson } from './codec/json.ts'
 export type { Chance, Clock } from './core/clock.ts'
