@@ -86,32 +86,26 @@ interface CopyOptions<Name extends string> extends Failing<Name>, Typed {
 /** Creates a task of a process and continues. */
 export function createTask<const Name extends string = never>(
   process: ProcessName,
-  options: CopyOptions<Name> & { readonly ref?: string } = {},
+  { ref = '', ...options }: CopyOptions<Name> & { readonly ref?: string } = {},
 ): Step<Name> {
-  const { ref = '', ...rest } = options
-  return copyStep('create', process, ref, false, rest)
+  return copyStep({ mode: 'create', conv_id: idOf(process), ref, is_sync: false }, options)
 }
 
 /** Merges data into the task of a process that has this ref, as a modify does. */
 export function modifyTask<const Name extends string = never>(
   process: ProcessName,
   ref: string,
-  options: CopyOptions<Name> & { readonly is_sync?: boolean } = {},
+  { is_sync = false, ...options }: CopyOptions<Name> & { readonly is_sync?: boolean } = {},
 ): Step<Name> {
-  const { is_sync = false, ...rest } = options
-  return copyStep('modify', process, ref, is_sync, rest)
+  return copyStep({ mode: 'modify', conv_id: idOf(process), ref, is_sync }, options)
 }
 
 function copyStep<Name extends string>(
-  mode: string,
-  process: ProcessName,
-  ref: string,
-  is_sync: boolean,
+  members: Values,
   { data = {}, types, all = false, error }: CopyOptions<Name>,
 ): Step<Name> {
   return step('api_copy', {
-    ...{ mode, conv_id: idOf(process), ref, is_sync, send_parent_data: all },
-    group: all ? 'all' : '',
+    ...{ ...members, send_parent_data: all, group: all ? 'all' : '' },
     ...typed('data', 'data_type', data, types),
     ...errorTo(error),
   })

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stringifyJson } from '../src/codec/json.ts'
+import { utc, zoneOf } from '../src/process/functions/calendar.ts'
 import { functionTable } from '../src/process/functions/table.ts'
-import { utc, zoneOf } from '../src/process/functions/zone.ts'
 import { expanded, mistakeOf } from './support/logic-context.ts'
 
 for (const row of functionTable) {

@@ -82,7 +82,10 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
         )
         return 'cause' in response ? outcomeOf(response) : { outcome: 'done', ...response }
       } catch (error) {
-        if (!signal.aborted) return outcomeOf(callFailure('bad_answer', textOf(error)))
+        if (!signal.aborted) {
+          const text = error instanceof Error ? error.message : String(error)
+          return outcomeOf(callFailure('bad_answer', text))
+        }
         if (job.signal.aborted || closing.signal.aborted) {
           return outcomeOf(callFailure('stopped', 'the engine is closing'))
         }
@@ -178,8 +181,4 @@ async function unlessAborted<T>(signal: AbortSignal, run: () => Promise<T>): Pro
   } finally {
     signal.removeEventListener('abort', stop)
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

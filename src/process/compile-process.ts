@@ -78,20 +78,17 @@ function readProcess(
   limits: GraphLimits,
   mistakes: string[],
 ): Pick<Graph, 'conv_id' | 'title' | 'status' | 'kind'> {
-  const { obj_type, conv_type, title } = definition
+  const { obj_type, conv_type } = definition
   if (obj_type !== undefined && obj_type !== 1) {
     mistakes.push(`process: obj_type is ${quoted(obj_type)}, 1 was expected`)
   }
   if (conv_type !== undefined && conv_type !== 'process' && conv_type !== 'state') {
     mistakes.push(`process: conv_type ${quoted(conv_type)} is neither "process" nor "state"`)
   }
-  const has_title = title !== undefined && title !== null
-  if (has_title && typeof title !== 'string') {
-    mistakes.push(`process: title is ${quoted(title)}, a text was expected`)
-  }
+  const title = readTitle(definition, 'process', mistakes)
   return {
     conv_id: convId(definition.obj_id, limits, mistakes),
-    title: typeof title === 'string' ? title : '',
+    title,
     status: statusOf(definition.status, mistakes),
     kind: conv_type === 'state' ? 'state' : 'process',
   }
@@ -177,7 +174,7 @@ function readNodeHead(
     mistakes.push(`${place}: is ${quoted(raw)}, an object was expected`)
     return undefined
   }
-  const { id, title } = raw
+  const { id } = raw
   const kind = typeof raw.obj_type === 'number' ? node_kinds[raw.obj_type] : undefined
   const is_id = typeof id === 'string' && isName(id, limits.node_id_chars_max)
   if (!is_id) {
@@ -187,11 +184,16 @@ function readNodeHead(
   if (kind === undefined) {
     mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 4 was expected`)
   }
-  if (title !== undefined && title !== null && typeof title !== 'string') {
+  const title = readTitle(raw, place, mistakes)
+  return is_id ? { id, kind: kind ?? 'logic', title, raw } : undefined
+}
+
+function readTitle({ title }: JsonObject, place: string, mistakes: string[]): string {
+  if (typeof title === 'string') return title
+  if (title !== undefined && title !== null) {
     mistakes.push(`${place}: title is ${quoted(title)}, a text was expected`)
   }
-  if (!is_id) return undefined
-  return { id, kind: kind ?? 'logic', title: typeof title === 'string' ? title : '', raw }
+  return ''
 }
 
 function nodeReport(place: string, id: string, findings: Findings): Report {

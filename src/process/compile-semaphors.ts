@@ -72,14 +72,14 @@ function dueAt(
     report.mistake(`value ${quoted(raw)} is neither seconds nor a template`)
   }
   return (context) => {
-    const run = expansionOf(context)
-    const value = template.value(run)
-    const seconds = run.failure === undefined ? doubleOf(value) : undefined
+    const expansion = expansionOf(context)
+    const value = template.value(expansion)
+    const seconds = expansion.failure === undefined ? doubleOf(value) : undefined
     if (seconds !== undefined && seconds <= unix_seconds_max) {
       return { due_ms: Math.max(Math.ceil(seconds * 1_000), 0) }
     }
     const found = value === undefined ? 'missing' : truncated(textOf(value))
-    const why = run.failure?.description ?? `Value: ${found}, Try convert to: Unix time`
+    const why = expansion.failure?.description ?? `Value: ${found}, Try convert to: Unix time`
     return { tag: 'semaphor_wrong_convert_param', description: `time semaphor: ${why}` }
   }
 }

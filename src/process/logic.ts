@@ -127,15 +127,14 @@ export type Command =
 /** Why a task waits in a node: for a callback, for the reply of a called task, or in a queue. */
 export type WaitReason = 'callback' | 'reply' | 'queue'
 
-export interface LogicKind<Definition> {
+/** `err_node_id` of a definition is the node for failures, also of a wait or a job. */
+export interface LogicKind<Definition extends object> {
   readonly type: string
   /** Reads a raw logic. Mistakes go to `report`; the result is not used then. */
   parse(raw: JsonObject, report: Report): Definition
   run(definition: Definition, context: EvaluationContext): Command
   /** What a task waits for here. The engine finds the logic by it after a new definition. */
   readonly waits_for?: WaitReason
-  /** Where a failed wait or job of this logic sends the task. */
-  errorNode?(definition: Definition): string | undefined
   /** What a `job` command orders, and what its outcome does. */
   readonly job?: JobKind<Definition>
 }

@@ -22,9 +22,18 @@ import {
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { dateOf, type Field, fields, fieldText, type Shift, shifted } from './calendar.ts'
+import {
+  dateOf,
+  type Field,
+  fields,
+  fieldText,
+  type Shift,
+  shifted,
+  utc,
+  type Zone,
+  zoneOf,
+} from './calendar.ts'
 import { type FunctionKind, type NumberTerm, wholeNumberTerm } from './function.ts'
-import { utc, type Zone, zoneOf } from './zone.ts'
 
 export const unixtimeFunction: FunctionKind = {
   name: 'unixtime',
@@ -69,39 +78,39 @@ function readDate(cursor: TemplateCursor): Term {
     cursor.at = start
     throw mistakeAt(cursor, 'a format was expected')
   }
-  return (run) => show(format, zone, run)
+  return (expansion) => show(format, zone, expansion)
 }
 
 function readUnixtime(cursor: TemplateCursor): Term {
   const start = cursor.at
   const format = readFormat(cursor)
   const zone = readZone(cursor)
-  if (format.pieces.length === 0) return (run) => Math.floor(run.context.now_ms / 1_000)
+  if (format.pieces.length === 0) return (expansion) => Math.floor(expansion.context.now_ms / 1_000)
   if (!canShowDate(format)) {
     cursor.at = start
     throw mistakeAt(cursor, `${truncated(format.text)} does not show a date`)
   }
-  return (run) => {
-    const text = show(format, zone, run)
+  return (expansion) => {
+    const text = show(format, zone, expansion)
     if (text === undefined) return undefined
     const wall_ms = dateOf(text)
     if (wall_ms !== undefined) return Math.floor(zone.instantOf(wall_ms) / 1_000)
-    return failWith(run, 'convert', `$.unixtime: ${truncated(text)} is no date`)
+    return failWith(expansion, 'convert', `$.unixtime: ${truncated(text)} is no date`)
   }
 }
 
-function show(format: Format, zone: Zone, run: Expansion): string | undefined {
+function show(format: Format, zone: Zone, expansion: Expansion): string | undefined {
   const shifts: Shift[] = []
-  for (const { field, by } of format.shifts) shifts.push({ field, by: by(run) })
-  if (run.failure !== undefined) return undefined
-  const wall_ms = shifted(zone, run.context.now_ms, shifts)
+  for (const { field, by } of format.shifts) shifts.push({ field, by: by(expansion) })
+  if (expansion.failure !== undefined) return undefined
+  const wall_ms = shifted(zone, expansion.context.now_ms, shifts)
   if (wall_ms === undefined) {
-    return failWith(run, 'convert', `${truncated(format.text)} goes beyond the calendar`)
+    return failWith(expansion, 'convert', `${truncated(format.text)} goes beyond the calendar`)
   }
   const parts = format.pieces.map((piece) =>
     typeof piece === 'object' ? fieldText(piece.field, wall_ms) : piece,
   )
-  return joinParts(parts, run)
+  return joinParts(parts, expansion)
 }
 
 /** Whether the format can show a date. One with templates always can. */

@@ -39,7 +39,7 @@ export const digestFunctions: readonly FunctionKind[] = [
   ...Object.keys(ab_hex).flatMap((name) => [plainFunction(name), hexFunction(name)]),
 ]
 
-type BytesTerm = (run: Expansion) => Buffer | undefined
+type BytesTerm = (expansion: Expansion) => Buffer | undefined
 
 /** The bytes of a plain digest, by the term that gives them as text. */
 const bytes_of = new WeakMap<Term, BytesTerm>()
@@ -90,14 +90,14 @@ function digestTerm(name: string, argument: BytesTerm): Term {
 }
 
 function digestBytes(name: string, argument: BytesTerm): BytesTerm {
-  return (run) => {
-    const bytes = argument(run)
+  return (expansion) => {
+    const bytes = argument(expansion)
     return bytes && createHash(name).update(bytes).digest()
   }
 }
 
 function textTerm(encoding: BufferEncoding): (bytes: BytesTerm) => Term {
-  return (bytes) => (run) => bytes(run)?.toString(encoding)
+  return (bytes) => (expansion) => bytes(expansion)?.toString(encoding)
 }
 
 /** Parses the argument and consumes the closing parenthesis. */
@@ -107,8 +107,8 @@ function readBytes(cursor: TemplateCursor): BytesTerm {
   const [only] = parts
   const bytes = parts.length === 1 && typeof only === 'function' ? bytes_of.get(only) : undefined
   if (bytes !== undefined) return bytes
-  return (run) => {
-    const text = joinParts(parts, run)
+  return (expansion) => {
+    const text = joinParts(parts, expansion)
     return text === undefined ? undefined : Buffer.from(text)
   }
 }

@@ -32,7 +32,7 @@ export interface FunctionExample {
 }
 
 /** Evaluates to a number; NaN where the expansion failed. */
-export type NumberTerm = (run: Expansion) => number
+export type NumberTerm = (expansion: Expansion) => number
 
 /** Parses an argument that must be a whole number, up to one of `stops`, which is not consumed. */
 export function readWholeNumber(cursor: TemplateCursor, stops: string): NumberTerm {
@@ -52,10 +52,10 @@ export function readWholeNumber(cursor: TemplateCursor, stops: string): NumberTe
 
 /** The term's value as a whole number; any other value fails the expansion and names `label`. */
 export function wholeNumberTerm(term: Term, label: string): NumberTerm {
-  return (run) => {
-    const number = wholeNumber(term(run))
+  return (expansion) => {
+    const number = wholeNumber(term(expansion))
     if (number !== undefined) return number
-    failWith(run, 'convert', `${truncated(label)} is no whole number`)
+    failWith(expansion, 'convert', `${truncated(label)} is no whole number`)
     return Number.NaN
   }
 }
@@ -67,8 +67,9 @@ function wholeNumber(value: JsonValue | undefined): number | undefined {
 }
 
 /** A number as JSON can hold it: without minus zero, and a failure where it is not finite. */
-export function numberResult(run: Expansion, number: number): number | undefined {
-  if (run.failure !== undefined) return undefined
-  if (!Number.isFinite(number)) return failWith(run, 'convert', 'the result is no finite number')
+export function numberResult(expansion: Expansion, number: number): number | undefined {
+  if (expansion.failure !== undefined) return undefined
+  if (!Number.isFinite(number))
+    return failWith(expansion, 'convert', 'the result is no finite number')
   return number === 0 ? 0 : number
 }

@@ -29,7 +29,7 @@ import { member } from '../templates/path.ts'
 import { doubleOf } from '../values.ts'
 
 /** Evaluates to a value for one item; undefined where it is missing or the expansion failed. */
-export type ItemTerm = (run: Expansion, item: JsonValue) => JsonValue | undefined
+export type ItemTerm = (expansion: Expansion, item: JsonValue) => JsonValue | undefined
 
 /** Parses one expression whose item is called `name`. */
 export function readItemExpression(cursor: TemplateCursor, name: string): ItemTerm {
@@ -48,7 +48,7 @@ interface ItemParser {
 }
 
 type Apply = (
-  run: Expansion,
+  expansion: Expansion,
   left: JsonValue | undefined,
   right: () => JsonValue | undefined,
 ) => JsonValue | undefined
@@ -63,8 +63,10 @@ const levels: readonly { readonly pattern: RegExp; readonly is_chain: boolean }[
 ]
 
 const operators: Readonly<Record<string, Apply>> = {
-  orelse: (run, left, right) => (truth(run, left) === true ? true : truth(run, right())),
-  andalso: (run, left, right) => (truth(run, left) === true ? truth(run, right()) : false),
+  orelse: (expansion, left, right) =>
+    truth(expansion, left) === true ? true : truth(expansion, right()),
+  andalso: (expansion, left, right) =>
+    truth(expansion, left) === true ? truth(expansion, right()) : false,
   or: logical((left, right) => left || right),
   xor: logical((left, right) => left !== right),
   and: logical((left, right) => left && right),
@@ -98,13 +100,13 @@ function readLevel(reader: ItemParser, level: number): ItemTerm {
     rest.push({ apply: operators[sign] as Apply, operand: readLevel(reader, level + 1) })
   }
   if (rest.length === 0) return first
-  return (run, item) => {
-    let value = first(run, item)
+  return (expansion, item) => {
+    let value = first(expansion, item)
     for (const { apply, operand } of rest) {
-      if (run.failure !== undefined) return undefined
-      value = apply(run, value, () => operand(run, item))
+      if (expansion.failure !== undefined) return undefined
+      value = apply(expansion, value, () => operand(expansion, item))
     }
-    return run.failure === undefined ? value : undefined
+    return expansion.failure === undefined ? value : undefined
   }
 }
 
@@ -121,14 +123,14 @@ function readUnary(reader: ItemParser): ItemTerm {
   }
   const operand = readOperand(reader)
   if (signs.length === 0) return operand
-  return (run, item) => {
-    let value = operand(run, item)
+  return (expansion, item) => {
+    let value = operand(expansion, item)
     for (const sign of signs) {
-      if (run.failure !== undefined) return undefined
-      if (sign === 'not') value = truth(run, value) === false
-      else value = number(run, value, (double) => (sign === '-' ? 0 - double : double))
+      if (expansion.failure !== undefined) return undefined
+      if (sign === 'not') value = truth(expansion, value) === false
+      else value = number(expansion, value, (double) => (sign === '-' ? 0 - double : double))
     }
-    return run.failure === undefined ? value : undefined
+    return expansion.failure === undefined ? value : undefined
   }
 }
 
@@ -204,43 +206,43 @@ function readGetValue(reader: ItemParser): ItemTerm {
   const from = deeper(cursor, () => readLevel(reader, 0))
   skipBlanks(cursor)
   expectText(cursor, ')')
-  return (run, item) => member(from(run, item), key)
+  return (expansion, item) => member(from(expansion, item), key)
 }
 
-function truth(run: Expansion, value: JsonValue | undefined): boolean | undefined {
+function truth(expansion: Expansion, value: JsonValue | undefined): boolean | undefined {
   if (typeof value === 'boolean') return value
-  return failWith(run, 'convert', `${shown(value)} is neither true nor false`)
+  return failWith(expansion, 'convert', `${shown(value)} is neither true nor false`)
 }
 
 function logical(apply: (left: boolean, right: boolean) => boolean): Apply {
-  return (run, left, right) => {
-    const one = truth(run, left)
-    const other = run.failure === undefined ? truth(run, right()) : undefined
+  return (expansion, left, right) => {
+    const one = truth(expansion, left)
+    const other = expansion.failure === undefined ? truth(expansion, right()) : undefined
     return one === undefined || other === undefined ? undefined : apply(one, other)
   }
 }
 
 function arithmetic(apply: (left: number, right: number) => number | undefined): Apply {
-  return (run, left, right) =>
-    number(run, left, (one) =>
-      number(run, right(), (other) => {
+  return (expansion, left, right) =>
+    number(expansion, left, (one) =>
+      number(expansion, right(), (other) => {
         const result = apply(one, other)
-        if (result === undefined) return failWith(run, 'convert', 'division by zero')
-        if (!Number.isFinite(result)) return failWith(run, 'convert', 'no finite number')
+        if (result === undefined) return failWith(expansion, 'convert', 'division by zero')
+        if (!Number.isFinite(result)) return failWith(expansion, 'convert', 'no finite number')
         return result === 0 ? 0 : result
       }),
     )
 }
 
 function number<Made>(
-  run: Expansion,
+  expansion: Expansion,
   value: JsonValue | undefined,
   use: (double: number) => Made,
 ): Made | undefined {
   const double = doubleOf(value)
-  if (run.failure !== undefined) return undefined
+  if (expansion.failure !== undefined) return undefined
   if (double !== undefined) return use(double)
-  return failWith(run, 'convert', `${shown(value)} is no number`)
+  return failWith(expansion, 'convert', `${shown(value)} is no number`)
 }
 
 function shown(value: JsonValue | undefined): string {

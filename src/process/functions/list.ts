@@ -52,7 +52,11 @@ export const filterFunction: FunctionKind = {
   read: (cursor) => readList(cursor, kept),
 }
 
-type Make = (list: readonly JsonValue[], body: ItemTerm, run: Expansion) => JsonValue[] | undefined
+type Make = (
+  list: readonly JsonValue[],
+  body: ItemTerm,
+  expansion: Expansion,
+) => JsonValue[] | undefined
 
 const list_opening = /\s*fun\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)\s*->/y
 const reserved_words = [
@@ -83,20 +87,20 @@ function readList(cursor: TemplateCursor, make: Make): Term {
   skipBlanks(cursor)
   expectText(cursor, ',')
   const list = readListArgument(cursor)
-  return (run) => {
-    const items = list(run)
-    return items === undefined ? undefined : make(items, body, run)
+  return (expansion) => {
+    const items = list(expansion)
+    return items === undefined ? undefined : make(items, body, expansion)
   }
 }
 
 function readListArgument(
   cursor: TemplateCursor,
-): (run: Expansion) => readonly JsonValue[] | undefined {
+): (expansion: Expansion) => readonly JsonValue[] | undefined {
   const argument = argumentOf(cursor.parts(')'))
   expectText(cursor, ')')
-  return (run) => {
-    const value = argument(run)
-    if (run.failure !== undefined) return undefined
+  return (expansion) => {
+    const value = argument(expansion)
+    if (expansion.failure !== undefined) return undefined
     const list = value === undefined ? undefined : convert(value, 'array')
     return Array.isArray(list) ? list : []
   }
@@ -105,28 +109,32 @@ function readListArgument(
 function mapped(
   list: readonly JsonValue[],
   body: ItemTerm,
-  run: Expansion,
+  expansion: Expansion,
 ): JsonValue[] | undefined {
   const made: JsonValue[] = []
-  let left_chars = run.context.task_bytes_max
+  let left_chars = expansion.context.task_bytes_max
   for (const item of list) {
-    const value = body(run, item) ?? null
-    if (run.failure !== undefined) return undefined
+    const value = body(expansion, item) ?? null
+    if (expansion.failure !== undefined) return undefined
     left_chars -= 1 + charsOf(value)
-    if (left_chars < 0) return failWith(run, 'overflow', '')
+    if (left_chars < 0) return failWith(expansion, 'overflow', '')
     made.push(value)
   }
   return made
 }
 
-function kept(list: readonly JsonValue[], body: ItemTerm, run: Expansion): JsonValue[] | undefined {
+function kept(
+  list: readonly JsonValue[],
+  body: ItemTerm,
+  expansion: Expansion,
+): JsonValue[] | undefined {
   const made: JsonValue[] = []
   for (const item of list) {
-    const value = body(run, item)
-    if (run.failure !== undefined) return undefined
+    const value = body(expansion, item)
+    if (expansion.failure !== undefined) return undefined
     if (value === true) made.push(item)
     else if (value !== false) {
-      return failWith(run, 'convert', '$.filter: the condition is neither true nor false')
+      return failWith(expansion, 'convert', '$.filter: the condition is neither true nor false')
     }
   }
   return made

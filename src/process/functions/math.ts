@@ -33,7 +33,7 @@ export const mathFunction: FunctionKind = {
   read(cursor) {
     const sum = readSum(cursor)
     expectText(cursor, ')')
-    return (run) => numberResult(run, sum(run))
+    return (expansion) => numberResult(expansion, sum(expansion))
   },
 }
 
@@ -65,21 +65,21 @@ function readChain(
     rest.push({ sign, operand: readOperand(cursor) })
   }
   if (rest.length === 0) return first
-  return (run) => {
-    let result = first(run)
+  return (expansion) => {
+    let result = first(expansion)
     for (const { sign, operand } of rest) {
-      if (run.failure !== undefined) return Number.NaN
-      result = applied(run, result, sign, operand(run))
+      if (expansion.failure !== undefined) return Number.NaN
+      result = applied(expansion, result, sign, operand(expansion))
     }
     return result
   }
 }
 
-function applied(run: Expansion, left: number, sign: string, right: number): number {
+function applied(expansion: Expansion, left: number, sign: string, right: number): number {
   if (sign === '+') return left + right
   if (sign === '-') return left - right
   if (sign === '*') return left * right
-  if (right === 0) failWith(run, 'convert', '$.math: division by zero')
+  if (right === 0) failWith(expansion, 'convert', '$.math: division by zero')
   return left / right
 }
 
@@ -95,7 +95,7 @@ function readFactor(cursor: TemplateCursor): NumberTerm {
     cursor.at++
   }
   const operand = readOperand(cursor)
-  return is_negative ? (run) => -operand(run) : operand
+  return is_negative ? (expansion) => -operand(expansion) : operand
 }
 
 function readOperand(cursor: TemplateCursor): NumberTerm {
@@ -119,12 +119,16 @@ function readOperand(cursor: TemplateCursor): NumberTerm {
 }
 
 function operandOf(term: Term, label: string): NumberTerm {
-  return (run) => {
-    const value: JsonValue | undefined = term(run)
-    if (run.failure !== undefined) return Number.NaN
+  return (expansion) => {
+    const value: JsonValue | undefined = term(expansion)
+    if (expansion.failure !== undefined) return Number.NaN
     const double = doubleOf(value)
     if (double !== undefined) return double
-    failWith(run, 'convert', `$.math: ${label} is ${value === undefined ? 'missing' : 'no number'}`)
+    failWith(
+      expansion,
+      'convert',
+      `$.math: ${label} is ${value === undefined ? 'missing' : 'no number'}`,
+    )
     return Number.NaN
   }
 }

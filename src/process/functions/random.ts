@@ -29,29 +29,29 @@ function readRandom(cursor: TemplateCursor): Term {
   skipSpaces(cursor)
   if (cursor.text[cursor.at] === ')') {
     cursor.at++
-    return (run) => numberResult(run, run.context.fraction())
+    return (expansion) => numberResult(expansion, expansion.context.fraction())
   }
   const first = readWholeNumber(cursor, ',)')
   if (cursor.text[cursor.at] !== ',') {
     expectText(cursor, ')')
-    return (run) => {
-      const bound = first(run)
-      if (run.failure !== undefined || bound === 0) return numberResult(run, bound)
-      const drawn = draw(run.context.fraction(), 1, Math.abs(bound))
-      return numberResult(run, bound < 0 ? -drawn : drawn)
+    return (expansion) => {
+      const bound = first(expansion)
+      if (expansion.failure !== undefined || bound === 0) return numberResult(expansion, bound)
+      const drawn = draw(expansion.context.fraction(), 1, Math.abs(bound))
+      return numberResult(expansion, bound < 0 ? -drawn : drawn)
     }
   }
   cursor.at++
   const second = readWholeNumber(cursor, ')')
   expectText(cursor, ')')
-  return (run) => {
-    const min = first(run)
-    const max = second(run)
-    if (run.failure !== undefined) return undefined
+  return (expansion) => {
+    const min = first(expansion)
+    const max = second(expansion)
+    if (expansion.failure !== undefined) return undefined
     if (max < min || !Number.isSafeInteger(max - min + 1)) {
-      return failWith(run, 'convert', `$.random: from ${min} to ${max} is no range`)
+      return failWith(expansion, 'convert', `$.random: from ${min} to ${max} is no range`)
     }
-    return numberResult(run, draw(run.context.fraction(), min, max))
+    return numberResult(expansion, draw(expansion.context.fraction(), min, max))
   }
 }
 

@@ -16,6 +16,5 @@ export const apiCallback: LogicKind<HandlerLogic> = {
   waits_for: 'callback',
   parse: parseHandlerLogic,
   run: () => wait,
-  errorNode: ({ err_node_id }) => err_node_id,
   job: handlerJob((context) => String(context.rootField('node_name') ?? '')),
 }

@@ -36,7 +36,6 @@ export const apiCode: LogicKind<ApiCode> = {
     }
   },
   run: () => job,
-  errorNode: ({ err_node_id }) => err_node_id,
   job: {
     order: ({ src }, context) => ({ job: 'code', src, doc: context.doc }),
     finish({ err_node_id }, context, order_doc, outcome) {

@@ -49,12 +49,12 @@ export const apiCopy: LogicKind<ApiCopy> = {
   },
   run(definition, context) {
     const { is_modify, is_sync, sends_all, assignments, err_node_id } = definition
-    const run = expansionOf(context)
-    const conv = definition.conv(run)
-    const ref = definition.ref(run)
-    const data = assignedData(assignments, run, sends_all ? objectOf(context.doc) : {})
+    const expansion = expansionOf(context)
+    const conv = definition.conv(expansion)
+    const ref = definition.ref(expansion)
+    const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
     if (data === undefined || conv === undefined) {
-      return failedExpansion(kind, run, err_node_id, tags)
+      return failedExpansion(kind, expansion, err_node_id, tags)
     }
     const doc = docOfValue(data)
     if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }

@@ -33,14 +33,14 @@ export const apiGetTask: LogicKind<ApiGetTask> = {
     }
   },
   run({ newest, err_node_id, conv: convOf, node_id: nodeOf }, context) {
-    const run = expansionOf(context)
-    const conv = convOf(run)
-    const node_id = conv === undefined ? undefined : nodeOf(run)
+    const expansion = expansionOf(context)
+    const conv = convOf(expansion)
+    const node_id = conv === undefined ? undefined : nodeOf(expansion)
     if (conv !== undefined && node_id !== undefined) {
       return { command: 'take', conv, node_id, newest, err_node_id }
     }
-    failConversion(run, 'node_id', '', 'node_id')
-    return failedExpansion('get_task', run, err_node_id)
+    failConversion(expansion, 'node_id', '', 'node_id')
+    return failedExpansion('get_task', expansion, err_node_id)
   },
 }
 

@@ -23,10 +23,9 @@ export const apiQueue: LogicKind<ApiQueue> = {
   }),
   run({ assignments, err_node_id }, context) {
     if (assignments.length === 0) return { command: 'queue', doc: undefined, err_node_id }
-    const run = expansionOf(context)
-    const data = assignedData(assignments, run, objectOf(context.doc))
-    if (data === undefined) return failedExpansion('queue', run, err_node_id)
+    const expansion = expansionOf(context)
+    const data = assignedData(assignments, expansion, objectOf(context.doc))
+    if (data === undefined) return failedExpansion('queue', expansion, err_node_id)
     return { command: 'queue', doc: docOfValue(data), err_node_id }
   },
-  errorNode: ({ err_node_id }) => err_node_id,
 }

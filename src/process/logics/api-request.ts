@@ -19,8 +19,8 @@ import { textOf } from '../values.ts'
 import { assignedData, readAssignments } from './assignments.ts'
 import { isAbsent, readObject, readText } from './members.ts'
 
-/** The request for one task; undefined where the run failed. */
-export type ApiRequest = (run: Expansion) => CallRequest | undefined
+/** The request for one task; undefined where the expansion failed. */
+export type ApiRequest = (expansion: Expansion) => CallRequest | undefined
 
 export function readRequest(raw: JsonObject, report: Report): ApiRequest {
   const format = readFormat(raw, report)
@@ -38,16 +38,17 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
     report.warning('cert_pem is ignored: calls present no certificate of their own')
   }
   const threads_max = readThreads(raw.max_threads, report)
-  return (run) => {
-    const headers = headersOf(run)
-    const made = bodyOf(run, headers?.get('content-type'))
-    const text = url.text(run)
-    const key = is_signed ? secret.text(run) : undefined
-    if (run.failure !== undefined || headers === undefined || made === undefined) return undefined
+  return (expansion) => {
+    const headers = headersOf(expansion)
+    const made = bodyOf(expansion, headers?.get('content-type'))
+    const text = url.text(expansion)
+    const key = is_signed ? secret.text(expansion) : undefined
+    if (expansion.failure !== undefined || headers === undefined || made === undefined)
+      return undefined
     if (made.content_type !== undefined && !headers.has('content-type')) {
       headers.set('content-type', made.content_type)
     }
-    const conv_id = textOf(run.context.rootField('conv_id') ?? '')
+    const conv_id = textOf(expansion.context.rootField('conv_id') ?? '')
     return {
       url: withQuery((text ?? '').trim(), made.query),
       method,
@@ -118,7 +119,7 @@ const header_value = /^[\t\x20-\x7e\x80-\xff]*$/
 function readHeaders(
   raw: JsonObject,
   report: Report,
-): (run: Expansion) => Map<string, string> | undefined {
+): (expansion: Expansion) => Map<string, string> | undefined {
   const given = readObject(raw, 'extra_headers', report)
   const headers = Object.keys(given).map((name) => {
     const place = `extra_headers[${quoted(name)}]`
@@ -138,16 +139,16 @@ function readHeaders(
     }
     return header
   })
-  return (run) => {
+  return (expansion) => {
     const made = new Map<string, string>()
     for (const header of headers) {
-      const name = header.name.text(run)?.trim().toLowerCase()
-      const value = header.value.text(run)?.trim()
+      const name = header.name.text(expansion)?.trim().toLowerCase()
+      const value = header.value.text(expansion)?.trim()
       if (name === undefined || value === undefined) return undefined
       if (value === '' || connection_headers.includes(name)) continue
       // The value is not shown: it is often a secret.
       if (!header_name.test(name) || !header_value.test(value)) {
-        return failWith(run, 'convert', `Param: ${truncated(name)}, Try convert to: header`)
+        return failWith(expansion, 'convert', `Param: ${truncated(name)}, Try convert to: header`)
       }
       made.set(name, value)
     }
@@ -162,7 +163,7 @@ interface Body {
 }
 
 /** The body for one task; `header_type` is the content type of the headers. */
-type BodyTerm = (run: Expansion, header_type: string | undefined) => Body | undefined
+type BodyTerm = (expansion: Expansion, header_type: string | undefined) => Body | undefined
 
 const json = 'application/json'
 
@@ -178,8 +179,8 @@ function readBody(format: Format, method: string, raw: JsonObject, report: Repor
   }
   const assignments = readAssignments(raw, 'extra', 'extra_type', report)
   const is_bare = assignments.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
-  return (run, header_type) => {
-    const data = assignedData(assignments, run)
+  return (expansion, header_type) => {
+    const data = assignedData(assignments, expansion)
     if (data === undefined) return undefined
     if (!has_body) return { query: formOf(data) }
     if (is_bare) return {}
@@ -199,8 +200,8 @@ function rawBody(raw: JsonObject, type: string | undefined, report: Report): Bod
   const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
   const text = is_json ? jsonTemplate(template) : template.text
   const content_type = type ?? (is_json ? json : undefined)
-  return (run) => {
-    const body = text(run)
+  return (expansion) => {
+    const body = text(expansion)
     if (body === undefined) return undefined
     return content_type === undefined ? { body } : { body, content_type }
   }
@@ -208,9 +209,9 @@ function rawBody(raw: JsonObject, type: string | undefined, report: Report): Bod
 
 function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
   const assignments = readAssignments(raw, 'extra', 'extra_type', report)
-  return (run) => {
-    const { context } = run
-    const extra = assignedData(assignments, run)
+  return (expansion) => {
+    const { context } = expansion
+    const extra = assignedData(assignments, expansion)
     if (extra === undefined) return undefined
     const op: JsonObject = {
       ref: context.rootField('ref') ?? null,

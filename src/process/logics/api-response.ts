@@ -96,11 +96,11 @@ function mapBody(
   const doc = docOfValue({ header, body: json ?? text })
   // Inherits: the members of the engine's contexts are on their prototype.
   const response_context: EvaluationContext = Object.create(context, { doc: { value: doc } })
-  const run = { ...expansionOf(response_context), left_chars: doc.text.length }
+  const expansion = { ...expansionOf(response_context), left_chars: doc.text.length }
   for (const { key, template, type } of mapping) {
-    const value = template.value(run)
-    if (run.failure !== undefined) {
-      return failure('api_wrong_convert_param', run.failure.description)
+    const value = template.value(expansion)
+    if (expansion.failure !== undefined) {
+      return failure('api_wrong_convert_param', expansion.failure.description)
     }
     const converted = value === undefined || type === undefined ? value : asType(value, type)
     if (converted !== undefined) setMember(data, key, converted)

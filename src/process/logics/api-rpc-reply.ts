@@ -33,11 +33,11 @@ export const apiRpcReply: LogicKind<ApiRpcReply> = {
     }
   },
   run({ assignments, throws, reason: reasonOf, err_node_id }, context) {
-    const run = expansionOf(context)
-    const reply = assignedData(assignments, run)
-    const reason = throws && reply !== undefined ? reasonOf.text(run) : ''
+    const expansion = expansionOf(context)
+    const reply = assignedData(assignments, expansion)
+    const reason = throws && reply !== undefined ? reasonOf.text(expansion) : ''
     if (reply === undefined || reason === undefined) {
-      return failedExpansion('rpc_reply', run, err_node_id)
+      return failedExpansion('rpc_reply', expansion, err_node_id)
     }
     const data = docOfValue(reply)
     return throws ? { command: 'reply_exception', data, reason } : { command: 'reply', data }

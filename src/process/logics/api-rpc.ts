@@ -30,13 +30,12 @@ export const apiRpc: LogicKind<ApiRpc> = {
     conv: readTargetProcess(raw, report),
   }),
   run({ sends_all, assignments, err_node_id, conv: convOf }, context) {
-    const run = expansionOf(context)
-    const conv = convOf(run)
-    const data = assignedData(assignments, run, sends_all ? objectOf(context.doc) : {})
+    const expansion = expansionOf(context)
+    const conv = convOf(expansion)
+    const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
     if (data === undefined || conv === undefined) {
-      return failedExpansion('rpc', run, err_node_id, tags)
+      return failedExpansion('rpc', expansion, err_node_id, tags)
     }
     return { command: 'call', conv, doc: docOfValue(data), err_node_id }
   },
-  errorNode: ({ err_node_id }) => err_node_id,
 }

@@ -38,14 +38,14 @@ export const apiSum: LogicKind<ApiSum> = {
     }
   },
   run({ addends, err_node_id }, context) {
-    const run = expansionOf(context)
+    const expansion = expansionOf(context)
     const terms: { name: string; value: number }[] = []
     for (const { name, value: template, text } of addends) {
-      const given = template.value(run)
-      const value = run.failure === undefined ? doubleOf(given) : undefined
+      const given = template.value(expansion)
+      const value = expansion.failure === undefined ? doubleOf(given) : undefined
       if (value === undefined) {
-        failConversion(run, name, given ?? text, 'number')
-        return failedExpansion('sum', run, err_node_id)
+        failConversion(expansion, name, given ?? text, 'number')
+        return failedExpansion('sum', expansion, err_node_id)
       }
       terms.push({ name, value })
     }

@@ -27,12 +27,11 @@ export const api: LogicKind<Api> = {
     err_node_id: readErrorNode(raw, report),
   }),
   run: () => job,
-  errorNode: ({ err_node_id }) => err_node_id,
   job: {
     order({ request: requestOf, err_node_id }, context) {
-      const run = expansionOf(context)
-      const request = requestOf(run)
-      if (request === undefined) return failedExpansion('api', run, err_node_id, tags)
+      const expansion = expansionOf(context)
+      const request = requestOf(expansion)
+      if (request === undefined) return failedExpansion('api', expansion, err_node_id, tags)
       return { job: 'call', request, doc: context.doc }
     },
     finish({ response, err_node_id }, context, _order_doc, outcome) {

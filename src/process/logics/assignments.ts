@@ -22,9 +22,9 @@ import { failConversion } from './failures.ts'
 import { readObject, readType } from './members.ts'
 
 export interface Assignment {
-  key(run: Expansion): string | undefined
+  key(expansion: Expansion): string | undefined
   /** Undefined where the key is left unchanged or the expansion failed. */
-  value(run: Expansion, key: string): JsonValue | undefined
+  value(expansion: Expansion, key: string): JsonValue | undefined
 }
 
 /** Reads `raw[values]` with the types of `raw[types]`; mistakes go to `report`. */
@@ -46,20 +46,20 @@ export function readAssignments(
 /** A copy of `base` with the keys set; undefined where the expansion has failed. */
 export function assignedData(
   assignments: readonly Assignment[],
-  run: Expansion,
+  expansion: Expansion,
   base: JsonObject = {},
 ): JsonObject | undefined {
   const data: JsonObject = { ...base }
   for (const assignment of assignments) {
-    const key = assignment.key(run)
-    const value = key === undefined ? undefined : assignment.value(run, key)
-    if (run.failure !== undefined) return undefined
+    const key = assignment.key(expansion)
+    const value = key === undefined ? undefined : assignment.value(expansion, key)
+    if (expansion.failure !== undefined) return undefined
     if (key === undefined || value === undefined) continue
-    run.left_chars -= key.length + charsOf(value)
-    if (run.left_chars < 0) return failWith(run, 'overflow', '')
+    expansion.left_chars -= key.length + charsOf(value)
+    if (expansion.left_chars < 0) return failWith(expansion, 'overflow', '')
     setMember(data, key, value)
   }
-  return run.failure === undefined ? data : undefined
+  return expansion.failure === undefined ? data : undefined
 }
 
 /** The assignment of a key of the task's own data to the same key. */
@@ -83,10 +83,10 @@ function readAssignment(
 ): Assignment {
   const name = compileTemplate(key, report, 'the key')
   return {
-    key(run) {
-      const made = name.value(run)
+    key(expansion) {
+      const made = name.value(expansion)
       if (made !== undefined) return textOf(made)
-      return failWith(run, 'convert', `the key ${truncated(key)} is missing`)
+      return failWith(expansion, 'convert', `the key ${truncated(key)} is missing`)
     },
     value: readValue(raw, type, report, place),
   }
@@ -122,16 +122,16 @@ function constantValue(
   const value = type === undefined ? constant : convert(constant, type)
   if (value !== undefined) return () => value
   report.warning(`${place} ${quoted(constant)} cannot be converted to ${type}`)
-  return (run, key) => failConversion(run, key, constant, type)
+  return (expansion, key) => failConversion(expansion, key, constant, type)
 }
 
 /** The value of the term, converted; a failure shows `missing` in place of a missing value. */
 function typedValue(term: Term, type: ValueType, missing: string): Assignment['value'] {
-  return (run, key) => {
-    const value = term(run)
-    if (run.failure !== undefined) return undefined
+  return (expansion, key) => {
+    const value = term(expansion)
+    if (expansion.failure !== undefined) return undefined
     const converted = value === undefined ? undefined : convert(value, type)
-    return converted ?? failConversion(run, key, value ?? missing, type)
+    return converted ?? failConversion(expansion, key, value ?? missing, type)
   }
 }
 

@@ -116,9 +116,9 @@ function templateCondition(
   const otherwise = row.fun === 'not_eq'
   const read = typedTerm(constant, row.cast)
   return (context) => {
-    const run = expansionOf(context)
-    const found = valueIn(value, run, row.cast)
-    const wanted = found === undefined ? undefined : valueIn(read, run, row.cast)
+    const expansion = expansionOf(context)
+    const found = valueIn(value, expansion, row.cast)
+    const wanted = found === undefined ? undefined : valueIn(read, expansion, row.cast)
     return found === undefined || wanted === undefined ? otherwise : compare(found, wanted)
   }
 }
@@ -134,25 +134,25 @@ function patternCondition(
     report.mistake(`${place} ${quoted(constant.constant)}: ${fixed.mistake}`)
   }
   return (context) => {
-    const run = expansionOf(context)
-    const text = valueIn(value, run, 'string')
+    const expansion = expansionOf(context)
+    const text = valueIn(value, expansion, 'string')
     if (text === undefined) return false
-    const pattern = fixed ?? patternWith(constant, run)
+    const pattern = fixed ?? patternWith(constant, expansion)
     return typeof pattern === 'function' && pattern(String(text))
   }
 }
 
 function patternWith(
   constant: Template,
-  run: Expansion,
+  expansion: Expansion,
 ): ReturnType<typeof compilePattern> | undefined {
-  const source = joinParts(constant.parts, run, (value) =>
+  const source = joinParts(constant.parts, expansion, (value) =>
     value === undefined ? '' : literalPattern(textOf(value)),
   )
   return source === undefined ? undefined : compilePattern(source)
 }
 
-function valueIn(value: Term, run: Expansion, cast: ValueType): Comparand | undefined {
-  const found = value(run)
-  return run.failure === undefined ? comparandOf(found, cast) : undefined
+function valueIn(value: Term, expansion: Expansion, cast: ValueType): Comparand | undefined {
+  const found = value(expansion)
+  return expansion.failure === undefined ? comparandOf(found, cast) : undefined
 }

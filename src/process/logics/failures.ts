@@ -48,12 +48,12 @@ export function failedExpansion(
 
 /** Fails the expansion: the value of `param` cannot be converted to `type`. */
 export function failConversion(
-  run: Expansion,
+  expansion: Expansion,
   param: string,
   value: JsonValue,
   type: string | undefined,
 ): undefined {
-  return failWith(run, 'convert', conversionText(param, value, type))
+  return failWith(expansion, 'convert', conversionText(param, value, type))
 }
 
 export function conversionText(param: string, value: JsonValue, type: string | undefined): string {

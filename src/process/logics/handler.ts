@@ -23,7 +23,6 @@ export function handlerLogic(type: string): LogicKind<HandlerLogic> {
     type,
     parse: parseHandlerLogic,
     run: () => job,
-    errorNode: ({ err_node_id }) => err_node_id,
     job: handlerJob(() => type),
   }
 }

@@ -20,9 +20,9 @@ export const setParam: LogicKind<SetParam> = {
     err_node_id: readErrorNode(raw, report),
   }),
   run({ assignments, err_node_id }, context) {
-    const run = expansionOf(context)
-    const data = assignedData(assignments, run, objectOf(context.doc))
-    if (data === undefined) return failedExpansion('set_param', run, err_node_id)
+    const expansion = expansionOf(context)
+    const data = assignedData(assignments, expansion, objectOf(context.doc))
+    if (data === undefined) return failedExpansion('set_param', expansion, err_node_id)
     return { command: 'set', doc: docOfValue(data), err_node_id }
   },
 }

@@ -51,16 +51,17 @@ export function handlerRow(type: string): LogicRow {
   return rowOf(handlerLogic(type))
 }
 
-function rowOf<Definition>(kind: LogicKind<Definition>): LogicRow {
-  const { type, waits_for, run, errorNode, job } = kind
+function rowOf<Definition extends object>(kind: LogicKind<Definition>): LogicRow {
+  const { type, waits_for, run, job } = kind
   return {
     type,
     compile(raw, report) {
       const definition = kind.parse(raw, report)
+      const { err_node_id }: { err_node_id?: string | undefined } = definition
       return {
         type,
         waits_for,
-        err_node_id: errorNode?.(definition),
+        err_node_id,
         run: (context) => run(definition, context),
         job: job && {
           order: (context) => job.order(definition, context),

@@ -15,10 +15,10 @@ import { failConversion } from './failures.ts'
 import { isAbsent } from './members.ts'
 
 /** The process for one task; undefined where the expansion failed. */
-export type TargetProcessTerm = (run: Expansion) => TargetProcess | undefined
+export type TargetProcessTerm = (expansion: Expansion) => TargetProcess | undefined
 
 /** A ref or a node id for one task; undefined where it is missing or the expansion failed. */
-export type IdTerm = (run: Expansion) => string | undefined
+export type IdTerm = (expansion: Expansion) => string | undefined
 
 /** Reads `conv_id`. A template that gives no process id fails the expansion. */
 export function readTargetProcess({ conv_id }: JsonObject, report: Report): TargetProcessTerm {
@@ -34,11 +34,11 @@ export function readTargetProcess({ conv_id }: JsonObject, report: Report): Targ
     else report.mistake(`conv_id ${quoted(text)} is no id of a process`)
     return () => target
   }
-  return (run) => {
-    const value = template.value(run)
-    if (run.failure !== undefined) return undefined
+  return (expansion) => {
+    const value = template.value(expansion)
+    if (expansion.failure !== undefined) return undefined
     const id = processId(value)
-    if (id === undefined) return failConversion(run, 'conv_id', value ?? text, 'conv_id')
+    if (id === undefined) return failConversion(expansion, 'conv_id', value ?? text, 'conv_id')
     return { conv_id: id, is_from_template: true }
   }
 }
@@ -56,10 +56,10 @@ export function readId(raw: JsonObject, member: string, report: Report): IdTerm 
   if (template.constant !== undefined && !isIdLength(text)) {
     report.mistake(`${member} ${quoted(text)} is longer than ${id_chars_max} characters`)
   }
-  return (run) => {
-    const value = template.value(run)
-    if (run.failure !== undefined || isAbsent(value)) return undefined
+  return (expansion) => {
+    const value = template.value(expansion)
+    if (expansion.failure !== undefined || isAbsent(value)) return undefined
     const id = textOf(value)
-    return isIdLength(id) ? id : failConversion(run, member, id, member)
+    return isIdLength(id) ? id : failConversion(expansion, member, id, member)
   }
 }

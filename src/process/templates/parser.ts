@@ -27,7 +27,7 @@ export interface ExpansionFailure {
 }
 
 /** Evaluates to the value to insert; undefined where it is missing or the expansion failed. */
-export type Term = (run: Expansion) => JsonValue | undefined
+export type Term = (expansion: Expansion) => JsonValue | undefined
 
 /** A piece of a template: literal text or a term. */
 export type Part = string | Term
@@ -52,11 +52,11 @@ export function expansionOf(context: EvaluationContext): Expansion {
 
 /** Fails the expansion. The first failure is kept. */
 export function failWith(
-  run: Expansion,
+  expansion: Expansion,
   why: ExpansionFailure['why'],
   description: string,
 ): undefined {
-  run.failure ??= { why, description }
+  expansion.failure ??= { why, description }
   return undefined
 }
 
@@ -66,7 +66,7 @@ export function failWith(
  */
 export function joinParts(
   parts: readonly Part[],
-  run: Expansion,
+  expansion: Expansion,
   spell: (value: JsonValue | undefined, part: number) => string | undefined = spellText,
 ): string | undefined {
   let text = ''
@@ -75,13 +75,17 @@ export function joinParts(
     let piece: string | undefined
     if (typeof part === 'string') piece = part
     else {
-      const value = part(run)
-      if (run.failure !== undefined) return undefined
+      const value = part(expansion)
+      if (expansion.failure !== undefined) return undefined
       piece = spell(value, at)
       if (piece === undefined) return undefined
     }
-    if (text.length + piece.length > run.left_chars) {
-      return failWith(run, 'overflow', `longer than ${run.context.task_bytes_max} bytes`)
+    if (text.length + piece.length > expansion.left_chars) {
+      return failWith(
+        expansion,
+        'overflow',
+        `longer than ${expansion.context.task_bytes_max} bytes`,
+      )
     }
     text += piece
   }
@@ -96,7 +100,9 @@ function spellText(value: JsonValue | undefined): string {
 export function argumentOf(parts: readonly Part[]): Term {
   const filled = parts.filter((part) => typeof part !== 'string' || part.trim() !== '')
   const [only] = filled
-  return filled.length === 1 && typeof only === 'function' ? only : (run) => joinParts(parts, run)
+  return filled.length === 1 && typeof only === 'function'
+    ? only
+    : (expansion) => joinParts(parts, expansion)
 }
 
 /** The fault for a mistake at the cursor. Characters are counted from 1. */

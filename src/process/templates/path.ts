@@ -27,7 +27,7 @@ import {
 } from './parser.ts'
 
 /** A key: constant, or evaluated for each task. */
-type Key = string | ((run: Expansion) => string | undefined)
+type Key = string | ((expansion: Expansion) => string | undefined)
 
 /** Where a path ends: before the braces of its template, or with the text. */
 type PathEnd = '}}' | undefined
@@ -61,16 +61,16 @@ function dataTerm(keys: readonly Key[], cursor: TemplateCursor): Term {
   const [first, second] = keys
   if (first === 'root' && typeof second === 'string' && keys.length === 2) {
     const name = rootNames.find((known) => known === second)
-    if (name !== undefined) return (run) => run.context.rootField(name)
+    if (name !== undefined) return (expansion) => expansion.context.rootField(name)
     cursor.warn(`"root.${second}" is no field of a task and is looked for in its data`)
   }
   if (keys.length === 1 && typeof first === 'string') {
-    return (run) => {
-      const data = objectOf(run.context.doc)
+    return (expansion) => {
+      const data = objectOf(expansion.context.doc)
       return Object.hasOwn(data, first) ? data[first] : undefined
     }
   }
-  return (run) => follow(objectOf(run.context.doc), keys, run)
+  return (expansion) => follow(objectOf(expansion.context.doc), keys, expansion)
 }
 
 /** Paths that leave the task's data, by their first name. Each is parsed from its bracket on. */
@@ -89,11 +89,11 @@ function readNode(cursor: TemplateCursor, end: PathEnd): Term {
     cursor.at = at
     throw mistakeAt(cursor, 'node[…] is followed by ".count" or the name of a sum')
   }
-  return (run) => {
-    const node_id = keyOf(node, run)
-    const wanted = node_id === undefined ? undefined : keyOf(name, run)
+  return (expansion) => {
+    const node_id = keyOf(node, expansion)
+    const wanted = node_id === undefined ? undefined : keyOf(name, expansion)
     if (node_id === undefined || wanted === undefined) return undefined
-    const { context } = run
+    const { context } = expansion
     return wanted === 'count' ? context.nodeCount(node_id) : context.nodeSum(node_id, wanted)
   }
 }
@@ -107,22 +107,22 @@ function readConv(cursor: TemplateCursor, end: PathEnd): Term {
   expectText(cursor, '.ref')
   const ref = readIndex(cursor)
   const keys = readKeys(cursor, end, [])
-  return (run) => {
-    const conv_id = processId(keyOf(conv, run))
-    const found = conv_id === undefined ? undefined : keyOf(ref, run)
+  return (expansion) => {
+    const conv_id = processId(keyOf(conv, expansion))
+    const found = conv_id === undefined ? undefined : keyOf(ref, expansion)
     if (conv_id === undefined || found === undefined || !isIdLength(found)) return undefined
     const is_from_template = typeof conv !== 'string'
-    return follow(run.context.taskData({ conv_id, is_from_template }, found), keys, run)
+    return follow(expansion.context.taskData({ conv_id, is_from_template }, found), keys, expansion)
   }
 }
 
 function readVariable(cursor: TemplateCursor, end: PathEnd): Term {
   const variable = readIndex(cursor)
   const keys = readKeys(cursor, end, [])
-  return (run) => {
-    const name = keyOf(variable, run)
+  return (expansion) => {
+    const name = keyOf(variable, expansion)
     if (name === undefined) return undefined
-    return follow(run.context.variable(name.replace(/^@/, '')), keys, run)
+    return follow(expansion.context.variable(name.replace(/^@/, '')), keys, expansion)
   }
 }
 
@@ -166,7 +166,7 @@ function readName(cursor: TemplateCursor, end: PathEnd): string {
 function readTemplateName(cursor: TemplateCursor): Key {
   const term = cursor.term()
   if (term === undefined) throw mistakeAt(cursor, 'a name was expected')
-  return (run) => keyText(term(run))
+  return (expansion) => keyText(term(expansion))
 }
 
 /** Parses `[…]`, which begins here. */
@@ -185,7 +185,7 @@ function readIndexKey(cursor: TemplateCursor): Key {
     if (key === '') throw mistakeAt(cursor, 'an index was expected')
     return key
   }
-  return (run) => joinParts(parts, run, keyText)?.trim()
+  return (expansion) => joinParts(parts, expansion, keyText)?.trim()
 }
 
 /** A missing value is no key: `items[{{n}}]` without an n is missing, not `items[]`. */
@@ -194,18 +194,18 @@ function keyText(value: JsonValue | undefined): string | undefined {
 }
 
 /** The key for one task; undefined where it is missing or the expansion failed. */
-function keyOf(key: Key, run: Expansion): string | undefined {
-  return typeof key === 'string' ? key : key(run)
+function keyOf(key: Key, expansion: Expansion): string | undefined {
+  return typeof key === 'string' ? key : key(expansion)
 }
 
 function follow(
   value: JsonValue | undefined,
   keys: readonly Key[],
-  run: Expansion,
+  expansion: Expansion,
 ): JsonValue | undefined {
   let found = value
   for (const key of keys) {
-    const name = keyOf(key, run)
+    const name = keyOf(key, expansion)
     if (name === undefined || found === undefined) return undefined
     found = member(found, name)
   }

@@ -12,15 +12,16 @@ import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 import type { Template } from './template.ts'
 
 /** The JSON text of a template; undefined where the run failed. */
-export function jsonTemplate(template: Template): (run: Expansion) => string | undefined {
+export function jsonTemplate(template: Template): (expansion: Expansion) => string | undefined {
   const { parts } = template
   const is_in_string = quotesAround(parts)
-  return (run) =>
-    joinParts(parts, run, (value, part) => {
+  return (expansion) =>
+    joinParts(parts, expansion, (value, part) => {
       const text = value === undefined ? '' : textOf(value)
       if (is_in_string[part]) return JSON.stringify(text).slice(1, -1)
       return (
-        jsonOf(value) ?? failWith(run, 'convert', `Value: ${truncated(text)}, Try convert to: JSON`)
+        jsonOf(value) ??
+        failWith(expansion, 'convert', `Value: ${truncated(text)}, Try convert to: JSON`)
       )
     })
 }

@@ -29,9 +29,9 @@ export interface Template {
   readonly constant: string | undefined
   readonly parts: readonly Part[]
   /** The value of a lone template, else the text. Undefined where missing or failed. */
-  value(run: Expansion): JsonValue | undefined
+  value(expansion: Expansion): JsonValue | undefined
   /** The text; undefined only where the expansion failed. */
-  text(run: Expansion): string | undefined
+  text(expansion: Expansion): string | undefined
 }
 
 /** Compiles a text. A mistake goes to `report` with `place`; the result is then an empty text. */
@@ -74,7 +74,7 @@ export function looksTemplated(text: string): boolean {
 function templateOf(parts: readonly Part[]): Template {
   const [first = ''] = parts
   if (parts.length <= 1 && typeof first === 'string') return constantTemplate(first)
-  const text = (run: Expansion): string | undefined => joinParts(parts, run)
+  const text = (expansion: Expansion): string | undefined => joinParts(parts, expansion)
   const value = parts.length === 1 ? (first as Term) : text
   return { constant: undefined, parts, value, text }
 }
