@@ -54,26 +54,26 @@ function layeredLayout({ boxes, arrows }: Picture): Layout {
   const layers_of = layersOf(boxes, arrows)
   const layers: LayoutNode[][] = []
   const add = (layer: number, half_px: number): LayoutNode => {
-    const place: LayoutNode = { layer, half_px, up: [], down: [], rank: 0, x: 0 }
+    const node: LayoutNode = { layer, half_px, up: [], down: [], rank: 0, x: 0 }
     layers[layer] ??= []
     const row = layers[layer] as LayoutNode[]
-    place.rank = row.length
-    row.push(place)
-    return place
+    node.rank = row.length
+    row.push(node)
+    return node
   }
-  const places = boxes.map((_box, at) => add(layers_of[at] as number, box_px.width / 2))
+  const nodes = boxes.map((_box, at) => add(layers_of[at] as number, box_px.width / 2))
   let crossings = 0
   const bends = arrows.map(({ from, to }): LayoutNode[] => {
-    const [start, end] = [places[from] as LayoutNode, places[to] as LayoutNode]
+    const [start, end] = [nodes[from] as LayoutNode, nodes[to] as LayoutNode]
     const [top, bottom] = start.layer <= end.layer ? [start, end] : [end, start]
     const between: LayoutNode[] = []
     let last = top
     for (let layer = top.layer + 1; layer < bottom.layer; layer++) {
       if (crossings++ > crossings_max) break
-      const place = add(layer, 0)
-      join(last, place)
-      between.push(place)
-      last = place
+      const node = add(layer, 0)
+      join(last, node)
+      between.push(node)
+      last = node
     }
     if (top !== bottom) join(last, bottom)
     return top === start ? between : between.reverse()
@@ -83,7 +83,7 @@ function layeredLayout({ boxes, arrows }: Picture): Layout {
   spread(rows)
   const { height } = box_px
   const middle = ({ x, layer }: LayoutNode): Point => ({ x, y: layer * (height + gap_px.y) })
-  return { boxes: places.map(middle), bends: bends.map((one) => one.map(middle)) }
+  return { boxes: nodes.map(middle), bends: bends.map((one) => one.map(middle)) }
 }
 
 function join(above: LayoutNode, below: LayoutNode): void {
@@ -135,10 +135,10 @@ function order(layers: readonly LayoutNode[][]): void {
     const down = round % 2 === 0
     for (const row of down ? layers : layers.toReversed()) {
       const wanted = new Map(
-        row.map((place) => [place, mean(down ? place.up : place.down, 'rank') ?? place.rank]),
+        row.map((node) => [node, mean(down ? node.up : node.down, 'rank') ?? node.rank]),
       )
       row.sort((a, b) => (wanted.get(a) as number) - (wanted.get(b) as number))
-      for (const [rank, place] of row.entries()) place.rank = rank
+      for (const [rank, node] of row.entries()) node.rank = rank
     }
   }
 }
@@ -156,19 +156,19 @@ function spread(layers: readonly LayoutNode[][]): void {
 function settle(row: readonly LayoutNode[], towards: 'none' | 'up' | 'down' | 'both'): void {
   const offsets: number[] = []
   let offset = 0
-  for (const [at, place] of row.entries()) {
+  for (const [at, node] of row.entries()) {
     const before = row[at - 1]
-    if (before !== undefined) offset += before.half_px + place.half_px + gapOf(before, place)
+    if (before !== undefined) offset += before.half_px + node.half_px + gapOf(before, node)
     offsets.push(offset)
   }
-  const wanted = row.map((place, at) => {
+  const wanted = row.map((node, at) => {
     if (towards === 'none') return -offset / 2
-    const joined = towards === 'both' ? [...place.up, ...place.down] : place[towards]
-    return (mean(joined, 'x') ?? place.x) - (offsets[at] as number)
+    const joined = towards === 'both' ? [...node.up, ...node.down] : node[towards]
+    return (mean(joined, 'x') ?? node.x) - (offsets[at] as number)
   })
   for (const [at, x] of nearestAscending(wanted).entries()) {
-    const place = row[at] as LayoutNode
-    place.x = x + (offsets[at] as number)
+    const node = row[at] as LayoutNode
+    node.x = x + (offsets[at] as number)
   }
 }
 
@@ -176,9 +176,9 @@ function gapOf(a: LayoutNode, b: LayoutNode): number {
   return a.half_px === 0 || b.half_px === 0 ? gap_px.crossing : gap_px.x
 }
 
-function mean(places: readonly LayoutNode[], of: 'rank' | 'x'): number | undefined {
-  if (places.length === 0) return undefined
-  return places.reduce((sum, place) => sum + place[of], 0) / places.length
+function mean(nodes: readonly LayoutNode[], of: 'rank' | 'x'): number | undefined {
+  if (nodes.length === 0) return undefined
+  return nodes.reduce((sum, node) => sum + node[of], 0) / nodes.length
 }
 
 /** The nearest ascending list (isotonic regression): descending runs share their mean. */

@@ -77,8 +77,8 @@ function portsOf(ends: readonly End[], layout: Layout): Map<End, Point> {
     const is_level = side === 'top' || side === 'bottom'
     const along = is_level ? 'x' : 'y'
     shared.sort((a, b) => a.towards[along] - b.towards[along])
-    const room = (is_level ? box_px.width : box_px.height) * 0.62
-    const step = Math.min(room / Math.max(1, shared.length - 1), is_level ? 44 : 16)
+    const spread_px = (is_level ? box_px.width : box_px.height) * 0.62
+    const step = Math.min(spread_px / Math.max(1, shared.length - 1), is_level ? 44 : 16)
     for (const [at, end] of shared.entries()) {
       const off = (at - (shared.length - 1) / 2) * step
       const out = (is_level ? box_px.height : box_px.width) / 2
@@ -118,10 +118,10 @@ const opposite: Readonly<Record<Side, Side>> = {
 /** The control points of a curve that meets both sides at a right angle. */
 function controls(from: Point, to: Point, out: Side, into: Side): { c1: Point; c2: Point } {
   const is_level = out === 'left' || out === 'right'
-  const reach = is_level
+  const distance = is_level
     ? Math.max(36, Math.abs(to.x - from.x) / 2)
     : Math.max(20, Math.abs(to.y - from.y) / 2)
-  return { c1: moved(from, out, reach), c2: moved(to, into, reach) }
+  return { c1: moved(from, out, distance), c2: moved(to, into, distance) }
 }
 
 function moved({ x, y }: Point, side: Side, by: number): Point {

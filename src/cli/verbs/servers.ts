@@ -62,7 +62,7 @@ export interface RunningServers {
 }
 
 interface Options {
-  /** The folder of certificates; set where a gRPC door is wanted. */
+  /** The folder of certificates; set where a gRPC server is wanted. */
   readonly tls: string | undefined
   readonly onBug: (error: unknown) => void
 }

@@ -74,7 +74,7 @@ function openStream(
   let ops = 0
   let bytes = 0
   let is_submitting = false
-  let state: 'open' | 'ending' | 'over' = 'open'
+  let state: 'open' | 'draining' | 'over' = 'open'
   /** Why the stream is stopped; undefined where the caller ended it. */
   let reason: unknown
 
@@ -97,14 +97,14 @@ function openStream(
 
   const stop = (why: unknown): void => {
     if (state === 'over' || reason !== undefined) return
-    state = 'ending'
+    state = 'draining'
     reason = why
     for (const one of waiting.splice(0)) remove(one)
     endIfDone()
   }
   const isStopped = (): boolean => state === 'over' || reason !== undefined
   const endIfDone = (): void => {
-    if (state !== 'ending' || pending.size > 0) return
+    if (state !== 'draining' || pending.size > 0) return
     dispose()
     if (reason === undefined) call.end()
     else call.emit('error', faultStatus(reason, context.onBug))
@@ -204,7 +204,7 @@ function openStream(
       if (!isFull()) pull()
     },
     onEnd(): void {
-      if (state === 'open') state = 'ending'
+      if (state === 'open') state = 'draining'
       endIfDone()
     },
     onOver: dispose,
