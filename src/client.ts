@@ -1,8 +1,6 @@
 /**
- * `conveyor-engine/client`: calling a Conveyor server, over signed HTTP with a secret or over gRPC
- * with certificates.
- *
- * Importing this file connects nothing and loads no gRPC; `connect` with an `address` does.
+ * `conveyor-engine/client`: the client of a Conveyor server, over signed HTTP with a secret or over
+ * gRPC with certificates. Importing it loads no gRPC; `connect` with an `address` does.
  */
 
 export type {

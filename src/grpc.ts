@@ -1,8 +1,6 @@
 /**
- * `conveyor-engine/grpc`: the same ops over gRPC and mutual TLS, for an engine that is open in this
- * process.
- *
- * Importing this file starts nothing; `serveGrpc(engine, options)` does.
+ * `conveyor-engine/grpc`: the gRPC server over mutual TLS, for an engine that is open in this
+ * process. Importing it starts nothing; `serveGrpc(engine, options)` does.
  */
 export { type GrpcOptions, type GrpcServer, serveGrpc } from './server/grpc/server.ts'
 export type { TlsOptions } from './server/grpc/tls-files.ts'
