@@ -54,10 +54,10 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     if (!is_memory) await writeOwner(file.path, { pid: process.pid, socket, file_id, version })
     const store = storeOf(tree, {
       filter: newBloomFilter(tree, keysOfType('ref')),
-      onFail: (told) => {
-        failure = told
-        // The embedder's code runs in a turn of its own, so that its throw is its own.
-        setImmediate(() => options.onFailure?.(told))
+      onFail: (store_failure) => {
+        failure = store_failure
+        // Not called within the commit, so that a throw of the embedder does not reach the store.
+        setImmediate(() => options.onFailure?.(store_failure))
       },
     })
     file.onClose(() => store.close())

@@ -184,8 +184,8 @@ function listTime(tx: Transaction, task: TaskRecord, wait: Wait): number {
   const at_ms = Math.max(2, tx.now_ms)
   if (wait === 'work') return at_ms === task.at_ms ? at_ms - 1 : at_ms
   if (wait !== 'queue') return 0
-  const span = queueOf(task.conv_id, task.node_id)
-  const [last] = tx.view.scan({ ...span, limit: 1, reverse: true })
+  const range = queueOf(task.conv_id, task.node_id)
+  const [last] = tx.view.scan({ ...range, limit: 1, reverse: true })
   return last === undefined ? at_ms : Math.max(at_ms, queueOfKey(last.key).since_ms + 1)
 }
 

@@ -15,7 +15,7 @@ import type { View } from '../store/store.ts'
 
 export interface Process {
   readonly conv_id: string
-  readonly head: ProcessRecord
+  readonly record: ProcessRecord
   readonly graph: Graph
 }
 
@@ -26,7 +26,7 @@ export interface Catalog {
 
 interface Known {
   readonly key: Key
-  readonly head_bytes: Buffer
+  readonly record_bytes: Buffer
   readonly process: Process
 }
 
@@ -41,13 +41,13 @@ export function newCatalog(): Catalog {
         if (cached !== undefined) known.delete(conv_id)
         return undefined
       }
-      if (cached?.head_bytes.equals(bytes)) return cached.process
-      const head_bytes = Buffer.from(bytes)
-      const head = decodeRecord<ProcessRecord>(head_bytes)
-      const same = cached?.process.head.hash === head.hash ? cached.process.graph : undefined
-      const graph = same ?? compileStored(view, conv_id, head)
-      const process = { conv_id, head, graph }
-      known.set(conv_id, { key, head_bytes, process })
+      if (cached?.record_bytes.equals(bytes)) return cached.process
+      const record_bytes = Buffer.from(bytes)
+      const record = decodeRecord<ProcessRecord>(record_bytes)
+      const same = cached?.process.record.hash === record.hash ? cached.process.graph : undefined
+      const graph = same ?? compileStored(view, conv_id, record)
+      const process = { conv_id, record, graph }
+      known.set(conv_id, { key, record_bytes, process })
       return process
     },
   }
@@ -63,9 +63,9 @@ const widest = {
  * A definition is checked before it is stored, so a mistake here is breakage. Its handlers need not
  * be registered yet.
  */
-function compileStored(view: View, conv_id: string, head: ProcessRecord): Graph {
-  const text = view.get(versionKey(conv_id, head.version))?.toString('utf8')
-  if (text === undefined) throw new Error(`process ${conv_id}: version ${head.version} is missing`)
+function compileStored(view: View, conv_id: string, { version }: ProcessRecord): Graph {
+  const text = view.get(versionKey(conv_id, version))?.toString('utf8')
+  if (text === undefined) throw new Error(`process ${conv_id}: version ${version} is missing`)
   const { graph, mistakes } = compileProcess(parseStored(text) as JsonObject, widest, () => true)
   if (graph === undefined) {
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)

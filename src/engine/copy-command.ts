@@ -38,7 +38,7 @@ export function copyCreate(
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
   // The task holds its own ref, also before it is saved for the first time.
   const is_own = isOwnRef(task, conv, ref_text)
-  if (is_own && target.head.status !== 'paused') return copyFailed(ref_taken, err_node_id)
+  if (is_own && target.record.status !== 'paused') return copyFailed(ref_taken, err_node_id)
   const check = checkNewTask(tx, target, ref, doc)
   if (typeof check === 'object' && 'code' in check) return copyFailed(check, err_node_id)
   const copied = copyDone(tx, task.doc, err_node_id)
@@ -59,7 +59,7 @@ export function copyModify(
   const { conv, ref, doc, is_sync, err_node_id } = command
   const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return copyFailed(accessDenied(conv, task), err_node_id)
-  if (target.head.status === 'paused') return copyFailed(paused, err_node_id)
+  if (target.record.status === 'paused') return copyFailed(paused, err_node_id)
   const obj_id = refHolder(tx.view, target.conv_id, ref)
   if (obj_id === task.obj_id || isOwnRef(task, conv, ref)) {
     // The running task does not wait for a callback.

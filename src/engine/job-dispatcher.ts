@@ -291,7 +291,7 @@ function applyOutcome(
   const draft = findWaiting(tx, due)
   const process = draft === undefined ? undefined : tx.process(draft.task.conv_id)
   if (draft === undefined || process === undefined) return 'applied'
-  if (process.head.status === 'paused') return 'paused'
+  if (process.record.status === 'paused') return 'paused'
   beginOp(tx)
   if (!migrateTask(tx, process, draft)) advanceWith(tx, process, draft, due, outcome)
   saveAndDrain(tx, draft)

@@ -71,10 +71,10 @@ const slice_keys = 256
 /** The number of parked jobs at which the scan stops. */
 const parked_jobs_max = 100_000
 
-const span = keysOfType('outbox')
+const range = keysOfType('outbox')
 
 export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions): JobQueue {
-  let cursor: Key = span.from
+  let cursor: Key = range.from
   /** Limit → the obj_ids parked for it, oldest first. */
   const parked_for = new Map<string, Set<string>>()
   /** Parked obj_id → the time it is listed under. */
@@ -169,7 +169,7 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
       const has_parked = scanParked(context, jobs_max, due)
       const has_listed = scanListed(context, jobs_max, due)
       const from = outboxKey(context.now_ms + 1, '')
-      const [next] = context.view.scan({ from, to: span.to, limit: 1 })
+      const [next] = context.view.scan({ from, to: range.to, limit: 1 })
       const next_ms = next && outboxOfKey(next.key).ms
       return { due, next_ms, has_more: has_parked || has_listed }
     },
@@ -189,7 +189,7 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
     },
     onListed,
     rescan() {
-      cursor = span.from
+      cursor = range.from
       parked_for.clear()
       parked.clear()
       free_places.clear()
@@ -208,7 +208,7 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const { visit, logic_at, at_ms, attempts, conv_id, node_id } = task
   if (task.wait !== 'work' || at_ms > context.now_ms) return undefined
   const process = context.process(conv_id)
-  if (process === undefined || process.head.status === 'paused') return undefined
+  if (process === undefined || process.record.status === 'paused') return undefined
   if (migrationTarget(process, task) !== undefined) return undefined
   const logic = process.graph.nodes.get(node_id)?.logics[logic_at]
   const made = logic?.job?.order(evaluationContextOf(context, process, task))

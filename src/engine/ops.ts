@@ -68,7 +68,7 @@ function create(tx: Transaction, process: Process, op: CreateOp, { user }: Calle
 }
 
 function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
-  if (process.head.status === 'paused') return refused(op, paused)
+  if (process.record.status === 'paused') return refused(op, paused)
   const draft = findMigrated(tx, process, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft

@@ -101,8 +101,8 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
     const conv_id = convId(given)
     await store.update((tx) => {
-      const { head } = requireProcess(tx, catalog, conv_id)
-      if (head.status !== status) tx.put(processKey(conv_id), encodeRecord({ ...head, status }))
+      const { record } = requireProcess(tx, catalog, conv_id)
+      if (record.status !== status) tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
     })
     if (status === 'active') onChanged(conv_id)
   }
@@ -158,8 +158,8 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
           )
         }
         for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
-        for (const span of [versionsOf(conv_id), sumsOf(conv_id)]) {
-          for (const { key } of tx.scan({ ...span, limit: Infinity })) tx.del(key)
+        for (const range of [versionsOf(conv_id), sumsOf(conv_id)]) {
+          for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
         }
         tx.del(processKey(conv_id))
       })
@@ -181,17 +181,17 @@ function putVersion(
 ): Pick<PutResult, 'version' | 'state'> {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
-  if (old?.head.hash === hash) return { version: old.head.version, state: 'unchanged' }
-  const version = (old?.head.version ?? 0) + 1
-  const head: ProcessRecord = {
+  if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
+  const version = (old?.record.version ?? 0) + 1
+  const record: ProcessRecord = {
     title: graph.title,
-    status: old?.head.status ?? graph.status,
+    status: old?.record.status ?? graph.status,
     version,
     hash,
     moves: old === undefined ? {} : pendingMoves(tx, old, next, moves),
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
-  tx.put(processKey(conv_id), encodeRecord(head))
+  tx.put(processKey(conv_id), encodeRecord(record))
   return { version, state: old === undefined ? 'created' : 'updated' }
 }
 
@@ -211,10 +211,10 @@ function pendingMoves(
   const wanted = Object.fromEntries(own)
   const moves: Record<string, string> = Object.create(null) as Record<string, string>
   const stranded: string[] = []
-  for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.head.moves)])) {
+  for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.record.moves)])) {
     const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
     if (tasks === 0 || graph.nodes.has(node_id)) continue
-    const before = migrationOf(old.head.moves, node_id)
+    const before = migrationOf(old.record.moves, node_id)
     const to =
       migrationOf(wanted, node_id) ??
       (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
@@ -245,25 +245,25 @@ function liveTasks(view: View, conv_id: string): number {
 
 function listProcesses(view: View): ProcessInfo[] {
   return view.scan({ ...keysOfType('process'), limit: Infinity }).map(({ key, value }) => {
-    const head = decodeRecord<ProcessRecord>(value)
-    return infoOf(view, processOfKey(key), head)
+    const record = decodeRecord<ProcessRecord>(value)
+    return infoOf(view, processOfKey(key), record)
   })
 }
 
-function infoOf(view: View, conv_id: string, head: ProcessRecord): ProcessInfo {
-  const { title, status, version, hash } = head
+function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo {
+  const { title, status, version, hash } = record
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
 
-function showProcess(view: View, { conv_id, head, graph }: Process): ProcessDetails {
-  const definition_text = view.get(versionKey(conv_id, head.version))?.toString('utf8') ?? ''
+function showProcess(view: View, { conv_id, record, graph }: Process): ProcessDetails {
+  const definition_text = view.get(versionKey(conv_id, record.version))?.toString('utf8') ?? ''
   const counts = new Map<string, number>()
   for (const { key, value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
     counts.set(nodeCountOfKey(key).node, decodeCount(value))
   }
   const edges = edgesOf(definition_text)
   return {
-    ...infoOf(view, conv_id, head),
+    ...infoOf(view, conv_id, record),
     definition_text,
     nodes: [...graph.nodes.values()].map(({ id, title, kind }) => ({
       id,

@@ -42,7 +42,7 @@ export function take(
   ): FailCommand => failCommand('get_task', error_type, tag, description, err_node_id)
   const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return notTaken('access_denied')
-  if (target.head.status === 'paused') return notTaken(paused.description)
+  if (target.record.status === 'paused') return notTaken(paused.description)
   const { logics = [] } = target.graph.nodes.get(node_id) ?? {}
   if (!logics.some(({ waits_for }) => waits_for === 'queue')) {
     const description = `No queue logic in conv_id: ${target.conv_id}`
@@ -75,8 +75,8 @@ function firstInQueue(
   newest: boolean,
 ): Draft | 'damaged' | undefined {
   let is_damaged = false
-  const span = queueOf(conv_id, node_id)
-  for (const { key } of tx.store.scan({ ...span, limit: scanned_tasks_max, reverse: newest })) {
+  const range = queueOf(conv_id, node_id)
+  for (const { key } of tx.store.scan({ ...range, limit: scanned_tasks_max, reverse: newest })) {
     const { obj_id } = queueOfKey(key)
     // A taker that a timer has moved out of this queue is listed until it is saved.
     if (obj_id === taker_id) continue

@@ -55,7 +55,7 @@ function runTask(tx: Transaction, obj_id: string): void {
   const draft = loadTask(tx.view, obj_id)
   if (draft === undefined || draft === 'damaged' || draft.task.wait !== 'ready') return
   const process = tx.process(draft.task.conv_id)
-  if (process === undefined || process.head.status === 'paused') return
+  if (process === undefined || process.record.status === 'paused') return
   advanceReady(tx, process, draft)
   saveTask(tx, draft)
 }

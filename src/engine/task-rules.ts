@@ -39,7 +39,7 @@ export function checkNewTask(
       clash = { ...ref_taken, task: { obj_id: holder.task.obj_id } }
     }
   }
-  if (process.head.status === 'paused') return paused
+  if (process.record.status === 'paused') return paused
   const over = overSize(tx, doc)
   if (over !== undefined) return over
   const mistake = process.graph.checkParams(doc)

@@ -42,7 +42,7 @@ export async function listTasks(
   filter: TaskFilter,
 ): Promise<Task[]> {
   const { limit = default_tasks_max } = filter
-  let { from, to } = spanOf(conv_id, filter)
+  let { from, to } = rangeOf(conv_id, filter)
   const found: Task[] = []
   for (;;) {
     const last = await store.view((view) => {
@@ -73,7 +73,7 @@ function isWanted(task: TaskRecord, { node_id, status }: TaskFilter): boolean {
   )
 }
 
-function spanOf(conv_id: string, { node_id, status, after: last }: TaskFilter): KeyRange {
+function rangeOf(conv_id: string, { node_id, status, after: last }: TaskFilter): KeyRange {
   if (status === 'processed' || status === 'canceled') {
     const { from, to } = endedOf(conv_id)
     if (last === undefined) return { from, to }
@@ -89,7 +89,7 @@ export function retryTask(tx: Transaction, op: ShowOp, node_id: string | undefin
   const process = tx.process(op.conv_id)
   if (process === undefined) return refused(op, noProcess(op.conv_id))
   beginOp(tx)
-  if (process.head.status === 'paused') return refused(op, paused)
+  if (process.record.status === 'paused') return refused(op, paused)
   const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft

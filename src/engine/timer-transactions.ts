@@ -42,11 +42,11 @@ export function readSchedule(view: View): Schedule {
   const to_migrate: string[] = []
   for (const { key, value } of view.scan({ ...keysOfType('process'), limit: Infinity })) {
     const conv_id = processOfKey(key)
-    const head = decodeRecord<ProcessRecord>(value)
-    if (head.status === 'paused') continue
+    const record = decodeRecord<ProcessRecord>(value)
+    if (record.status === 'paused') continue
     const first_ms = firstDue(view, conv_id)
     if (first_ms !== undefined) due.set(conv_id, first_ms)
-    if (Object.keys(head.moves).length > 0) to_migrate.push(conv_id)
+    if (Object.keys(record.moves).length > 0) to_migrate.push(conv_id)
   }
   return { due, to_migrate, oldest_ended_ms: oldestEnded(view) }
 }
@@ -64,7 +64,7 @@ export function fireDue(
   tasks_max: number,
 ): number | undefined {
   const process = tx.process(conv_id)
-  if (process === undefined || process.head.status === 'paused') return undefined
+  if (process === undefined || process.record.status === 'paused') return undefined
   const overdue = tx.store.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
     // The rest fires in the next slice, so that callers are not delayed.
@@ -114,8 +114,8 @@ export function quarantineFirstDue(tx: Transaction, conv_id: string): number | u
  */
 export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number): boolean {
   const process = tx.process(conv_id)
-  if (process === undefined || process.head.status === 'paused') return true
-  const dropped = Object.keys(process.head.moves)
+  if (process === undefined || process.record.status === 'paused') return true
+  const dropped = Object.keys(process.record.moves)
   if (dropped.length === 0) return true
   let left = tasks_max
   let moved = 0
@@ -133,7 +133,7 @@ export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number
     if (left === 0) return moved === 0
   }
   if (moved < tasks_max - left) return true
-  tx.store.put(processKey(conv_id), encodeRecord({ ...process.head, moves: {} }))
+  tx.store.put(processKey(conv_id), encodeRecord({ ...process.record, moves: {} }))
   return true
 }
 
@@ -168,12 +168,12 @@ function oldestEnded(view: View): number | undefined {
 /** The processes that have ended tasks: one read for each, which skips the keys of the last. */
 function processesWithEnded(view: View): string[] {
   const found: string[] = []
-  let span = keysOfType('ended')
+  let range = keysOfType('ended')
   for (;;) {
-    const [first] = view.scan({ ...span, limit: 1 })
+    const [first] = view.scan({ ...range, limit: 1 })
     if (first === undefined) return found
     const { conv } = timeOfKey(first.key)
     found.push(conv)
-    span = endedAfter(conv)
+    range = endedAfter(conv)
   }
 }

@@ -2,7 +2,7 @@
  * The queue of everything that changes tasks: ops, timers, results of jobs, retry and cancel.
  *
  * All requests queued in one turn of the event loop run in one store transaction, in the order in
- * which they were queued, so records that they share (grants, process heads, counters, the last
+ * which they were queued, so records that they share (grants, process records, counters, the last
  * task id) are read and written once, and one commit makes all of them durable. The events of a
  * transaction are published after its commit. Administration of users and processes runs in a
  * transaction of its own, after everything that was queued before it.

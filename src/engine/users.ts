@@ -131,8 +131,8 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       const names = await store.update((tx) => {
         requireUser(tx, id)
         tx.del(userKey(id))
-        for (const span of [secretsOf(id), grantsOf(id)]) {
-          for (const { key } of tx.scan({ ...span, limit: Infinity })) tx.del(key)
+        for (const range of [secretsOf(id), grantsOf(id)]) {
+          for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
         }
         return bindings.refuseAllOf(tx, id)
       })

@@ -26,11 +26,11 @@ export function isIdle(task: TaskRecord): boolean {
 
 /** The node for a task whose own an import dropped; undefined where its own is still there. */
 export function migrationTarget(
-  { graph, head }: Process,
+  { graph, record }: Process,
   { node_id }: TaskRecord,
 ): string | undefined {
   if (graph.nodes.has(node_id)) return undefined
-  return migrationOf(head.moves, node_id) ?? graph.start_id
+  return migrationOf(record.moves, node_id) ?? graph.start_id
 }
 
 /** The node that tasks of `node_id` move to. A node may be called `constructor`. */
