@@ -223,12 +223,15 @@ describe('a memtable', () => {
 
   it('holds thousands of keys', () => {
     const memtable = newMemtable()
+    const changes = newChangeBuffer()
     const model: Values = new Map()
     for (let n = 0; n < 40_000; n++) {
-      const changes = changesOf([[`k${(n * 7919) % 30_011}`, Buffer.from(String(n))]])
+      const [name, bytes] = [`k${(n * 7919) % 30_011}`, Buffer.from(String(n))]
+      changes.clear()
+      changes.put(name, bytes)
       buildFrame(memtable, { id, seq: n }, changes)
       publishFrame(memtable, changes)
-      for (const [name, bytes] of changes) model.set(name, bytes)
+      model.set(name, bytes)
     }
     assert.equal(memtable.size, model.size)
     const all = [...memtable.range('k', 'l', false)]

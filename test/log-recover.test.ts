@@ -201,7 +201,7 @@ describe('folding in what was left, broken off', () => {
   const steps: DiedStep[] = [...commits(9), 'turn', ...commits(4), 'slices']
   /** All here and not in a thread, in small commits. */
   const here = { slice: { changes_max: 3, bytes_max: Number.MAX_SAFE_INTEGER } }
-  const large = { slice: { ...here.slice, changes_max: 4_096 } }
+  const large = { slice: { ...here.slice, changes_max: 1_024 } }
   /** The n-th commit of opening and closing fails, if there are so many. */
   const breakOff = async (path: string, n: number, writes_all: boolean, bounds = here) => {
     let is_broken = false
@@ -252,7 +252,7 @@ describe('folding in what was left, broken off', () => {
     t.diagnostic(`${cuts} commits`)
   })
 
-  const large_keys = 12_000
+  const large_keys = 3_000
   const largeGroup = (group: number): ChangeBuffer =>
     changesOf(
       Array.from({ length: large_keys }, (_, n) => [`key ${n} ${group}`, Buffer.alloc(10, group)]),

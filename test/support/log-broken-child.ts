@@ -1,7 +1,7 @@
 /**
  * Goes on writing groups into a store with a log although its disk fails, and tells as JSON what
- * each call answered: `log-broken-child PATH GROUPS`. It goes on for two groups behind the first that
- * was refused. Before that a line tells of each group that was acknowledged.
+ * each call answered: `log-broken-child PATH GROUPS PAUSE_MS`. It goes on for two groups behind the
+ * first that was refused. Before that a line tells of each group that was acknowledged.
  * The failing is done from outside.
  */
 import { storeOf } from '../../src/store/group-commit.ts'
@@ -16,7 +16,7 @@ export interface LogTold {
   closed: string
 }
 
-const [path = '', groups = '1'] = process.argv.slice(2)
+const [path = '', groups = '1', pause_ms = '1'] = process.argv.slice(2)
 const told: LogTold = {
   ...{ opened: '', updates: [], views: [], failures: [], unhandled: [], closed: '' },
 }
@@ -35,8 +35,8 @@ async function run(): Promise<void> {
     const answer = await ended(update)
     told.updates.push(answer)
     if (answer === 'ok') console.log('ok')
-    // Time for what nobody handled to come up.
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    // Unhandled rejections are reported meanwhile, and checkpoints go on.
+    await new Promise((resolve) => setTimeout(resolve, Number(pause_ms)))
     told.views.push(await store.view((seen) => `${seen.get('last')}`).catch(codeOf))
     if (told.updates.filter((update) => update !== 'ok').length === 3) break
   }

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { newBloomFilter } from '../../src/store/bloom-filter.ts'
+import { type BloomFilterBounds, newBloomFilter } from '../../src/store/bloom-filter.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import type { Entry, Range, Store, View } from '../../src/store/store.ts'
 import type { TreeBed } from './store-suite.ts'
@@ -77,8 +77,11 @@ export async function checkAgainstModel(makeBed: () => Promise<TreeBed>, runs: n
   )
 }
 
-/** So few words that they double, and so few keys at a time that most are read later. */
-const tiny = { words_min: 4, words_max: 64, keys_a_commit: 1, keys_at_first: 1, rests: 0 }
+/** A filter that soon grows, and reads most keys after later commits. */
+const tiny: BloomFilterBounds = {
+  ...{ words_min: 4, words_max: 64, keys_per_commit: 1, keys_at_first: 1 },
+  pause_factor: 0,
+}
 
 async function openStore(bed: TreeBed): Promise<Store> {
   const tree = await bed.open()
