@@ -1,6 +1,7 @@
 /**
- * What a cell came to: the middle of each side's slots, and ours over each of the others, made
- * turn by turn. These are the JSON lines, and what the tables are made of.
+ * The result of a cell, as a JSON line and as the input of all tables: a summary of each side's slots,
+ * and ratios of ours over each other side. A ratio of rates is computed within each repetition and
+ * then summarised.
  */
 import { type Cell, cellName, type OurName, type SideName } from './cells.ts'
 import type { Measured } from './measure.ts'
@@ -17,9 +18,9 @@ export interface CellLine {
 export interface Ratio {
   readonly ours: SideName
   readonly against: SideName
-  /** Our ops/s over the other's, turn by turn. */
+  /** Ours over the other, within a repetition. */
   readonly ops_per_s: Summary
-  /** Of medians. */
+  /** Our median over the other's. */
   readonly p50: number
   readonly p99: number
 }
@@ -30,9 +31,9 @@ export interface SideLine {
   readonly p99_ms: Summary
   /** Requests of all repetitions. */
   readonly requests: number
-  /** Medians; missing where the side does not know. */
+  /** This and all below: medians, missing if the side does not measure them. */
   readonly cpu_us_per_op?: number
-  /** With the time in which it still worked after its last answer. */
+  /** Includes the time until the process was idle after its last answer. */
   readonly settled_ops_per_s?: number
   readonly settle_s?: number
   readonly rss_bytes?: number
@@ -50,12 +51,14 @@ export function isOurs(name: SideName): name is OurName {
 }
 
 export function cellLine({ cell, slots }: Measured): CellLine {
-  const sides = Object.fromEntries([...slots].map(([name, of_side]) => [name, sideLine(of_side)]))
+  const sides = Object.fromEntries(
+    [...slots].map(([name, side_slots]) => [name, sideLine(side_slots)]),
+  )
   const names = [...slots.keys()]
   const pairs = names.filter(isOurs).flatMap((ours) => {
     return names.filter((name) => !isOurs(name)).map((against) => [ours, against] as const)
   })
-  // At half of its own rate, a side's rate says nothing.
+  // The rate of a `half` cell is given, not measured.
   const ratios = cell.kind === 'half' ? [] : pairs.map((pair) => ratioOf(slots, ...pair))
   return { kind: 'cell', name: cellName(cell), cell, ratios, sides }
 }
@@ -68,7 +71,7 @@ function ratioOf(slots: Measured['slots'], ours: SideName, against: SideName): R
     ours,
     against,
     ops_per_s: summaryOf(
-      our_slots.map((slot, turn) => slot.ops_per_s / (other_slots[turn]?.ops_per_s ?? Number.NaN)),
+      our_slots.map((slot, rep) => slot.ops_per_s / (other_slots[rep]?.ops_per_s ?? Number.NaN)),
     ),
     p50: medianOf(our_slots, 'p50_ms') / medianOf(other_slots, 'p50_ms'),
     p99: medianOf(our_slots, 'p99_ms') / medianOf(other_slots, 'p99_ms'),

@@ -1,11 +1,10 @@
 /**
- * The load client of the gRPC cells: bare grpc-js, one connection, mutual TLS. All messages are
- * made before the clock starts; grpc-js then gets their bytes as they are.
+ * The load client of gRPC cells: bare grpc-js, one connection, mutual TLS. All messages are serialised
+ * before the clock starts. A caller is one concurrent call, or one unanswered message of the stream.
  *
- * Callers are calls at once, or messages under way of one stream. The first answer is read by the
- * schema and must be all `ok`. Since refs and ids have one length, the good answers of a slot have
- * one too, but for the number of a batch, which grows: what is as long counts as good, and any
- * other is read again.
+ * The first answer is decoded, and every result must be `ok`. All refs and ids have one length, so
+ * good answers have one length too, except that the number of a batch grows: an answer of the length
+ * of the last decoded one is taken as good, any other is decoded.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,25 +14,20 @@ import type { Refs, WriteVerb } from './cells.ts'
 import { caller_name } from './certificates.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
+import type { PrepareOptions } from './load.ts'
 import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 import { conv_id, dataOf, opSource, refOf } from './workload.ts'
 
 export type GrpcClientCalls = typeof calls
 
-interface Preparing {
-  readonly verb: WriteVerb
-  readonly ops: number
-  /** How many messages to make; no two are alike. */
-  readonly requests: number
-  readonly tasks: number
-  readonly refs: Refs
+interface PrepareMessages extends PrepareOptions {
   readonly is_stream: boolean
 }
 
-interface Sending extends Span {
+interface SendOptions extends Span {
   readonly port: number
-  /** Holds the authority and the client's pair. */
+  /** Holds the CA certificate and the client's certificate and key. */
   readonly tls_folder: string
   readonly verb: WriteVerb
   readonly ops: number
@@ -41,10 +35,10 @@ interface Sending extends Span {
   readonly is_stream: boolean
 }
 
-/** How one message goes out; resolves when its answer is in and good. */
 interface Sender {
+  /** Resolves with a good answer, rejects with any other. */
   send(message: Buffer): Promise<void>
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no message is in flight. */
   end(): Promise<void>
 }
 
@@ -55,7 +49,7 @@ const connect_ms_max = 10_000
 let prepared: Buffer[] = []
 
 const calls = {
-  prepare({ verb, ops, requests, tasks, refs, is_stream }: Preparing): void {
+  prepare({ verb, ops, requests, tasks, refs, is_stream }: PrepareMessages): void {
     const source = opSource(tasks, refs)
     prepared = Array.from({ length: requests }, (_, at) => {
       const messages = source.take(verb, ops).map((n) => messageOf(verb, n, refs))
@@ -65,18 +59,18 @@ const calls = {
     })
   },
 
-  /** Sends what was prepared until the time is up or all is sent, and waits for every answer. */
-  async run(sending: Sending): Promise<Slot> {
-    const { port, tls_folder, verb, ops, is_stream } = sending
+  /** Sends the prepared messages until the time is up or all are sent; waits for every answer. */
+  async run(options: SendOptions): Promise<Slot> {
+    const { port, tls_folder, verb, ops, is_stream } = options
     const client = await connected(port, tls_folder)
     try {
-      const way = is_stream ? streamSender(client, ops) : unarySender(client, verb)
+      const sender = is_stream ? streamSender(client, ops) : unarySender(client, verb)
       let next = 0
       const requests_max = prepared.length
-      const slot = await closedLoop({ ...sending, requests_max }, () =>
-        way.send(prepared[next++] as Buffer),
+      const slot = await closedLoop({ ...options, requests_max }, () =>
+        sender.send(prepared[next++] as Buffer),
       )
-      await way.end()
+      await sender.end()
       return slot
     } finally {
       client.close()
@@ -102,12 +96,12 @@ async function connected(port: number, tls_folder: string): Promise<Client> {
       readFile(join(tls_folder, name)),
     ),
   )
-  const how = credentials.createSsl(ca as Buffer, key as Buffer, cert as Buffer)
-  const client = new Client(`127.0.0.1:${port}`, how, {
-    // A connection of its own for each slot.
+  const channel_credentials = credentials.createSsl(ca as Buffer, key as Buffer, cert as Buffer)
+  const client = new Client(`127.0.0.1:${port}`, channel_credentials, {
+    // A new connection for each slot.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
-    // TLS has no addresses for names.
+    // TLS allows no IP address as a server name.
     'grpc.ssl_target_name_override': 'localhost',
   })
   await new Promise<void>((resolve, reject) => {
@@ -138,7 +132,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Answers come in the order of what was sent. */
+/** The stream answers in the order of its messages. */
 function streamSender(client: Client, ops: number): Sender {
   const { path, responseDeserialize } = StreamOps
   const check = goodAnswer((bytes) => {
@@ -170,7 +164,7 @@ function streamSender(client: Client, ops: number): Sender {
 
 const asIs = (message: Buffer): Buffer => message
 
-/** Answers whether bytes were good by their length, where `isGood` has seen one as long. */
+/** Throws at a bad answer; calls `isGood` for each answer whose length is new. */
 function goodAnswer(isGood: (bytes: Buffer) => boolean): (bytes: Buffer) => true {
   let good_bytes = -1
   return (bytes) => {

@@ -1,32 +1,22 @@
 /**
- * The load client of the HTTP cells. All bytes are made and signed before the clock starts.
+ * The load client of HTTP cells. All requests are serialised and signed before the clock starts.
  *
- * `run` is a closed loop: each connection sends its next request when its last is answered.
- * `runPaced` is an open one: requests fall due at a rate, whatever the server does. It looks at the
- * clock each millisecond and sends what has fallen due, so they come in small groups; one that
- * finds no free connection waits for it, and its waiting counts.
+ * `run` is a closed loop: each connection sends its next request when the last one is answered.
+ * `runPaced` is an open loop: requests are due at a fixed rate, whether earlier ones are answered or
+ * not. A timer sends the due requests every millisecond, so they come in small groups; a request that
+ * finds no free connection waits for one, and its latency includes the wait.
  */
 import { signatureOf } from '../../src/codec/signature.ts'
-import type { Refs, WriteVerb } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { type Connection, connectTo, type Listener } from './http-connection.ts'
+import type { PrepareOptions } from './load.ts'
 import type { Slot } from './statistics.ts'
 import { type Span, type Stopwatch, spanSeconds, startStopwatch } from './stopwatch.ts'
 import { opOf, opSource, user } from './workload.ts'
 
 export type HttpClientCalls = typeof calls
 
-interface Preparing {
-  readonly verb: WriteVerb
-  readonly ops: number
-  /** How many requests to sign; no two are alike. */
-  readonly requests: number
-  readonly tasks: number
-  readonly refs: Refs
-  readonly secret: string
-}
-
-interface Sending extends Span {
+interface SendOptions extends Span {
   readonly port: number
   readonly callers: number
   readonly ops: number
@@ -35,7 +25,14 @@ interface Sending extends Span {
 let prepared: Buffer[] = []
 
 const calls = {
-  prepare({ verb, ops, requests, tasks, refs, secret }: Preparing): void {
+  prepare({
+    verb,
+    ops,
+    requests,
+    tasks,
+    refs,
+    secret,
+  }: PrepareOptions & { readonly secret: string }): void {
     const source = opSource(tasks, refs)
     const timestamp = String(Math.floor(Date.now() / 1000))
     prepared = Array.from({ length: requests }, () => {
@@ -47,17 +44,17 @@ const calls = {
     globalThis.gc?.()
   },
 
-  /** Sends what was prepared until the time is up or all is sent, and waits for every answer. */
-  run(sending: Sending): Promise<Slot> {
+  /** Sends the prepared requests until the time is up or all are sent; waits for every answer. */
+  run(options: SendOptions): Promise<Slot> {
     let next = 0
     const sent_ms = new Map<Connection, number>()
-    return sendOver(sending, {
-      begin(connections, watch, start_ms, over) {
+    return sendOver(options, {
+      begin(connections, watch, start_ms, finish) {
         const sendNext = (connection: Connection, now_ms: number): void => {
           const request = watch.isOver(now_ms) ? undefined : prepared[next++]
           if (request === undefined) {
             sent_ms.delete(connection)
-            if (sent_ms.size === 0) over()
+            if (sent_ms.size === 0) finish()
             return
           }
           sent_ms.set(connection, now_ms)
@@ -73,15 +70,15 @@ const calls = {
     })
   },
 
-  /** Sends `per_s` requests a second until the time is up, and waits for every answer. */
-  runPaced({ per_s, ...sending }: Sending & { readonly per_s: number }): Promise<Slot> {
-    const requests = Math.min(prepared.length, Math.floor(per_s * spanSeconds(sending)))
-    return sendOver(sending, {
-      begin(connections, watch, start_ms, over) {
+  /** Sends `per_s` requests a second until the time is up; waits for every answer. */
+  runPaced({ per_s, ...options }: SendOptions & { readonly per_s: number }): Promise<Slot> {
+    const requests = Math.min(prepared.length, Math.floor(per_s * spanSeconds(options)))
+    return sendOver(options, {
+      begin(connections, watch, start_ms, finish) {
         const free = [...connections]
         const due_ms = new Map<Connection, number>()
         const waiting: number[] = []
-        let fallen_due = 0
+        let due_so_far = 0
         let sent = 0
         const sendWaiting = (): void => {
           while (waiting.length > 0 && free.length > 0) {
@@ -93,15 +90,15 @@ const calls = {
         const ticks = setInterval(() => {
           const now_ms = performance.now()
           const due = Math.min(requests, Math.floor(((now_ms - start_ms) / 1000) * per_s))
-          for (; fallen_due < due; fallen_due++) waiting.push(now_ms)
+          for (; due_so_far < due; due_so_far++) waiting.push(now_ms)
           sendWaiting()
-          if (fallen_due === requests) clearInterval(ticks)
+          if (due_so_far === requests) clearInterval(ticks)
         }, 1)
         return (connection, now_ms) => {
           watch.record(due_ms.get(connection) as number, now_ms)
           free.push(connection)
           sendWaiting()
-          if (sent === requests && free.length === connections.length) over()
+          if (sent === requests && free.length === connections.length) finish()
         }
       },
     })
@@ -111,24 +108,24 @@ const calls = {
 serveCalls(calls)
 
 interface ArrivalPattern {
-  /** Sends the first requests. What it answers is called with each answer. */
+  /** Sends the first requests; returns a callback for each answer. Calls `finish` after the last. */
   begin(
     connections: readonly Connection[],
     watch: Stopwatch,
     start_ms: number,
-    over: () => void,
+    finish: () => void,
   ): (connection: Connection, now_ms: number) => void
 }
 
-/** Connections of its own for each slot. */
-async function sendOver(sending: Sending, pattern: ArrivalPattern): Promise<Slot> {
-  const { port, callers, ops } = sending
+/** Opens new connections for each slot. */
+async function sendOver(options: SendOptions, arrivals: ArrivalPattern): Promise<Slot> {
+  const { port, callers, ops } = options
   const expected = { ops, good_bytes: -1 }
   let onAnswer = (_connection: Connection, _now_ms: number): void => {}
-  let over = (): void => {}
+  let finish = (): void => {}
   let fail = (_error: unknown): void => {}
   const end = new Promise<void>((resolve, reject) => {
-    over = resolve
+    finish = resolve
     fail = reject
   })
   const listener: Listener = {
@@ -140,8 +137,8 @@ async function sendOver(sending: Sending, pattern: ArrivalPattern): Promise<Slot
   )
   try {
     const start_ms = performance.now()
-    const watch = startStopwatch(sending, start_ms)
-    onAnswer = pattern.begin(connections, watch, start_ms, over)
+    const watch = startStopwatch(options, start_ms)
+    onAnswer = arrivals.begin(connections, watch, start_ms, finish)
     await end
     return watch.slot(ops)
   } finally {

@@ -1,6 +1,6 @@
 /**
- * The load through our own client library over HTTP: what an application in Node has, which signs
- * each request while the clock runs, one op in each.
+ * The load through our own client library over HTTP, as a Node application would send it: each call has
+ * one op, and requests are serialised and signed while the clock runs.
  */
 import { type Client, connect } from '../../src/client.ts'
 import type { Refs, Verb } from './cells.ts'
@@ -12,7 +12,7 @@ import { conv_id, dataOf, opSource, refOf, user } from './workload.ts'
 
 export type ClientLibraryCalls = typeof calls
 
-interface Load extends Span {
+interface LibraryLoad extends Span {
   readonly port: number
   readonly secret: string
   readonly verb: Verb
@@ -21,19 +21,19 @@ interface Load extends Span {
   readonly refs: Refs
 }
 
-let kept: { readonly port: number; readonly client: Client } | undefined
+let current: { readonly port: number; readonly client: Client } | undefined
 
-/** An application has one client for as long as it lives. */
-async function clientOf({ port, secret }: Pick<Load, 'port' | 'secret'>): Promise<Client> {
-  if (kept?.port === port) return kept.client
-  await kept?.client.close()
+/** Keeps one client for each server, as an application does. */
+async function clientOf({ port, secret }: Pick<LibraryLoad, 'port' | 'secret'>): Promise<Client> {
+  if (current?.port === port) return current.client
+  await current?.client.close()
   const client = await connect({ url: `http://127.0.0.1:${port}`, user, secret })
-  kept = { port, client }
+  current = { port, client }
   return client
 }
 
 const calls = {
-  async run({ port, secret, verb, callers, tasks, refs, ...span }: Load): Promise<Slot> {
+  async run({ port, secret, verb, callers, tasks, refs, ...span }: LibraryLoad): Promise<Slot> {
     if (verb === 'read') throw new Error('the client library is not measured with reads')
     const client = await clientOf({ port, secret })
     const source = opSource(tasks, refs)

@@ -1,44 +1,42 @@
 /**
- * The child that runs the engine: makes files, opens them with a server or none, runs the
- * in-process load itself, and tells what it cost. It has one file open at a time.
+ * The child that runs the engine: it creates data files, opens them with a server or none, generates
+ * the load of in-process cells, and measures its own resource usage. It has one file open at a time.
  */
 import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
-import type { Refs, ServerName, Verb } from './cells.ts'
+import type { Refs, ServerName } from './cells.ts'
 import { caller_binding } from './certificates.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
+import type { Load, OpenOptions } from './load.ts'
 import { cpuSeconds, footprintOf, removeFiles, waitUntilIdle } from './resource-usage.ts'
 import type { Footprint, Slot } from './statistics.ts'
-import type { Span } from './stopwatch.ts'
-import { conv_id, definition, opOf, opSource, refOf, secret_key, user } from './workload.ts'
+import {
+  assertOk,
+  conv_id,
+  definition,
+  opOf,
+  opSource,
+  refOf,
+  secret_key,
+  user,
+} from './workload.ts'
 
-export interface OpenOptions {
-  readonly path: string
-  /** Tasks under the numbers from 0 on: stored already, or made now if `is_new`. */
-  readonly tasks: number
-  readonly is_new: boolean
-  readonly refs: Refs
+interface EngineOptions extends OpenOptions {
   readonly server: ServerName
-  /** What a gRPC server takes its certificates from. */
+  /** The certificates of the gRPC server. */
   readonly tls_folder: string
 }
 
-/** How the process stands before or after a slot. */
+/** Of the process, before or after a slot. */
 export interface EngineUsage {
   readonly footprint: Footprint
-  /** How long it was not idle before it could answer this. */
+  /** How long the process took to become idle. */
   readonly settle_s: number
-  /** Processor seconds used until it was idle, and until it answered. */
+  /** CPU seconds of the process until it was idle, and until the end of this call. */
   readonly idle_cpu_s: number
   readonly cpu_s: number
-}
-
-interface Load extends Span {
-  readonly verb: Verb
-  readonly ops: number
-  readonly callers: number
 }
 
 export type EngineCalls = typeof calls
@@ -48,12 +46,14 @@ interface RunningServer {
   drain(): Promise<void>
 }
 
-let current: { opening: OpenOptions; engine: Engine; server: RunningServer | undefined } | undefined
+let current:
+  | { options: EngineOptions; engine: Engine; server: RunningServer | undefined }
+  | undefined
 
 const calls = {
-  /** Opens a file, which stays open until `close`. */
-  async open(opening: OpenOptions): Promise<{ port: number; secret: string }> {
-    const { path, is_new, tasks, refs } = opening
+  /** Opens a file until `close`; the port is 0 without a server. */
+  async open(options: EngineOptions): Promise<{ port: number; secret: string }> {
+    const { path, is_new, tasks, refs } = options
     const engine = await openEngine(path, { secret_key })
     if (is_new) {
       await engine.putProcess(definition)
@@ -62,40 +62,39 @@ const calls = {
       await engine.users.bind(user, caller_binding)
       await fill(engine, tasks, refs)
     }
-    const server = await startServer(engine, opening)
-    current = { opening, engine, server }
+    const server = await startServer(engine, options)
+    current = { options, engine, server }
     return { port: server?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
   },
 
   run(load: Load): Promise<Slot> {
-    const { engine, opening } = currentFile()
+    const { engine, options } = currentFile()
     const { verb, ops } = load
-    const { refs } = opening
-    const source = opSource(opening.tasks, refs)
+    const { refs } = options
+    const source = opSource(options.tasks, refs)
     if (verb === 'read')
       return closedLoop(load, () => read(engine, source.take(verb, 1)[0] as number))
     return closedLoop(load, async () => {
-      const results = await engine.apply(source.take(verb, ops).map((n) => opOf(verb, n, refs)))
-      for (const { proc } of results) if (proc !== 'ok') throw new Error(`${verb}: ${proc}`)
+      assertOk(await engine.apply(source.take(verb, ops).map((n) => opOf(verb, n, refs))))
     })
   },
 
   async usage(): Promise<EngineUsage> {
-    const { engine, opening } = currentFile()
+    const { engine, options } = currentFile()
     const settle_s = await waitUntilIdle()
     const idle_cpu_s = cpuSeconds()
     const [info] = await engine.processes.list()
-    const footprint = await footprintOf(opening.path, info?.tasks ?? 0)
+    const footprint = await footprintOf(options.path, info?.tasks ?? 0)
     return { footprint, settle_s, idle_cpu_s, cpu_s: cpuSeconds() }
   },
 
   async close({ remove }: { remove: boolean }): Promise<void> {
     if (current === undefined) return
-    const { engine, server, opening } = current
+    const { engine, server, options } = current
     current = undefined
     await server?.drain()
     await engine.close()
-    if (remove) await removeFiles(opening.path)
+    if (remove) await removeFiles(options.path)
   },
 }
 
@@ -107,16 +106,17 @@ function currentFile(): NonNullable<typeof current> {
 }
 
 async function read(engine: Engine, n: number): Promise<void> {
-  const { refs } = currentFile().opening
+  const { refs } = currentFile().options
   const task = await engine.task({ conv_id, ref: refOf(n, refs) })
-  if ((task?.data as { amount?: number } | undefined)?.amount !== 120.5) throw new Error('read')
+  if ((task?.data as { amount?: number } | undefined)?.amount !== 120.5)
+    throw new Error('the task that was read is another')
 }
 
 async function startServer(
   engine: Engine,
-  opening: OpenOptions,
+  options: EngineOptions,
 ): Promise<RunningServer | undefined> {
-  const { server, tls_folder } = opening
+  const { server, tls_folder } = options
   if (server === 'in-process') return undefined
   if (server === 'http') {
     const { address, drain } = await serveHttp(engine, { host: '127.0.0.1', port: 0 })
@@ -136,8 +136,7 @@ async function fill(engine: Engine, tasks: number, refs: Refs): Promise<void> {
       const first = next
       next = Math.min(tasks, first + fill_batch)
       const numbers = Array.from({ length: next - first }, (_, n) => first + n)
-      const results = await engine.apply(numbers.map((n) => opOf('create', n, refs)))
-      for (const { proc } of results) if (proc !== 'ok') throw new Error(`create: ${proc}`)
+      assertOk(await engine.apply(numbers.map((n) => opOf('create', n, refs))))
     }
   }
   await Promise.all(Array.from({ length: fill_callers }, caller))

@@ -1,10 +1,9 @@
 /**
- * The floor of the in-process cells: LMDB by hand, opened as the engine opens it. One group at a
- * time holds what all callers together would have sent: as many puts as the engine makes, with keys
- * and values of the same size and order, in one durable batch. It checks nothing, parses nothing,
- * and the values have been made before; a modify reads one thing, which task a ref names.
+ * The floor of in-process cells: LMDB by hand, opened with the engine's options. One batch at a time
+ * carries the ops of all callers: the puts that the engine would make, with keys and values of the
+ * same size and order, durable together. It checks and parses nothing, and its values are encoded in
+ * advance; the only read is the look-up of a modify's ref.
  */
-import { rm } from 'node:fs/promises'
 import { open } from 'lmdb'
 import { docOfText } from '../../src/codec/json.ts'
 import {
@@ -21,37 +20,24 @@ import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/database.ts
 import type { Refs, WriteVerb } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
+import type { Load, OpenOptions } from './load.ts'
+import { removeFiles } from './resource-usage.ts'
 import type { Slot } from './statistics.ts'
-import type { Span } from './stopwatch.ts'
 import { conv_id, dataOf, type OpSource, opSource, refOf } from './workload.ts'
 
 export type StoreFloorCalls = typeof calls
 
-interface OpenOptions {
-  readonly path: string
-  /** Tasks under the numbers from 0 on: stored already, or made now if `is_new`. */
-  readonly tasks: number
-  readonly is_new: boolean
-  readonly refs: Refs
-}
-
-interface Load extends Span {
-  readonly verb: WriteVerb
-  readonly ops: number
-  readonly callers: number
-}
-
-interface Opened {
+interface OpenFile {
   readonly path: string
   readonly refs: Refs
   readonly db: LmdbDatabase
   readonly source: OpSource
-  /** By number of task: 1 where it is in `again`. */
+  /** By number of task: 1 if it is in the node `again`. */
   readonly is_moved: Uint8Array
 }
 
-let current: Opened | undefined
-const none = Buffer.alloc(0)
+let current: OpenFile | undefined
+const empty = Buffer.alloc(0)
 const count = Buffer.alloc(8)
 
 const calls = {
@@ -66,7 +52,8 @@ const calls = {
   },
 
   async run({ verb, ops, callers, ...span }: Load): Promise<Slot> {
-    const { db, refs, source, is_moved } = current as Opened
+    if (verb === 'read') throw new Error('the floor of the store does not read')
+    const { db, refs, source, is_moved } = current as OpenFile
     const ops_each = ops * callers
     return closedLoop({ callers: 1, ops: ops_each, ...span }, async () => {
       const numbers = source.take(verb, ops_each)
@@ -85,8 +72,7 @@ const calls = {
     const { path, db } = current
     current = undefined
     await db.close()
-    if (!remove) return
-    for (const end of ['', '-lock']) await rm(`${path}${end}`, { force: true })
+    if (remove) await removeFiles(path)
   },
 }
 
@@ -96,7 +82,7 @@ let last_id = 0
 
 function putNew(db: LmdbDatabase, n: number, refs: Refs): void {
   const obj_id = `f0000000${(last_id++).toString(16).padStart(16, '0')}`
-  void db.put(atNodeKey(conv_id, 'wait', obj_id), none)
+  void db.put(atNodeKey(conv_id, 'wait', obj_id), empty)
   void db.put(refKey(conv_id, refOf(n, refs)), Buffer.from(idBytes(obj_id), 'latin1'))
   void db.put(taskKey(obj_id), records.create)
 }
@@ -106,11 +92,11 @@ function putMoved(db: LmdbDatabase, n: number, refs: Refs, is_moved: Uint8Array)
   const [from, to] = is_moved[n] === 1 ? ['again', 'wait'] : ['wait', 'again']
   is_moved[n] = 1 - (is_moved[n] as number)
   void db.remove(atNodeKey(conv_id, from as string, obj_id))
-  void db.put(atNodeKey(conv_id, to as string, obj_id), none)
+  void db.put(atNodeKey(conv_id, to as string, obj_id), empty)
   void db.put(taskKey(obj_id), records.modify)
 }
 
-/** What the engine writes once a commit. */
+/** The puts that the engine makes once in a commit. */
 function putShared(db: LmdbDatabase): void {
   void db.put(nodeCountKey(conv_id, 'wait'), count)
   void db.put(metaKey('last_id'), count)

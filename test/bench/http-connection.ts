@@ -1,10 +1,9 @@
 /**
- * One connection of the HTTP load: a raw socket, kept alive, one request under way on it. While the
- * clock runs, an answer costs one look at its length.
+ * One connection of the HTTP load client: a raw keep-alive socket with one request in flight.
  *
- * The first answer is read whole and must be all `ok`. Since refs and ids have one length, the good
- * answers of a slot have one too: what is as long counts as good, and any other is read whole
- * again.
+ * The first answer of a slot is parsed, and every result must be `ok`. All refs and ids have one
+ * length, so good answers have one length too: an answer of that length is taken as good, any other
+ * is parsed. While the clock runs, an answer therefore costs a comparison of its length.
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -18,13 +17,13 @@ export interface Connection {
 export interface Expected {
   /** Ops in each request. */
   readonly ops: number
-  /** How long a good answer is; -1 before the first. */
+  /** Length of a good answer; -1 before the first. */
   good_bytes: number
 }
 
 export interface Listener {
   onAnswer(connection: Connection): void
-  /** The socket broke, or an answer was not good; nothing comes after it. */
+  /** The socket failed or an answer was bad; nothing follows. */
   onError(error: unknown): void
 }
 
@@ -70,11 +69,11 @@ export async function connectTo(
   return connection
 }
 
-/** The whole length of the answer that begins with `chunk`. */
+/** The length of the whole answer that starts with `chunk`. */
 function wholeBytes(chunk: Buffer): number {
   const head_end = chunk.indexOf('\r\n\r\n')
   const [, length] = /content-length: (\d+)/i.exec(chunk.toString('latin1', 0, head_end)) ?? []
-  if (head_end === -1 || length === undefined) throw new Error(`no head of an answer: ${chunk}`)
+  if (head_end === -1 || length === undefined) throw new Error(`no complete answer head: ${chunk}`)
   return head_end + 4 + Number(length)
 }
 

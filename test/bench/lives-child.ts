@@ -1,16 +1,16 @@
 /**
- * The child of whole lives: one side's file with so many tasks that wait for a callback or their
- * timer, and lives on it. A life is a create, and later a callback that sends a task picked at
- * random among the waiting ones to its end, which is kept; so as many wait as before.
+ * The child of the cells of whole lives. A life of a task is a create, a wait for a callback or a
+ * timer, and a callback that sends a randomly chosen waiting task to its end, which is kept. So the
+ * number of waiting tasks stays the same.
  *
- * A slot ends when the file is closed: what was put off until then is paid within it.
+ * A slot includes the close of the file, and with it all deferred work.
  */
 import Database from 'better-sqlite3'
 import { openEngine } from '../../src/index.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
 import { inTurns } from './sqlite-table.ts'
-import { type BenchOp, conv_id, node, opOf, secret_key } from './workload.ts'
+import { assertOk, type BenchOp, conv_id, node, opOf, secret_key } from './workload.ts'
 
 export type LivesSide = 'ours' | 'sqlite'
 
@@ -22,8 +22,8 @@ export interface LivesSlot {
 
 export type LivesCalls = typeof calls
 
-/** What both sides do. Rejects where an op is refused. */
-interface Lives {
+interface LivesStore {
+  /** All ops in one durable transaction; rejects if one is refused. */
   apply(ops: readonly BenchOp[]): Promise<void>
   close(): Promise<void> | void
 }
@@ -43,21 +43,18 @@ const definition = {
   },
 }
 
-async function openOurs(path: string): Promise<Lives> {
+async function openOurs(path: string): Promise<LivesStore> {
   const engine = await openEngine(path, { secret_key })
   await engine.putProcess(definition)
   return {
     async apply(ops) {
-      const results = await engine.apply(ops)
-      for (const { proc, description } of results) {
-        if (proc !== 'ok') throw new Error(`${proc}: ${description}`)
-      }
+      assertOk(await engine.apply(ops))
     },
     close: () => engine.close(),
   }
 }
 
-/** With the indexes of what is asked: a live task by its ref, what is due, who is in a node. */
+/** Indexes: live tasks by ref, tasks by due time, tasks by node. */
 const schema = `
   CREATE TABLE IF NOT EXISTS tasks (
     id INTEGER PRIMARY KEY, conv INTEGER NOT NULL, ref TEXT NOT NULL, node TEXT NOT NULL,
@@ -68,7 +65,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS tasks_by_due ON tasks (due_ms) WHERE due_ms IS NOT NULL;
   CREATE INDEX IF NOT EXISTS tasks_by_node ON tasks (conv, node, id);`
 
-function openSqlite(path: string): Lives {
+function openSqlite(path: string): LivesStore {
   const db = new Database(path)
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'cache_size = -65536']) {
     db.pragma(pragma)
@@ -99,58 +96,59 @@ function openSqlite(path: string): Lives {
   return { apply: inTurns(apply), close: () => void db.close() }
 }
 
-const openSide = (side: LivesSide, path: string): Promise<Lives> | Lives =>
+const openStore = (side: LivesSide, path: string): Promise<LivesStore> | LivesStore =>
   side === 'ours' ? openOurs(path) : openSqlite(path)
 
 const fill_batch = 1_000
 
 const calls = {
-  /** Tasks under the numbers from 0 on. */
+  /** Creates a file with waiting tasks, under the numbers from 0 on. */
   async make({ side, path, tasks }: { side: LivesSide; path: string; tasks: number }) {
-    const lives = await openSide(side, path)
+    const store = await openStore(side, path)
     for (let first = 0; first < tasks; first += fill_batch) {
       const count = Math.min(fill_batch, tasks - first)
-      await lives.apply(opsOf('create', first, count))
+      await store.apply(opsOf('create', first, count))
     }
-    await lives.close()
+    await store.close()
   },
 
   async run(given: {
     readonly side: LivesSide
     readonly path: string
     readonly tasks: number
-    /** Lives that begin, and end, in one request. */
+    /** Creates in one request, and callbacks in another. */
     readonly ops: number
     readonly callers: number
     readonly slot_s: number
   }): Promise<LivesSlot> {
     const { side, path, tasks, ops, callers, slot_s } = given
-    const lives = await openSide(side, path)
+    const store = await openStore(side, path)
     const waiting = Uint32Array.from({ length: tasks }, (_, n) => n)
     let made = tasks
     let picks = 0
-    /** Of each caller in turn: what it creates next, or what it has created and not yet traded. */
-    const begun: number[] = []
-    const pick = (created: number): number => {
+    /** First numbers of the batches that were created and whose callbacks are not sent yet. */
+    const created: number[] = []
+    /** A random waiting task; `successor` waits in its place. */
+    const pick = (successor: number): number => {
       const at = Math.floor(fraction(picks++) * tasks)
       const picked = waiting[at] as number
-      waiting[at] = created
+      waiting[at] = successor
       return picked
     }
     const start_ms = performance.now()
     const slot = await closedLoop({ callers, ops, warmup_s: 0, slot_s }, async () => {
-      const first = begun.pop()
+      const first = created.pop()
       if (first === undefined) {
         const next = made
         made += ops
-        await lives.apply(opsOf('create', next, ops))
-        begun.push(next)
+        await store.apply(opsOf('create', next, ops))
+        created.push(next)
       } else {
         const picked = Array.from({ length: ops }, (_, n) => pick(first + n))
-        await lives.apply(picked.map((n) => opOf('modify', n, 'random')))
+        await store.apply(picked.map((n) => opOf('modify', n, 'random')))
       }
     })
-    await lives.close()
+    await store.close()
     const seconds = (performance.now() - start_ms) / 1_000
     return { lives_per_s: slot.whole.ops / 2 / seconds, p99_ms: slot.p99_ms }
   },
@@ -162,7 +160,7 @@ function opsOf(verb: 'create' | 'modify', first: number, count: number): BenchOp
   return Array.from({ length: count }, (_, n) => opOf(verb, first + n, 'random'))
 }
 
-/** The same picks on both sides: a number in [0, 1) for each whole one, evenly spread. */
+/** Pseudo-random in [0, 1) by `n`, so that both sides pick the same tasks. */
 function fraction(n: number): number {
   let h = Math.imul(n + 1, 0x9e3779b1)
   h = Math.imul(h ^ (h >>> 15), 0x85ebca6b)

@@ -1,7 +1,7 @@
 /**
- * Whole lives, sustained: ours beside better-sqlite3 by hand, slot by slot in turn, on copies of
- * the same two files, and every slot with all that it put off (see lives-child). They come first,
- * for this is what an embedder gets.
+ * The cells of whole lives (see lives-child.ts): sustained load on ours and on better-sqlite3 by hand,
+ * alternately, each slot on a copy of the same file. They are what an embedding application gets, so
+ * they are measured and reported first.
  */
 import { type Child, startChild } from './child.ts'
 import type { BenchFolder } from './folder.ts'
@@ -15,7 +15,7 @@ export interface LivesLine {
   readonly cell: string
   readonly ours: LivesSummary
   readonly sqlite: LivesSummary
-  /** Ours over SQLite's, turn by turn. */
+  /** Ours over SQLite's, within a repetition. */
   readonly lives_per_s: Summary
   readonly p99: Summary
 }
@@ -25,7 +25,7 @@ interface LivesSummary {
   readonly p99_ms: Summary
 }
 
-/** [tasks that wait, ops in a request, callers, at least so many times as fast] */
+/** [waiting tasks, ops in a request, callers, target: lives a second over SQLite's] */
 const cells: readonly (readonly [number, number, number, number])[] = [
   [20_000, 1, 1, 1],
   [20_000, 1, 64, 1.2],

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: ours beside its floors and rivals, cell by cell, in one command; `help` below
- * says how.
+ * `npm run bench`: measures ours, its floors and its rivals, cell by cell, and prints the results; see
+ * `help` below and README.md.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -12,7 +12,7 @@ import { startLoadClients } from './load-clients.ts'
 import { type Machine, machineOf } from './machine.ts'
 import { type Available, measureAll } from './measure.ts'
 import { type ProcessLine, processCells } from './process-cells.ts'
-import { livesText, machineText, madeText, tablesText, targetsText } from './report.ts'
+import { livesText, machineText, tablesText, targetsText, templateText } from './report.ts'
 import { findRivals } from './rival-packages.ts'
 import { buildSqlite } from './sqlite-build.ts'
 import { type TargetLine, targetLines } from './targets.ts'
@@ -22,19 +22,19 @@ const json_to_stdout = '-'
 
 const help = `npm run bench -- [OPTION …]
 
---quick        a smoke run of seconds, without rivals that need servers; its numbers mean nothing
---full         10^7 waiting tasks besides 10^6
---json [FILE]  JSON lines: machine, files made, one for each cell, one for each row of what is
-               wanted; without FILE to stdout, and the tables for people then go to stderr
---only TEXT    cells whose name holds TEXT, such as large/http/create/1x64; may be repeated
---slot SECONDS how long each cell and side runs in each repetition, the lead not counted
---profile DIR  the engines' processes leave CPU profiles there
---rivals       installs what the rivals with servers need, where it is missing: packages into the
-               system's temp folder, servers by apt-get
---help         this text`
+--quick        a smoke test of seconds, without rivals that need servers; its figures mean nothing
+--full         also the cells with 10^7 waiting tasks
+--json [FILE]  writes JSON lines: the machine, one for each file made, cell and target; without FILE
+               to stdout, and the tables to stderr
+--only TEXT    only the cells whose name contains TEXT, such as large/http/create/1x64; repeatable
+--slot SECONDS length of a slot: the time that one side runs a cell in one repetition
+--profile DIR  writes CPU profiles of the engine processes to DIR
+--rivals       installs what is missing for the rivals with servers: packages into the system's temp
+               folder, servers by apt-get
+--help         prints this text`
 
-/** What a run says: to people as it goes, and as JSON lines at its end. */
-interface Out {
+/** The output of a run: text at once, JSON lines at the end. */
+interface Output {
   readonly lines: object[]
   print(text: string): void
 }
@@ -63,14 +63,14 @@ async function main(args: string[]): Promise<void> {
   const isRun = ({ file, kind }: Cell): boolean =>
     (file !== 'huge' || scale.most_tasks > 0) &&
     (kind !== 'servers' || values.rivals || !values.quick)
-  // Half of what rate is known from the cell that goes as fast as it can.
+  // A `half` cell needs the highest rate of its cell, so that one is measured too.
   const chosen = cells.filter(
     (cell) =>
       isRun(cell) &&
       [cell, { ...cell, kind: 'half' } as const].some((one) => names.has(cellName(one))),
   )
   const stream = values.json === json_to_stdout ? process.stderr : process.stdout
-  const out: Out = { lines: [], print: (text) => void stream.write(`${text}\n`) }
+  const out: Output = { lines: [], print: (text) => void stream.write(`${text}\n`) }
 
   const folder = await createBenchFolder()
   const removeAndExit = (): void => {
@@ -88,7 +88,7 @@ async function main(args: string[]): Promise<void> {
     const lives = available.has_sqlite ? await printAll(livesRun, livesText, out) : []
     const measured = await measure(folder, scale, chosen, available, values.profile, out)
     printCells(measured, livesTargets(lives), machine, scale, out)
-    await printAll(processCells(values.only, values.quick), processText, out)
+    await printAll(processCells(folder, isChosen, values.quick), processText, out)
   } finally {
     await folder.remove()
   }
@@ -97,8 +97,8 @@ async function main(args: string[]): Promise<void> {
   else if (values.json !== undefined) writeFileSync(values.json, json)
 }
 
-/** Which rivals there are; each that is left out is named. */
-function findAvailable(chosen: readonly Cell[], install: boolean, out: Out): Available {
+/** The rivals that can run here; prints each that is left out. */
+function findAvailable(chosen: readonly Cell[], install: boolean, out: Output): Available {
   const has_sqlite = buildSqlite(out.print)
   if (!install && !chosen.some(({ kind }) => kind === 'servers')) {
     return { servers: [], has_sqlite }
@@ -114,13 +114,13 @@ async function measure(
   chosen: readonly Cell[],
   available: Available,
   profile: string | undefined,
-  out: Out,
+  out: Output,
 ): Promise<CellLine[]> {
   const clients = startLoadClients(folder)
   const engine_flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
   const templates = makeTemplates(folder, (made) => {
     out.lines.push({ kind: 'made', ...made })
-    out.print(madeText(made))
+    out.print(templateText(made))
   })
   const lines: CellLine[] = []
   try {
@@ -139,7 +139,7 @@ function printCells(
   of_lives: readonly TargetLine[],
   machine: Machine,
   scale: Scale,
-  out: Out,
+  out: Output,
 ): void {
   const targets = [...of_lives, ...targetLines(lines, machine.sync_ms, scale)]
   if (targets.length + lines.length === 0) return
@@ -151,22 +151,22 @@ function printCells(
 async function printAll<T extends object>(
   lines: AsyncIterable<T>,
   text: (line: T) => string,
-  out: Out,
+  out: Output,
 ): Promise<T[]> {
-  const said: T[] = []
+  const printed: T[] = []
   for await (const line of lines) {
-    said.push(line)
+    printed.push(line)
     out.lines.push(line)
     out.print(text(line))
   }
-  return said
+  return printed
 }
 
 function processText({ cell, tasks_per_s, min, max }: ProcessLine): string {
   return `${cell.padEnd(20)} ${tasks_per_s} tasks/s (${min} … ${max})`
 }
 
-/** `--json` may stand alone, which the parser of arguments does not know. */
+/** `--json` may have no value, which parseArgs does not support. */
 function withJsonValue(args: readonly string[]): string[] {
   return args.map((arg, at) => {
     const next = args[at + 1]

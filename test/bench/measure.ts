@@ -1,6 +1,6 @@
 /**
- * All repetitions of the chosen cells, group by group: each cell once a repetition, on all its
- * sides in turn, and each repetition begins with another side.
+ * Measures the chosen cells, group by group. A repetition measures each cell of the group once, on
+ * one side after the other; each repetition starts with another side.
  */
 import {
   type Cell,
@@ -13,14 +13,14 @@ import {
   spanOf,
 } from './cells.ts'
 import type { Group, Run, Side } from './side.ts'
+import { startSqlite } from './side-file.ts'
 import { startFloor } from './side-floor.ts'
 import { type OurForm, startOurs } from './side-ours.ts'
 import { startRival } from './side-rival.ts'
-import { startSqlite } from './side-sqlite.ts'
 import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 
-/** A cell with its slots: those of one index belong to one turn. */
+/** A cell with its slots by side: slots of one index are of one repetition. */
 export interface Measured {
   readonly cell: Cell
   readonly slots: ReadonlyMap<SideName, readonly SideSlot[]>
@@ -31,7 +31,7 @@ export interface Available {
   readonly has_sqlite: boolean
 }
 
-/** Answers each group when it is over. */
+/** Yields the cells of each group when the group is done. */
 export async function* measureAll(
   run: Run,
   chosen: readonly Cell[],
@@ -64,10 +64,10 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
     )
     return { cell, slots: new Map(names.map((name) => [name, [] as SideSlot[]])) }
   })
-  /** A rival with a server that fails is left out from then on; anything else ends the run. */
-  const orSkip = async <T>(name: SideName, work: Promise<T>): Promise<T | undefined> => {
+  /** A failure of a rival with a server leaves the rival out; any other failure ends the run. */
+  const orSkip = async <T>(name: SideName, promise: Promise<T>): Promise<T | undefined> => {
     try {
-      return await work
+      return await promise
     } catch (error) {
       if (!available.servers.some((rival) => rival === name)) throw error
       run.print(`left out: ${name}: ${error}`)
@@ -92,9 +92,9 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
     }
     for (let rep = 0; rep < reps; rep++) {
       for (const { cell, slots } of measured) {
-        for (const [name, of_side] of rotated([...slots], rep)) {
+        for (const [name, side_slots] of rotated([...slots], rep)) {
           const slot = await measure(name, cell, spanOf(cell, run.scale))
-          if (slot !== undefined) of_side.push(slot)
+          if (slot !== undefined) side_slots.push(slot)
         }
       }
     }
@@ -104,7 +104,7 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
   return measured
 }
 
-/** The list from another place on, its beginning behind its end. */
+/** The list, rotated to start at index `by`. */
 function rotated<T>(list: readonly T[], by: number): T[] {
   const at = by % list.length
   return [...list.slice(at), ...list.slice(0, at)]

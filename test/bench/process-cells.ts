@@ -1,16 +1,12 @@
 /**
- * What a process costs: `npm run bench -- --only process`. Each cell creates tasks in requests of a
- * hundred, four callers at a time, on a data file of its own, and counts until the last of them has
- * ended on disk.
+ * The cells of whole processes: `npm run bench -- --only process`. Four callers create tasks, 100 in a
+ * request, in a new data file; the clock stops when every task has ended on disk.
  *
- * `pure`: all of N nodes are passed in one transaction, set_param and go_if_const in turn. `wide`:
- * ten nodes are passed in a graph of N. `call`: a call with its reply, two tasks. `handler` and
- * `code`: work outside the transaction, so two commits a task. How `pure` grows with N and `wide`
- * does not is the point.
+ * `pure/N` executes N nodes in one transaction, set_param and go_if_const alternating. `wide/N`
+ * executes ten nodes in a graph of N. `call` is a call with its reply: two tasks. `handler` and `code`
+ * execute a logic outside the transaction: two commits a task. The cost of `pure` should grow with N,
+ * that of `wide` should not.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   callProcess,
   defineProcess,
@@ -25,6 +21,10 @@ import {
   when,
 } from '../../src/define.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
+import type { BenchFolder } from './folder.ts'
+import { removeFiles } from './resource-usage.ts'
+import { summaryOf } from './statistics.ts'
+import { assertOk } from './workload.ts'
 
 interface ProcessCell {
   readonly name: string
@@ -32,19 +32,19 @@ interface ProcessCell {
   readonly definitions: readonly ProcessDefinition[]
 }
 
-const work = '1'
+const process_id = '1'
 
-/** start, `passed` nodes of logics, end; the rest of `nodes` is there and never entered. */
-function chain(passed: number, nodes = passed): ProcessDefinition {
+/** A chain of `nodes` nodes, of which a task enters `entered`, with start and end. */
+function chain(entered: number, nodes = entered): ProcessDefinition {
   const bodies: Record<string, NodeGiven<string>> = { end: end() }
   for (let at = 0; at < nodes - 2; at++) {
-    const to = at === passed - 3 || at === nodes - 3 ? 'end' : `n${at + 1}`
+    const to = at === entered - 3 || at === nodes - 3 ? 'end' : `n${at + 1}`
     bodies[`n${at}`] =
       at % 2 === 0
         ? [setData({ sum: '$.math({{sum}}+{{amount}})' }, { types: { sum: 'number' } }), go(to)]
         : [when('sum', 'less', 0).go('end'), go(to)]
   }
-  return defineProcess<string>({ id: work, nodes: { start: go('n0'), ...bodies } })
+  return defineProcess<string>({ id: process_id, nodes: { start: go('n0'), ...bodies } })
 }
 
 const called = defineProcess({
@@ -53,7 +53,7 @@ const called = defineProcess({
 })
 
 const calling = defineProcess({
-  id: work,
+  id: process_id,
   nodes: {
     start: go('call'),
     call: [callProcess(called, { data: { amount: '{{amount}}' }, error: 'end' }), go('end')],
@@ -62,12 +62,12 @@ const calling = defineProcess({
 })
 
 const handling = defineProcess({
-  id: work,
+  id: process_id,
   nodes: { start: go('work'), work: [handled('db_call'), go('end')], end: end() },
 })
 
 const coding = defineProcess({
-  id: work,
+  id: process_id,
   nodes: { start: go('work'), work: [runCode('data.sum += data.amount'), go('end')], end: end() },
 })
 
@@ -83,20 +83,18 @@ const cells: readonly ProcessCell[] = [
   { name: 'code', tasks: 2_000, definitions: [coding] },
 ]
 
-const ops_a_request = 100
+const ops_per_request = 100
 const callers = 4
 
 async function create(engine: Engine, tasks: number): Promise<void> {
   let left = tasks
   const caller = async (): Promise<void> => {
     while (left > 0) {
-      const count = Math.min(ops_a_request, left)
+      const count = Math.min(ops_per_request, left)
       left -= count
       const data = { amount: 1, sum: 0 }
-      const op = { type: 'create', obj: 'task', conv_id: work, data }
-      const results = await engine.apply(Array.from({ length: count }, () => op))
-      const refused = results.find(({ proc }) => proc !== 'ok')
-      if (refused !== undefined) throw new Error(`${refused.proc}: ${refused.description}`)
+      const op = { type: 'create', obj: 'task', conv_id: process_id, data }
+      assertOk(await engine.apply(Array.from({ length: count }, () => op)))
     }
   }
   await Promise.all(Array.from({ length: callers }, caller))
@@ -110,10 +108,14 @@ async function allEnded(engine: Engine): Promise<void> {
   }
 }
 
-async function run(definitions: ProcessCell['definitions'], tasks: number): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), 'conveyor-bench-'))
+/** Measures tasks a second. */
+async function run(
+  path: string,
+  definitions: ProcessCell['definitions'],
+  tasks: number,
+): Promise<number> {
   try {
-    await using engine = await openEngine(join(folder, 'tasks.lmdb'))
+    await using engine = await openEngine(path)
     engine.handle('db_call', ({ data }) => ({ sum: (data as { amount: number }).amount }), {
       threads_max: 64,
     })
@@ -123,25 +125,27 @@ async function run(definitions: ProcessCell['definitions'], tasks: number): Prom
     await allEnded(engine)
     return (tasks / (performance.now() - start_ms)) * 1_000
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await removeFiles(path)
   }
 }
 
-/** Measures the cells whose name, `process/…`, holds one of the texts. */
+/** Measures the chosen cells. */
 export async function* processCells(
-  only: readonly string[],
+  folder: BenchFolder,
+  isChosen: (name: string) => boolean,
   is_quick: boolean,
 ): AsyncGenerator<ProcessLine> {
   for (const { name, definitions, ...given } of cells) {
     const cell = `process/${name}`
-    if (!only.some((text) => cell.includes(text))) continue
+    if (!isChosen(cell)) continue
     const tasks = is_quick ? Math.ceil(given.tasks / 100) : given.tasks
-    await run(definitions, Math.ceil(tasks / 10))
+    await run(folder.newPath(), definitions, Math.ceil(tasks / 10))
     const rates: number[] = []
-    for (let rep = 0; rep < (is_quick ? 1 : 3); rep++) rates.push(await run(definitions, tasks))
-    const sorted = rates.sort((a, b) => a - b).map(Math.round)
-    const tasks_per_s = sorted[sorted.length >> 1] as number
-    yield { kind: 'process', cell, tasks, tasks_per_s, min: sorted[0], max: sorted.at(-1) }
+    for (let rep = 0; rep < (is_quick ? 1 : 3); rep++) {
+      rates.push(Math.round(await run(folder.newPath(), definitions, tasks)))
+    }
+    const { median, min, max } = summaryOf(rates)
+    yield { kind: 'process', cell, tasks, tasks_per_s: median, min, max }
   }
 }
 
@@ -150,6 +154,6 @@ export interface ProcessLine {
   readonly cell: string
   readonly tasks: number
   readonly tasks_per_s: number
-  readonly min: number | undefined
-  readonly max: number | undefined
+  readonly min: number
+  readonly max: number
 }

@@ -109,7 +109,7 @@ function processTable(processes: readonly ProcessLine[]): string {
   const rows = processes.map(({ cell, tasks_per_s, min, max }) => [
     cell.replace('process/', ''),
     whole(tasks_per_s),
-    min === undefined || max === undefined ? '–' : `${whole(min)} … ${whole(max)}`,
+    `${whole(min)} … ${whole(max)}`,
   ])
   return table(['process', 'tasks/s', 'min … max'], rows, 1)
 }

@@ -1,6 +1,6 @@
 /**
- * What a run prints: ratios first, absolutes after, and at the end what is wanted beside what came
- * out. Rows we lose stand like the others.
+ * The printed text of a run: ratios, then absolute figures, then targets beside what was measured.
+ * Rows we lose are printed like the others.
  */
 
 import type { CellLine, SideLine } from './cell-line.ts'
@@ -18,8 +18,8 @@ export function machineText(machine: Machine, scale: Scale): string {
     `${cpu} · ${cores} cores · ${gib(memory_bytes)} · node ${node} · ${system} · ${file_system}` +
       ` · 4 KiB write+fdatasync ${sync_ms.toFixed(2)} ms` +
       ` · load before the run ${load.toFixed(1)}${commit === '' ? '' : ` · ${commit}`}`,
-    `${scale.reps} repetitions of ${scale.slot_s} s a cell and side, in turn, each behind a lead of ${scale.warmup_s} s that does not count. Server, client and` +
-      ` what they write in the background share the ${cores} cores.`,
+    `${scale.reps} repetitions of ${scale.slot_s} s for each cell and side, alternately, each after` +
+      ` a warm-up of ${scale.warmup_s} s. Server, client and background work share the ${cores} cores.`,
     `empty: creates into a new file, modifies and reads among ${number(scale.few_tasks)} waiting` +
       ` tasks. large: all among ${number(scale.many_tasks)}` +
       `${scale.most_tasks === 0 ? '' : `, huge: among ${number(scale.most_tasks)}`}.`,
@@ -28,20 +28,21 @@ export function machineText(machine: Machine, scale: Scale): string {
 }
 
 const notes = [
-  'Whole lives: create, wait with a timer, callback, kept end, 10 s and the close of the file' +
-    ' in each slot; sqlite there has indexes on live refs, on what is due and on nodes.',
-  'Floor of in-process: LMDB by hand, one batch for all callers, the same puts, nothing checked.',
+  'Whole lives: create, wait with a timer, callback, kept end; a slot is 10 s and the close of the' +
+    ' file; sqlite has indexes by live ref, due time and node.',
+  'Floor of in-process: LMDB by hand, the same puts, one batch for all callers, no checks.',
   'Floor of http: bare node:http that hashes, parses and answers, no store.',
-  'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store;' +
-    ' their client is grpc-js too, and its share of the cores weighs on both sides.',
+  'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store; the' +
+    ' client, grpc-js too, takes its share of the cores on both sides.',
   'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB,' +
-    ' one index, by ref; sqlite-nodes: also one by node, as ours has; sqlite-tuned: 256 MiB, mmap, a checkpoint each 10,000 pages.',
-  'servers: the same 64 callers in one Node process each; client is our own client library over' +
-    ' HTTP, embedded ours in the process of its callers; leads are five times as long. half:' +
-    ' requests come at half of the highest rate; leads and slots are fifteen times as long.',
+    ' an index by ref; sqlite-nodes: also one by node, as ours has; sqlite-tuned: 256 MiB, mmap, a' +
+    ' checkpoint every 10,000 pages.',
+  'servers: 64 callers in one Node process on every side; client is our client library over HTTP,' +
+    ' embedded is ours in the process of its callers; warm-ups are five times as long. half:' +
+    ' requests arrive at half of the highest rate; warm-ups and slots are 15 times as long.',
 ]
 
-export function madeText({ by, tasks, refs, seconds, footprint }: TemplateLine): string {
+export function templateText({ by, tasks, refs, seconds, footprint }: TemplateLine): string {
   const what = `file of ${number(tasks)} tasks, ${refs} refs`
   const made = `${by}: ${what}, made in ${seconds.toFixed(1)} s`
   const rate = ` (${number(tasks / seconds)}/s)`
@@ -67,7 +68,7 @@ const cell_heads = ['file', 'refs', 'transport', 'verb', 'ops', 'callers']
 export function tablesText(lines: readonly CellLine[]): string {
   const ratios = lines.flatMap((line) =>
     line.ratios.map(({ ours, against, ops_per_s, p50, p99 }) => [
-      ...cellWords(line),
+      ...cellColumns(line),
       ours,
       against,
       ops_per_s.median.toFixed(2),
@@ -78,9 +79,9 @@ export function tablesText(lines: readonly CellLine[]): string {
   )
   const absolutes = lines.flatMap((line) =>
     (Object.entries(line.sides) as [SideName, SideLine][]).map(([name, side]) => [
-      ...cellWords(line),
+      ...cellColumns(line),
       name,
-      ...sideWords(side),
+      ...sideColumns(side),
     ]),
   )
   const side_heads = [
@@ -88,12 +89,12 @@ export function tablesText(lines: readonly CellLine[]): string {
     ...['rss', 'heap', 'B/task'],
   ]
   return [
-    'Ratios: ours over the other. ops/s: turn by turn, median (min … max); latency: of medians',
+    'Ratios of ours over the other: ops/s within a repetition, median (min … max); latency of medians',
     '',
     table([...cell_heads, 'ours', 'over', 'ops/s', 'min … max', 'p50', 'p99'], ratios, 8),
     '',
-    'Absolutes: medians; latency is of a request; settled: with the time in which the process' +
-      ' still worked after its last answer; cpu: of its process, in-process with the load',
+    'Absolute figures, medians. Latency: of a request; settled: including the time until the process' +
+      ' was idle after its last answer; cpu: of the process, in-process with the load',
     '',
     table([...cell_heads, ...side_heads], absolutes, 7),
   ].join('\n')
@@ -112,22 +113,22 @@ export function targetsText(lines: readonly TargetLine[]): string {
     ]
   })
   return [
-    'What is wanted, and what came out: medians',
+    'Targets, and the medians that were measured',
     '',
     table(['row', 'ours', '', 'wanted', 'measured', 'min … max'], rows, 3),
   ].join('\n')
 }
 
-function cellWords({ cell }: CellLine): string[] {
+function cellColumns({ cell }: CellLine): string[] {
   const { file, refs, transport, verb, ops, callers, kind } = cell
-  const words = [file, refs, transport, kind === 'usual' ? verb : `${verb} ${kind}`]
-  return [...words, String(ops), String(callers)]
+  const columns = [file, refs, transport, kind === 'usual' ? verb : `${verb} ${kind}`]
+  return [...columns, String(ops), String(callers)]
 }
 
-function sideWords(side: SideLine): string[] {
+function sideColumns(side: SideLine): string[] {
   const { ops_per_s, p50_ms, p99_ms, file_bytes, beside_bytes, tasks } = side
-  // With a log beside it, the file does not hold all its tasks yet.
-  const is_whole = beside_bytes === 0
+  // A log beside the data file has tasks that the file has not.
+  const is_checkpointed = beside_bytes === 0
   const known = (value: number | undefined, text: (value: number) => string): string =>
     value === undefined ? '-' : text(value)
   return [
@@ -139,7 +140,7 @@ function sideWords(side: SideLine): string[] {
     known(side.cpu_us_per_op, (value) => value.toFixed(1)),
     known(side.rss_bytes, mib),
     known(side.heap_bytes, mib),
-    known(is_whole && file_bytes && tasks ? file_bytes / tasks : undefined, number),
+    known(is_checkpointed && file_bytes && tasks ? file_bytes / tasks : undefined, number),
   ]
 }
 

@@ -1,11 +1,10 @@
 /**
- * BullMQ on a Redis that syncs every write. A create adds a job under its ref; a modify finds a job
- * that waits by its ref, merges the data in the caller and writes it back.
+ * BullMQ on a Redis that syncs every write. A create adds a job with the ref as its id; a modify finds
+ * a waiting job by that id, merges the data in the caller and writes it back.
  */
 import { serveCalls } from './child.ts'
-import { closedLoop } from './closed-loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
-import { dataOf, opSource, refOf } from './workload.ts'
+import { fillWith, loadPackage, type RivalCalls, runLoad } from './rival-calls.ts'
+import { dataOf, refOf } from './workload.ts'
 
 interface Job {
   readonly data: object
@@ -23,23 +22,17 @@ interface BullMq {
 }
 
 let queue: Queue | undefined
-let found = 0
+let stored_tasks = 0
 
 const calls: RivalCalls = {
   async open({ packages, port, tasks }) {
     const { Queue } = loadPackage<BullMq>(packages, 'bullmq')
     queue = new Queue('bench', { connection: { host: '127.0.0.1', port } })
     await fillWith(tasks, create)
-    found = tasks
+    stored_tasks = tasks
   },
 
-  run({ verb, callers, ...span }) {
-    const source = opSource(found, 'random')
-    return closedLoop({ callers, ops: 1, ...span }, async () => {
-      const n = source.take(verb, 1)[0] as number
-      await (verb === 'create' ? create : modify)(n)
-    })
-  },
+  run: (load) => runLoad(load, stored_tasks, { create, modify }),
 
   async close() {
     await queue?.close()
@@ -54,9 +47,9 @@ async function create(n: number): Promise<void> {
 
 async function modify(n: number): Promise<void> {
   const job = await (queue as Queue).getJob(idOf(n))
-  if (job === undefined) throw new Error(`${idOf(n)} is not there`)
+  if (job === undefined) throw new Error(`${idOf(n)} does not exist`)
   await job.updateData({ ...job.data, ...dataOf('modify', n) })
 }
 
-/** A name of digits alone would be taken for one that the queue has given. */
+/** BullMQ refuses ids of digits alone, which it gives itself. */
 const idOf = (n: number): string => `t${refOf(n, 'random')}`

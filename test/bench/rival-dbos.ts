@@ -1,11 +1,10 @@
 /**
- * DBOS on PostgreSQL, in the process of its caller. A create starts a workflow under its ref, which
- * rests in a receive; a resume sends to it by its ref, and it goes on to the next receive.
+ * DBOS on PostgreSQL, in the process of its callers. A create starts a workflow with the ref as its
+ * id, which waits to receive a message; a resume sends one, and the workflow waits for the next.
  */
 import { serveCalls } from './child.ts'
-import { closedLoop } from './closed-loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
-import { dataOf, opSource, refOf } from './workload.ts'
+import { fillWith, loadPackage, type RivalCalls, runLoad } from './rival-calls.ts'
+import { dataOf, refOf } from './workload.ts'
 
 type Workflow = (data: object) => Promise<void>
 
@@ -26,7 +25,7 @@ const topic = 'resume'
 const wait_s = 3_600
 let dbos: Dbos | undefined
 let workflow: Workflow | undefined
-let found = 0
+let stored_tasks = 0
 
 const calls: RivalCalls = {
   async open({ packages, port, tasks }) {
@@ -40,17 +39,10 @@ const calls: RivalCalls = {
     workflow = DBOS.registerWorkflow(waitForever, { name: 'wait' })
     await DBOS.launch()
     await fillWith(tasks, create)
-    found = tasks
+    stored_tasks = tasks
   },
 
-  run({ verb, callers, ...span }) {
-    const source = opSource(found, 'random')
-    return closedLoop({ callers, ops: 1, ...span }, async () => {
-      const n = source.take(verb, 1)[0] as number
-      if (verb === 'create') await create(n)
-      else await dbos?.send(refOf(n, 'random'), dataOf('modify', n), topic)
-    })
-  },
+  run: (load) => runLoad(load, stored_tasks, { create, modify }),
 
   async close() {},
 }
@@ -64,4 +56,8 @@ async function waitForever(data: object): Promise<void> {
 async function create(n: number): Promise<void> {
   const params = { workflowID: refOf(n, 'random') }
   await (dbos as Dbos).startWorkflow(workflow as Workflow, params)(dataOf('create', n))
+}
+
+async function modify(n: number): Promise<void> {
+  await dbos?.send(refOf(n, 'random'), dataOf('modify', n), topic)
 }

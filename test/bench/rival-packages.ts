@@ -1,7 +1,7 @@
 /**
- * The rivals that need servers of their own: what each is made of, whether that is on this machine,
- * and how `--rivals` gets it. Their packages go into a folder of their own below the system's temp
- * folder, one for each rival, and stay there for the next run; nothing of it is this project's.
+ * The rivals that need servers: their packages and backends, whether this machine has them, and how
+ * `--rivals` installs them. The packages of each rival go into a folder of their own below the
+ * system's temp folder and stay there for the next run; they never touch this project's.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ export const rival_packages: readonly RivalPackages[] = [
   },
 ]
 
-/** Debian's packages of the servers; Restate's own comes from npm. */
+/** The Debian packages of the backends; that of Restate comes from npm. */
 const debian: Readonly<Partial<Record<BackendName, string>>> = {
   redis: 'redis-server',
   postgres: 'postgresql',
@@ -38,11 +38,11 @@ const debian: Readonly<Partial<Record<BackendName, string>>> = {
 
 export interface Found {
   readonly usable: readonly ServerRivalName[]
-  /** A sentence for each that is not. */
+  /** For each other rival, why it is missing. */
   readonly missing: readonly string[]
 }
 
-/** Looks what is there; with `install`, gets what is not first. */
+/** Finds the rivals that can run here; with `install`, installs what is missing first. */
 export function findRivals(install: boolean, print: (text: string) => void): Found {
   const usable: ServerRivalName[] = []
   const missing: string[] = []
@@ -51,7 +51,8 @@ export function findRivals(install: boolean, print: (text: string) => void): Fou
       if (install) installPackages(kind, print)
       if (!hasPackages(kind)) throw new Error('not installed; --rivals installs it')
       if (install) installBackend(kind.backend, print)
-      if (backendProgram(kind.backend) === undefined) throw new Error(`no ${kind.backend} here`)
+      if (backendProgram(kind.backend) === undefined)
+        throw new Error(`${kind.backend} is not installed`)
       usable.push(kind.name)
     } catch (error) {
       missing.push(`${kind.name}: ${error instanceof Error ? firstLine(error.message) : error}`)
@@ -60,12 +61,12 @@ export function findRivals(install: boolean, print: (text: string) => void): Fou
   return { usable, missing }
 }
 
-/** The folder that a rival's packages are found from. */
+/** The folder that a rival's packages are resolved from. */
 export function packagesOf(name: ServerRivalName): string {
   return join(rivalsFolder(), name)
 }
 
-/** The path of a server's program, or undefined. */
+/** The path of a program of a backend, or undefined if it is not installed. */
 export function backendProgram(server: BackendName, program: string = programs[server]) {
   const folders = [...(process.env.PATH ?? '').split(':'), ...postgresFolders()]
   if (server === 'restate') folders.unshift(join(packagesOf('restate'), 'node_modules/.bin'))
@@ -78,10 +79,12 @@ const programs: Readonly<Record<BackendName, string>> = {
   restate: 'restate-server',
 }
 
-/** Debian keeps PostgreSQL's programs out of the path. */
+/** Debian installs PostgreSQL's programs outside PATH. */
 function postgresFolders(): string[] {
-  const top = '/usr/lib/postgresql'
-  return existsSync(top) ? readdirSync(top).map((version) => join(top, version, 'bin')) : []
+  const versions = '/usr/lib/postgresql'
+  return existsSync(versions)
+    ? readdirSync(versions).map((version) => join(versions, version, 'bin'))
+    : []
 }
 
 function rivalsFolder(): string {
@@ -89,8 +92,8 @@ function rivalsFolder(): string {
   const folder = join(tmpdir(), `conveyor-bench-rivals-${uid}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const { uid: owner, mode } = statSync(folder)
-  // Code is run from here.
-  if (owner !== uid || (mode & 0o022) !== 0) throw new Error(`${folder} is not ours alone`)
+  // Code is run from this folder: nobody else may write to it.
+  if (owner !== uid || (mode & 0o022) !== 0) throw new Error(`${folder} may be written by others`)
   return folder
 }
 
@@ -115,7 +118,8 @@ function installPackages(kind: RivalPackages, print: (text: string) => void): vo
 function installBackend(server: BackendName, print: (text: string) => void): void {
   const wanted = debian[server]
   if (wanted === undefined || backendProgram(server) !== undefined) return
-  if (process.getuid?.() !== 0) throw new Error(`install ${wanted}; only root can do it from here`)
+  if (process.getuid?.() !== 0)
+    throw new Error(`${wanted} is not installed, and only root can install it`)
   print(`installing ${wanted}`)
   const install = ['install', '-y', '-qq', '--no-install-recommends', wanted]
   runQuietly('apt-get', ['update', '-qq'], '/')

@@ -1,12 +1,11 @@
 /**
- * pg-boss on PostgreSQL. A create sends a job; a resume changes the state of one that is found by
- * its id, to and fro. It has no call that gives a waiting job more data, so none is sent: less than
- * what ours does.
+ * pg-boss on PostgreSQL. A create sends a job; a modify finds a job by its id and cancels it, and the
+ * next one resumes it. pg-boss cannot add data to a waiting job, so a modify carries none: less
+ * work than on our side.
  */
 import { serveCalls } from './child.ts'
-import { closedLoop } from './closed-loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
-import { dataOf, opSource, refOf } from './workload.ts'
+import { fillWith, loadPackage, type RivalCalls, runLoad } from './rival-calls.ts'
+import { dataOf, refOf } from './workload.ts'
 
 interface Boss {
   on(event: 'error', listener: (error: unknown) => void): void
@@ -41,18 +40,7 @@ const calls: RivalCalls = {
     })
   },
 
-  run({ verb, callers, ...span }) {
-    const source = opSource(ids.length, 'random')
-    return closedLoop({ callers, ops: 1, ...span }, async () => {
-      const n = source.take(verb, 1)[0] as number
-      if (verb === 'create') await create(n)
-      else if (cancelled.delete(n)) await boss?.resume(queue, ids[n] as string)
-      else {
-        cancelled.add(n)
-        await boss?.cancel(queue, ids[n] as string)
-      }
-    })
-  },
+  run: (load) => runLoad(load, ids.length, { create, modify }),
 
   async close() {
     await boss?.stop({ graceful: false })
@@ -64,6 +52,13 @@ serveCalls(calls)
 async function create(n: number): Promise<string> {
   const options = { singletonKey: refOf(n, 'random') }
   const id = await (boss as Boss).send(queue, dataOf('create', n), options)
-  if (id === null) throw new Error('pg-boss took no job')
+  if (id === null) throw new Error('pg-boss refused the job')
   return id
+}
+
+async function modify(n: number): Promise<void> {
+  const id = ids[n] as string
+  if (cancelled.delete(n)) return boss?.resume(queue, id)
+  cancelled.add(n)
+  return boss?.cancel(queue, id)
 }

@@ -1,7 +1,7 @@
 /**
- * Restate behind its HTTP ingress. A create starts a workflow under its ref, which rests on a
- * durable promise; a resume calls the handler that keeps the promise. A promise is kept once, so
- * each task is resumed once. The service that Restate calls is in a process of its own.
+ * Restate behind its HTTP ingress. A create starts a workflow with the ref as its id, which waits for
+ * a durable promise; a resume calls the handler that resolves the promise. A promise is resolved
+ * once, so each task is resumed once. The service that Restate calls runs in a process of its own.
  */
 import { Agent, request } from 'node:http'
 import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
@@ -33,7 +33,7 @@ let created = 0
 let resumed = 0
 
 const calls = {
-  /** The service, on a port that it answers. */
+  /** Starts the service that runs the workflow; returns its port. */
   async serve({ packages }: { packages: string }): Promise<number> {
     process.env.RESTATE_LOGGING = 'ERROR'
     const { workflow, endpoint } = loadPackage<Restate>(packages, '@restatedev/restate-sdk')
@@ -50,7 +50,7 @@ const calls = {
     })
   },
 
-  async introduce({ admin_port, service_port }: { admin_port: number; service_port: number }) {
+  async register({ admin_port, service_port }: { admin_port: number; service_port: number }) {
     await post(admin_port, '/deployments', { uri: `http://127.0.0.1:${service_port}` })
   },
 

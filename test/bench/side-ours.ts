@@ -1,6 +1,7 @@
 /**
- * Our sides: an engine in a child of its own, with the door of the group or none. A large file is a copy that stays open through all cells of the group, and beside rivals
- * whose servers stay so does a small one; otherwise that is made for each slot and goes after it.
+ * Our sides: an engine in a child of its own, with the server of the group or none. A copy of a large
+ * file stays open for the whole group, and so does a small file in `servers` cells, where rivals keep
+ * theirs too. In all other cells a small file is made for each slot and removed after it.
  */
 import { type Cell, cellName, type OurName, type ServerName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
@@ -26,42 +27,47 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   const library = form.uses_library
     ? startChild<ClientLibraryCalls>(folder.script('client-library'))
     : undefined
-  // The same work on a smaller file, beside the huge one.
+  // `tenth` runs the load of the huge file on the large one.
   const file = name === 'tenth' ? 'large' : group.file
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
-  const opening = { refs, server, tls_folder: folder.tls_folder }
+  const options = { refs, server, tls_folder: folder.tls_folder }
 
-  let kept: Endpoint | undefined
+  let open_endpoint: Endpoint | undefined
   if (group.cells[0]?.kind === 'servers') {
     const { few_tasks: tasks } = scale
-    kept = await engine.call('open', { ...opening, path: folder.newPath(), tasks, is_new: true })
+    open_endpoint = await engine.call('open', {
+      ...options,
+      path: folder.newPath(),
+      tasks,
+      is_new: true,
+    })
   } else if (file !== 'empty') {
     const tasks = tasksIn(group.cells[0] as Cell)
     const path = await folder.copy(await run.templates.engine(tasks, refs))
-    kept = await engine.call('open', { ...opening, path, tasks, is_new: false })
+    open_endpoint = await engine.call('open', { ...options, path, tasks, is_new: false })
   }
 
-  const load = async (cell: Cell, tasks: number, span: Span, to: Endpoint): Promise<Slot> => {
+  const load = async (cell: Cell, tasks: number, span: Span, endpoint: Endpoint): Promise<Slot> => {
     const { verb, ops, callers } = cell
     if (server === 'in-process') return engine.call('run', { verb, ops, callers, ...span })
-    if (library === undefined) return clients.send(name, cell, tasks, span, to)
-    return library.call('run', { ...to, verb, callers, ...span, tasks, refs })
+    if (library === undefined) return clients.send(name, cell, tasks, span, endpoint)
+    return library.call('run', { ...endpoint, verb, callers, ...span, tasks, refs })
   }
 
   return {
     async measure(cell, span) {
       const tasks = tasksIn(cell)
-      const to =
-        kept ??
-        (await engine.call('open', { ...opening, path: folder.newPath(), tasks, is_new: true }))
+      const endpoint =
+        open_endpoint ??
+        (await engine.call('open', { ...options, path: folder.newPath(), tasks, is_new: true }))
       const before = await engine.call('usage')
-      const slot = await load(cell, tasks, span, to)
+      const slot = await load(cell, tasks, span, endpoint)
       const after = await engine.call('usage')
-      const made = after.footprint.tasks - before.footprint.tasks
-      if (made !== (cell.verb === 'create' ? slot.whole.ops : 0)) {
-        throw new Error(`${cellName(cell)}: ${slot.whole.ops} ops answered ok, ${made} tasks more`)
+      const created = after.footprint.tasks - before.footprint.tasks
+      if (created !== (cell.verb === 'create' ? slot.whole.ops : 0)) {
+        throw new Error(`${cellName(cell)}: ${slot.whole.ops} ops were ok, ${created} new tasks`)
       }
-      if (kept === undefined) await engine.call('close', { remove: true })
+      if (open_endpoint === undefined) await engine.call('close', { remove: true })
       return {
         ...slot,
         footprint: after.footprint,

@@ -1,27 +1,27 @@
 /**
- * A rival with a server of its own as a side. Its processes live as long as the group; the caller's
- * is frozen between its slots, since some go on asking their server by themselves.
+ * A rival that needs a server of its own, as a side. Its processes live as long as the group. The
+ * process of its callers is frozen between its slots, because some rivals poll their server.
  */
 import type { ServerRivalName } from './cells.ts'
 import { type Child, startChild } from './child.ts'
+import { startBackend } from './rival-backends.ts'
 import type { RivalCalls } from './rival-calls.ts'
 import { packagesOf, rival_packages } from './rival-packages.ts'
 import type { RestateCalls } from './rival-restate.ts'
-import { startServer } from './rival-servers.ts'
 import type { Run, Side } from './side.ts'
 
-/** Restate's tasks are resumed once; the others' again and again. */
-const tasks_found = 2_000
-const tasks_found_once = 6_000
+const stored_tasks = 2_000
+/** A task of Restate can be resumed only once. */
+const restate_stored_tasks = 6_000
 
-/** A rival that takes longer to get ready does not work here. */
+/** A rival that is not ready by then is left out. */
 const start_ms_max = 120_000
 
-/** Throws where the rival does not come up; nothing of it is left then. */
+/** Rejects if the rival does not start, after ending its processes. */
 export async function startRival({ folder, scale }: Run, name: ServerRivalName): Promise<Side> {
-  const kind = rival_packages.find((kind) => kind.name === name)
-  if (kind === undefined) throw new Error(`${name} is no rival`)
-  const server = await startServer(kind.backend)
+  const rival = rival_packages.find((one) => one.name === name)
+  if (rival === undefined) throw new Error(`${name} is not a rival`)
+  const server = await startBackend(rival.backend)
   const file = folder.script(`rival-${name}`)
   const packages = packagesOf(name)
   const child = startChild<RivalCalls>(file, quiet)
@@ -33,14 +33,14 @@ export async function startRival({ folder, scale }: Run, name: ServerRivalName):
     const { port, admin_port } = server
     if (service !== undefined) {
       const service_port = await service.call('serve', { packages })
-      await service.call('introduce', { admin_port, service_port })
+      await service.call('register', { admin_port, service_port })
     }
-    const wanted = service === undefined ? tasks_found : tasks_found_once
-    const tasks = Math.min(wanted, scale.few_tasks)
+    const tasks_max = service === undefined ? stored_tasks : restate_stored_tasks
+    const tasks = Math.min(tasks_max, scale.few_tasks)
     await child.call('open', { packages, port, admin_port, tasks })
   }
   try {
-    await inTime(open(), start_ms_max)
+    await withTimeout(open(), start_ms_max)
   } catch (error) {
     for (const each of children) each.kill()
     await server.stop()
@@ -65,16 +65,16 @@ export async function startRival({ folder, scale }: Run, name: ServerRivalName):
   }
 }
 
-/** What a rival's own packages warn of is not this bench's. */
+/** Warnings of a rival's packages are of no interest here. */
 const quiet = ['--no-warnings']
 
-async function inTime<T>(work: Promise<T>, ms_max: number): Promise<T> {
+async function withTimeout<T>(promise: Promise<T>, ms_max: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('it does not get ready')), ms_max)
+    timer = setTimeout(() => reject(new Error('not ready in time')), ms_max)
   })
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([promise, late])
   } finally {
     clearTimeout(timer)
   }

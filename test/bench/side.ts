@@ -1,9 +1,9 @@
 /**
- * One side of a group of cells: what it can be asked, and how the files of a side come and go.
+ * One side of a group of cells.
  *
- * A group is what is measured in turns by the same processes: cells of one file, one kind of refs
- * and one server. Its sides live as long as the group, so what one group did to a heap or a cache
- * is not in the numbers of the next.
+ * A group is the cells that the same processes measure: those of one file, one kind of refs and
+ * one server. Its sides live as long as the group, so that the heap and caches that one group
+ * leaves behind do not affect the next.
  */
 import type { Cell, FileName, Refs, Scale, ServerName } from './cells.ts'
 import type { BenchFolder } from './folder.ts'
@@ -24,14 +24,14 @@ export interface Group {
   readonly cells: readonly Cell[]
 }
 
-/** What the sides of a run are made of. */
+/** What all sides of a run share. */
 export interface Run {
   readonly folder: BenchFolder
   readonly scale: Scale
   readonly clients: LoadClients
   readonly templates: Templates
-  /** Flags for the node of the engines' processes. */
+  /** Node flags of the engine processes. */
   readonly engine_flags: string[]
-  /** Tells people something now. */
+  /** Prints a line of progress. */
   print(text: string): void
 }

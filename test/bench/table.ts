@@ -1,8 +1,8 @@
 /**
- * Rows of words as lines of equal columns, for people.
+ * A table as text in aligned columns.
  */
 
-/** The first `texts` columns to the left, the others, numbers mostly, to the right. */
+/** The first `texts` columns are aligned left, the others right. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

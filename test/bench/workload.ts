@@ -1,18 +1,17 @@
 /**
- * The load itself, alike on every side: the process, the ops, their refs, and their order.
+ * The workload, the same on every side: the process, its ops, their refs and their order.
  *
- * A create makes a task that rests in `wait`; a modify sends it on to `again`, the next one back.
- * So a modified file stays as it is, and any task can be modified any number of times. Random refs
- * are the mixed digits of a number, hence spread over the whole key space, and the tasks are gone
- * through in a shuffled order; ascending ones are the number itself, gone through from low to high.
- * No task comes twice in one commit. All refs are 16 long, so that all good answers of a cell have
- * one length.
+ * A create puts a task into the node `wait`; a modify moves it to the node `again`, the next modify
+ * back. So the file keeps its size, and a task can be modified any number of times. Random refs are
+ * hashes of the task's number, spread over all keys, and tasks are modified in a shuffled order;
+ * ascending refs are the number itself, and tasks are modified in ascending order. No commit
+ * modifies a task twice. All refs have 16 characters, so all good answers of a cell have one length.
  */
 import type { Refs, Verb, WriteVerb } from './cells.ts'
 
 export const user = '13000'
 export const conv_id = '1234'
-/** Seals the secrets of files that live for minutes. */
+/** Encrypts the secrets of temporary files. */
 export const secret_key = '5a'.repeat(32)
 
 export const definition = {
@@ -39,7 +38,7 @@ export interface BenchOp {
   readonly data: object
 }
 
-/** The data an op carries: about 180 bytes of JSON for a create, 50 for a modify. */
+/** Its data is about 180 bytes of JSON for a create, 50 for a modify. */
 export function opOf(verb: WriteVerb, n: number, refs: Refs): BenchOp {
   return { type: verb, obj: 'task', conv_id, ref: refOf(n, refs), data: dataOf(verb, n) }
 }
@@ -60,19 +59,28 @@ export function refOf(n: number, refs: Refs): string {
   return hex8(mix(n)) + hex8(mix(n ^ 0x5bd1e995))
 }
 
+/** Throws at the first result that is not `ok`. */
+export function assertOk(
+  results: readonly { readonly proc: string; readonly description?: string | undefined }[],
+): void {
+  for (const { proc, description } of results) {
+    if (proc !== 'ok') throw new Error(`${proc}: ${description}`)
+  }
+}
+
 export interface OpSource {
-  /** Numbers of the next tasks: new ones for creates, stored ones for the others. */
+  /** The numbers of the next tasks: new for a create, stored for other verbs. */
   take(verb: Verb, count: number): number[]
 }
 
-/** Numbers below this are of tasks stored before the slot; creates take from here on. */
+/** Creates use the numbers from here on; tasks stored before a slot have lower ones. */
 const first_new = 2 ** 28
 
 const sources = new Map<string, OpSource>()
 
 /**
- * Where this process takes its numbers from for files of so many tasks, which are stored under the
- * numbers from 0 on. It is kept, so no number of a create comes twice.
+ * The source of numbers for files with so many stored tasks, which have the numbers from 0 on. A process
+ * has one source for all its files of this kind, so no create repeats a number.
  */
 export function opSource(tasks: number, refs: Refs): OpSource {
   const key = `${refs} ${tasks}`
@@ -111,7 +119,7 @@ function shuffled(count: number): Uint32Array {
   return order
 }
 
-/** Murmur's finalizer: each 32-bit number to another one, no two to the same. */
+/** The finalizer of MurmurHash3: a bijection of 32-bit numbers. */
 function mix(n: number): number {
   let h = (n + 0x9e3779b9) >>> 0
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
@@ -123,7 +131,7 @@ function hex8(value: number): string {
   return value.toString(16).padStart(8, '0')
 }
 
-/** What comes to an end is kept. */
+/** A node of a process definition; an end node keeps its tasks. */
 export function node(
   id: string,
   obj_type: number,

@@ -1,6 +1,6 @@
 /**
- * Throw-away servers for the rivals: each on a free port of this machine and in a folder of its own
- * that goes with it, and each told to have a write on disk before it answers.
+ * Temporary backends for the rivals, each on a free port of this machine and in a folder that is
+ * removed with it. Each is configured to sync a write before it answers.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BackendName, backendProgram } from './rival-packages.ts'
 
-export interface RunningServer {
+export interface RunningBackend {
   readonly port: number
-  /** Where a server is told what to do, if not at `port`. */
+  /** Of Restate's admin API; the others do not listen on it. */
   readonly admin_port: number
   stop(): Promise<void>
 }
@@ -21,7 +21,7 @@ interface Command {
   readonly program: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Whom it runs as, and who owns its folder. */
+  /** The user that runs it and owns its folder. */
   readonly owner?: Owner
 }
 
@@ -32,7 +32,7 @@ interface Owner {
 
 type CommandOf = (folder: string, port: number, admin_port: number) => Command
 
-/** A server that is not up by then will not come up. */
+/** A backend that accepts no connection by then has failed. */
 const start_ms_max = 60_000
 
 const commands: Readonly<Record<BackendName, CommandOf>> = {
@@ -53,7 +53,7 @@ const commands: Readonly<Record<BackendName, CommandOf>> = {
       cwd: folder,
       ...owner,
     })
-    // As it comes: fsync and synchronous_commit are on.
+    // fsync and synchronous_commit are on by default.
     const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '']
     return { program: programOf('postgres'), args, ...(owner === undefined ? {} : { owner }) }
   },
@@ -73,7 +73,7 @@ const commands: Readonly<Record<BackendName, CommandOf>> = {
 
 const host = '127.0.0.1'
 
-export async function startServer(name: BackendName): Promise<RunningServer> {
+export async function startBackend(name: BackendName): Promise<RunningBackend> {
   const folder = mkdtempSync(join(tmpdir(), `conveyor-bench-${name}-`))
   const [port, admin_port] = [await freePort(), await freePort()]
   const { program, args, env, owner } = commands[name](folder, port, admin_port)
@@ -83,21 +83,21 @@ export async function startServer(name: BackendName): Promise<RunningServer> {
     stdio: ['ignore', 'ignore', 'pipe'],
     ...owner,
   })
-  const killIt = (): void => {
+  const killAndRemove = (): void => {
     child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   }
-  process.once('exit', killIt)
-  await answersAt(name === 'restate' ? admin_port : port, name, child)
+  process.once('exit', killAndRemove)
+  await untilListening(name === 'restate' ? admin_port : port, name, child)
   return {
     port,
     admin_port,
     async stop() {
-      const over = once(child, 'exit')
-      // PostgreSQL's short way; the others have no meaning for it but the usual end.
+      const exited = once(child, 'exit')
+      // For PostgreSQL SIGINT is the fast shutdown, which does not wait for its clients.
       child.kill(name === 'postgres' ? 'SIGINT' : 'SIGTERM')
-      await over
-      process.off('exit', killIt)
+      await exited
+      process.off('exit', killAndRemove)
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -105,11 +105,11 @@ export async function startServer(name: BackendName): Promise<RunningServer> {
 
 function programOf(server: BackendName, program?: string): string {
   const path = backendProgram(server, program)
-  if (path === undefined) throw new Error(`${program ?? server} is not on this machine`)
+  if (path === undefined) throw new Error(`${program ?? server} is not installed`)
   return path
 }
 
-/** PostgreSQL does not run as root; Debian's package brings a user for it. */
+/** PostgreSQL refuses to run as root; Debian's package creates a user for it. */
 function postgresOwner(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (flag: string): number =>
@@ -117,20 +117,20 @@ function postgresOwner(): Owner | undefined {
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
-async function answersAt(port: number, name: string, child: ChildProcess): Promise<void> {
+async function untilListening(port: number, name: string, child: ChildProcess): Promise<void> {
   let stderr = ''
   child.stderr?.on('data', (bytes) => {
     stderr = `${stderr}${bytes}`.slice(-2_000)
   })
   for (const until_ms = Date.now() + start_ms_max; Date.now() < until_ms; ) {
     if (child.exitCode !== null) break
-    if (await connects(port)) return
+    if (await isListening(port)) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`${name} does not come up: ${stderr}`)
+  throw new Error(`${name} does not start: ${stderr}`)
 }
 
-function connects(port: number): Promise<boolean> {
+function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port })
     const answer = (is_up: boolean): void => {

@@ -1,0 +1,31 @@
+/**
+ * What a side's child is asked to do: which file to open and what to send in a slot. Types only, for
+ * they cross between processes.
+ */
+import type { Refs, Verb, WriteVerb } from './cells.ts'
+import type { Span } from './stopwatch.ts'
+
+export interface OpenOptions {
+  readonly path: string
+  /** Waiting tasks in the file, under the numbers from 0 on. */
+  readonly tasks: number
+  /** The file is created, and the tasks stored in it, by this call. */
+  readonly is_new: boolean
+  readonly refs: Refs
+}
+
+export interface Load extends Span {
+  readonly verb: Verb
+  /** Ops in one request. */
+  readonly ops: number
+  readonly callers: number
+}
+
+/** Requests that a client serialises before the slot; no two are equal. */
+export interface PrepareOptions {
+  readonly verb: WriteVerb
+  readonly ops: number
+  readonly requests: number
+  readonly tasks: number
+  readonly refs: Refs
+}
