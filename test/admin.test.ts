@@ -1,6 +1,6 @@
 /**
- * The admin server: where its socket stands, who it answers, and that nothing is lost on the way over
- * it. The engine behind it holds its tasks in memory.
+ * The admin server: the path of its socket, the callers it answers, and that values cross it
+ * unchanged. The engine keeps its tasks in memory.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -63,7 +63,7 @@ const strangers: [what: string, make: (path: string) => void][] = [
   ],
 ]
 for (const [what, make] of strangers) {
-  test(`where ${what} stands in the way, a fresh folder is made`, () => {
+  test(`where ${what} is in the way, another folder is made`, () => {
     const path = join(folder.path, what.replaceAll(' ', '-'))
     make(path)
     const found = adminSocketPath('/some/file', { runtime_dir: path })
@@ -86,7 +86,7 @@ test('a verb answers the same here and over the socket', async () => {
   assert.equal(await far.call('process.resume', { id: '1234' }), null)
 })
 
-test('faults cross with code, sentence and every mistake', async () => {
+test('faults cross the socket with code, message and every mistake', async () => {
   await assert.rejects(far.call('process.show', { id: '9' }), { code: 'conv_not_found' })
   await assert.rejects(far.call('user.remove', { id: '9' }), { code: 'user_not_found' })
   const bad = JSON.stringify({ ...callback_process, scheme: { nodes: [{ id: 'a' }, { id: 'a' }] } })
@@ -141,18 +141,18 @@ test('another file or another version is refused before anything is done', async
   assert.equal((await engine.processes.show('1234')).status, 'active')
 })
 
-test('what is no question gets an answer that says so', async () => {
+test('a malformed request gets a fault', async () => {
   assert.match(await ask('{'), /"fault"/)
   assert.match(await ask(JSON.stringify({ ...identity, verb: 'constructor' })), /"not_found"/)
   assert.match(await ask(JSON.stringify({ ...identity, verb: 'user.remove' })), /internal_error/)
 })
 
-test('a question over the bound is not sent', async () => {
+test('a request over the bound is not sent', async () => {
   const text = 'x'.repeat(65 * 1024 * 1024)
   await assert.rejects(far.call('process.import', { text }), { code: 'body_too_large' })
 })
 
-test('a socket left over is taken over; closing answers what is under way', async () => {
+test('a leftover socket is replaced; closing answers calls under way', async () => {
   const place = join(folder.path, 'left')
   writeFileSync(place, 'left over')
   let begun = (): void => {}
@@ -184,7 +184,7 @@ test('a socket left over is taken over; closing answers what is under way', asyn
   assert.ok(!existsSync(place), 'the socket is gone')
 })
 
-test('an owner that ends without an answer is told as such', async () => {
+test('a holder that ends without an answer is store_failed', async () => {
   const place = join(folder.path, 'rude')
   const rude = createServer((request) => request.socket.destroy()).listen(place)
   await once(rude, 'listening')

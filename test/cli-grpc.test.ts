@@ -1,6 +1,6 @@
 /**
- * `serve` with a gRPC server: where it listens, what it needs, what the demo tells people to paste,
- * and that both servers end together.
+ * `serve` with a gRPC server: its address, the certificates it needs, the demo's lines to paste, and
+ * that both servers drain together.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -17,7 +17,7 @@ after(() => folder.remove())
 const certs = join(folder.path, 'certs')
 const local = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0']
 
-test('without certificates it exits 3 in a sentence that says what makes them', async () => {
+test('without certificates it exits 3 and names the command that makes them', async () => {
   const db = join(folder.path, 'none.lmdb')
   for (const lacking of [['ca.crt', 'server.crt', 'server.key'], ['server.crt']]) {
     if (lacking.length === 1) {
@@ -33,7 +33,7 @@ test('without certificates it exits 3 in a sentence that says what makes them', 
   rmSync(certs, { recursive: true })
 })
 
-test('a taken port, and certificates that are none, exit 3 and free the other server', async () => {
+test('a taken port and invalid certificates exit 3, and the other server is closed', async () => {
   await run(['certs', 'init', certs])
   const db = join(folder.path, 'ports.lmdb')
   const first = await startServe([
@@ -106,7 +106,7 @@ test('the demo without gRPC makes no certificates', async () => {
   assert.ok(!existsSync(`${db}.tls`))
 })
 
-/** Runs `serve` here until `use`, told all it printed, is done. */
+/** Runs `serve` in this process until `use`, which gets its output, is done. */
 async function served<T>(args: readonly string[], use: (told: string) => Promise<T>) {
   let told = ''
   let stop = (): void => {}

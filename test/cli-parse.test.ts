@@ -1,5 +1,5 @@
 /**
- * Words to verbs: what is taken, what is refused as usage, and what help says. No file is touched.
+ * Parsing of arguments: what is accepted, what is a usage fault, and the help. No file is touched.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -113,7 +113,7 @@ for (const [argv, says] of refused) {
   })
 }
 
-test('a usage fault is a JSON line where programs listen', async () => {
+test('a usage fault is a JSON line with --json', async () => {
   const { exit, err } = await run(['check', '--json', '--odd'])
   assert.equal(exit, 2)
   const line = JSON.parse(err) as Record<string, unknown>
@@ -133,7 +133,7 @@ test('help lists every verb, and the help of a verb each of its flags', async ()
   }
 })
 
-test('help of a group, by either way of asking', async () => {
+test('help of a group, by either form', async () => {
   const { out } = await run(['user', '--help'])
   assert.match(out, /user rotate/)
   assert.doesNotMatch(out, /task list/)

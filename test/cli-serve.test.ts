@@ -1,6 +1,6 @@
 /**
- * `serve` as a process: its one line, the lock, the verbs through its socket, signed requests, what
- * the demo tells people to paste, and its end by a signal.
+ * `serve` as a process: its first line, the lock, verbs over its socket, signed requests, the demo's
+ * lines to paste, and its end by a signal.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
@@ -44,7 +44,7 @@ after(() => {
 
 const on = (line: string, options = {}) => run([...line.split(' '), '--db', db], options)
 
-test('the line on stdout says where, and with the demo, the secret', () => {
+test('the line on stdout has the address and, with the demo, the secret', () => {
   const { event, http, pid, demo } = served.line
   assert.equal(event, 'listening')
   assert.match(String(http), /^http:\/\/127\.0\.0\.1:\d+$/)
@@ -74,7 +74,7 @@ test('verbs work while it runs', async () => {
   assert.equal(many.out, 'created 120, refused 0\n', many.err)
 })
 
-test('verbs of several shells at once all get their turn', async () => {
+test('verbs of several shells at once are all answered', async () => {
   const adds = await Promise.all([1, 2, 3, 4].map((n) => on(`user add --id ${n} --json`)))
   assert.deepEqual(
     adds.map(({ exit }) => exit),
@@ -151,7 +151,7 @@ test('the curl line that sign prints works', { skip }, async () => {
   assert.ok(!signed.out.includes(secret))
 })
 
-test('what the demo tells people to paste works as it is', { skip }, async () => {
+test('the lines of the demo work as they are', { skip }, async () => {
   const fresh = join(folder.path, 'paste.lmdb')
   let told = ''
   const args = ['serve', '--demo', '--http', '127.0.0.1:0', '--db', fresh, '--base', '/conveyor']
@@ -250,7 +250,7 @@ function bash(text: string): Promise<{ stdout: string; stderr: string }> {
   })
 }
 
-test('commits go into a log, which the end folds in and a kill leaves to be', async () => {
+test('commits go into a log, which the end checkpoints and a kill leaves', async () => {
   const file = join(folder.path, 'logged.lmdb')
   const log = [0, 1].map((n) => `${file}-log-${n}`)
   const start = () => {

@@ -1,5 +1,5 @@
 /**
- * `task create --file`: lines to tasks, bad lines named, order and numbers kept, and what stops it.
+ * `task create --file`: lines become tasks, bad lines are named, order and numbers are kept.
  */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -115,7 +115,7 @@ test('a file of good and bad lines', async () => {
 
 const nowhere = { write: (_text: string, done: () => void) => done() }
 
-test('batches go out a few at once, in order, and no more are read than that', async () => {
+test('a few batches are sent at once, in order, and no further lines are read', async () => {
   let under_way = 0
   let most = 0
   let read = 0
@@ -160,7 +160,7 @@ test('batches go out a few at once, in order, and no more are read than that', a
   )
 })
 
-test('overloaded is asked again; another fault stops, saying how far it came', async () => {
+test('overloaded is retried; another fault stops and names the last answered line', async () => {
   let calls = 0
   const admin = adminOf(async (ops) => {
     calls++

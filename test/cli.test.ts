@@ -1,6 +1,6 @@
 /**
- * Every verb on a real file, opened by the verb itself: what it prints for people and programs, and
- * its exit code. The same verbs against a running server are in cli-serve.
+ * Every verb on a real file that it opens itself: its output for people and programs, and its exit
+ * code. The same verbs against a running server are in cli-serve.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
@@ -110,7 +110,7 @@ test('user bind, unbind, bindings', async () => {
   await ok('user remove 16000')
 })
 
-test('a key handed in by the environment seals, and is asked for', async () => {
+test('a key from the environment encrypts the secrets and is then required', async () => {
   const other = join(folder.path, 'keyed.lmdb')
   const env = { CONVEYOR_KEY: 'ab'.repeat(32), CONVEYOR_DB: other, CONVEYOR_JSON: '1' }
   assert.equal((await run(['user', 'add'], { env })).exit, 0)
@@ -224,7 +224,7 @@ test('a task from create to its end, numbers and masks kept', async () => {
   )
 })
 
-test('a ref that looks like an obj_id is reached by --ref', async () => {
+test('a ref that looks like an obj_id is named by --ref', async () => {
   const ref = 'a'.repeat(24)
   await ok(`task create 1234 --ref ${ref}`)
   assert.equal((await on(`task show 1234 ${ref}`)).exit, 1)
@@ -233,7 +233,7 @@ test('a ref that looks like an obj_id is reached by --ref', async () => {
   assert.equal((await on(`task cancel 1234 --ref ${ref}`)).exit, 1)
 })
 
-test('task list pages, filters and says nothing of nothing', async () => {
+test('task list pages, filters and prints nothing for no tasks', async () => {
   const lines = Array.from({ length: 1203 }, (_, at) => `{"ref":"p${at}","data":{}}`).join('\n')
   await ok('task create 1234 --file - --json', { stdin: lines })
   const all = rowsOf(await ok('task list 1234 --json --limit 0'))
@@ -286,7 +286,7 @@ test('a file held by a process without a socket exits 3 and names it', async () 
   await ok('check')
 })
 
-test('serve in this process: one line, then the end it is asked for', async () => {
+test('serve in this process: one line, then it ends on a stop signal', async () => {
   const stopped = await on('serve --http off --json', { onWait: stopSoon() })
   assert.equal(stopped.exit, 0, stopped.err)
   const line = { event: 'listening', http: null, grpc: null, db, pid: process.pid }
@@ -297,14 +297,14 @@ test('serve in this process: one line, then the end it is asked for', async () =
   assert.equal(odd.exit, 2, odd.err)
 })
 
-test('serve where it cannot listen exits 3 and lets the file go', async () => {
+test('serve that cannot listen exits 3 and releases the file', async () => {
   const { exit, err } = await on('serve --http 192.0.2.1:80')
   assert.equal(exit, 3)
   assert.match(err, /cannot listen on 192\.0\.2\.1 port 80/)
   await ok('check')
 })
 
-/** Stops a verb a moment after it began to wait. */
+/** Stops a verb a moment after it begins to wait. */
 function stopSoon(): (stop: () => void) => void {
   return (stop) => void setTimeout(stop, 50)
 }

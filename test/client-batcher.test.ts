@@ -1,5 +1,5 @@
 /**
- * Calls of one turn in one request: which travel together, and that each stays a call of its own.
+ * Calls of one turn share requests: which calls, and that each is still a call of its own.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { conv_id } from './support/http-server.ts'
 const folder = tempFolder()
 after(() => folder.remove())
 
-/** Ops in each request that the engine was given, and what it throws at the next one. */
+/** The ops of each request that reached the engine, and what it throws at the next one. */
 let sizes: number[] = []
 let thrown: FaultCode | undefined
 let gate: Promise<void> = Promise.resolve()
@@ -101,7 +101,7 @@ for (const transport of transports) {
       })
     }
 
-    test('one that is aborted ends alone', async () => {
+    test('an aborted call ends alone', async () => {
       sizes = []
       let open = (): void => {}
       gate = new Promise((resolve) => {
@@ -122,7 +122,7 @@ for (const transport of transports) {
   })
 }
 
-test('what comes while as many requests are under way as may be travels together', async () => {
+test('calls that wait for a free request share one', async () => {
   sizes = []
   let open = (): void => {}
   gate = new Promise((resolve) => {

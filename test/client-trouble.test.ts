@@ -1,6 +1,6 @@
 /**
- * The client in trouble: what it tries again and what it does not, how long it waits, and how each
- * way to fail is told. The rules are rows; the servers are real where their behaviour matters.
+ * The client's failures: what is retried, how long it waits, and the fault of each failure. Servers
+ * are real where their behaviour matters.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -44,7 +44,7 @@ const repeats: readonly (readonly [Parameters<typeof fault>[0], readonly ClientO
   ['format_error',   [named],           1],
 ]
 
-describe('what is tried again', () => {
+describe('retries', () => {
   let calls = 0
   let code: Parameters<typeof fault>[0] = 'store_failed'
   let servers: ClientServers
@@ -71,7 +71,7 @@ describe('what is tried again', () => {
         assert.equal(calls, expected)
       })
     }
-    test(`${transport}: nothing is, where no retries are wanted`, async () => {
+    test(`${transport}: none with retries_max 0`, async () => {
       calls = 0
       code = 'store_failed'
       const client = await connect({ ...servers.targets[transport], retries_max: 0 })
@@ -110,7 +110,7 @@ describe('waiting between tries', () => {
   }
   const lost = (retry_after_ms?: number) => clientFault('unreachable', 'x', { retry_after_ms })
 
-  test('doubles, and gives up behind the last one', async () => {
+  test('doubles, and gives up after the last try', async () => {
     const errors = Array.from({ length: 9 }, () => lost())
     assert.deepEqual(await run(errors), { waits: [75, 150, 300, 600], end: errors[4] })
   })
@@ -121,7 +121,7 @@ describe('waiting between tries', () => {
     const error = lost(70_000)
     assert.deepEqual(await run([error]), { waits: [], end: error })
   })
-  test('what is no fault of a server is not repeated', async () => {
+  test('an error that is no fault is not retried', async () => {
     const error = new TypeError('x')
     assert.deepEqual(await run([error]), { waits: [], end: error })
   })
@@ -194,7 +194,7 @@ const answers: readonly (readonly [string, Answering, ClientFaultCode, string, n
   ['silence',           () => {},                                      'timed_out',   'unknown'],
 ]
 
-describe('strange servers', () => {
+describe('servers with bad answers', () => {
   for (const [what, answer, code, outcome, retry_after_ms] of answers) {
     test(`${what}: ${code}`, async () => {
       const server = createServer((_request, response) => answer(response))
@@ -224,7 +224,7 @@ describe('strange servers', () => {
     })
   }
 
-  test('a repeat is the same bytes to the same signed path', async () => {
+  test('a retry sends the same bytes to the same signed path', async () => {
     const seen: string[] = []
     const server = createServer((request, response) => {
       let body = ''
@@ -262,7 +262,7 @@ describe('no server', () => {
   after(() => servers.close())
 
   for (const transport of transports) {
-    test(`${transport}: nobody listens: unreachable, certainly not applied, tried again`, async () => {
+    test(`${transport}: nothing listens: unreachable, certainly not applied, retried`, async () => {
       const at =
         transport === 'http'
           ? { url: `http://127.0.0.1:${port}` }
@@ -282,7 +282,7 @@ describe('no server', () => {
       await client.close()
     })
 
-    test(`${transport}: a server that has drained is told as such`, async () => {
+    test(`${transport}: the fault of a server that has drained`, async () => {
       const other = await openClientServers(join(folder.path, `drain-${transport}`))
       const client = await connect({ ...other.targets[transport], retries_max: 0 })
       assert.equal((await client.apply([nameless]))[0]?.proc, 'ok')
@@ -296,7 +296,7 @@ describe('no server', () => {
     })
   }
 
-  test('grpc: another authority, or another name, is no server of ours', async () => {
+  test('grpc: a server of another authority or name is refused', async () => {
     const other = await openClientServers(join(folder.path, 'other'))
     const { ca } = other.targets.grpc as { ca: string }
     const target = { ...servers.targets.grpc, ca, retries_max: 0 } as never

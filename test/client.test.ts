@@ -1,6 +1,6 @@
 /**
- * The client over both transports against a real engine: the same rows, the same results. What only
- * a broken or hostile server shows is in client-trouble.
+ * The client over both transports against a real engine: the same rows, the same results. Failures
+ * of servers are in client-trouble.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -168,7 +168,7 @@ for (const transport of transports) {
       )
     })
 
-    test('what may not be read rejects with the code of the op', async () => {
+    test('a task that may not be read rejects with the code of the op', async () => {
       await assert.rejects(client.task({ conv_id: 404, ref: 'x' }), {
         code: 'access_denied',
         outcome: 'not_applied',
@@ -249,7 +249,7 @@ for (const transport of transports) {
       assert.deepEqual(procs, ['ok', 'ok', 'ok', 'ok', 'ok'])
     })
 
-    test('a reader that stops reading holds the source back, and ends it by leaving', async () => {
+    test('a reader that stops reading stops the source, and ends it by leaving', async () => {
       let taken = 0
       let ended = false
       function* source(): Generator<ClientOp[]> {

@@ -1,6 +1,6 @@
 /**
- * Clients in other languages, written the way third parties write them, against a real server: each
- * creates a task and answers its callback. A client whose program is not on the machine is skipped.
+ * Clients in other languages as third parties write them, against a real server: each creates a task
+ * and answers its callback. A client whose interpreter is missing on the machine is skipped.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'

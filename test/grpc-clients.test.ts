@@ -1,6 +1,6 @@
 /**
- * Clients in other languages, from the .proto and the certificates alone. One whose packages are
- * not on the machine is skipped, and says so.
+ * Clients in other languages, made from the .proto and the certificates alone. A client whose
+ * packages are missing on the machine is skipped, with the reason.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
@@ -21,7 +21,7 @@ const works = (command: string, ...args: string[]): boolean =>
 const folder = mkdtempSync(join(tmpdir(), 'conveyor-stubs-'))
 after(() => rmSync(folder, { recursive: true }))
 
-// Debian's packages are seen by Debian's Python, which need not be the first in the path.
+// Debian's packages are for Debian's Python, which may not be the first in the path.
 const python = ['python3', '/usr/bin/python3'].find((one) =>
   works(one, '-c', 'import grpc, google.protobuf'),
 )

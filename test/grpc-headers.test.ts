@@ -1,4 +1,6 @@
-/** What a caller says of its call in headers: how its messages are packed, and how long it waits. */
+/**
+ * The headers of a call: compression of its messages, and its deadline.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http2'
@@ -17,7 +19,7 @@ const { CreateTask, StreamOps } = loadSchema().service
 let server: TestGrpc
 
 before(async () => {
-  // Calls of `late` are not answered before the server ends.
+  // Calls of `late` are answered only after the server ends.
   const submit: TestGrpc['engine']['submit'] = async (ops, caller) => {
     if (ops[0] !== undefined && isOp(ops[0]) && ops[0].ref?.text === 'late')
       await new Promise(() => {})

@@ -1,4 +1,6 @@
-/** Peers with a good certificate and bad manners: the stated status, and a server that lives. */
+/**
+ * Hostile peers with a good certificate: they get the stated status, and the server survives.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { constants } from 'node:http2'
@@ -15,15 +17,15 @@ import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 const conv_id = '1234'
 const { service } = loadSchema()
 
-/** The server still serves a caller who behaves; ends it, and looks that no bug was told. */
+/** Checks that the server still serves and reported no bug, and closes it. */
 async function endWell(server: TestGrpc): Promise<void> {
   assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'OK')
   await server.close()
   assert.deepEqual(server.bugs, [])
 }
 
-describe('bad manners', () => {
-  test('the bounds of the connection are told to the peer', async () => {
+describe('hostile peers', () => {
+  test('the peer gets the bounds of the connection', async () => {
     const server = await openGrpc({ limits: { grpc_streams_max: 7 } })
     const session = await rawSession(server)
     assert.equal(session.remoteSettings.maxConcurrentStreams, 7)
@@ -75,7 +77,7 @@ describe('bad manners', () => {
     })
   }
 
-  test('a call reset in the middle of its message leaves nothing', async () => {
+  test('a call reset within its message applies nothing', async () => {
     const server = await openGrpc()
     const session = await rawSession(server)
     const message = framed(service.CreateTask.requestSerialize({ conv_id, ref: 'half' }))
@@ -100,7 +102,7 @@ describe('bad manners', () => {
     ['a call that never ends behind its message', brief, 0, status.DEADLINE_EXCEEDED],
   ] as const
   for (const [name, options, held_back, expected] of early_rows) {
-    test(`answered before its end is in: ${name}`, async () => {
+    test(`answered before its end arrives: ${name}`, async () => {
       const server = await openGrpc(options)
       const session = await rawSession(server)
       const stream = session.request(rawHead(service.CreateTask.path))
@@ -142,7 +144,7 @@ describe('bad manners', () => {
     })
   }
 
-  test('rapid resets cost the peer his connection', async () => {
+  test('rapid resets end the connection', async () => {
     const server = await openGrpc()
     const session = await rawSession(server)
     const isOver = (): boolean => session.destroyed || session.closed
@@ -151,7 +153,7 @@ describe('bad manners', () => {
       const streams = Array.from({ length: 50 }, () =>
         session.request(rawHead(service.CreateTask.path)).on('error', () => {}),
       )
-      // A head that has not gone out would never be sent.
+      // The head must be sent before the reset, or it is never sent.
       await new Promise<void>((resolve) => {
         if (!session.ping(() => resolve())) resolve()
       })
@@ -182,7 +184,7 @@ describe('bad manners', () => {
     await endWell(server)
   })
 
-  test('a handshake that does not come is not waited for', async () => {
+  test('a handshake that does not arrive times out', async () => {
     const server = await openGrpc({ limits: { header_ms_max: 50 } })
     const socket = connectPlain(Number(server.grpc.address.split(':')[1]))
     socket.on('error', () => {})
@@ -191,7 +193,7 @@ describe('bad manners', () => {
     await endWell(server)
   })
 
-  test('connections are counted', async () => {
+  test('connections are bounded', async () => {
     const server = await openGrpc({ limits: { connections_max: 2 } })
     const sessions = [await rawSession(server), await rawSession(server)]
     assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
@@ -200,7 +202,7 @@ describe('bad manners', () => {
     await endWell(server)
   })
 
-  test('a silent peer is cut off when it gives no sign', async () => {
+  test('a peer that does not answer pings is cut off', async () => {
     const server = await openGrpc({ limits: { grpc_ping_ms: 50, header_ms_max: 100 } })
     const { cert, key } = server.client
     const port = Number(server.grpc.address.split(':')[1])

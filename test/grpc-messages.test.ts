@@ -1,4 +1,6 @@
-/** The messages as bytes: what the schema writes is read, what is written the schema reads. */
+/**
+ * Our protobuf codec against the schema's: each decodes what the other encodes.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
@@ -49,7 +51,7 @@ const ops = fc.array(fc.record({ id: text, kind }), { maxLength: 5 })
 
 type Kind = { readonly type: string } | undefined
 
-/** As the schema takes it: without what is not there. */
+/** The form that the schema encodes: without absent members. */
 function sentKind(given: Kind): object {
   const { type: _, ...rest } = given ?? { type: '' }
   return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
@@ -105,7 +107,7 @@ function readTask({ ref, user_id, dataText, ...task }: Task): object {
 
 const ops_max = 5
 
-describe('what the schema writes is read', () => {
+describe('messages that the schema encodes are decoded', () => {
   const rows = [
     ['CreateTask', create, CreateTask.requestSerialize, readCreate],
     ['ModifyTask', modify, ModifyTask.requestSerialize, readModify],
@@ -135,7 +137,7 @@ describe('what the schema writes is read', () => {
     )
   })
 
-  test('of ops behind those that may be nothing is made, and they are counted', () => {
+  test('ops beyond the limit are counted and not decoded', () => {
     const given = Buffer.from([0x0a, 3, 0x0a, 1, 0x61].concat(Array(7).fill([0x0a, 0]).flat()))
     const { ops, op_count } = readApplyOps(given, 2)
     assert.deepEqual(ops, [
@@ -184,7 +186,7 @@ describe('what the schema writes is read', () => {
   }
 })
 
-describe('what is written the schema reads', () => {
+describe('messages that we encode are decoded by the schema', () => {
   test('answers of one op', () => {
     fc.assert(
       fc.property(result, (given) => {

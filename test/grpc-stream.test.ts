@@ -1,4 +1,6 @@
-/** StreamOps: order, what lives on and what ends, and the sender that feels the full pipe. */
+/**
+ * StreamOps: the order of answers, batches that fail, the end of streams, and flow control.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
@@ -15,7 +17,7 @@ import { process_definition } from './support/http-server.ts'
 
 const conv_id = '1234'
 
-/** A server whose engine counts the batches it is given, and may answer them its own way. */
+/** A server whose engine records the batches it gets, and may refuse some of them. */
 async function countingServer(
   limits: object,
   isRefused: (call: number) => boolean = () => false,
@@ -34,7 +36,7 @@ async function countingServer(
 }
 
 describe('StreamOps', () => {
-  test('answers in the order sent, to the number, and lives on after bad batches', async () => {
+  test('answers in the order sent, each with its seq, and continues after bad batches', async () => {
     const server = await openGrpc()
     const stream = server.connect().stream()
     const collected = collect(stream)
@@ -63,7 +65,7 @@ describe('StreamOps', () => {
     assert.deepEqual(server.bugs, [])
   })
 
-  test('has many batches under way at once, and each sees those before it', async () => {
+  test('has many batches under way at once, and each sees the effects of earlier ones', async () => {
     const { server, begun } = await countingServer({})
     const stream = server.connect().stream()
     const collected = collect(stream)
@@ -85,7 +87,7 @@ describe('StreamOps', () => {
     await server.close()
   })
 
-  test('waits at its place while the queue of the engine is full', async () => {
+  test('keeps its order while the queue of the engine is full', async () => {
     const refused = new Set([1, 2, 3, 7])
     const { server, begun } = await countingServer({}, (call) => refused.has(call))
     const stream = server.connect().stream()
@@ -104,7 +106,7 @@ describe('StreamOps', () => {
     await server.close()
   })
 
-  test('waits with the real queue full, and refuses nothing', async () => {
+  test('waits while the real queue is full, and refuses nothing', async () => {
     const server = await openGrpc()
     const engine = servedEngine(await openEngine(':memory:', { limits: { queue_ops_max: 10 } }))
     await engine.putProcess(process_definition)
@@ -143,7 +145,7 @@ describe('StreamOps', () => {
     await server.close()
   })
 
-  test('one stream leaves half of the queue to others', async () => {
+  test('one stream fills at most half of the queue', async () => {
     const begun: unknown[] = []
     const never = new Promise<never>(() => {})
     const submit: ServedEngine['submit'] = (ops) => {
@@ -161,7 +163,7 @@ describe('StreamOps', () => {
     await server.close()
   })
 
-  test('refuses overloaded in the end, and lives on', async () => {
+  test('answers overloaded after request_ms_max, and continues', async () => {
     const over = { submit: async () => Promise.reject(fault('overloaded')) }
     const server = await openGrpc({ limits: { request_ms_max: 60 } }, over)
     const stream = server.connect().stream()
@@ -177,13 +179,13 @@ describe('StreamOps', () => {
     await server.close()
   })
 
-  test('a caller who does not read stops being read', async () => {
+  test('the server stops reading from a caller that does not read', async () => {
     const { server, begun } = await countingServer({ grpc_batches_max: 8 })
     const client = server.connect()
     const big = { text: 'x'.repeat(100_000) }
     await client.apply([createOp('big', big)])
     begun.length = 0
-    // A client of grpc-js reads ahead by itself, so this one is bare HTTP/2.
+    // grpc-js clients read ahead, so this client is bare HTTP/2.
     const { path, requestSerialize, responseDeserialize } = loadSchema().service.StreamOps
     const session = await rawSession(server)
     const stream = session.request(rawHead(path))
@@ -231,7 +233,7 @@ describe('StreamOps', () => {
     await server.close()
   })
 
-  test('a stream reset in the middle leaves whole batches, and no more than were begun', async () => {
+  test('a stream that is reset has applied whole batches, and only begun ones', async () => {
     const { server, begun } = await countingServer({ grpc_batches_max: 4 })
     const client = server.connect()
     const stream = client.stream()
@@ -258,7 +260,7 @@ describe('StreamOps', () => {
     assert.deepEqual(server.bugs, [])
   })
 
-  test('a stream that is too old ends, with all it began answered', async () => {
+  test('a stream that is too old ends, and its begun batches are answered', async () => {
     const { server, begun } = await countingServer({ grpc_age_ms_max: 200 })
     const stream = server.connect().stream()
     const collected = collect(stream)

@@ -1,6 +1,6 @@
 /**
- * Who may speak to the gRPC server, and as whom: what the handshake refuses, what the names of a
- * certificate are worth, and what changes while a connection stands.
+ * Authentication of the gRPC server: the handshakes that it refuses, the user that a certificate's
+ * names act as, and changes while a connection is open.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -82,7 +82,7 @@ describe('the handshake', () => {
       const { cert, key } = server.client
       const port = Number(server.grpc.address.split(':')[1])
       const socket = connect({ host: '127.0.0.1', port, ca: server.ca.cert, cert, key, ...options })
-      // What the server of HTTP/2 says first, unasked, is its settings.
+      // An HTTP/2 server sends its settings first.
       const first = await new Promise<number>((resolve) => {
         socket.on('data', (bytes) => resolve(bytes.length))
         socket.on('error', () => resolve(0))
@@ -93,7 +93,7 @@ describe('the handshake', () => {
     })
   }
 
-  test('resumes no session, for a resumed one is not verified again', async () => {
+  test('resumes no session, because a resumed one is not verified again', async () => {
     const { cert, key } = server.client
     const port = Number(server.grpc.address.split(':')[1])
     for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -246,8 +246,8 @@ describe('names', () => {
   }
 })
 
-describe('on a connection that stands', () => {
-  test('bindings and users count from the next call on, also in a stream', async () => {
+describe('on an open connection', () => {
+  test('changed bindings and users apply from the next call on, also in a stream', async () => {
     const server = await openGrpc()
     const client = server.connect()
     const name = 'uri:conveyor:test'
@@ -278,7 +278,7 @@ describe('on a connection that stands', () => {
     await server.close()
   })
 
-  test('a certificate that ends meanwhile is UNAUTHENTICATED', async () => {
+  test('a certificate that expires meanwhile is UNAUTHENTICATED', async () => {
     const server = await openGrpc()
     // The times in a certificate are whole seconds.
     const to = new Date(Math.ceil(Date.now() / 1000 + 1) * 1000)
@@ -291,7 +291,7 @@ describe('on a connection that stands', () => {
 })
 
 describe('the files', () => {
-  test('are taken up anew, whole sets only, and broken ones told once', async () => {
+  test('are reloaded as whole sets, and unusable ones are reported once', async () => {
     const [ca, next_ca] = [await makeCa(), await makeCa('next')]
     const [server, next_server] = [await makeServer(ca), await makeServer(next_ca)]
     const client = await makeClient(ca)

@@ -1,4 +1,6 @@
-/** The calls of the gRPC server: what comes back for good input, bad input, and a server that ends. */
+/**
+ * The rpcs of the gRPC server: answers to good and bad input, health, reflection and drain.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -28,7 +30,7 @@ async function failureOf(call: Promise<unknown>): Promise<ServiceError> {
   throw new Error('it did not fail')
 }
 
-/** google.rpc.Status as protobufjs reads it, by a descriptor made of its published fields. */
+/** google.rpc.Status for protobufjs, from a descriptor of its published fields. */
 function detailsOf({ metadata }: ServiceError): object {
   const [bytes] = metadata.get('grpc-status-details-bin') as Buffer[]
   const field = (name: string, number: number, type: number, label = 1, type_name = ''): Buffer =>
@@ -308,7 +310,7 @@ describe('calls', () => {
     await small.close()
   })
 
-  test('an rpc that is not there', async () => {
+  test('an unknown rpc', async () => {
     const error = await new Promise<ServiceError | null>((resolve) => {
       const path = '/conveyor.v1.TaskService/Nothing'
       const same = (bytes: Buffer): Buffer => bytes
@@ -319,7 +321,7 @@ describe('calls', () => {
     assert.equal(error?.code, status.UNIMPLEMENTED)
   })
 
-  test('a message that is none', async () => {
+  test('a malformed message', async () => {
     const error = await new Promise<ServiceError | null>((resolve) => {
       const same = (bytes: Buffer): Buffer => bytes
       const path = '/conveyor.v1.TaskService/CreateTask'
@@ -330,7 +332,7 @@ describe('calls', () => {
     assert.equal(error?.code, status.INTERNAL)
   })
 
-  test('grants count as over HTTP', async () => {
+  test('grants apply as over HTTP', async () => {
     const name = 'uri:conveyor:test'
     await server.engine.users.bind(user, name)
     await server.engine.processes.unshare(conv_id, user)
@@ -354,7 +356,7 @@ describe('whole faults of the engine', () => {
     })
   }
 
-  test('a bug is told to the embedder and not to the caller', async () => {
+  test('a bug is reported to the embedder and not to the caller', async () => {
     const bug = new Error('a secret')
     const server = await openGrpc({}, { submit: () => Promise.reject(bug) })
     const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
@@ -394,7 +396,7 @@ describe('health and reflection', () => {
     await server.close()
   })
 
-  test('a watch is told of the drain and does not hold it up', async () => {
+  test('a watch gets the drain and does not delay it', async () => {
     const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
     const { client } = server.connect()
     const asked = new Health.h(server.grpc.address, {}, { channelOverride: client.getChannel() })
@@ -447,7 +449,7 @@ describe('health and reflection', () => {
   }
 })
 
-describe('the end of the server', () => {
+describe('drain', () => {
   test('calls under way are answered, new ones are refused, the port is free', async () => {
     let letGo = (): void => {}
     const gate = new Promise<void>((resolve) => {
@@ -491,7 +493,7 @@ describe('the end of the server', () => {
     await server.close()
   })
 
-  test('waits no longer than it may', async () => {
+  test('waits at most drain_ms_max', async () => {
     const server = await openGrpc(
       { limits: { drain_ms_max: 50 } },
       { submit: () => new Promise(() => {}) },
@@ -522,13 +524,13 @@ describe('serveGrpc', () => {
     })
   }
 
-  test('plain lets every loopback caller use every process', async () => {
+  test('with plain every loopback caller may use every process', async () => {
     const server = await openGrpc({ plain: true })
     assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'OK')
     await server.close()
   })
 
-  test('metadata of the caller is of no account', async () => {
+  test('metadata of the caller has no effect', async () => {
     const server = await openGrpc()
     const metadata = new Metadata()
     metadata.set('authorization', 'anything')

@@ -1,4 +1,6 @@
-/** BodyReading bodies: the bytes come out as they went in, and the account of unverified bytes holds. */
+/**
+ * Reading request bodies: the bytes arrive unchanged, and unverified bytes are bounded and counted.
+ */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
@@ -27,7 +29,7 @@ function arriving(address = '10.0.0.1'): PassThrough & IncomingMessage {
   return Object.assign(new PassThrough(), { socket }) as unknown as PassThrough & IncomingMessage
 }
 
-/** A reading, and how it ends. */
+/** A reading and its outcome. */
 function reading(
   request: IncomingMessage,
   announced_bytes: number,
@@ -67,7 +69,7 @@ describe('readBody', () => {
     })
   }
 
-  test('what is held follows what has arrived, at most twice', async () => {
+  test('the counted bytes follow those that have arrived, at most twice as many', async () => {
     const held = newUnverifiedBodies(limits)
     const request = arriving()
     const { started, body } = reading(request, 900, held)
@@ -117,7 +119,7 @@ describe('readBody', () => {
     })
   }
 
-  test('room, before a byte is read', () => {
+  test('capacity is checked before a byte is read', () => {
     const held = newUnverifiedBodies(limits)
     held.bytes = 700
     held.large.set('10.0.0.1', 1)
@@ -136,7 +138,7 @@ describe('unverified bodies over sockets', () => {
   })
   after(() => server.close())
 
-  test('over the bound in all: refused before and while it arrives, served again after', async () => {
+  test('over the total bound: refused before and during arrival, served again afterwards', async () => {
     const post = (length: number): string =>
       `POST ${server.path('')} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`
     const holder = await connectRaw(server.port)

@@ -1,4 +1,6 @@
-/** The end of the server: what is under way is answered, what is new is refused, nothing hangs. */
+/**
+ * Drain and start of the HTTP server: requests under way are answered, new ones are refused.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
@@ -8,7 +10,7 @@ import { codeOf, createBody, openHttp, type TestHttp } from './support/http-serv
 
 const body = createBody('r')
 
-/** A server whose engine answers only when told to. */
+/** A server whose engine answers when `letGo` is called. */
 async function heldServer(
   drain_ms_max: number,
 ): Promise<{ server: TestHttp; letGo: () => void; called: Promise<void> }> {
@@ -82,7 +84,7 @@ describe('drain', () => {
     await server.engine.close()
   })
 
-  test('waits no longer than it may', async () => {
+  test('waits at most drain_ms_max', async () => {
     const { server, called } = await heldServer(30)
     const client = await connectRaw(server.port)
     client.send(server.post(body))
@@ -92,7 +94,7 @@ describe('drain', () => {
     await server.engine.close()
   })
 
-  test('silent connections and half-sent requests do not hold it up', async () => {
+  test('silent connections and incomplete requests do not delay it', async () => {
     const server = await openHttp({ limits: { drain_ms_max: 60_000 } })
     const clients = [await connectRaw(server.port), await connectRaw(server.port)]
     clients[1]?.send('POST / HTTP/1.1\r\nHost:')
@@ -101,7 +103,7 @@ describe('drain', () => {
     for (const client of clients) await client.ended()
   })
 
-  test('may be asked for twice', async () => {
+  test('can be called twice', async () => {
     const server = await openHttp()
     assert.equal(server.http.drain(), server.http.drain())
     await server.close()
@@ -109,7 +111,7 @@ describe('drain', () => {
 })
 
 describe('serveHttp', () => {
-  test('tells where it listens, and serves under a base', async () => {
+  test('answers its address, and serves under a base path', async () => {
     const server = await openHttp({ base: '/conveyor' })
     assert.equal(server.http.url, `http://127.0.0.1:${server.port}/conveyor`)
     assert.equal(codeOf(await server.send(body)), 'ok')

@@ -1,7 +1,6 @@
 /**
- * Every whole-request fault of the table (wire 1.4), provoked over a socket: its status, its
- * headers, its body, and where two apply, which one is said. After each row a good request must be
- * answered.
+ * Every whole-request fault of the table (wire 1.4), provoked over a socket: its status, headers and
+ * body, and which of two is answered where both apply. After each row a good request is answered.
  */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
@@ -15,7 +14,7 @@ import { codeOf, createBody, openHttp, type TestHttp } from './support/http-serv
 interface Row {
   readonly says: string
   readonly code: WholeFaultCode
-  /** Where it is not the table's. */
+  /** If it differs from the table's. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly closes?: true
@@ -23,7 +22,7 @@ interface Row {
   readonly options?: HttpOptions
   readonly over?: Partial<ServedEngine>
   readonly bodiless?: true
-  /** How often `onBug` is told. */
+  /** The calls of `onBug`. */
   readonly bugs?: number
   send(server: TestHttp): string | Uint8Array
 }
@@ -31,7 +30,7 @@ interface Row {
 const body = createBody('r')
 const old = '1370442000'
 const gzip = ['Content-Encoding: gzip']
-/** A head that announces more than is ever sent: only an early answer can come. */
+/** A head whose body is never complete, so only an early answer is possible. */
 const headOnly = (server: TestHttp, length: number, ...lines: string[]): string =>
   `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\n${[...lines, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`
 const health = (code: WholeFaultCode): Partial<ServedEngine> => ({ health: () => code })
@@ -318,7 +317,7 @@ describe('window', async () => {
 })
 
 describe('rate', () => {
-  test('is counted in ops, and told with the time to wait', async () => {
+  test('counts ops, and answers the time to wait', async () => {
     const server = await openHttp({ limits: { rate_ops_per_s: 2 } })
     const op = JSON.stringify(JSON.parse(body).ops[0])
     const eight = `{"ops":[${Array(8).fill(op).join()}]}`

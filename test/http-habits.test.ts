@@ -1,6 +1,6 @@
 /**
- * Habits of clients in use (wire 1.1): each row is a request as such a client writes it, byte by
- * byte, and what it must find stored. That works because the signature is over raw bytes.
+ * The request forms of clients in use (wire 1.1): each row is a request byte by byte, and the data
+ * that it must store. All of them work because the signature covers the raw bytes.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -42,7 +42,7 @@ const signings: [string, Signing][] = [
   ['a fraction of a second', { timestamp: `${Math.floor(Date.now() / 1000)}.123456` }],
 ]
 
-describe('client habits', () => {
+describe('requests of clients in use', () => {
   let server: TestHttp
   before(async () => {
     server = await openHttp()
@@ -112,7 +112,7 @@ describe('client habits', () => {
     assert.equal(codeOf(answer), 'ok')
   })
 
-  test('Expect: 100-continue is told to go on', async () => {
+  test('Expect: 100-continue is answered with 100', async () => {
     const client = await connectRaw(server.port)
     const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}`
     client.send(`POST ${server.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`)

@@ -1,7 +1,7 @@
 /**
- * Hostile and broken HTTP: each row ends in the answer it says, or in a closed connection, and a
- * good request behind it is still answered. Nothing here may crash the server, answer twice on one
- * request or see two requests where a proxy saw one.
+ * Hostile and broken HTTP: each row gets the stated answer or a closed connection, and the next good
+ * request is answered. Nothing crashes the server, gets two answers for one request, or is read as
+ * two requests where a proxy read one.
  */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
@@ -111,7 +111,7 @@ describe('hostile HTTP', () => {
   for (const [says, bytes, code] of refused) {
     test(`${says}: ${code}`, async () => {
       const client = await connectRaw(server.port)
-      // Like clients that read nothing until they have written all.
+      // As clients that read only after writing everything.
       client.socket.pause()
       await new Promise((resolve) => client.socket.write(bytes(), resolve))
       client.socket.resume()
@@ -123,7 +123,7 @@ describe('hostile HTTP', () => {
     })
   }
 
-  test('a length too short: one refusal, then what is left is no HTTP', async () => {
+  test('a length too short: one refusal, then the rest is no HTTP', async () => {
     const client = await connectRaw(server.port)
     client.send(post(`Content-Length: ${body.length - 1}`, body))
     assert.equal(codeOf(await client.answer()), 'bad_signature')
@@ -159,7 +159,7 @@ describe('hostile HTTP', () => {
     await client.ended()
   })
 
-  test('a refusal that closes is the last answer, whatever is pipelined behind it', async () => {
+  test('a refusal that closes is the last answer, also with pipelined requests', async () => {
     const client = await connectRaw(server.port)
     const bad = 'GET / HTTP/2.0\r\n\r\n'
     client.send(Buffer.concat([server.post(createBody('h')), Buffer.from(bad), server.post(body)]))
@@ -168,7 +168,7 @@ describe('hostile HTTP', () => {
     await client.ended()
   })
 
-  test('a refused short body leaves the connection in order', async () => {
+  test('after a refused short body the connection is usable', async () => {
     const client = await connectRaw(server.port)
     client.send(
       `POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nGET / HT${server.post(body).toString()}`,
@@ -178,14 +178,14 @@ describe('hostile HTTP', () => {
     client.socket.destroy()
   })
 
-  test('a side shut after the request still gets its answer', async () => {
+  test('a client that shuts its side after the request gets its answer', async () => {
     const client = await connectRaw(server.port)
     client.socket.end(server.post(body))
     assert.equal(codeOf(await client.answer()), 'ok')
     await client.ended()
   })
 
-  test('a side shut long before the answer is there', async () => {
+  test('a client that shuts its side long before the answer gets it', async () => {
     const submit = async (): Promise<OpResult[]> => {
       await settle()
       return [{ type: 'modify', ref: 'late', obj: 'task', proc: 'ok' }]
@@ -198,7 +198,7 @@ describe('hostile HTTP', () => {
     await slow.close()
   })
 
-  test('a side shut in the middle of a body', async () => {
+  test('a client that shuts its side within a body', async () => {
     const client = await connectRaw(server.port)
     client.socket.end(post('Content-Length: 50', '{'))
     assert.equal(codeOf(await client.answer()), 'bad_request')
@@ -211,7 +211,7 @@ describe('hostile HTTP', () => {
     ['a connection left idle', (client) => client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')],
   ]
   for (const [says, act] of silent) {
-    test(`${says}: closed without a word`, async () => {
+    test(`${says}: closed without an answer`, async () => {
       const client = await connectRaw(server.port)
       act(client)
       if (says.includes('idle')) assert.equal((await client.answer()).status, 200)
@@ -219,7 +219,7 @@ describe('hostile HTTP', () => {
     })
   }
 
-  test('resets in the middle of everything', async () => {
+  test('resets at every stage of a request', async () => {
     const cuts = [1, 30, 120, server.post(body).length - 1, server.post(body).length]
     for (const cut of cuts) {
       for (let at = 0; at < 5; at++) {
@@ -231,7 +231,7 @@ describe('hostile HTTP', () => {
     }
   })
 
-  test('large unverified bodies: so many of one address, and room again once they are gone', async () => {
+  test('large unverified bodies of one address are bounded, and their slots are freed', async () => {
     const large = post('Content-Length: 20000', '{')
     const clients = [await connectRaw(server.port), await connectRaw(server.port)]
     for (const client of clients) client.send(large)
@@ -252,7 +252,7 @@ describe('hostile HTTP', () => {
     assert.equal(codeOf(await server.send(good)), 'ok')
   })
 
-  test('connections over the bound are told so, and the others are served', async () => {
+  test('connections over the bound get an answer that says so, the others are served', async () => {
     const clients: RawClient[] = []
     for (let at = 0; at < limits.connections_max; at++) clients.push(await connectRaw(server.port))
     const surplus = await connectRaw(server.port)
@@ -268,25 +268,25 @@ describe('hostile HTTP', () => {
     await settle()
   })
 
-  test('one who asks without end and never reads is cut off', async () => {
+  test('a client that sends requests and never reads is cut off', async () => {
     const { socket } = await connectRaw(server.port)
     socket.pause()
     const many = Buffer.from('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100_000))
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
     socket.write(many)
-    // A paused client learns of a reset only when it writes.
+    // A paused client notices a reset only when it writes.
     const poke = setInterval(() => socket.write('G'), 20)
     await closed
     clearInterval(poke)
   })
 
-  test('a thousand connections at once leave the server standing', async () => {
+  test('the server survives a thousand connections at once', async () => {
     const clients = await Promise.all(Array.from({ length: 1_000 }, () => connectRaw(server.port)))
     for (const { socket } of clients) socket.resetAndDestroy()
     await settle()
   })
 
-  /** Lets what was sent arrive: answers to it cannot be waited for, as there are none. */
+  /** Waits for the arrival of bytes that get no answer. */
   async function settle(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 60))
   }

@@ -1,6 +1,5 @@
 /**
- * What an import brings along: an embedder without gRPC pays nothing for it, and neither does a
- * caller over HTTP.
+ * The imports that load gRPC: neither embedding the engine nor the HTTP client does.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -24,7 +23,7 @@ const programs: readonly (readonly [string, boolean])[] = [
 
 for (const [program, loads] of programs) {
   test(`${program}: ${loads ? 'loads gRPC' : 'loads no gRPC'}`, () => {
-    // The packages in question are CommonJS, so the cache of require has whatever was loaded.
+    // The packages are CommonJS, so the cache of require lists those that were loaded.
     const told = `${program.replaceAll(/import\('([^']+)'\)/g, (_, module) => `import(${JSON.stringify(codePath(module))})`)}
       const { createRequire } = await import('node:module')
       console.log(JSON.stringify(Object.keys(createRequire(import.meta.url).cache)))`

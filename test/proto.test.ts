@@ -1,6 +1,6 @@
 /**
- * The .proto: its numbers never change, it is clean under buf, nothing that a release shipped is
- * broken, and what was generated of it is current.
+ * The .proto: its numbers never change, buf accepts it, it breaks nothing that a release shipped, and
+ * the generated files are current.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -79,7 +79,7 @@ describe('the contract', () => {
   for (const [message, fields] of Object.entries(messages)) {
     test(message, () => assert.deepEqual(found.get(message), fields))
   }
-  test('no message stands outside this table', () => {
+  test('every message is in this table', () => {
     assert.deepEqual([...found.keys()].sort(), Object.keys(messages).sort())
   })
   test('the rpcs, and the name by which they are called', () => {
@@ -100,10 +100,10 @@ describe('buf', () => {
 
   const release = lastRelease()
   const skip = no_buf || (release === undefined ? 'there is no release yet' : false)
-  test('nothing that the last release shipped is broken', { skip }, () => {
+  test('it breaks nothing that the last release shipped', { skip }, () => {
     assert.equal(runBuf('breaking', 'proto', '--against', `.git#tag=${release},subdir=proto`), '')
   })
-  test('a changed number would be told', { skip: no_buf }, () => {
+  test('buf reports a changed number', { skip: no_buf }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'conveyor-proto-'))
     execFileSync('cp', ['-r', join(top, 'proto'), folder])
     const file = join(folder, 'proto/conveyor/v1/task_service.proto')
@@ -113,7 +113,7 @@ describe('buf', () => {
   })
 })
 
-test('what was generated is current: else `npm run proto`', () => {
+test('the generated files are current: else `npm run proto`', () => {
   const folder = mkdtempSync(join(tmpdir(), 'conveyor-generated-'))
   execFileSync(process.execPath, ['--import', 'tsx', join(top, 'bin/proto.ts'), folder], {
     cwd: top,
@@ -151,11 +151,11 @@ function lastRelease(): string | undefined {
     .find((tag) => git('cat-file', '-e', `${tag}:proto/buf.yaml`).status === 0)
 }
 
-/** What it printed; nothing where all is well. */
+/** Its output, which is empty on success. */
 function runBuf(...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(buf, args, { cwd: top, encoding: 'utf8' })
-  const told = `${stdout}${stderr}`.trim()
-  return status === 0 || told !== '' ? told : `exit ${status}`
+  const output = `${stdout}${stderr}`.trim()
+  return status === 0 || output !== '' ? output : `exit ${status}`
 }
 
 function readAll(folder: string): Record<string, string> {

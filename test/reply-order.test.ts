@@ -1,7 +1,6 @@
 /**
- * No byte of an answer leaves the HTTP server before the commit it speaks of is on disk: read from
- * what the server asked of the kernel. The reader of the trace is shown to see mistakes in
- * log-order.
+ * No byte of an answer leaves the HTTP server before its commit is on disk: read from a trace of the
+ * server's system calls. log-order shows that the reader of the trace finds mistakes.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Pictures of processes: every node and every way out is in it, boxes never cover each other, and
- * nothing a definition says can become markup.
+ * Diagrams of processes: they have every node and every edge, boxes do not overlap, and the text of
+ * a definition cannot become markup.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -98,7 +98,7 @@ for (const title of hostile) {
   })
 }
 
-test('a picture has every node by its shape, its tasks and what leads out of it', () => {
+test('a diagram has every node with its shape, its tasks and its edges', () => {
   const given = [
     { id: 's', obj_type: 1, title: 'Begin', condition: { logics: [go('w')] } },
     {
@@ -185,7 +185,7 @@ for (const [x, y, other_x, other_y, there] of places) {
   })
 }
 
-test('the layers lead down from the start, and only what closes a circle leads up', () => {
+test('the layers lead down from the start, and only edges that close a cycle lead up', () => {
   const given = [
     { id: 'last', obj_type: 2 },
     { id: 'loop', obj_type: 0, condition: { logics: [go('work')] } },
@@ -213,7 +213,7 @@ const graph = fc.integer({ min: 1, max: 25 }).chain((count) =>
   ),
 )
 
-test('boxes of any graph stand apart, and every place is a number', () => {
+test('boxes of any graph do not overlap, and every coordinate is a number', () => {
   fc.assert(
     fc.property(graph, (given) => {
       const process = drawn(given)
@@ -243,7 +243,7 @@ test('the largest process is drawn', () => {
 const examples = new URL('../src/examples/', import.meta.url)
 
 for (const file of readdirSync(examples)) {
-  test(`the example ${file} has places that do not cover each other`, () => {
+  test(`the example ${file} has nodes that do not overlap`, () => {
     const text = readFileSync(new URL(file, examples), 'utf8')
     const all = JSON.parse(text) as
       | { scheme: { nodes: NodeGiven[] } }

@@ -1,6 +1,6 @@
 /**
- * Definitions for tests of the command line: one that waits for a callback, and one whose tasks
- * fail, since the number its node demands is none.
+ * Definitions for tests of the command line: one waits for a callback, and one fails its tasks,
+ * because its node requires a number.
  */
 
 const end = { id: 'end', obj_type: 2, title: 'Done', condition: { logics: [], semaphors: [] } }

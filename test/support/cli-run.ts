@@ -1,6 +1,6 @@
 /**
- * Runs the command line in this process, with captured streams, a file of its own and no
- * environment but what a test gives. A pause is short, and being told to stop is a call.
+ * Runs the command line in this process, with captured streams, its own file and only the given
+ * environment. Pauses are short, and a stop signal is a call.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,9 +18,9 @@ export interface Ran {
 export interface RunOptions {
   readonly env?: Env
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>
-  /** Told once the verb waits to be stopped; what it is given stops it. */
+  /** Called when the verb waits for a stop signal, with the function that sends it. */
   readonly onWait?: (stop: () => void) => void
-  /** Told of each text printed on stdout. */
+  /** Called with each text printed on stdout. */
   readonly onOut?: (text: string) => void
 }
 
@@ -44,7 +44,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   return { exit, out: out.join(''), err: err.join('') }
 }
 
-/** A folder for one test file, and how to be rid of it. */
+/** A folder for one test file, and the function that removes it. */
 export function tempFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'conveyor-test-'))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }

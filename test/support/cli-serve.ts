@@ -1,6 +1,6 @@
 /**
- * `conveyor serve` as a process of its own, for what only a process shows: signals, the lock, the
- * socket. Each costs a start of the program, so tests share one.
+ * `conveyor serve` as a separate process, for signals, the lock and the socket. Each start is slow,
+ * so tests share one.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 /**
- * One engine in memory with both servers, and a client for each: what the same rows run on.
+ * An engine in memory with an HTTP and a gRPC server, and a client for each.
  */
 import { join } from 'node:path'
 import { addClient, initFolder } from '../../src/certs/folder.ts'

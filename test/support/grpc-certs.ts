@@ -1,5 +1,5 @@
 /**
- * Certificates of every kind a test wants, good and bad, made in memory.
+ * Certificates for tests, valid and invalid ones, made in memory.
  */
 import { createHash, webcrypto } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * A bare grpc-js client of the service: what was sent, and the status or answer that came. It calls
- * an address, which Node 26 takes for no name that a server may be asked for.
+ * A grpc-js client of the service that returns answers and statuses. It calls an IP address, which
+ * Node 26 does not send as a server name.
  */
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import {

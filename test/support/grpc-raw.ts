@@ -1,4 +1,6 @@
-/** HTTP/2 without a gRPC client, for peers who do what no client does. */
+/**
+ * HTTP/2 without a gRPC client, for calls that no client makes.
+ */
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import type { TestGrpc } from './grpc-server.ts'

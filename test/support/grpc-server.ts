@@ -1,6 +1,6 @@
 /**
- * A gRPC server over a real engine in memory with one user and one process: start, wait for a
- * callback, end. Its certificates are made once for a test file.
+ * A gRPC server over a real engine in memory, with one user and one process: start, wait for a
+ * callback, end. A test file shares one set of certificates.
  */
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'

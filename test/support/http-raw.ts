@@ -1,7 +1,6 @@
 /**
- * An HTTP client that sends bytes and nothing else, so that a test can send what no library would.
- * It reads answers one by one, in order, and knows only Content-Length, which the server always
- * gives.
+ * An HTTP client that sends given bytes, so that tests can send what no library would. It reads
+ * answers one by one, in order, by their Content-Length, which the server always sends.
  */
 import { connect, type Socket } from 'node:net'
 
@@ -72,7 +71,7 @@ export async function connectRaw(port: number, bodiless = false): Promise<RawCli
   }
 }
 
-/** Sends, reads one answer, and leaves. */
+/** Sends, reads one answer and disconnects. */
 export async function exchange(
   port: number,
   data: string | Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * A signed server over a real engine in memory, with one user and one process: start, wait for a
- * callback, end. Tests post to it by hand-made bytes.
+ * An HTTP server over a real engine in memory, with one user and one process: start, wait for a
+ * callback, end. Tests send it given bytes.
  */
 
 import { signatureOf } from '../../src/codec/signature.ts'

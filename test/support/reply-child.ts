@@ -1,6 +1,6 @@
 /**
- * Serves a file over HTTP and sends itself signed requests one after the other, so that each answer
- * has a commit of its own: `reply-child PATH REQUESTS`.
+ * Serves a file over HTTP and sends itself signed requests one after another, so that each answer
+ * has its own commit: `reply-child PATH REQUESTS`.
  */
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
