@@ -34,7 +34,7 @@ describe('the definition', () => {
   for (const [raw, mistakes, warnings] of rows) {
     test(JSON.stringify(raw), () => {
       const report = notes()
-      apiCode.parse(raw, report)
+      apiCode.compile(raw, report)
       matchAll(report.mistakes, mistakes)
       matchAll(report.warnings, warnings)
     })
@@ -109,9 +109,9 @@ describe('the result applied to the data of that time', () => {
   })
 
   function finish(ordered: string, outcome: JobOutcome, now: string) {
-    const definition = { src: '', err_node_id: 'a' }
+    const logic = apiCode.compile({ src: '', err_node_id: 'a' }, notes())
     const context = contextOf(now, { task_bytes_max: limit })
-    const command = apiCode.job?.finish(definition, context, docOfText(ordered), outcome)
+    const command = logic.job?.finish(context, docOfText(ordered), outcome)
     assert.ok(command)
     return command
   }

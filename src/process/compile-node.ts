@@ -7,9 +7,9 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileSemaphors } from './compile-semaphors.ts'
 import { node_parts_max } from './definition-limits.ts'
 import type { GraphNode, NodeKind } from './graph.ts'
-import type { Logic } from './logic.ts'
+import type { Logic, LogicKind } from './logic.ts'
 import { mapObjects } from './logics/members.ts'
-import { handler_types, handlerRow, type LogicRow, logicTable } from './logics/table.ts'
+import { handler_types, kindOf } from './logics/table.ts'
 import { quoted, type Report, reportAt } from './report.ts'
 
 /** Whether the embedder has a handler for a logic type. */
@@ -87,8 +87,9 @@ function listIn(condition: JsonObject, name: string, report: Report): readonly J
 
 function compileLogics(list: readonly JsonValue[], report: Report, isHandled: IsHandled): Logic[] {
   return mapObjects(list, 'logics', report, (raw, place) => {
-    const row = rowOf(raw.type, isHandled)
-    if (row !== undefined) return [row.compile(raw, reportAt(report, `${place} ${row.type}`))]
+    const kind = kindOf(raw.type, isHandled)
+    if (kind !== undefined)
+      return [compileLogic(kind, raw, reportAt(report, `${place} ${kind.type}`))]
     const is_known = handler_types.some((type) => type === raw.type)
     const what = is_known ? 'is not run here' : 'is no logic of this release'
     report.mistake(`${place} type ${quoted(raw.type)} ${what}`)
@@ -96,9 +97,12 @@ function compileLogics(list: readonly JsonValue[], report: Report, isHandled: Is
   }).flat()
 }
 
-function rowOf(type: JsonValue | undefined, isHandled: IsHandled): LogicRow | undefined {
-  const row = logicTable.find((one) => one.type === type)
-  if (row !== undefined) return row
-  const handled = handler_types.find((one) => one === type)
-  return handled !== undefined && isHandled(handled) ? handlerRow(handled) : undefined
+/** All logics have the same members in the same order, which keeps running them fast. */
+function compileLogic(
+  { type, waits_for, compile }: LogicKind,
+  raw: JsonObject,
+  report: Report,
+): Logic {
+  const { err_node_id, run, job } = compile(raw, report)
+  return { type, waits_for, err_node_id, run, job }
 }

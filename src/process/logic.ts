@@ -127,29 +127,37 @@ export type Command =
 /** Why a task waits in a node: for a callback, for the reply of a called task, or in a queue. */
 export type WaitReason = 'callback' | 'reply' | 'queue'
 
-/** `err_node_id` of a definition is the node for failures, also of a wait or a job. */
-export interface LogicKind<Definition extends object> {
+/** A kind of logic: one row of logics/table.ts. */
+export interface LogicKind {
   readonly type: string
-  /** Reads a raw logic. Mistakes go to `report`; the result is not used then. */
-  parse(raw: JsonObject, report: Report): Definition
-  run(definition: Definition, context: EvaluationContext): Command
   /** What a task waits for here. The engine finds the logic by it after a new definition. */
   readonly waits_for?: WaitReason
+  /** Compiles a raw logic. Mistakes go to `report`; the result is not used then. */
+  compile(raw: JsonObject, report: Report): CompiledLogic
+}
+
+export interface CompiledLogic {
+  /** The node for failures, also of a wait or a job. */
+  readonly err_node_id?: string | undefined
+  run(context: EvaluationContext): Command
   /** What a `job` command orders, and what its outcome does. */
-  readonly job?: JobKind<Definition>
+  readonly job?: LogicJob | undefined
 }
 
 /** A job runs outside the transaction, after the commit, at least once. Both functions are pure. */
-export interface JobKind<Definition> {
+export interface LogicJob {
   /** The order, from the data when the job starts; a command where no order can be made. */
-  order(definition: Definition, context: EvaluationContext): JobOrder | Command
+  order(context: EvaluationContext): JobOrder | Command
   /** What the outcome does to the task; `context` has the data when the outcome arrives. */
-  finish(
-    definition: Definition,
-    context: EvaluationContext,
-    order_doc: Doc,
-    outcome: JobOutcome,
-  ): Command
+  finish(context: EvaluationContext, order_doc: Doc, outcome: JobOutcome): Command
+}
+
+/** A logic of a compiled graph. */
+export interface Logic extends CompiledLogic {
+  readonly type: string
+  readonly waits_for: WaitReason | undefined
+  readonly err_node_id: string | undefined
+  readonly job: LogicJob | undefined
 }
 
 export type JobOrder =
@@ -185,17 +193,3 @@ export type JobOutcome =
       readonly tag: string
       readonly description: string
     }
-
-/** A logic of a compiled graph: its kind with its definition bound. */
-export interface Logic {
-  readonly type: string
-  readonly waits_for: WaitReason | undefined
-  readonly err_node_id: string | undefined
-  run(context: EvaluationContext): Command
-  readonly job:
-    | {
-        order(context: EvaluationContext): JobOrder | Command
-        finish(context: EvaluationContext, order_doc: Doc, outcome: JobOutcome): Command
-      }
-    | undefined
-}

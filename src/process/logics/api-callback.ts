@@ -6,15 +6,21 @@
  * If a handler is registered for the node's title when the task comes to rest, the handler answers
  * in place of a modify, and its failure leads to `err_node_id`.
  */
-import type { Command, LogicKind } from '../logic.ts'
-import { type HandlerLogic, handlerJob, parseHandlerLogic } from './handler.ts'
+import type { Command, EvaluationContext, LogicKind } from '../logic.ts'
+import { handlerJob } from './handler.ts'
+import { readErrorNode } from './members.ts'
 
 const wait: Command = { command: 'wait' }
 
-export const apiCallback: LogicKind<HandlerLogic> = {
+export const apiCallback: LogicKind = {
   type: 'api_callback',
   waits_for: 'callback',
-  parse: parseHandlerLogic,
-  run: () => wait,
-  job: handlerJob((context) => String(context.rootField('node_name') ?? '')),
+  compile(raw, report) {
+    const err_node_id = readErrorNode(raw, report)
+    return { err_node_id, run: () => wait, job: handlerJob(titleOfNode, err_node_id) }
+  },
+}
+
+function titleOfNode(context: EvaluationContext): string {
+  return String(context.rootField('node_name') ?? '')
 }

@@ -16,40 +16,40 @@ import { applyDiff, diffData } from './data-diff.ts'
 import { fail, oversize } from './failures.ts'
 import { readErrorNode } from './members.ts'
 
-interface ApiCode {
-  readonly src: string
-  readonly err_node_id: string | undefined
-}
+const job_command: Command = { command: 'job' }
 
-const job: Command = { command: 'job' }
-
-export const apiCode: LogicKind<ApiCode> = {
+export const apiCode: LogicKind = {
   type: 'api_code',
-  parse(raw, report) {
-    const { lang = 'js', src } = raw
-    if (lang !== 'js') report.mistake(`lang ${quoted(lang)} is not run here, only "js" is`)
-    if (typeof src !== 'string') report.mistake(`src is ${quoted(src)}, a text was expected`)
-    else if (lang === 'js') warnOfCode(src, report)
+  compile(raw, report) {
+    const src = readCode(raw, report)
+    const err_node_id = readErrorNode(raw, report)
+    const malformed = (description: string): Command =>
+      fail('code', { tag: 'code_return_format_error', description }, err_node_id)
     return {
-      src: typeof src === 'string' ? src : '',
-      err_node_id: readErrorNode(raw, report),
+      err_node_id,
+      run: () => job_command,
+      job: {
+        order: (context) => ({ job: 'code', src, doc: context.doc }),
+        finish(context, order_doc, outcome) {
+          if (outcome.outcome === 'failed') return fail('code', outcome, err_node_id)
+          const after = parseData(outcome.text)
+          if (typeof after === 'string') return malformed(after)
+          const diff = diffData(objectOf(order_doc), after)
+          const doc = docOfValue(applyDiff(objectOf(context.doc), diff))
+          const too_large = oversize(doc, context.task_bytes_max)
+          if (too_large !== undefined) return malformed(too_large)
+          return { command: 'set', doc, err_node_id }
+        },
+      },
     }
   },
-  run: () => job,
-  job: {
-    order: ({ src }, context) => ({ job: 'code', src, doc: context.doc }),
-    finish({ err_node_id }, context, order_doc, outcome) {
-      if (outcome.outcome === 'failed') return fail('code', outcome, err_node_id)
-      const malformed = (description: string): Command =>
-        fail('code', { tag: 'code_return_format_error', description }, err_node_id)
-      const after = parseData(outcome.text)
-      if (typeof after === 'string') return malformed(after)
-      const diff = diffData(objectOf(order_doc), after)
-      const doc = docOfValue(applyDiff(objectOf(context.doc), diff))
-      const too_large = oversize(doc, context.task_bytes_max)
-      return too_large === undefined ? { command: 'set', doc, err_node_id } : malformed(too_large)
-    },
-  },
+}
+
+function readCode({ lang = 'js', src }: JsonObject, report: Report): string {
+  if (lang !== 'js') report.mistake(`lang ${quoted(lang)} is not run here, only "js" is`)
+  if (typeof src !== 'string') report.mistake(`src is ${quoted(src)}, a text was expected`)
+  else if (lang === 'js') warnOfCode(src, report)
+  return typeof src === 'string' ? src : ''
 }
 
 /** Warns of code that is legal in a definition and will fail when it runs. */

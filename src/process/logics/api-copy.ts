@@ -11,55 +11,44 @@ import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
 import type { Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
-import { type Assignment, assignedData, readAssignments } from './assignments.ts'
+import { assignedData, readAssignments } from './assignments.ts'
 import { fail, failedExpansion } from './failures.ts'
 import { isAbsent, readErrorNode, readFlag, readWord } from './members.ts'
-import { type IdTerm, readId, readTargetProcess, type TargetProcessTerm } from './target.ts'
-
-interface ApiCopy {
-  readonly is_modify: boolean
-  readonly is_sync: boolean
-  readonly sends_all: boolean
-  readonly assignments: readonly Assignment[]
-  readonly err_node_id: string | undefined
-  readonly conv: TargetProcessTerm
-  readonly ref: IdTerm
-}
+import { readId, readTargetProcess } from './target.ts'
 
 const kind = 'copy_task'
 const tags = { overflow: 'copy_task_size_overflow_limit' }
 const no_task = { tag: 'not_found_task', description: 'not found task' }
 
-export const apiCopy: LogicKind<ApiCopy> = {
+export const apiCopy: LogicKind = {
   type: 'api_copy',
-  parse(raw, report) {
+  compile(raw, report) {
     const is_modify = readWord(raw, 'mode', ['create', 'modify'], report) === 'modify'
     if (is_modify && isAbsent(raw.ref)) {
       report.mistake('ref is missing, a modify finds its task by it')
     }
+    const is_sync = readFlag(raw, 'is_sync', report)
+    const sends_all = readSendsAll(raw, report)
+    const assignments = readAssignments(raw, 'data', 'data_type', report)
+    const err_node_id = readErrorNode(raw, report)
+    const convOf = readTargetProcess(raw, report)
+    const refOf = readId(raw, 'ref', report)
     return {
-      is_modify,
-      is_sync: readFlag(raw, 'is_sync', report),
-      sends_all: readSendsAll(raw, report),
-      assignments: readAssignments(raw, 'data', 'data_type', report),
-      err_node_id: readErrorNode(raw, report),
-      conv: readTargetProcess(raw, report),
-      ref: readId(raw, 'ref', report),
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const conv = convOf(expansion)
+        const ref = refOf(expansion)
+        const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
+        if (data === undefined || conv === undefined) {
+          return failedExpansion(kind, expansion, err_node_id, tags)
+        }
+        const doc = docOfValue(data)
+        if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }
+        if (ref === undefined) return fail(kind, no_task, err_node_id)
+        return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
+      },
     }
-  },
-  run(definition, context) {
-    const { is_modify, is_sync, sends_all, assignments, err_node_id } = definition
-    const expansion = expansionOf(context)
-    const conv = definition.conv(expansion)
-    const ref = definition.ref(expansion)
-    const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
-    if (data === undefined || conv === undefined) {
-      return failedExpansion(kind, expansion, err_node_id, tags)
-    }
-    const doc = docOfValue(data)
-    if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }
-    if (ref === undefined) return fail(kind, no_task, err_node_id)
-    return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
   },
 }
 

@@ -9,38 +9,31 @@ import { quoted, type Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { failConversion, failedExpansion } from './failures.ts'
 import { isAbsent, readErrorNode } from './members.ts'
-import { type IdTerm, readId, readTargetProcess, type TargetProcessTerm } from './target.ts'
+import { readId, readTargetProcess } from './target.ts'
 
-interface ApiGetTask {
-  readonly newest: boolean
-  readonly err_node_id: string | undefined
-  readonly conv: TargetProcessTerm
-  readonly node_id: IdTerm
-}
-
-export const apiGetTask: LogicKind<ApiGetTask> = {
+export const apiGetTask: LogicKind = {
   type: 'api_get_task',
-  parse(raw, report) {
-    const { node_id } = raw
-    if (isAbsent(node_id)) {
-      report.mistake(`node_id is ${quoted(node_id)}, the node of a queue was expected`)
+  compile(raw, report) {
+    if (isAbsent(raw.node_id)) {
+      report.mistake(`node_id is ${quoted(raw.node_id)}, the node of a queue was expected`)
     }
+    const newest = isNewest(raw, report)
+    const err_node_id = readErrorNode(raw, report)
+    const convOf = readTargetProcess(raw, report)
+    const nodeOf = readId(raw, 'node_id', report)
     return {
-      newest: isNewest(raw, report),
-      err_node_id: readErrorNode(raw, report),
-      conv: readTargetProcess(raw, report),
-      node_id: readId(raw, 'node_id', report),
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const conv = convOf(expansion)
+        const node_id = conv === undefined ? undefined : nodeOf(expansion)
+        if (conv !== undefined && node_id !== undefined) {
+          return { command: 'take', conv, node_id, newest, err_node_id }
+        }
+        failConversion(expansion, 'node_id', '', 'node_id')
+        return failedExpansion('get_task', expansion, err_node_id)
+      },
     }
-  },
-  run({ newest, err_node_id, conv: convOf, node_id: nodeOf }, context) {
-    const expansion = expansionOf(context)
-    const conv = convOf(expansion)
-    const node_id = conv === undefined ? undefined : nodeOf(expansion)
-    if (conv !== undefined && node_id !== undefined) {
-      return { command: 'take', conv, node_id, newest, err_node_id }
-    }
-    failConversion(expansion, 'node_id', '', 'node_id')
-    return failedExpansion('get_task', expansion, err_node_id)
   },
 }
 

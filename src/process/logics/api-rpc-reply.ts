@@ -10,37 +10,30 @@ import type { LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
-import type { Template } from '../templates/template.ts'
 import { type Assignment, assignedData, readAssignments, readOwnKey } from './assignments.ts'
 import { failedExpansion } from './failures.ts'
 import { isAbsent, readErrorNode, readFlag, readText, readType, readWord } from './members.ts'
 
-interface ApiRpcReply {
-  readonly assignments: readonly Assignment[]
-  readonly throws: boolean
-  readonly reason: Template
-  readonly err_node_id: string | undefined
-}
-
-export const apiRpcReply: LogicKind<ApiRpcReply> = {
+export const apiRpcReply: LogicKind = {
   type: 'api_rpc_reply',
-  parse(raw, report) {
+  compile(raw, report) {
+    const assignments = readReply(raw, report)
+    const throws = readFlag(raw, 'throw_exception', report)
+    const reasonOf = readText(raw, 'exception_reason', report)
+    const err_node_id = readErrorNode(raw, report)
     return {
-      assignments: readReply(raw, report),
-      throws: readFlag(raw, 'throw_exception', report),
-      reason: readText(raw, 'exception_reason', report),
-      err_node_id: readErrorNode(raw, report),
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const reply = assignedData(assignments, expansion)
+        const reason = throws && reply !== undefined ? reasonOf.text(expansion) : ''
+        if (reply === undefined || reason === undefined) {
+          return failedExpansion('rpc_reply', expansion, err_node_id)
+        }
+        const data = docOfValue(reply)
+        return throws ? { command: 'reply_exception', data, reason } : { command: 'reply', data }
+      },
     }
-  },
-  run({ assignments, throws, reason: reasonOf, err_node_id }, context) {
-    const expansion = expansionOf(context)
-    const reply = assignedData(assignments, expansion)
-    const reason = throws && reply !== undefined ? reasonOf.text(expansion) : ''
-    if (reply === undefined || reason === undefined) {
-      return failedExpansion('rpc_reply', expansion, err_node_id)
-    }
-    const data = docOfValue(reply)
-    return throws ? { command: 'reply_exception', data, reason } : { command: 'reply', data }
   },
 }
 

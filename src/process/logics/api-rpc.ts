@@ -6,36 +6,32 @@
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { LogicKind } from '../logic.ts'
 import { expansionOf } from '../templates/parser.ts'
-import { type Assignment, assignedData, readAssignments } from './assignments.ts'
+import { assignedData, readAssignments } from './assignments.ts'
 import { failedExpansion } from './failures.ts'
 import { readErrorNode } from './members.ts'
-import { readTargetProcess, type TargetProcessTerm } from './target.ts'
-
-interface ApiRpc {
-  readonly sends_all: boolean
-  readonly assignments: readonly Assignment[]
-  readonly err_node_id: string | undefined
-  readonly conv: TargetProcessTerm
-}
+import { readTargetProcess } from './target.ts'
 
 const tags = { convert: 'rpc_task_wrong_convert_param' }
 
-export const apiRpc: LogicKind<ApiRpc> = {
+export const apiRpc: LogicKind = {
   type: 'api_rpc',
   waits_for: 'reply',
-  parse: (raw, report) => ({
-    sends_all: raw.group === 'all',
-    assignments: readAssignments(raw, 'extra', 'extra_type', report),
-    err_node_id: readErrorNode(raw, report),
-    conv: readTargetProcess(raw, report),
-  }),
-  run({ sends_all, assignments, err_node_id, conv: convOf }, context) {
-    const expansion = expansionOf(context)
-    const conv = convOf(expansion)
-    const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
-    if (data === undefined || conv === undefined) {
-      return failedExpansion('rpc', expansion, err_node_id, tags)
+  compile(raw, report) {
+    const sends_all = raw.group === 'all'
+    const assignments = readAssignments(raw, 'extra', 'extra_type', report)
+    const err_node_id = readErrorNode(raw, report)
+    const convOf = readTargetProcess(raw, report)
+    return {
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const conv = convOf(expansion)
+        const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
+        if (data === undefined || conv === undefined) {
+          return failedExpansion('rpc', expansion, err_node_id, tags)
+        }
+        return { command: 'call', conv, doc: docOfValue(data), err_node_id }
+      },
     }
-    return { command: 'call', conv, doc: docOfValue(data), err_node_id }
   },
 }

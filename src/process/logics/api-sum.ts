@@ -19,38 +19,38 @@ interface Addend {
   readonly text: string
 }
 
-interface ApiSum {
-  readonly addends: readonly Addend[]
-  readonly err_node_id: string | undefined
+export const apiSum: LogicKind = {
+  type: 'api_sum',
+  compile(raw, report) {
+    const addends = readAddends(raw, report)
+    const err_node_id = readErrorNode(raw, report)
+    return {
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const terms: { name: string; value: number }[] = []
+        for (const { name, value: template, text } of addends) {
+          const given = template.value(expansion)
+          const value = expansion.failure === undefined ? doubleOf(given) : undefined
+          if (value === undefined) {
+            failConversion(expansion, name, given ?? text, 'number')
+            return failedExpansion('sum', expansion, err_node_id)
+          }
+          terms.push({ name, value })
+        }
+        return { command: 'sum', terms }
+      },
+    }
+  },
 }
 
-export const apiSum: LogicKind<ApiSum> = {
-  type: 'api_sum',
-  parse(raw, report) {
-    const list = raw.extra ?? []
-    if (!Array.isArray(list)) report.mistake(`extra is ${quoted(list)}, an array was expected`)
-    const entries = Array.isArray(list) ? list : []
-    return {
-      addends: mapObjects(entries, 'extra', report, (entry, place) =>
-        readAddend(entry, report, place),
-      ).flat(),
-      err_node_id: readErrorNode(raw, report),
-    }
-  },
-  run({ addends, err_node_id }, context) {
-    const expansion = expansionOf(context)
-    const terms: { name: string; value: number }[] = []
-    for (const { name, value: template, text } of addends) {
-      const given = template.value(expansion)
-      const value = expansion.failure === undefined ? doubleOf(given) : undefined
-      if (value === undefined) {
-        failConversion(expansion, name, given ?? text, 'number')
-        return failedExpansion('sum', expansion, err_node_id)
-      }
-      terms.push({ name, value })
-    }
-    return { command: 'sum', terms }
-  },
+function readAddends({ extra }: JsonObject, report: Report): readonly Addend[] {
+  const list = extra ?? []
+  if (Array.isArray(list)) {
+    return mapObjects(list, 'extra', report, (raw, place) => readAddend(raw, report, place)).flat()
+  }
+  report.mistake(`extra is ${quoted(list)}, an array was expected`)
+  return []
 }
 
 /** Empty where the entry has a mistake. */

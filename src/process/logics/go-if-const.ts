@@ -8,22 +8,20 @@ import { quoted, type Report } from '../report.ts'
 import { type Condition, compileCondition } from './condition.ts'
 import { mapObjects } from './members.ts'
 
-interface GoIfConst {
-  readonly conditions: readonly Condition[]
-  readonly go: Command
-}
-
 const next: Command = { command: 'next' }
 
-export const goIfConst: LogicKind<GoIfConst> = {
+export const goIfConst: LogicKind = {
   type: 'go_if_const',
-  parse(raw, report) {
+  compile(raw, report) {
     const to_node_id = report.targetNode('to_node_id', raw.to_node_id) ?? ''
-    return { conditions: parseConditions(raw, report), go: { command: 'go', to_node_id } }
-  },
-  run({ conditions, go }, context) {
-    for (const holds of conditions) if (!holds(context)) return next
-    return go
+    const go: Command = { command: 'go', to_node_id }
+    const conditions = parseConditions(raw, report)
+    return {
+      run(context) {
+        for (const holds of conditions) if (!holds(context)) return next
+        return go
+      },
+    }
   },
 }
 
