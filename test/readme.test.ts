@@ -328,3 +328,18 @@ test('calling it over gRPC without the client library', async () => {
   assert.equal(ran.stderr, '')
   assert.equal(ran.stdout, 'processed {"amount":120,"paid":true}\n')
 })
+
+test('each step of a way names a function of its file', () => {
+  const row = /^\| `(\w+)` \| \[[^\]]+\]\(([^)]+)\) \|/gm
+  let steps = 0
+  for (const { folder, text } of readmes) {
+    for (const [, list = ''] of text.matchAll(/<!-- steps -->\n((?:\|.*\n)+)/g)) {
+      for (const [, name, file = ''] of list.matchAll(row)) {
+        const source = readFileSync(join(folder, file), 'utf8')
+        assert.match(source, new RegExp(`\\b${name}(<\\w+>)?(\\(|: \\()`), `${name} in ${file}`)
+        steps++
+      }
+    }
+  }
+  assert.ok(steps > 30)
+})
