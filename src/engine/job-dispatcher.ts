@@ -20,13 +20,8 @@ import type { Task } from '../core/model.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
 import type { Store } from '../store/store.ts'
 import type { Admission } from './admission.ts'
-import { advance } from './advance.ts'
-import type { Process } from './catalog.ts'
-import { evaluationContextOf } from './evaluation-context.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
-import { migrateTask } from './migrate.ts'
-import { beginOp, saveAndDrain } from './run-queue.ts'
-import { type Draft, loadTask, saveTask } from './task-store.ts'
+import { applyOutcome, listAgain } from './job-transactions.ts'
 import { type EngineContext, newReadContext, type Transaction } from './transaction.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
@@ -228,13 +223,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   async function postpone(due: DueJob): Promise<void> {
     const wait_ms = Math.min(backoff_ms_min * 2 ** due.attempts, backoff_ms_max)
     const at_ms = clock.now_ms() + Math.ceil(wait_ms * (0.5 + engine.fraction() / 2))
-    await transact((tx) => {
-      const draft = findWaiting(tx, due)
-      if (draft === undefined) return
-      draft.task.at_ms = at_ms
-      draft.task.attempts++
-      saveTask(tx, draft)
-    })
+    await transact((tx) => listAgain(tx, due, at_ms))
   }
 
   /** Sets one more timer; the next dispatch replaces both. */
@@ -272,46 +261,4 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       await Promise.all(running_jobs)
     },
   }
-}
-
-/** The task, if it still waits for this very job. */
-function findWaiting(tx: Transaction, due: DueJob): Draft | undefined {
-  const draft = loadTask(tx.view, due.obj_id)
-  if (draft === undefined || draft === 'damaged') return undefined
-  const { wait, visit, logic_at, at_ms } = draft.task
-  const is_same = visit === due.visit && logic_at === due.logic_at && at_ms === due.at_ms
-  return wait === 'work' && is_same ? draft : undefined
-}
-
-function applyOutcome(
-  tx: Transaction,
-  due: DueJob,
-  outcome: JobOutcome | undefined,
-): 'applied' | 'paused' {
-  const draft = findWaiting(tx, due)
-  const process = draft === undefined ? undefined : tx.process(draft.task.conv_id)
-  if (draft === undefined || process === undefined) return 'applied'
-  if (process.record.status === 'paused') return 'paused'
-  beginOp(tx)
-  if (!migrateTask(tx, process, draft)) advanceWith(tx, process, draft, due, outcome)
-  saveAndDrain(tx, draft)
-  return 'applied'
-}
-
-/** Advances by the outcome. If a new definition has dropped the logic, the node runs again. */
-function advanceWith(
-  tx: Transaction,
-  process: Process,
-  draft: Draft,
-  { order, type }: DueJob,
-  outcome: JobOutcome | undefined,
-): void {
-  const { task } = draft
-  const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
-  const logic = found?.type === type ? found : undefined
-  const command =
-    order.job === 'none'
-      ? order.command
-      : outcome && logic?.job?.finish(evaluationContextOf(tx, process, task), order.doc, outcome)
-  advance(tx, process, draft, command === undefined ? 0 : task.logic_at, command)
 }

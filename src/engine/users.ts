@@ -140,7 +140,6 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       bindings.refused(names)
     },
     async rekey({ secret_key } = {}) {
-      if (vault.problem() !== undefined) throw fault('key_missing', vault.problem())
       await vault.prepare()
       const next = await vault.rekey(secret_key)
       const all = [...known].flatMap(([id, secrets]) => secrets.map((one) => ({ id, one })))

@@ -1,0 +1,65 @@
+/**
+ * The transactions of jobs: apply the outcome of a job, or list the job again for a later attempt.
+ * Both change the task only if it still waits for this job.
+ */
+import type { JobOutcome } from '../process/logic.ts'
+import { advance } from './advance.ts'
+import type { Process } from './catalog.ts'
+import { evaluationContextOf } from './evaluation-context.ts'
+import type { DueJob } from './job-queue.ts'
+import { migrateTask } from './migrate.ts'
+import { beginOp, saveAndDrain } from './run-queue.ts'
+import { type Draft, loadTask, saveTask } from './task-store.ts'
+import type { Transaction } from './transaction.ts'
+
+/** `paused` where the process is paused and nothing was applied. */
+export function applyOutcome(
+  tx: Transaction,
+  due: DueJob,
+  outcome: JobOutcome | undefined,
+): 'applied' | 'paused' {
+  const draft = findWaiting(tx, due)
+  const process = draft === undefined ? undefined : tx.process(draft.task.conv_id)
+  if (draft === undefined || process === undefined) return 'applied'
+  if (process.record.status === 'paused') return 'paused'
+  beginOp(tx)
+  if (!migrateTask(tx, process, draft)) advanceWith(tx, process, draft, due, outcome)
+  saveAndDrain(tx, draft)
+  return 'applied'
+}
+
+/** Advances by the outcome. If a new definition has dropped the logic, the node runs again. */
+function advanceWith(
+  tx: Transaction,
+  process: Process,
+  draft: Draft,
+  { order, type }: DueJob,
+  outcome: JobOutcome | undefined,
+): void {
+  const { task } = draft
+  const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
+  const logic = found?.type === type ? found : undefined
+  const command =
+    order.job === 'none'
+      ? order.command
+      : outcome && logic?.job?.finish(evaluationContextOf(tx, process, task), order.doc, outcome)
+  advance(tx, process, draft, command === undefined ? 0 : task.logic_at, command)
+}
+
+/** Lists the job for its next attempt. */
+export function listAgain(tx: Transaction, due: DueJob, at_ms: number): void {
+  const draft = findWaiting(tx, due)
+  if (draft === undefined) return
+  draft.task.at_ms = at_ms
+  draft.task.attempts++
+  saveTask(tx, draft)
+}
+
+/** The task, if it still waits for this very job. */
+function findWaiting(tx: Transaction, due: DueJob): Draft | undefined {
+  const draft = loadTask(tx.view, due.obj_id)
+  if (draft === undefined || draft === 'damaged') return undefined
+  const { wait, visit, logic_at, at_ms } = draft.task
+  const is_same = visit === due.visit && logic_at === due.logic_at && at_ms === due.at_ms
+  return wait === 'work' && is_same ? draft : undefined
+}
