@@ -1,5 +1,5 @@
 /**
- * What rival-sqlite.ts needs of better-sqlite3; the package brings no types.
+ * The types of the part of better-sqlite3 that the benchmark uses; the package has none.
  */
 declare module 'better-sqlite3' {
   export interface Statement {
@@ -10,11 +10,11 @@ declare module 'better-sqlite3' {
     pragma(text: string): unknown
     exec(text: string): void
     prepare(text: string): Statement
-    /** A function that runs `work` in one transaction, and takes it back when `work` throws. */
+    /** Returns a function that runs `work` in one transaction, and rolls back when it throws. */
     transaction<Args extends unknown[]>(work: (...args: Args) => void): (...args: Args) => void
     close(): void
   }
   const Database: new (path: string) => Database
-  // biome-ignore lint/style/noDefaultExport: it is how the package exports it
+  // biome-ignore lint/style/noDefaultExport: the package exports it so
   export default Database
 }

@@ -1,51 +1,50 @@
 /**
- * What is measured: the table of cells, the sides that each is measured on, and how long a run of
- * each scale takes.
+ * What is measured: the table of cells, the sides of each, and the lengths and file sizes of a run.
  *
- * A cell is one point of the axes. All its sides are measured in turn, `reps` times, so that a
- * noisy minute of the machine falls on all of them; a ratio is always made within one turn.
+ * A cell is one point of the axes file, refs, transport, verb, ops and callers. A repetition measures
+ * all sides of a cell one after the other, so that noise of the machine falls on all of them; ratios
+ * are computed within a repetition.
  */
 import type { Span } from './stopwatch.ts'
 
 export type WriteVerb = 'create' | 'modify'
-/** `read`: a task by its ref, with its data as a value. */
+/** `read`: a task by its ref, with its data parsed. */
 export type Verb = WriteVerb | 'read'
 
 /**
  * `in-process` calls the library. The others are called from another process: `http` with signed
- * posts, `grpc` with CreateTask and ModifyTask, `grpc-stream` with messages of one StreamOps.
+ * POST requests, `grpc` with CreateTask and ModifyTask, `grpc-stream` with messages of one StreamOps.
  */
 export type TransportName = 'in-process' | 'http' | 'grpc' | 'grpc-stream'
 
-/** Where an engine is: with the load, or behind a door of another process. */
+/** The server that an engine is called through; `in-process` is none. */
 export type ServerName = Exclude<TransportName, 'grpc-stream'>
 
 /**
- * `empty`: made for each slot. `large` and `huge`: made once, copied for each process that works on
- * one. Only a run of full length has the huge one.
+ * `empty`: created for each slot. `large` and `huge`: created once a run and copied for each process
+ * that opens one. Only `--full` has cells of the huge file.
  */
 export type FileName = 'empty' | 'large' | 'huge'
 
-/** The order in which refs are made and tasks modified: all over the keys, or low to high. */
+/** The order of refs, in which tasks are created and modified. */
 export type Refs = 'random' | 'ascending'
 
 /**
- * `half`: requests come at half of the highest rate that the side has shown, whether the last is
- * answered or not. `servers`: beside engines that need a server of their own.
+ * `half`: requests arrive at half of the highest rate that the side reached, whether earlier ones are
+ * answered or not. `servers`: beside rivals that need a server of their own.
  */
 export type Kind = 'usual' | 'half' | 'servers'
 
 /**
- * Ours: `ours` is called as the cell says; `client` through our own client library over HTTP,
- * `embedded` in-process, where the door is another. `floor`: the same door with no store, or LMDB
- * by hand. `tenth`: ours on a tenth of the tasks.
- * The rest are rivals.
+ * `ours` is called over the cell's transport, `client` through our client library over HTTP, and
+ * `embedded` in-process. `floor`: the same transport without a store, or LMDB by hand. `tenth`: ours
+ * with a tenth of the tasks. All others are rivals.
  */
 export type SideName = OurName | 'floor' | 'tenth' | SqliteName | ServerRivalName
 export type OurName = 'ours' | 'client' | 'embedded'
 /**
- * `sqlite` finds tasks by ref alone, `sqlite-nodes` also those in a node, as ours does;
- * `sqlite-tuned` has settings for large files that one finds by measuring.
+ * `sqlite` has an index by ref, `sqlite-nodes` also one by node, as ours has; `sqlite-tuned` has the
+ * settings that measured best on large files.
  */
 export type SqliteName = 'sqlite' | 'sqlite-nodes' | 'sqlite-tuned'
 export type ServerRivalName = 'bullmq' | 'pg-boss' | 'dbos' | 'restate'
@@ -58,8 +57,8 @@ export interface Cell {
   /** Ops in one request. */
   readonly ops: number
   /**
-   * How many requests are under way; each answer sends the next. Async loops in-process,
-   * connections of http, calls at once on one connection of grpc, messages of one stream.
+   * Requests in flight; each answer triggers the next request. In-process a caller is an async loop,
+   * with http a connection, with grpc a concurrent call, with grpc-stream a message of one stream.
    */
   readonly callers: number
   readonly kind: Kind
@@ -67,16 +66,16 @@ export interface Cell {
 
 export interface Scale {
   readonly reps: number
-  /** A first, shorter repetition that is thrown away. */
+  /** A first, shorter repetition is discarded. */
   readonly has_trial_rep: boolean
-  /** Before each slot, and not counted: the same load. */
+  /** The same load before each slot, which does not count. */
   readonly warmup_s: number
   readonly slot_s: number
-  /** Waiting tasks that the modifies and reads of an `empty` file find; its creates find none. */
+  /** Waiting tasks in an `empty` file for modifies and reads; creates start without any. */
   readonly few_tasks: number
   /** Waiting tasks in the `large` file. */
   readonly many_tasks: number
-  /** Waiting tasks in the `huge` file; 0 where there is none. */
+  /** Waiting tasks in the `huge` file; 0 to leave it out. */
   readonly most_tasks: number
 }
 
@@ -105,8 +104,8 @@ const all = [one_by_one, one_by_many, batch_by_one, batch_by_many]
 const both: readonly WriteVerb[] = ['create', 'modify']
 
 /**
- * In this order. A stream is for many messages at once; one at a time is what `grpc` measures. Of
- * the doors only one has ascending refs: what they cost or save is the store's.
+ * Measured in this order. `grpc-stream` has no cells of one caller, which `grpc` covers; of the
+ * servers only `http` has ascending refs, whose cost is that of the store.
  */
 const rows: readonly (readonly [
   FileName,
@@ -141,7 +140,7 @@ export const cells: readonly Cell[] = rows.flatMap(
     ),
 )
 
-/** The sides of a cell; of the rivals with servers those that are to be had on this machine. */
+/** The sides of a cell; `servers`: the rivals with servers that can run on this machine. */
 export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readonly SideName[] {
   if (cell.kind === 'servers') return ['ours', 'client', 'embedded', ...servers]
   if (cell.kind === 'half') return ['ours']
@@ -154,41 +153,41 @@ export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readon
   return ['ours', 'floor']
 }
 
-/** How much longer than usual a lead and a slot are. */
-const longer: Readonly<Record<Kind, readonly [lead: number, slot: number]>> = {
+/** Factors of the warm-up and of the slot. */
+const span_factors: Readonly<Record<Kind, readonly [warmup: number, slot: number]>> = {
   usual: [1, 1],
-  // What comes now and then falls into the slot, and not for the first time, when it takes longer.
+  // Long enough that a slot has checkpoints, and the slower first one falls into the warm-up.
   half: [15, 15],
-  // Clients are written in JavaScript on all sides, and servers live long.
+  // All clients are JavaScript, which must be compiled, and servers run for long.
   servers: [5, 1],
 }
 
 export function spanOf({ kind }: Cell, { warmup_s, slot_s }: Scale): Span {
-  const [lead, slot] = longer[kind]
-  return { warmup_s: lead * warmup_s, slot_s: slot * slot_s }
+  const [warmup, slot] = span_factors[kind]
+  return { warmup_s: warmup * warmup_s, slot_s: slot * slot_s }
 }
 
 export function serverOf({ transport }: Cell): ServerName {
   return transport === 'grpc-stream' ? 'grpc' : transport
 }
 
-/** How many tasks a cell finds. */
+/** How many waiting tasks the file of a cell has. */
 export function tasksOf({ file, verb }: Cell, scale: Scale): number {
   if (file === 'huge') return scale.most_tasks
   if (file === 'large') return scale.many_tasks
   return verb === 'create' ? 0 : scale.few_tasks
 }
 
-/** One word for a cell, for `--only` and for the JSON lines; what is usual is not said. */
+/** The name of a cell for `--only` and JSON lines, without the usual refs and kind. */
 export function cellName({ file, refs, transport, verb, ops, callers, kind }: Cell): string {
   const unusual = [refs === 'random' ? '' : refs, kind === 'usual' ? '' : kind]
   const point = `${ops}x${callers}`
-  return [file, transport, verb, point, ...unusual].filter((word) => word !== '').join('/')
+  return [file, transport, verb, point, ...unusual].filter((part) => part !== '').join('/')
 }
 
 /**
- * Requests a second, before anything has been measured: how many to sign for the first slot. With
- * too few it is over within its lead.
+ * Requests a second to prepare for the first slot, before a rate is known. With too few the slot would
+ * end within its warm-up.
  */
 export function guessedRate({ ops, callers }: Cell): number {
   return ops > 1 ? 500 : callers > 1 ? 40_000 : 2_000

@@ -1,6 +1,6 @@
 /**
- * The certificates of a run: an authority, a server on this machine and one client, whose name the
- * engine binds to the user of the load. They go with the folder of the run.
+ * The certificates of a run: a CA, a server of this machine, and one client whose name the engine
+ * binds to the user of the workload. They are removed with the folder of the run.
  */
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { clientUri } from '../../src/certs/issue.ts'
@@ -8,10 +8,10 @@ import { systemChance, systemClock } from '../../src/core/clock.ts'
 
 export const caller_name = 'bench'
 
-/** As a binding names the client. */
+/** The client's name in a binding. */
 export const caller_binding = `uri:${clientUri(caller_name)}`
 
-/** Fills the folder, which need not be there. */
+/** Creates the folder if it is missing. */
 export async function makeCertificates(folder: string): Promise<void> {
   const making = { now_ms: systemClock.now_ms(), chance: systemChance, days: 1 }
   await initFolder(folder, [], making)

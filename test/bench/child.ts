@@ -1,11 +1,11 @@
 /**
- * The two ends between the run and its child processes: a table of calls, asked by name over node's
- * own channel. One call at a time; a throw in the child ends the run with the child's stack.
+ * Calls from the run to its child processes, by name over Node's IPC channel, one at a time. An error
+ * in the child rejects the call with the child's stack.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** What is taken and answered crosses between processes: plain values only. */
+/** Arguments and results cross between processes: plain values only. */
 export type Calls = Record<string, (...args: never[]) => unknown>
 
 export interface Child<C extends Calls> {
@@ -13,22 +13,22 @@ export interface Child<C extends Calls> {
     name: K,
     ...args: Parameters<C[K]>
   ): Promise<Awaited<ReturnType<C[K]>>>
-  /** No turn of its process until `thaw`: what it does by itself falls on no other slot. */
+  /** Stops the process until `thaw`, so that its background work disturbs no other slot. */
   freeze(): void
   thaw(): void
-  /** Lets the child end by itself, so that what it has open is closed and a profile is written. */
+  /** Lets the child exit by itself, so that it closes its files and writes its profile. */
   stop(): Promise<void>
-  /** Now, whatever it is at. */
+  /** Kills the process at once. */
   kill(): void
 }
 
-/** These would never hear that the run has ended. */
+/** A frozen child does not notice the end of the run, so it is killed. */
 const frozen = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of frozen) child.kill('SIGKILL')
 })
 
-/** Starts a compiled file. `node_flags` go to its node. */
+/** Starts a compiled script, with extra flags for Node. */
 export function startChild<C extends Calls>(file: string, node_flags: string[] = []): Child<C> {
   const child = fork(file, { execArgv: ['--expose-gc', ...node_flags], serialization: 'advanced' })
   const exit = once(child, 'exit')
@@ -59,8 +59,8 @@ export function startChild<C extends Calls>(file: string, node_flags: string[] =
   }
 }
 
-/** The child's end: answers calls until the run lets go, then `leave`s and ends. */
-export function serveCalls(calls: Calls, leave: () => Promise<void> = async () => {}): void {
+/** In the child: executes calls until the run disconnects, then calls `dispose` and exits. */
+export function serveCalls(calls: Calls, dispose: () => Promise<void> = async () => {}): void {
   process.on('message', async ({ name, args }: { name: string; args: never[] }) => {
     try {
       process.send?.({ value: await calls[name]?.(...args) })
@@ -69,7 +69,7 @@ export function serveCalls(calls: Calls, leave: () => Promise<void> = async () =
     }
   })
   process.on('disconnect', async () => {
-    await leave()
+    await dispose()
     process.exit()
   })
 }

@@ -1,6 +1,6 @@
 /**
- * The closed loop of callers inside one process: each sends its next request when the last is
- * answered, until the time is up; what is under way then is waited for.
+ * A closed loop of callers in one process: each sends its next request when the last one is answered,
+ * until the time is up. Requests that are then in flight are awaited.
  */
 import type { Slot } from './statistics.ts'
 import { type Span, startStopwatch } from './stopwatch.ts'
@@ -9,11 +9,11 @@ export interface ClosedLoopOptions extends Span {
   readonly callers: number
   /** Ops in one request. */
   readonly ops: number
-  /** No more are sent than so many, even where time is left; default without end. */
+  /** At most so many requests are sent; default: no limit. */
   readonly requests_max?: number
 }
 
-/** `request` resolves when it is answered, and rejects to end the run. */
+/** `request` resolves when it is answered; a rejection ends the run. */
 export async function closedLoop(
   options: ClosedLoopOptions,
   request: () => Promise<void>,

@@ -1,7 +1,7 @@
 /**
- * The floor of the gRPC cells: the least that grpc-js can do for the same messages over the same
- * certificates. It reads them by the same schema and answers what ours does with an id that never
- * changes. No store, no names, no limits; data_json is not looked at.
+ * The floor of gRPC cells: the least that grpc-js does for the same messages and certificates. It
+ * decodes them by the same schema and answers as ours, with a constant id. No store, no check of the
+ * caller, no limits; data_json is not parsed.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -37,8 +37,8 @@ const calls = {
     const server = new Server()
     server.addService(loadSchema().service, handlers)
     return new Promise((resolve, reject) => {
-      const how = ServerCredentials.createSsl(ca as Buffer, [pair], true)
-      server.bindAsync('127.0.0.1:0', how, (error, port) =>
+      const server_credentials = ServerCredentials.createSsl(ca as Buffer, [pair], true)
+      server.bindAsync('127.0.0.1:0', server_credentials, (error, port) =>
         error === null ? resolve({ port }) : reject(error),
       )
     })

@@ -1,6 +1,6 @@
 /**
- * The floor of the HTTP cells: the least a signed JSON endpoint on node:http can do. It reads the
- * body, hashes and compares, parses, and answers JSON of the size ours has. No store, no limits, no
+ * The floor of HTTP cells: the least that a signed JSON endpoint on node:http does. It reads the body,
+ * verifies the signature, parses, and answers JSON of the size of our answers. No store, no limits, no
  * checks.
  */
 import { createHash } from 'node:crypto'

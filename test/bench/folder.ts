@@ -1,6 +1,6 @@
 /**
- * The folder of a run: compiled children, certificates, data files, and their end. Everything is
- * below one new folder of the system's temp folder, which is removed when the run ends.
+ * The folder of a run: compiled scripts of the children, certificates and data files. It is a new
+ * folder in the system's temp folder, removed when the run ends.
  */
 import { constants } from 'node:fs'
 import { copyFile, mkdtemp, open, realpath, rm, symlink, writeFile } from 'node:fs/promises'
@@ -11,13 +11,13 @@ import { makeCertificates } from './certificates.ts'
 
 export interface BenchFolder {
   readonly path: string
-  /** Holds the certificates of the authority, the server and the client. */
+  /** The certificates of the CA, the server and the client. */
   readonly tls_folder: string
-  /** The compiled file of a child. */
+  /** The path of a child's compiled script. */
   script(name: ChildName): string
-  /** A path nobody has used yet. */
+  /** A new path of a data file. */
   newPath(): string
-  /** A synced copy of a closed data file, so that its writing falls into no slot. */
+  /** A copy of a closed data file, synced so that its write-back disturbs no slot. */
   copy(path: string): Promise<string>
   remove(): Promise<void>
 }
@@ -37,7 +37,7 @@ const child_names = [
   'rival-dbos',
   'rival-restate',
 ] as const
-/** Threads of the engine, which it starts from a file beside itself. */
+/** The engine starts its threads from scripts beside its own. */
 const threads = [
   ['checkpoint-worker', join(import.meta.dirname, '../../src/store/log/checkpoint-worker.ts')],
   ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
@@ -46,7 +46,7 @@ export type ChildName = (typeof child_names)[number]
 
 export async function createBenchFolder(): Promise<BenchFolder> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'conveyor-bench-')))
-  // Packages stay outside the bundles and are found through this link.
+  // The scripts are bundled without packages, which they resolve through this link.
   await symlink(resolve(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   const own = child_names.map((name) => [name, join(import.meta.dirname, `${name}.ts`)])

@@ -9,7 +9,7 @@ import Database from 'better-sqlite3'
 import { openEngine } from '../../src/index.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
-import { inTurns } from './sqlite-table.ts'
+import { groupCommit } from './sqlite-table.ts'
 import { assertOk, type BenchOp, conv_id, node, opOf, secret_key } from './workload.ts'
 
 export type LivesSide = 'ours' | 'sqlite'
@@ -93,7 +93,7 @@ function openSqlite(path: string): LivesStore {
       end.run(JSON.stringify(Object.assign(JSON.parse(text) as object, data)), now_ms, id)
     }
   })
-  return { apply: inTurns(apply), close: () => void db.close() }
+  return { apply: groupCommit(apply), close: () => void db.close() }
 }
 
 const openStore = (side: LivesSide, path: string): Promise<LivesStore> | LivesStore =>

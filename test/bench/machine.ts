@@ -1,5 +1,5 @@
 /**
- * What the numbers were measured on. Without it they say nothing.
+ * The machine that a run was measured on, without which its figures mean nothing.
  */
 import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
@@ -13,13 +13,13 @@ export interface Machine {
   readonly memory_bytes: number
   readonly node: string
   readonly system: string
-  /** Of the folder the files of the run are in. */
+  /** The file system of the run's data files. */
   readonly file_system: string
-  /** One write of 4 KiB and its fdatasync, at growing places of a file: the median of 50. */
+  /** An appended write of 4 KiB and its fdatasync: the median of 50. */
   readonly sync_ms: number
-  /** Threads that ran or waited for a disk over the last minute: what others do to the numbers. */
+  /** Load average of the last minute, before the run: other work disturbs the figures. */
   readonly load: number
-  /** What was measured; empty where it is no git working copy. */
+  /** The commit that was measured; empty outside a git working copy. */
   readonly commit: string
 }
 
@@ -53,7 +53,7 @@ function syncMs(folder: string): number {
   return summaryOf(times_ms).median
 }
 
-/** The type of the mount with the longest path above the folder. */
+/** The type of the mount that the folder is on: the one with the longest matching path. */
 function fileSystemOf(folder: string): string {
   try {
     const mounts = readFileSync('/proc/mounts', 'utf8')

@@ -1,12 +1,12 @@
 /**
- * What a side's process looks like from inside: its memory, its files, and whether it still works.
+ * The resources that a side's process uses: memory, files and CPU, and when it becomes idle.
  */
 import { readFileSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Footprint } from './statistics.ts'
 
-/** Collects garbage first: the heap is what lives, and the next slot starts even. */
+/** Collects garbage first: the heap has live objects only, and each slot starts alike. */
 export async function footprintOf(path: string, tasks: number): Promise<Footprint> {
   globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
@@ -24,7 +24,7 @@ export async function footprintOf(path: string, tasks: number): Promise<Footprin
   }
 }
 
-/** The data file and all that is named after it. */
+/** The data file and all files whose names start with its name. */
 async function filesOf(path: string): Promise<string[]> {
   const folder = dirname(path)
   const names = await readdir(folder)
@@ -35,29 +35,29 @@ export async function removeFiles(path: string): Promise<void> {
   for (const file of await filesOf(path)) await rm(file, { force: true })
 }
 
-/** Processor seconds of this process so far, all its threads. */
+/** CPU seconds of this process so far, all threads. */
 export function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
 }
 
-const look_ms = 25
-const settle_ms_max = 10_000
-/** Of one core: a process that uses less has nothing more to do. */
+const poll_ms = 25
+const idle_wait_ms_max = 10_000
+/** The share of one core below which a process counts as idle. */
 const idle_share = 0.12
 
 /**
- * Resolves when this process is idle: what it put off until after its answers must not fall on its
- * neighbour's slot. Answers how long it was not idle.
+ * Resolves when this process is idle, with the seconds it was not: work that it defers until after its
+ * answers must not disturb the slot of the next side.
  */
 export async function waitUntilIdle(): Promise<number> {
   const start_ms = performance.now()
   for (;;) {
     const before = { cpu_s: cpuSeconds(), ms: performance.now() }
-    await new Promise((resolve) => setTimeout(resolve, look_ms))
+    await new Promise((resolve) => setTimeout(resolve, poll_ms))
     const now_ms = performance.now()
     const share = (cpuSeconds() - before.cpu_s) / ((now_ms - before.ms) / 1_000)
-    if (share < idle_share || now_ms - start_ms > settle_ms_max) {
+    if (share < idle_share || now_ms - start_ms > idle_wait_ms_max) {
       return (before.ms - start_ms) / 1_000
     }
   }

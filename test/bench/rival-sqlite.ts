@@ -11,7 +11,7 @@ import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
 import type { Load, OpenOptions } from './load.ts'
 import { cpuSeconds, footprintOf, removeFiles } from './resource-usage.ts'
-import { inTurns, openTable, type Table } from './sqlite-table.ts'
+import { groupCommit, openTable, type Table } from './sqlite-table.ts'
 import type { SideSlot } from './statistics.ts'
 import { opOf, opSource, refOf } from './workload.ts'
 
@@ -42,7 +42,7 @@ const calls = {
     const { tasks, refs, path } = options
     const source = opSource(tasks, refs)
     const take = (): number[] => source.take(verb, ops)
-    const apply = inTurns(table.apply)
+    const apply = groupCommit(table.apply)
     const before_s = cpuSeconds()
     const slot = await closedLoop(load, async () => {
       if (verb === 'read') checkRead(table.read(refOf(take()[0] as number, refs)))

@@ -1,15 +1,15 @@
 /**
- * Tasks in one SQLite table, by hand. A create refuses a ref that is there; a modify finds its task
- * by ref, merges the top level of its data, and moves it between two nodes.
+ * Tasks in one SQLite table, by hand. A create refuses a ref that exists; a modify finds its task by
+ * ref, merges the top level of the data, and moves the task between two nodes.
  */
 import Database from 'better-sqlite3'
 import type { SqliteName } from './cells.ts'
 import { type BenchOp, conv_id } from './workload.ts'
 
 export interface Table {
-  /** All ops in one durable transaction; throws where one is refused. */
+  /** All ops in one durable transaction; throws if one is refused. */
   apply(ops: readonly BenchOp[]): void
-  /** The data of a task, as a value. */
+  /** The parsed data of a task. */
   read(ref: string): unknown
   count(): number
   close(): void
@@ -24,8 +24,9 @@ const schema = `
 
 const by_node = 'CREATE INDEX IF NOT EXISTS tasks_by_node ON tasks (conv, node, id);'
 
-/** A page cache of 64 MiB, the rest as it comes; and what was best at 10^6 tasks. */
+/** A page cache of 64 MiB. */
 const usual = ['cache_size = -65536']
+/** The settings that measured best with 10^6 tasks. */
 const tuned = ['cache_size = -262144', 'mmap_size = 4294967296', 'wal_autocheckpoint = 10000']
 
 const forms: Readonly<Record<SqliteName, { pragmas: readonly string[]; schema: string }>> = {
@@ -58,11 +59,11 @@ export function openTable(path: string, form: SqliteName): Table {
 
   const create = ({ ref, data }: BenchOp, now_ms: number): void => {
     const { changes } = insert.run(conv, ref, JSON.stringify(data), now_ms, now_ms)
-    if (changes !== 1) throw new Error(`${ref} is there already`)
+    if (changes !== 1) throw new Error(`${ref} exists already`)
   }
   const modify = ({ ref, data }: BenchOp, now_ms: number): void => {
     const row = find.get(conv, ref) as Row | undefined
-    if (row === undefined) throw new Error(`${ref} is not there`)
+    if (row === undefined) throw new Error(`${ref} does not exist`)
     const merged = Object.assign(JSON.parse(row.data) as object, data)
     move.run(row.node === 'wait' ? 'again' : 'wait', JSON.stringify(merged), now_ms, row.id)
   }
@@ -81,8 +82,8 @@ export function openTable(path: string, form: SqliteName): Table {
   }
 }
 
-/** Group commit by hand: what has come by the end of a turn is applied together. */
-export function inTurns(
+/** Group commit by hand: all ops of one turn of the event loop are applied together. */
+export function groupCommit(
   applyAll: (ops: readonly BenchOp[]) => void,
 ): (ops: readonly BenchOp[]) => Promise<void> {
   let group: BenchOp[] = []

@@ -1,5 +1,5 @@
 /**
- * Numbers out of numbers: what a slot measured, and the middle of several slots. No clock in here.
+ * The measurements of a slot and the summary of several slots, as pure functions.
  */
 
 /** What one side did in one slot. */
@@ -8,31 +8,31 @@ export interface Slot {
   readonly ops: number
   readonly seconds: number
   readonly ops_per_s: number
-  /** Of requests, in milliseconds. */
+  /** Latency of requests. */
   readonly p50_ms: number
   readonly p99_ms: number
-  /** With the lead, from the first request sent to the last answer. */
+  /** Including the warm-up: from the first request to the last answer. */
   readonly whole: { readonly ops: number; readonly seconds: number }
 }
 
-/** What a side's process and file looked like behind a slot. */
+/** A side's process and files after a slot. */
 export interface Footprint {
   readonly rss_bytes: number
-  /** Of rss what is no mapped file; 0 where the system does not tell. */
+  /** The part of rss that is no mapped file; 0 if the system does not report it. */
   readonly anonymous_bytes: number
   readonly heap_bytes: number
-  /** The data file, and what lies beside it but for its lock. */
+  /** The data file; then all files beside it except its lock. */
   readonly file_bytes: number
   readonly beside_bytes: number
   readonly tasks: number
 }
 
-/** A slot of any side; what only some sides know is missing with the others. */
+/** A slot with the measurements that only some sides take. */
 export interface SideSlot extends Slot {
   readonly footprint?: Footprint
-  /** What the side's own process used for the whole, all its threads; in-process that includes the load. */
+  /** CPU of the side's process over `whole`, all threads; in-process it includes the load. */
   readonly cpu_s?: number
-  /** How long the process still worked by itself after the last answer. */
+  /** How long the process took to become idle after its last answer. */
   readonly settle_s?: number
 }
 
@@ -42,7 +42,7 @@ export interface Summary {
   readonly max: number
 }
 
-/** `latencies_ms`: one for each request that counts; is sorted in place. */
+/** `latencies_ms`: of each request that counts; sorted in place. */
 export function slotOf(
   latencies_ms: number[],
   ops_each: number,
@@ -68,7 +68,7 @@ export function summaryOf(values: readonly number[]): Summary {
   return { median: quantile(sorted, 0.5), min: quantile(sorted, 0), max: quantile(sorted, 1) }
 }
 
-/** The value that `share` of the sorted values do not exceed; the mean of two in an even middle. */
+/** The value that `share` of the sorted values do not exceed; the median may be a mean of two. */
 function quantile(sorted: readonly number[], share: number): number {
   if (sorted.length === 0) return Number.NaN
   const at = share * (sorted.length - 1)

@@ -1,10 +1,10 @@
 /**
- * The clock of a slot, and the lead before it: a lead warms up what has just begun, a new file and
- * the code that works on it, and counts for nothing.
+ * The clock of a slot and of the warm-up before it, in which a new file and the code that works on it
+ * get warm.
  *
- * A request counts where it was sent, or fell due, in the slot proper; how long it took is told
- * even where it was answered later. So what was under way at the beginning is not counted, what was
- * at the end is, and a loop that never pauses gains nothing by either.
+ * A request counts if it was sent, or was due, within the slot, also if it was answered later. So
+ * requests in flight at the start of the slot do not count, those in flight at its end do, and the
+ * two cancel out in a closed loop.
  */
 import { type Slot, slotOf } from './statistics.ts'
 
@@ -14,10 +14,10 @@ export interface Span {
 }
 
 export interface Stopwatch {
-  /** Nothing is sent any more. */
+  /** True when no further request may be sent. */
   isOver(now_ms: number): boolean
   record(sent_ms: number, answered_ms: number): void
-  /** Once all is answered. `ops_each` in a request. */
+  /** To be called when all requests are answered; `ops_each` ops in a request. */
   slot(ops_each: number): Slot
 }
 
@@ -25,7 +25,7 @@ export function spanSeconds({ warmup_s, slot_s }: Span): number {
   return warmup_s + slot_s
 }
 
-/** `start_ms` of `performance.now`. */
+/** `start_ms` by `performance.now`. */
 export function startStopwatch(span: Span, start_ms: number): Stopwatch {
   const from_ms = start_ms + span.warmup_s * 1000
   const until_ms = start_ms + spanSeconds(span) * 1000
@@ -40,7 +40,7 @@ export function startStopwatch(span: Span, start_ms: number): Stopwatch {
       if (sent_ms >= from_ms) latencies_ms.push(answered_ms - sent_ms)
     },
     slot(ops_each) {
-      // Where there was too little to send, the slot ends with the last answer.
+      // If the prepared requests ran out, the slot ends with the last answer.
       const seconds = (Math.min(until_ms, last_ms) - from_ms) / 1000
       const whole = { ops: answered * ops_each, seconds: (last_ms - start_ms) / 1000 }
       return slotOf(latencies_ms, ops_each, seconds, whole)

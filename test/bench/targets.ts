@@ -1,6 +1,6 @@
 /**
- * What the project wants to show, as a table, and what a run came to beside it. A row that was not
- * measured is left out; one that is missed stands like the others.
+ * The targets of the project, and whether a run met them. A row that was not measured is left out; a
+ * missed row is reported like the others.
  */
 
 import { type CellLine, isOurs, type SideLine } from './cell-line.ts'
@@ -20,7 +20,7 @@ export interface TargetLine {
   readonly is_met: boolean
 }
 
-/** [row, cell, what ours is held against, at least so many times as fast] */
+/** [row, cell, the other side, target of ours over it in ops a second] */
 const ratios: readonly (readonly [string, string, SideName, number])[] = [
   ...(['sqlite', 'sqlite-nodes'] as const).flatMap(
     (against) =>
@@ -75,7 +75,7 @@ const ratios: readonly (readonly [string, string, SideName, number])[] = [
   ),
 ]
 
-/** Of 10^7 waiting tasks over none; of a smaller file it is told, and held against the same. */
+/** The growth of the heap from none to 10^7 waiting tasks; applied to smaller files too. */
 const heap_mb_max = 150
 const heap_cell = 'in-process/create/1x64'
 
@@ -95,12 +95,12 @@ export function targetLines(
   return [...of_ratios, ...p99Lines(by_name, sync_ms), ...heapLines(by_name, scale)]
 }
 
-/** DBOS is in the process of its callers, the other servers are not. */
+/** Only DBOS runs in the process of its callers, as `embedded` does. */
 function isCompared(ours: SideName, against: SideName): boolean {
   return ours !== 'embedded' || against === 'dbos'
 }
 
-/** A bound is lower unless `is_upper_bound`, and of no unit unless one is given. */
+/** A target is a lower bound unless `is_upper_bound`. */
 type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> &
   Partial<Pick<TargetLine, 'is_upper_bound' | 'unit'>>
 

@@ -1,6 +1,6 @@
 /**
- * Large files, made once for a run and copied for each process that works on one: of the engine and
- * of SQLite, by number of tasks and kind of refs. A file is made when it is first asked for.
+ * Template files: large data files of the engine and of SQLite, by number of tasks and kind of refs. A
+ * template is created when it is first needed, and copied for each process that opens one.
  */
 import type { Refs } from './cells.ts'
 import { startChild } from './child.ts'
@@ -19,11 +19,11 @@ export interface TemplateLine {
   readonly tasks: number
   readonly refs: Refs
   readonly seconds: number
-  /** Of the engine only. */
+  /** Of engine files only. */
   readonly footprint?: Footprint
 }
 
-/** `onMade` hears of each file. */
+/** Calls `onMade` after each new template. */
 export function makeTemplates(
   folder: BenchFolder,
   onMade: (made: TemplateLine) => void,
@@ -40,8 +40,8 @@ export function makeTemplates(
     const child = startChild<EngineCalls>(folder.script('engine-child'))
     const { tls_folder } = folder
     const start_ms = performance.now()
-    const opening = { path, tasks, is_new: true, refs, tls_folder }
-    await child.call('open', { ...opening, server: 'in-process' })
+    const options = { path, tasks, is_new: true, refs, tls_folder }
+    await child.call('open', { ...options, server: 'in-process' })
     const seconds = (performance.now() - start_ms) / 1000
     const { footprint } = await child.call('usage')
     await child.stop()
