@@ -1,21 +1,19 @@
 /**
- * Data worked on by its text (codec/json-members, codec/canonical): to the byte what comes of it by
- * way of the parsed values.
+ * Docs merged and put in canonical order by their text: to the byte what parsing, merging or
+ * sorting, and printing gives.
  */
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalText, digestOf, sortedText } from '../src/codec/canonical.ts'
 import {
-  docOfText,
+  canonicalText,
+  digestOf,
   mergeDocs,
-  objectOf,
-  rawJson,
-  setMember,
-  stringifyJson,
-} from '../src/codec/json.ts'
-import { mergedText } from '../src/codec/json-members.ts'
+  mergedText,
+  sortedText,
+} from '../src/codec/doc-text.ts'
+import { docOfText, objectOf, rawJson, setMember, stringifyJson } from '../src/codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../src/core/model.ts'
 
 /** [base, patch, merged; undefined where the values must be asked] */

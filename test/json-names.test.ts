@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalText } from '../src/codec/canonical.ts'
+import { canonicalText } from '../src/codec/doc-text.ts'
 import {
   docOfText,
   objectOf,
@@ -18,6 +18,7 @@ import { parseExact } from '../src/codec/json-exact.ts'
 import { decodeRecord } from '../src/codec/records.ts'
 import { openEngine } from '../src/open.ts'
 import { inNode } from './support/code-setup.ts'
+import { parseReference } from './support/json-reference.ts'
 
 /** Read in this order, the inner name of the second came out as `\\`. */
 const first = '{"\\n":0,"\\\\":{"\\"":{"\\"":0,"\\\\":0}}}'
@@ -27,6 +28,7 @@ const bounds = { nesting_max: 64, values_max: 100 }
 /** [who reads, what it makes of a text] */
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['parseJson', (text) => parseJson(text)],
+  ['parseExact', (text) => parseExact(text, bounds)],
   ['parsePlain', (text) => parsePlain(text)],
   ['a Doc', (text) => objectOf(docOfText(text))],
   ['a record', (text) => decodeRecord(Buffer.from(text))],
@@ -39,7 +41,7 @@ for (const [name, read] of readers) {
       second,
       second.replaceAll('\\n', '\\u000a').replaceAll(':', ' \t:'),
     ]) {
-      const exact = parseExact(text, bounds)
+      const exact = parseReference(text, bounds)
       assert.deepEqual(read(text), exact)
       assert.equal(canonicalText(read(text) as typeof exact), canonicalText(exact))
     }
@@ -59,7 +61,7 @@ test('nor whatever was read before', () => {
   }))
   fc.assert(
     fc.property(object, (text) => {
-      const exact = parseExact(text, bounds)
+      const exact = parseReference(text, bounds)
       assert.equal(stringifyJson(parseJson(text)), stringifyJson(exact))
       assert.deepEqual(parsePlain(text), exact)
     }),
@@ -92,6 +94,6 @@ test('conditions, code and the data of a task see the names that were sent', asy
   await engine.create({ conv_id: 1, data: rawJson(`{"d":${first}}`) })
   const { obj_id = '' } = await engine.create({ conv_id: 1, data: rawJson(`{"d":${second}}`) })
   const { data } = await inNode(engine, obj_id, 'done')
-  assert.deepEqual(data, { d: parseExact(second, bounds), seen: second })
+  assert.deepEqual(data, { d: parseReference(second, bounds), seen: second })
   await engine.close()
 })

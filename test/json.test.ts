@@ -1,19 +1,14 @@
 /**
- * Exact JSON (wire 1.7): the plain path and the exact one answer alike, and what comes back has the
- * same tokens.
+ * Exact JSON (wire 1.7): JSON.parse where it is used, the exact parser and a reference parser give
+ * the same values and the same refusals, and numbers come back digit for digit.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  mergeDocs,
-  nestingOf,
-  objectOf,
-  parseJson,
-  rawJson,
-  stringifyJson,
-} from '../src/codec/json.ts'
+import { mergeDocs } from '../src/codec/doc-text.ts'
+import { objectOf, parseJson, rawJson, stringifyJson } from '../src/codec/json.ts'
 import { parseExact } from '../src/codec/json-exact.ts'
+import { parseReference } from './support/json-reference.ts'
 
 const bounds = { nesting_max: 64, values_max: 100_000 }
 
@@ -78,14 +73,55 @@ const json = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value
 
-test('both paths answer alike', () => {
+test('all parsers give the same values', () => {
   fc.assert(
     fc.property(json, (text) => {
-      const plain = parseJson(text)
-      assert.deepEqual(plain, parseExact(text, bounds))
-      assert.equal(stringifyJson(plain), stringifyJson(parseExact(text, bounds)))
+      const expected = parseReference(text, bounds)
+      for (const value of [parseJson(text), parseExact(text, bounds)]) {
+        assert.deepEqual(value, expected)
+        assert.equal(stringifyJson(value), stringifyJson(expected))
+      }
     }),
     { numRuns: 2_000 },
+  )
+})
+
+test('all parsers refuse the same texts, at the same place', () => {
+  const piece = fc.constantFrom(
+    '',
+    '"',
+    '\\',
+    '{',
+    ']',
+    ',',
+    ':',
+    '-',
+    '.',
+    'e',
+    '\n',
+    '\u0001',
+    '\udc00',
+  )
+  const few = fc.record({
+    nesting_max: fc.integer({ min: 1, max: 5 }),
+    values_max: fc.integer({ min: 1, max: 20 }),
+  })
+  const said = (parse: typeof parseExact, text: string, given: typeof bounds): unknown => {
+    try {
+      return parse(text, given)
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  fc.assert(
+    fc.property(json, fc.nat(), fc.nat(2), piece, few, (whole, at, cut, put, given) => {
+      const from = at % (whole.length + 1)
+      const text = whole.slice(0, from) + put + whole.slice(from + cut)
+      const expected = said(parseReference, text, given)
+      assert.deepEqual(said(parseJson, text, given), expected)
+      assert.deepEqual(said(parseExact, text, given), expected)
+    }),
+    { numRuns: 3_000 },
   )
 })
 
@@ -129,5 +165,9 @@ test('levels are counted outside strings', () => {
     ['{"a":"\\"[["}', 1],
     ['[[[{"a":[1]}]]]', 5],
   ]
-  for (const [text, levels] of rows) assert.equal(nestingOf(text), levels)
+  for (const [text, levels] of rows) {
+    parseJson(text, { ...bounds, nesting_max: levels })
+    if (levels === 0) continue
+    assert.throws(() => parseJson(text, { ...bounds, nesting_max: levels - 1 }), /nested deeper/)
+  }
 })

@@ -1,192 +1,105 @@
 /**
- * The exact JSON parser: slower than JSON.parse, and used only where a double or an escape would
- * change something, or to say what is wrong and where. Keeps number tokens, refuses lone
- * surrogates, counts values and levels. Recursion is bounded by `nesting_max`.
+ * Exact values: every number keeps its digits, `__proto__` is a key like any other, and the last of
+ * several equal keys holds. Slower than JSON.parse.
+ *
+ * A NumberToken exists only for a number whose double would print otherwise (`1.10`, `1e400`).
+ * Every other number is a plain double, so equal values have one form.
  */
-import { fault } from '../core/faults.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
-import { numberToken } from './number-token.ts'
+import type { JsonObject, JsonValue, NumberToken } from '../core/model.ts'
+import {
+  brace_close,
+  brace_open,
+  bracket_close,
+  bracket_open,
+  closed,
+  enter,
+  type JsonBounds,
+  next,
+  type Scan,
+  scanEnd,
+  scanKey,
+  scanOfText,
+  scanValue,
+  skipColon,
+  skipSpace,
+  textBetween,
+} from './json-scanner.ts'
 
-export interface JsonBounds {
-  readonly nesting_max: number
-  readonly values_max: number
-}
-
-interface Reader {
-  readonly text: string
-  readonly bounds: JsonBounds
-  at: number
-  values: number
-}
-
-/** Throws a `format_error` Fault that says what is wrong and at which character, counted from 1. */
+/** JSON text to a value. Throws a `format_error` Fault that says what is wrong and where. */
 export function parseExact(text: string, bounds: JsonBounds): JsonValue {
-  const reader: Reader = { text, bounds, at: 0, values: 0 }
-  skipSpace(reader)
-  const value = readValue(reader, 1)
-  skipSpace(reader)
-  if (reader.at < text.length) throw mistake(reader, 'nothing may follow the value')
+  const scan = scanOfText(text, bounds)
+  const value = valueAt(scan, skipSpace(scan, 0), 1)
+  scanEnd(scan, scan.end)
   return value
 }
 
-function readValue(reader: Reader, level: number): JsonValue {
-  if (++reader.values > reader.bounds.values_max) {
-    throw mistake(reader, `more than ${reader.bounds.values_max} values`)
-  }
-  const char = reader.text[reader.at]
-  if (char === '{' || char === '[') {
-    if (level > reader.bounds.nesting_max) {
-      throw mistake(reader, `nested deeper than ${reader.bounds.nesting_max}`)
-    }
-    return char === '{' ? readObject(reader, level) : readArray(reader, level)
-  }
-  if (char === '"') return readString(reader)
-  for (const [word, value] of words) {
-    if (reader.text.startsWith(word, reader.at)) {
-      reader.at += word.length
-      return value
-    }
-  }
-  return readNumber(reader)
+/** The value at an offset; `scan.end` is the offset behind it. */
+export function valueAt(scan: Scan, at: number, level: number): JsonValue {
+  const byte = scan.bytes[at]
+  if (byte === brace_open) return objectAt(scan, at, level)
+  if (byte === bracket_open) return arrayAt(scan, at, level)
+  scan.end = scanValue(scan, at, level)
+  if (byte === 0x22) return stringAt(scan, at, scan.end)
+  const token = textBetween(scan, at, scan.end)
+  if (token === 'null') return null
+  return token === 'true' || (token === 'false' ? false : numberToken(token))
 }
 
-const words = [
-  ['true', true],
-  ['false', false],
-  ['null', null],
-] as const
-
-function readObject(reader: Reader, level: number): JsonObject {
+function objectAt(scan: Scan, open: number, level: number): JsonObject {
   const object: JsonObject = {}
-  reader.at++
-  skipSpace(reader)
-  if (reader.text[reader.at] === '}') {
-    reader.at++
-    return object
+  let at = enter(scan, open, level, brace_close)
+  while (at !== closed) {
+    const key_end = scanKey(scan, at)
+    const key = stringAt(scan, at, key_end)
+    setMember(object, key, valueAt(scan, skipColon(scan, key_end), level + 1))
+    at = next(scan, scan.end, brace_close)
   }
-  for (;;) {
-    if (reader.text[reader.at] !== '"') throw mistake(reader, 'a key in quotes was expected')
-    const key = readString(reader)
-    skipSpace(reader)
-    if (reader.text[reader.at] !== ':') throw mistake(reader, '":" was expected')
-    reader.at++
-    skipSpace(reader)
-    const value = readValue(reader, level + 1)
-    // Not an assignment: `__proto__` is a key like any other.
+  return object
+}
+
+function arrayAt(scan: Scan, open: number, level: number): JsonValue[] {
+  const array: JsonValue[] = []
+  let at = enter(scan, open, level, bracket_close)
+  while (at !== closed) {
+    array.push(valueAt(scan, at, level + 1))
+    at = next(scan, scan.end, bracket_close)
+  }
+  return array
+}
+
+/** The string or key that was scanned last, from its first quote to behind its last. */
+export function stringAt(scan: Scan, from: number, to: number): string {
+  if (!scan.has_escape) return textBetween(scan, from + 1, to - 1)
+  return JSON.parse(textBetween(scan, from, to)) as string
+}
+
+/** Sets an own member, also one named `__proto__`, which an assignment would not. */
+export function setMember(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === '__proto__') {
     Object.defineProperty(object, key, {
       value,
       enumerable: true,
       configurable: true,
       writable: true,
     })
-    if (!hasNext(reader, '}')) return object
-  }
+  } else object[key] = value
 }
 
-function readArray(reader: Reader, level: number): JsonValue[] {
-  const array: JsonValue[] = []
-  reader.at++
-  skipSpace(reader)
-  if (reader.text[reader.at] === ']') {
-    reader.at++
-    return array
-  }
-  for (;;) {
-    array.push(readValue(reader, level + 1))
-    if (!hasNext(reader, ']')) return array
-  }
+const prototype = {
+  toJSON(this: NumberToken): string {
+    return `\ud800${this.token}`
+  },
 }
 
-function hasNext(reader: Reader, close: string): boolean {
-  skipSpace(reader)
-  const char = reader.text[reader.at]
-  if (char !== ',' && char !== close) throw mistake(reader, `"," or "${close}" was expected`)
-  reader.at++
-  if (char === close) return false
-  skipSpace(reader)
-  return true
+/** `token` must be a valid JSON number. */
+export function numberToken(token: string): number | NumberToken {
+  const double = Number(token)
+  if (String(double) === token) return double
+  const made = Object.create(prototype) as { token: string }
+  made.token = token
+  return made as NumberToken
 }
 
-const number_pattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
-
-function readNumber(reader: Reader): JsonValue {
-  number_pattern.lastIndex = reader.at
-  const match = number_pattern.exec(reader.text)
-  if (match === null) throw mistake(reader, 'a value was expected')
-  reader.at += match[0].length
-  return numberToken(match[0])
-}
-
-const string_stop = /["\\\u0000-\u001f]/g
-const escapes: Record<string, string> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-}
-
-function readString(reader: Reader): string {
-  const { text } = reader
-  const start = reader.at
-  let out = ''
-  let from = ++reader.at
-  for (;;) {
-    string_stop.lastIndex = from
-    const stop = string_stop.exec(text)
-    if (stop === null) {
-      reader.at = text.length
-      throw mistake(reader, 'a string does not end')
-    }
-    out += text.slice(from, stop.index)
-    reader.at = stop.index
-    if (stop[0] === '"') break
-    if (stop[0] !== '\\') throw mistake(reader, 'a control character stands in a string')
-    out += readEscape(reader)
-    from = reader.at
-  }
-  reader.at++
-  if (!out.isWellFormed()) {
-    reader.at = start
-    throw mistake(reader, 'a lone surrogate stands in a string')
-  }
-  return out
-}
-
-function readEscape(reader: Reader): string {
-  const letter = reader.text[reader.at + 1] ?? ''
-  if (letter === 'u') {
-    const hex = reader.text.slice(reader.at + 2, reader.at + 6)
-    if (!/^[0-9a-fA-F]{4}$/.test(hex)) throw mistake(reader, 'a bad \\u escape')
-    reader.at += 6
-    return String.fromCharCode(Number.parseInt(hex, 16))
-  }
-  const char = escapes[letter]
-  if (char === undefined) throw mistake(reader, 'a bad escape')
-  reader.at += 2
-  return char
-}
-
-function skipSpace(reader: Reader): void {
-  for (;;) {
-    const char = reader.text.charCodeAt(reader.at)
-    if (char !== 0x20 && char !== 0x0a && char !== 0x0d && char !== 0x09) return
-    reader.at++
-  }
-}
-
-function mistake(reader: Reader, what: string): Error {
-  let line = 1
-  let line_at = 0
-  for (;;) {
-    const end = reader.text.indexOf('\n', line_at)
-    if (end === -1 || end >= reader.at) break
-    line++
-    line_at = end + 1
-  }
-  const column = reader.at - line_at + 1
-  return fault('format_error', `not JSON: ${what}, line ${line} column ${column}`)
+export function isNumberToken(value: unknown): value is NumberToken {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === prototype
 }

@@ -1,25 +1,37 @@
 /**
- * JSON that comes back as it went in (wire 1.7): every number keeps its token, `__proto__` is a
- * plain key, the last of duplicate keys holds, lone surrogates are refused.
+ * JSON text and values. Three jobs work on JSON text, each in one place:
  *
- * Two paths answer alike. The plain one is `JSON.parse`, and serves wherever a double and an escape
- * change nothing, which one look with a regular expression tells; the exact one (json-exact) serves
- * the rest. In a parsed value a number is a double exactly when its token is what that double
- * prints, else a NumberToken; so printing needs no memory of which path was taken.
+ * - Splitting a request into ops without parsing their `data`: codec/request-body, with the scanner
+ *   (codec/json-scanner), which alone knows the grammar and says what is wrong and where.
+ * - Exact values: every number keeps its digits, `__proto__` is data, the last of equal keys holds,
+ *   lone surrogates are refused (wire 1.7). JSON.parse does it wherever a double and an escape
+ *   change nothing, which one look with a regular expression shows; codec/json-exact does the rest.
+ *   Both give the same values.
+ * - Canonical and merged text, from the text of a Doc: codec/doc-text.
  *
- * A Doc's text is always JSON of one object as `stringifyJson` prints it, within the nesting limit:
- * no white space, one spelling for each string, no key twice. Only this file makes one.
+ * The text of a Doc is JSON of one object as `stringifyJson` prints it, within the nesting limit:
+ * no white space, one spelling for each string, no key twice. Only this file makes Docs.
  */
+import { isUtf8 } from 'node:buffer'
 import { fault } from '../core/faults.ts'
 import { limitTable } from '../core/limits.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../core/model.ts'
-import { brace_close, brace_open, bracket_close, bracket_open, comma, quote } from './json-chars.ts'
-import { type JsonBounds, parseExact } from './json-exact.ts'
-import { endOfString, mergedText } from './json-members.ts'
-import { isNumberToken } from './number-token.ts'
+import { isNumberToken, parseExact, setMember } from './json-exact.ts'
+import {
+  brace_open,
+  type JsonBounds,
+  type Scan,
+  scanDocument,
+  scanEnd,
+  scanOfBytes,
+  scanOfText,
+  scanValue,
+  skipSpace,
+  textBetween,
+} from './json-scanner.ts'
 
-export type { JsonBounds } from './json-exact.ts'
-export { isNumberToken, numberToken } from './number-token.ts'
+export { isNumberToken, numberToken, setMember } from './json-exact.ts'
+export type { JsonBounds } from './json-scanner.ts'
 
 /** Levels that stand around `data` in a request: the body, `ops` and the op (wire 1.1). */
 const levels_around_data = 3
@@ -44,17 +56,13 @@ export function dataBounds(bounds: JsonBounds): JsonBounds {
 
 /** JSON text to a value. Throws a `format_error` Fault that says what is wrong and where. */
 export function parseJson(text: string, bounds: JsonBounds = default_bounds): JsonValue {
-  if (mustFit(text, bounds) || fits(text, bounds)) {
-    // A lone surrogate may stand in a text that did not come as UTF-8: the exact parser names it.
-    if (text.isWellFormed() && !mayNeedExact(text)) {
-      try {
-        return JSON.parse(text) as JsonValue
-      } catch {
-        // The exact parser below names the mistake and its place.
-      }
-    }
+  if (mayNeedExact(text) || !text.isWellFormed()) return parseExact(text, bounds)
+  if (!mustFit(text, bounds)) scanDocument(scanOfText(text, bounds))
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return parseExact(text, bounds)
   }
-  return parseExact(text, bounds)
 }
 
 /** Text that this program stored, whatever the limits were then. */
@@ -96,11 +104,6 @@ export function stringifyJson(value: JsonValue): string {
 const token_tag = '\\ud800'
 const tagged_token = /"\\ud800([^"]*)"/g
 
-/** The levels of nesting of valid JSON text; a scalar has none. */
-export function nestingOf(text: string): number {
-  return measure(text, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER).nesting
-}
-
 const doc_mark: unique symbol = Symbol('conveyor.doc')
 
 /** Trusted: the caller knows that `text` is what `stringifyJson` printed, within the limits. */
@@ -131,36 +134,37 @@ export function isDoc(value: unknown): value is Doc {
  * Throws a `format_error` Fault where it is no valid JSON object or nested deeper than the limit.
  */
 export function rawJson(text: string, bounds: JsonBounds = default_bounds): Doc {
-  const value = parseJson(text, dataBounds(bounds))
-  if (!isObject(value)) throw fault('format_error', 'data is not a JSON object')
-  return docOfValue(value)
+  return wholeDoc(scanOfText(text, dataBounds(bounds)))
 }
 
-/** The keys of `patch` laid over those of `base`, at the top level; other keys stay. */
-export function mergeDocs(base: Doc, patch: Doc): Doc {
-  if (patch.text === '{}') return base
-  if (base.text === '{}') return patch
-  const text = mergedText(base.text, patch.text)
-  return text === undefined ? mergedDoc(base, patch) : docOfText(text)
+/** As `rawJson`, from UTF-8. */
+export function docOfBytes(bytes: Buffer, bounds: JsonBounds): Doc {
+  if (!isUtf8(bytes)) throw fault('format_error', 'it is not UTF-8')
+  return wholeDoc(scanOfBytes(bytes, dataBounds(bounds)))
 }
 
-function mergedDoc(base: Doc, patch: Doc): Doc {
-  const merged: JsonObject = { ...objectOf(base) }
-  const added = objectOf(patch)
-  for (const key of Object.keys(added)) setMember(merged, key, added[key] as JsonValue)
-  return docOfValue(merged)
+function wholeDoc(scan: Scan): Doc {
+  const open = skipSpace(scan, 0)
+  if (scan.bytes[open] !== brace_open) {
+    scanDocument(scan)
+    throw fault('format_error', 'data is not a JSON object')
+  }
+  const doc = docAt(scan, open, 1)
+  scanEnd(scan, scan.end)
+  return doc
 }
 
-/** Sets an own member, also one named `__proto__`, which an assignment would not. */
-export function setMember(object: JsonObject, key: string, value: JsonValue): void {
-  if (key === '__proto__') {
-    Object.defineProperty(object, key, {
-      value,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    })
-  } else object[key] = value
+/** The object at an offset as a Doc; `scan.end` is the offset behind it. */
+export function docAt(scan: Scan, open: number, level: number): Doc {
+  scan.must_parse = false
+  scan.is_printing = true
+  scan.printed = ''
+  scan.printed_to = open
+  const end = scanValue(scan, open, level)
+  scan.is_printing = false
+  scan.end = end
+  if (scan.must_parse) return docOfValue(parseStored(textBetween(scan, open, end)) as JsonObject)
+  return docOfText(scan.printed + textBetween(scan, scan.printed_to, end))
 }
 
 export function isObject(value: unknown): value is JsonObject {
@@ -215,33 +219,4 @@ function mustFit(text: string, { nesting_max, values_max }: JsonBounds): boolean
     }
   }
   return true
-}
-
-function fits(text: string, bounds: JsonBounds): boolean {
-  const { nesting, values } = measure(text, bounds.nesting_max, bounds.values_max)
-  return nesting <= bounds.nesting_max && values <= bounds.values_max
-}
-
-/** One pass over the text: brackets and separators outside strings. Stops once over a bound. */
-function measure(
-  text: string,
-  nesting_max: number,
-  values_max: number,
-): { nesting: number; values: number } {
-  let level = 0
-  let nesting = 0
-  let values = 1
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === quote) {
-      at = endOfString(text, at)
-    } else if (char === brace_open || char === bracket_open) {
-      level++
-      values++
-      if (level > nesting) nesting = level
-    } else if (char === brace_close || char === bracket_close) level--
-    else if (char === comma) values++
-    if (nesting > nesting_max || values > values_max) break
-  }
-  return { nesting, values }
 }

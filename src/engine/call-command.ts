@@ -3,7 +3,7 @@
  * `reply` and `reply_exception` give it. A caller whose called task ends or fails without a reply
  * goes to its error node.
  */
-import { mergeDocs } from '../codec/json.ts'
+import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Command } from '../process/logic.ts'
 import type { Process } from './catalog.ts'

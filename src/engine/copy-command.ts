@@ -2,7 +2,7 @@
  * The commands that copy data to another task: create one, or modify one found by its ref.
  * The rules are those of an op (task-rules); what an op is refused for fails the command.
  */
-import { mergeDocs } from '../codec/json.ts'
+import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
 import type { Command, TargetProcess } from '../process/logic.ts'

@@ -3,7 +3,7 @@
  * definitions of an import, and all mistakes are named at once.
  */
 import { createHash } from 'node:crypto'
-import { canonicalText } from '../codec/canonical.ts'
+import { canonicalText } from '../codec/doc-text.ts'
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import { fault } from '../core/faults.ts'

@@ -2,8 +2,8 @@
  * The rules for creating and modifying a task, for ops of callers and for logics alike: what is
  * refused, in the order of the fault table, and where a modified task resumes.
  */
-import { digestOf } from '../codec/canonical.ts'
-import { bytesOf, mergeDocs } from '../codec/json.ts'
+import { digestOf, mergeDocs } from '../codec/doc-text.ts'
+import { bytesOf } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { OpFaultCode } from '../core/faults.ts'
 import type { Doc, Ref } from '../core/model.ts'

@@ -3,7 +3,7 @@
  * due, queue, outbox, ended and node_count goes through `saveTask`, so one change of a task keeps
  * all invariants of its keys (codec/keys).
  */
-import { digestOf } from '../codec/canonical.ts'
+import { digestOf } from '../codec/doc-text.ts'
 import {
   atNodeKey,
   dueKey,

@@ -13,7 +13,7 @@ import {
   parseJson,
   stringifyJson,
 } from '../../src/codec/json.ts'
-import { renderFault, renderResults } from '../../src/codec/wire.ts'
+import { renderFault, renderResults } from '../../src/codec/response-body.ts'
 import type { WholeFaultCode } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, OpType, Status, Task } from '../../src/core/model.ts'
 import { serveGrpc } from '../../src/grpc.ts'

@@ -3,9 +3,9 @@
  * tasks that are left, then every invariant of the store.
  */
 import assert from 'node:assert/strict'
-import { canonicalText } from '../../src/codec/canonical.ts'
+import { canonicalText } from '../../src/codec/doc-text.ts'
 import { parseJson, stringifyJson } from '../../src/codec/json.ts'
-import { renderResults } from '../../src/codec/wire.ts'
+import { renderResults } from '../../src/codec/response-body.ts'
 import { isFault } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, Task } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'

@@ -9,7 +9,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { isObject, parseJson, rawJson, stringifyJson } from '../../src/codec/json.ts'
-import { parseRequest, renderFault, renderResults } from '../../src/codec/wire.ts'
+import { parseRequest } from '../../src/codec/request-body.ts'
+import { renderFault, renderResults } from '../../src/codec/response-body.ts'
 import { isFault, isWholeFaultCode, wholeFaults } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import { serveHttp } from '../../src/http.ts'
@@ -42,7 +43,7 @@ export const faces: readonly Face[] = [
   { name: 'gRPC', open: openGrpc },
 ]
 
-/** Ops as an embedder hands them in; a raw body by way of codec/wire alone. */
+/** Ops as an embedder hands them in; a raw body by way of codec/response-body alone. */
 async function openInProcess(world: World): Promise<Link> {
   return { send: (asked) => sendInProcess(world, asked), close: async () => {} }
 }

@@ -12,7 +12,7 @@
  * and have no order. `=:=` also distinguishes 1 from 1.0. A missing value equals only a missing
  * value.
  */
-import { canonicalText } from '../../codec/canonical.ts'
+import { canonicalText } from '../../codec/doc-text.ts'
 import { isNumberToken, numberText } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'

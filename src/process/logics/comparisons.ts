@@ -7,7 +7,7 @@
  * not `1.1`); texts are ordered by UTF-16 code units. `number` compares doubles. `array` and
  * `object` compare members in any order of keys, with numbers by token.
  */
-import { canonicalText } from '../../codec/canonical.ts'
+import { canonicalText } from '../../codec/doc-text.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { convert, doubleOf, textOf, type ValueType } from '../values.ts'
 

@@ -3,7 +3,8 @@
  * program does not run itself, where a handler is registered for the type, and `api_callback` in a
  * node whose title has a handler. What the handler returns is merged into the data as it is then.
  */
-import { docOfText, mergeDocs } from '../../codec/json.ts'
+import { mergeDocs } from '../../codec/doc-text.ts'
+import { docOfText } from '../../codec/json.ts'
 import type { Command, EvaluationContext, LogicJob, LogicKind } from '../logic.ts'
 import { fail, oversize } from './failures.ts'
 import { readErrorNode } from './members.ts'

@@ -5,8 +5,7 @@
  * proto3 cannot tell an empty text from an absent one, so an empty conv_id or node_id counts as
  * absent. A ref and a target have presence.
  */
-import { docOfBytes } from '../../codec/doc-bytes.ts'
-import { empty_doc, isObject, objectOf } from '../../codec/json.ts'
+import { docOfBytes, empty_doc, isObject, objectOf } from '../../codec/json.ts'
 import { checkOpCount, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'

@@ -4,7 +4,7 @@
  * `onBug`, and the caller gets `internal_error` without its text.
  */
 import { STATUS_CODES } from 'node:http'
-import { renderFault } from '../../codec/wire.ts'
+import { renderFault } from '../../codec/response-body.ts'
 import {
   type Fault,
   fault,

@@ -4,7 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseOp } from '../../codec/op.ts'
-import { parseRequest, renderResults } from '../../codec/wire.ts'
+import { parseRequest } from '../../codec/request-body.ts'
+import { renderResults } from '../../codec/response-body.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { verifySignature } from './authenticate.ts'
 import { readBody } from './body.ts'

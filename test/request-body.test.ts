@@ -1,18 +1,17 @@
 /**
- * The fast path of a request and the plain one: whatever the fast one reads, the plain one reads
- * alike, and what the fast one leaves is answered by the plain one.
+ * Request bodies and data objects in all spellings, intact and broken: the scanner gives the same
+ * ops and the same refusals as a reference parser, and leaves data unparsed where it can.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { docOfBytes } from '../src/codec/doc-bytes.ts'
-import { readEnvelope } from '../src/codec/envelope.ts'
-import { isDoc, rawJson } from '../src/codec/json.ts'
+import { docOfBytes, isDoc, rawJson } from '../src/codec/json.ts'
 import { parseOp } from '../src/codec/op.ts'
-import { parsePlainly, parseRequest } from '../src/codec/wire.ts'
+import { parseRequest } from '../src/codec/request-body.ts'
 import { isFault } from '../src/core/faults.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { Doc } from '../src/core/model.ts'
+import { parseRequestReference, rawJsonReference } from './support/json-reference.ts'
 
 const limits = limitsWith()
 const names = ['type', 'obj', 'conv_id', 'ref', 'id', 'obj_id', 'is_sync', 'node_id', 'data']
@@ -31,6 +30,14 @@ function seen(read: () => unknown[]): unknown {
   }
 }
 
+function isRead(body: string, bounds: typeof limits): boolean {
+  try {
+    return parseRequest(Buffer.from(body), bounds).length > 0
+  } catch {
+    return false
+  }
+}
+
 function docsAsText(parsed: object): object {
   return Object.fromEntries(Object.entries(parsed).map(([name, value]) => [name, textOf(value)]))
 }
@@ -43,7 +50,7 @@ function mustAgree(text: string | Buffer, bounds = limits): void {
   const body = Buffer.from(text as string)
   assert.deepEqual(
     seen(() => parseRequest(body, bounds)),
-    seen(() => parsePlainly(body, bounds)),
+    seen(() => parseRequestReference(body, bounds)),
   )
 }
 
@@ -59,16 +66,21 @@ function dataSeen(read: () => Doc): unknown {
 
 function mustAgreeAsData(text: string, bounds = limits): void {
   const { nesting_max, body_values_max: values_max } = bounds
+  const given = { nesting_max, values_max }
   const bytes = Buffer.from(text)
   assert.deepEqual(
-    dataSeen(() => docOfBytes(bytes, { nesting_max, values_max })),
-    dataSeen(() => rawJson(bytes.toString(), { nesting_max, values_max })),
+    dataSeen(() => docOfBytes(bytes, given)),
+    dataSeen(() => rawJsonReference(bytes.toString(), given)),
+  )
+  assert.deepEqual(
+    dataSeen(() => rawJson(text, given)),
+    dataSeen(() => rawJsonReference(text, given)),
   )
 }
 
 const op = '"type":"create","conv_id":"1","ref":"x","obj":"task"'
 
-/** Bodies, and whether the fast path is to read them. */
+/** Bodies, and whether they are read or refused. */
 const rows: [string, boolean][] = [
   [`{"ops":[{${op},"data":{"a":1.10,"b":[true,null,"\\n"],"c":{}}}]}`, true],
   [`{"ops":[{${op},"data":{"a":1}},{${op},"data":{"a":2}}]}`, true],
@@ -84,11 +96,11 @@ const rows: [string, boolean][] = [
   [`{"ops":[{"ref":"\\"a\\u0430","ref":-0,"data":{"a":1},"data":{"a":2},"data":[1]}]}`, true],
   [`{"ops":[{"__proto__":{"type":"show"},"typ":1,"types":2,"type":"modify"}]}`, true],
   [`{"ops":[{"type":"\\ud83d\\ude00","ref":"\\ud83d"}]}`, false],
-  [`{"ops":[{"data":{"a":"\\ud83d\\ude00"}}]}`, false],
-  [`{"ops":[{"\\u0074ype":"create"}]}`, false],
-  [`{"\\u006fps":[{}]}`, false],
-  [`{"ops":[{}],"ops":[{},{}]}`, false],
-  [`{"ops":[{},1]}`, false],
+  [`{"ops":[{"data":{"a":"\\ud83d\\ude00"}}]}`, true],
+  [`{"ops":[{"\\u0074ype":"create"}]}`, true],
+  [`{"\\u006fps":[{}]}`, true],
+  [`{"ops":[{}],"ops":[{},{}]}`, true],
+  [`{"ops":[{},1]}`, true],
   [`{"ops":[]}`, false],
   [`{"ops":[{}]}x`, false],
   [`{"ops":[{"data":{"a":01}}]}`, false],
@@ -106,10 +118,10 @@ const rows: [string, boolean][] = [
   ['', false],
 ]
 
-describe('the fast path reads, or leaves', () => {
+describe('a body is read or refused as the reference parser says', () => {
   for (const [body, is_read] of rows) {
     test(body, () => {
-      assert.equal(readEnvelope(Buffer.from(body), limits) !== undefined, is_read)
+      assert.equal(isRead(body, limits), is_read)
       mustAgree(body)
     })
   }
@@ -136,7 +148,7 @@ describe('the fast path reads, or leaves', () => {
   for (const [body, nesting_max, body_values_max, ops_max, is_read] of bounded) {
     const bounds = limitsWith({ nesting_max, body_values_max, ops_max })
     test(`${body} within ${nesting_max} levels, ${body_values_max} values, ${ops_max} ops`, () => {
-      assert.equal(readEnvelope(Buffer.from(body), bounds) !== undefined, is_read)
+      assert.equal(isRead(body, bounds), is_read)
       mustAgree(body, bounds)
     })
   }
@@ -154,13 +166,13 @@ describe('the fast path reads, or leaves', () => {
     ['{"1":1}', false],
     ['{"\\u0061":1}', false],
     ['{"a\\/":1}', false],
-    ['{"a":"\\u0022"}', false],
-    ['{"a":"\\u001f"}', false],
+    ['{"a":"\\u0022"}', true],
+    ['{"a":"\\u001f\\ud83d\\uDE00"}', true],
   ]
   for (const [data, is_taken] of taken) {
     test(`data ${data.slice(0, 60)} is ${is_taken ? 'taken unparsed' : 'parsed'}`, () => {
       const body = `{"ops":[{"data":{"1":1}},{"data":${data}}]}`
-      const ops = readEnvelope(Buffer.from(body), limits) as { data: Doc }[]
+      const ops = parseRequest(Buffer.from(body), limits) as { data: Doc }[]
       assert.equal(ops[1]?.data.memo === undefined, is_taken)
       mustAgree(body)
     })
@@ -177,6 +189,82 @@ describe('the fast path reads, or leaves', () => {
       mustAgree(`{"ops":[{"data":{"x":{${many(count)}},"y":{${many(count)},"k1":-1}}}]}`)
     }
   })
+})
+
+const small_limits = { nesting_max: 6, body_values_max: 40, ops_max: 3 }
+const data_of: [string, string, unknown][] = [
+  ['an array', '{"ops":[{"data":{"a":1}}]}', '{"a":1}'],
+  ['a single op', '{"ops":{"data":{"a":1}}}', '{"a":1}'],
+  [
+    'numbers by token',
+    '{"ops":[{"data":{"a":1.10,"b":10.0,"c":-0}}]}',
+    '{"a":1.10,"b":10.0,"c":-0}',
+  ],
+  ['white space and escapes', '{ "ops":\r\n[ {\t"data": {"\\u0061" : "\\/"} } ] }', '{"a":"/"}'],
+  ['__proto__ as data', '{"ops":[{"data":{"__proto__":{"a":1}}}]}', '{"__proto__":{"a":1}}'],
+  ['the last of duplicates', '{"ops":[{"data":{"a":1,"a":2}}]}', '{"a":2}'],
+  ['an empty array is left', '{"ops":[{"data":[]}]}', []],
+  ['null is left', '{"ops":[{"data":null}]}', null],
+  ['no data is left', '{"ops":[{}]}', undefined],
+  ['a number is left', '{"ops":[{"data":7}]}', 7],
+]
+
+describe('parseRequest', () => {
+  for (const [name, body, expected] of data_of) {
+    test(`data: ${name}`, () => {
+      const [op] = parseRequest(Buffer.from(body), small_limits) as { data?: unknown }[]
+      assert.equal(isDoc(op?.data), typeof expected === 'string')
+      if (isDoc(op?.data)) assert.equal(op.data.text, expected)
+      else assert.deepEqual(op?.data, expected)
+    })
+  }
+
+  test('a raw op that is no object is left as it is', () => {
+    assert.deepEqual(parseRequest(Buffer.from('{"ops":[null,1,"a"]}'), small_limits), [
+      null,
+      1,
+      'a',
+    ])
+  })
+
+  const refused: [string, Buffer | string, string, string][] = [
+    ['nothing', '', 'format_error', 'not JSON: a value was expected, line 1 column 1'],
+    ['cut off', '{"ops":[', 'format_error', 'not JSON: a value was expected, line 1 column 9'],
+    ['a second value', '{"ops":[{}]}\n{}', 'format_error', 'nothing may follow the value, line 2'],
+    ['an array', '[{"type":"create"}]', 'format_error', 'the body is not a JSON object'],
+    ['a number token', '1e400', 'format_error', 'the body is not a JSON object'],
+    ['no ops', '{"op":[]}', 'format_error', "Key 'ops' is required"],
+    ['ops is null', '{"ops":null}', 'format_error', "'ops' is not an array"],
+    ['ops is a text', '{"ops":"[]"}', 'format_error', "'ops' is not an array"],
+    ['ops is a number', '{"ops":1e400}', 'format_error', "'ops' is not an array"],
+    ['ops is empty', '{"ops":[]}', 'format_error', "'ops' is empty"],
+    ['too many ops', '{"ops":[1,2,3,4]}', 'too_many_ops', '4 ops, at most 3 in one request'],
+    ['too deep', '{"ops":[{"data":[[[[]]]]}]}', 'format_error', 'nested deeper than 6'],
+    ['too many values', `{"ops":[[${'1,'.repeat(40)}1]]}`, 'format_error', 'more than 40 values'],
+    ['a mark', '\ufeff{"ops":[{}]}', 'format_error', 'byte order mark, byte 1'],
+    ['a lone surrogate', '{"ops":["\\ud800"]}', 'format_error', 'a lone surrogate'],
+    ['a bad byte', Buffer.from('{"a":"\xff"}', 'latin1'), 'format_error', 'not UTF-8, byte 7'],
+    [
+      'a bad byte behind a true U+FFFD',
+      Buffer.concat([Buffer.from('{"é\ufffd":"'), Buffer.from([0xc3, 0x28])]),
+      'format_error',
+      'not UTF-8, byte 11',
+    ],
+    ['a cut character', Buffer.from('{"é').subarray(0, 3), 'format_error', 'not UTF-8, byte 3'],
+    ['UTF-16', Buffer.from('{"ops":[{}]}', 'utf16le'), 'format_error', 'not JSON'],
+  ]
+  for (const [name, body, code, says] of refused) {
+    test(`refuses: ${name}`, () => {
+      assert.throws(
+        () => parseRequest(Buffer.from(body as string), small_limits),
+        (error: Error & { code?: string }) => {
+          assert.equal(error.code, code)
+          assert.ok(error.message.includes(says), error.message)
+          return true
+        },
+      )
+    })
+  }
 })
 
 const space = fc.stringMatching(/^[ \t\n\r]{0,2}$/)
@@ -240,7 +328,7 @@ const common_body = fc
     return more === null ? `{${list}}${s}` : `{"more":${more},${s}${list}}`
   })
 
-describe('both paths answer alike', () => {
+describe('the scanner agrees with the reference parser', () => {
   const bounds = fc.record({
     nesting_max: fc.integer({ min: 1, max: 9 }),
     body_values_max: fc.integer({ min: 1, max: 40 }),

@@ -1,11 +1,9 @@
-/** The JSON endpoint's bytes (wire 1.1, 1.3 to 1.5), by rows and to the byte. */
+/** The response bodies of the JSON endpoint (wire 1.3 to 1.5), to the byte. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isDoc } from '../src/codec/json.ts'
-import { parseRequest, renderFault, renderResults } from '../src/codec/wire.ts'
+import { renderFault, renderResults } from '../src/codec/response-body.ts'
 import type { OpResult, Task } from '../src/core/model.ts'
 
-const limits = { nesting_max: 6, body_values_max: 40, ops_max: 3 }
 const obj_id = '5cf67011094bab1b9a00a31d'
 
 const task: Task = {
@@ -162,75 +160,4 @@ describe('renderResults', () => {
       '{"request_proc":"format_error","ops":[],"description":"a \\"quoted\\" word"}',
     )
   })
-})
-
-const data_of: [string, string, unknown][] = [
-  ['an array', '{"ops":[{"data":{"a":1}}]}', '{"a":1}'],
-  ['a single op', '{"ops":{"data":{"a":1}}}', '{"a":1}'],
-  [
-    'numbers by token',
-    '{"ops":[{"data":{"a":1.10,"b":10.0,"c":-0}}]}',
-    '{"a":1.10,"b":10.0,"c":-0}',
-  ],
-  ['white space and escapes', '{ "ops":\r\n[ {\t"data": {"\\u0061" : "\\/"} } ] }', '{"a":"/"}'],
-  ['__proto__ as data', '{"ops":[{"data":{"__proto__":{"a":1}}}]}', '{"__proto__":{"a":1}}'],
-  ['the last of duplicates', '{"ops":[{"data":{"a":1,"a":2}}]}', '{"a":2}'],
-  ['an empty array is left', '{"ops":[{"data":[]}]}', []],
-  ['null is left', '{"ops":[{"data":null}]}', null],
-  ['no data is left', '{"ops":[{}]}', undefined],
-  ['a number is left', '{"ops":[{"data":7}]}', 7],
-]
-
-describe('parseRequest', () => {
-  for (const [name, body, expected] of data_of) {
-    test(`data: ${name}`, () => {
-      const [op] = parseRequest(Buffer.from(body), limits) as { data?: unknown }[]
-      assert.equal(isDoc(op?.data), typeof expected === 'string')
-      if (isDoc(op?.data)) assert.equal(op.data.text, expected)
-      else assert.deepEqual(op?.data, expected)
-    })
-  }
-
-  test('a raw op that is no object is left as it is', () => {
-    assert.deepEqual(parseRequest(Buffer.from('{"ops":[null,1,"a"]}'), limits), [null, 1, 'a'])
-  })
-
-  const refused: [string, Buffer | string, string, string][] = [
-    ['nothing', '', 'format_error', 'not JSON: a value was expected, line 1 column 1'],
-    ['cut off', '{"ops":[', 'format_error', 'not JSON: a value was expected, line 1 column 9'],
-    ['a second value', '{"ops":[{}]}\n{}', 'format_error', 'nothing may follow the value, line 2'],
-    ['an array', '[{"type":"create"}]', 'format_error', 'the body is not a JSON object'],
-    ['a number token', '1e400', 'format_error', 'the body is not a JSON object'],
-    ['no ops', '{"op":[]}', 'format_error', "Key 'ops' is required"],
-    ['ops is null', '{"ops":null}', 'format_error', "'ops' is not an array"],
-    ['ops is a text', '{"ops":"[]"}', 'format_error', "'ops' is not an array"],
-    ['ops is a number', '{"ops":1e400}', 'format_error', "'ops' is not an array"],
-    ['ops is empty', '{"ops":[]}', 'format_error', "'ops' is empty"],
-    ['too many ops', '{"ops":[1,2,3,4]}', 'too_many_ops', '4 ops, at most 3 in one request'],
-    ['too deep', '{"ops":[{"data":[[[[]]]]}]}', 'format_error', 'nested deeper than 6'],
-    ['too many values', `{"ops":[[${'1,'.repeat(40)}1]]}`, 'format_error', 'more than 40 values'],
-    ['a mark', '\ufeff{"ops":[{}]}', 'format_error', 'byte order mark, byte 1'],
-    ['a lone surrogate', '{"ops":["\\ud800"]}', 'format_error', 'a lone surrogate'],
-    ['a bad byte', Buffer.from('{"a":"\xff"}', 'latin1'), 'format_error', 'not UTF-8, byte 7'],
-    [
-      'a bad byte behind a true U+FFFD',
-      Buffer.concat([Buffer.from('{"é\ufffd":"'), Buffer.from([0xc3, 0x28])]),
-      'format_error',
-      'not UTF-8, byte 11',
-    ],
-    ['a cut character', Buffer.from('{"é').subarray(0, 3), 'format_error', 'not UTF-8, byte 3'],
-    ['UTF-16', Buffer.from('{"ops":[{}]}', 'utf16le'), 'format_error', 'not JSON'],
-  ]
-  for (const [name, body, code, says] of refused) {
-    test(`refuses: ${name}`, () => {
-      assert.throws(
-        () => parseRequest(Buffer.from(body as string), limits),
-        (error: Error & { code?: string }) => {
-          assert.equal(error.code, code)
-          assert.ok(error.message.includes(says), error.message)
-          return true
-        },
-      )
-    })
-  }
 })

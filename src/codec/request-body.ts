@@ -1,0 +1,192 @@
+/**
+ * The request bodies of the JSON endpoint (wire 1.1): `{"ops":[{"type":"create",…}]}` becomes raw
+ * ops in one scan of the bytes.
+ *
+ * Only members that an op may have become values. `data` becomes a Doc, whose text is parsed when
+ * its object is first needed. Nothing of an op is checked here: codec/op does that.
+ */
+import { isUtf8 } from 'node:buffer'
+import { fault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import { docAt } from './json.ts'
+import { stringAt, valueAt } from './json-exact.ts'
+import {
+  brace_close,
+  brace_open,
+  bracket_close,
+  bracket_open,
+  closed,
+  enter,
+  next,
+  quote,
+  type Scan,
+  scanEnd,
+  scanKey,
+  scanOfBytes,
+  scanValue,
+  skipColon,
+  skipSpace,
+  standsAt,
+} from './json-scanner.ts'
+import { checkOpCount } from './op.ts'
+
+export type RequestLimits = Pick<Limits, 'nesting_max' | 'body_values_max' | 'ops_max'>
+
+/** The members of an op that the engine asks for; others are checked and dropped. */
+interface RawOp {
+  type: unknown
+  obj: unknown
+  conv_id: unknown
+  ref: unknown
+  id: unknown
+  obj_id: unknown
+  is_sync: unknown
+  node_id: unknown
+  data: unknown
+}
+
+/**
+ * A body to its raw ops, at least one. Throws `format_error`, which says what is wrong and where,
+ * or `too_many_ops`. Unknown members are ignored; a single op object counts as an array of one.
+ */
+export function parseRequest(body: Buffer, limits: RequestLimits): unknown[] {
+  checkUtf8(body)
+  const { nesting_max, body_values_max: values_max } = limits
+  const scan = scanOfBytes(body, { nesting_max, values_max })
+  const open = skipSpace(scan, 0)
+  if (scan.bytes[open] !== brace_open) {
+    scanEnd(scan, scanValue(scan, open, 1))
+    throw fault('format_error', 'the body is not a JSON object')
+  }
+  const ops = readOps(scan, open)
+  scanEnd(scan, scan.end)
+  if (ops === undefined) throw fault('format_error', "Key 'ops' is required")
+  if (!Array.isArray(ops)) throw fault('format_error', "'ops' is not an array")
+  if (ops.length === 0) throw fault('format_error', "'ops' is empty")
+  checkOpCount(ops.length, limits.ops_max)
+  return ops
+}
+
+function readOps(scan: Scan, open: number): unknown {
+  let ops: unknown
+  let at = enter(scan, open, 1, brace_close)
+  while (at !== closed) {
+    const key_end = scanKey(scan, at)
+    const name = stringAt(scan, at, key_end)
+    const value_at = skipColon(scan, key_end)
+    if (name === 'ops') {
+      ops = readOpsValue(scan, value_at)
+      at = scan.end
+    } else at = scanValue(scan, value_at, 2)
+    at = next(scan, at, brace_close)
+  }
+  return ops
+}
+
+function readOpsValue(scan: Scan, open: number): unknown {
+  if (scan.bytes[open] === brace_open) return [readOp(scan, open, 2)]
+  if (scan.bytes[open] !== bracket_open) return valueAt(scan, open, 2)
+  const ops: unknown[] = []
+  let at = enter(scan, open, 2, bracket_close)
+  while (at !== closed) {
+    ops.push(scan.bytes[at] === brace_open ? readOp(scan, at, 3) : valueAt(scan, at, 3))
+    at = next(scan, scan.end, bracket_close)
+  }
+  return ops
+}
+
+/** An object of `ops`; `scan.end` is the offset behind it. */
+function readOp(scan: Scan, open: number, level: number): RawOp {
+  const op: RawOp = {
+    type: undefined,
+    obj: undefined,
+    conv_id: undefined,
+    ref: undefined,
+    id: undefined,
+    obj_id: undefined,
+    is_sync: undefined,
+    node_id: undefined,
+    data: undefined,
+  }
+  let at = enter(scan, open, level, brace_close)
+  while (at !== closed) {
+    const key_end = scanKey(scan, at)
+    const name = nameAt(scan, at, key_end)
+    const value_at = skipColon(scan, key_end)
+    if (name === 'data' && scan.bytes[value_at] === brace_open) {
+      op.data = docAt(scan, value_at, level + 1)
+    } else if (name === undefined) scan.end = scanValue(scan, value_at, level + 1)
+    else op[name] = memberAt(scan, value_at, level + 1)
+    at = next(scan, scan.end, brace_close)
+  }
+  return op
+}
+
+/** The name of a member that is kept. */
+function nameAt(scan: Scan, from: number, to: number): keyof RawOp | undefined {
+  if (!scan.has_escape) return wordAt(names, scan, from, to)
+  const name = stringAt(scan, from, to)
+  return names.flat().find(({ word }) => word === name)?.word
+}
+
+function memberAt(scan: Scan, at: number, level: number): unknown {
+  if (scan.bytes[at] !== quote) return valueAt(scan, at, level)
+  const end = scanValue(scan, at, level)
+  scan.end = end
+  return wordAt(common_values, scan, at, end) ?? stringAt(scan, at, end)
+}
+
+/** Words by their length, to be recognised without making a string. */
+type Words<W> = readonly { readonly word: W; readonly bytes: Buffer }[][]
+
+function wordsByLength<W extends string>(words: readonly W[]): Words<W> {
+  return Array.from({ length: 8 }, (_, length) =>
+    words
+      .filter((word) => word.length === length)
+      .map((word) => ({ word, bytes: Buffer.from(word) })),
+  )
+}
+
+/** The word between two quotes, if it is one of these. */
+function wordAt<W>(words: Words<W>, scan: Scan, from: number, to: number): W | undefined {
+  const likely = words[to - from - 2]
+  if (likely === undefined) return undefined
+  for (const { word, bytes } of likely) if (standsAt(scan.bytes, from + 1, bytes)) return word
+  return undefined
+}
+
+const names = wordsByLength<keyof RawOp>([
+  'type',
+  'obj',
+  'conv_id',
+  'ref',
+  'id',
+  'obj_id',
+  'is_sync',
+  'node_id',
+  'data',
+])
+const common_values = wordsByLength(['create', 'modify', 'show', 'task'])
+
+function checkUtf8(body: Buffer): void {
+  if (!isUtf8(body)) {
+    throw fault('format_error', `the body is not UTF-8, byte ${badByteOf(body) + 1}`)
+  }
+  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
+    throw fault('format_error', 'the body opens with a byte order mark, byte 1')
+  }
+}
+
+/** Where a decoder first had to put U+FFFD for bytes that are not one. */
+function badByteOf(body: Buffer): number {
+  const text = body.toString('utf8')
+  let byte = 0
+  let from = 0
+  for (;;) {
+    const at = text.indexOf('\ufffd', from)
+    byte += Buffer.byteLength(text.slice(from, at))
+    if (body[byte] !== 0xef || body[byte + 1] !== 0xbf || body[byte + 2] !== 0xbd) return byte
+    byte += 3
+    from = at + 1
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * The response bodies of the JSON endpoint (wire 1.3 to 1.5).
+ *
+ * They are built by concatenation, because the order of their keys is part of the contract. What a
+ * caller may choose (ref, id, texts, data) arrives as JSON text or is quoted here.
+ */
+import type { WholeFaultCode } from '../core/faults.ts'
+import type { OpResult, Task } from '../core/model.ts'
+
+/** `request_proc` ok and one entry for each result, in their order. */
+export function renderResults(version: 1 | 2, results: readonly OpResult[]): string {
+  let text = '{"request_proc":"ok","ops":['
+  for (let at = 0; at < results.length; at++) {
+    const result = results[at] as OpResult
+    text += at === 0 ? '{' : ',{'
+    if (result.proc !== 'ok') text += failed(version, result)
+    else if (version === 2) text += `${addressed(result)}${result.task ? found(result.task) : ''}}`
+    else text += done(result)
+  }
+  return `${text}]}`
+}
+
+/** For a request that was refused as a whole. */
+export function renderFault(code: WholeFaultCode, description: string): string {
+  return `{"request_proc":"${code}","ops":[],"description":${JSON.stringify(description)}}`
+}
+
+/** Version 1: `id` only where one was sent, `obj_id` not for a modify. */
+function done(result: OpResult): string {
+  const id = result.id_text === undefined ? '' : `"id":${result.id_text},`
+  if (result.type === 'modify') return `${id}"ref":${refText(result)},"proc":"ok"}`
+  const head = `${id}"ref":${refText(result)},"obj":"task","obj_id":"${result.obj_id}","proc":"ok"`
+  return result.task === undefined ? `${head}}` : `${head}${found(result.task)}}`
+}
+
+/** Version 2, without the closing brace. */
+function addressed(result: OpResult): string {
+  const id = result.id_text ?? '""'
+  return `"id":${id},"proc":"ok","obj":"task","ref":${refText(result)},"obj_id":"${result.obj_id}"`
+}
+
+function failed(version: 1 | 2, result: OpResult): string {
+  const id_text = result.id_text ?? (version === 2 ? '""' : undefined)
+  let text = id_text === undefined ? '' : `"id":${id_text},`
+  text += `"ref":${refText(result)},"obj":"task"`
+  if (result.obj_id !== undefined) text += `,"obj_id":"${result.obj_id}"`
+  text += `,"proc":"${result.proc}","description":${JSON.stringify(result.description ?? '')}`
+  if (result.key !== undefined) text += `,"key":${JSON.stringify(result.key)}`
+  return `${text}}`
+}
+
+/** What a show adds behind the result of a create. */
+function found(task: Task): string {
+  const details = task.status_details
+  let text = `,"status":"${task.status}"`
+  if (task.status === 'failed' && details !== undefined) {
+    const tag = JSON.stringify(details.tag)
+    text += `,"status_details":{"tag":${tag},"description":${JSON.stringify(details.description)}}`
+  }
+  text += `,"user_id":${numberOrNull(task.user_id)}`
+  text += `,"create_time":${seconds(task.create_time_ms)}`
+  text += `,"change_time":${seconds(task.change_time_ms)}`
+  text += `,"node_id":${JSON.stringify(task.node_id)}`
+  text += `,"node_prev_id":${JSON.stringify(task.node_prev_id)}`
+  return `${text},"data":${task.dataText}`
+}
+
+function refText(result: OpResult): string {
+  if (result.ref === null) return 'null'
+  return result.ref_is_number ? result.ref : JSON.stringify(result.ref)
+}
+
+function numberOrNull(user_id: string | null): string {
+  return user_id !== null && /^(?:0|[1-9][0-9]*)$/.test(user_id) ? user_id : 'null'
+}
+
+function seconds(time_ms: number): number {
+  return Math.floor(time_ms / 1000)
+}
