@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import type { LogTold } from './support/log-broken-child.ts'
 import { crash_forms } from './support/log-crash.ts'
 import { assertState, foldedState } from './support/log-setup.ts'
@@ -134,17 +134,16 @@ const rows: Row[] = [
   { what: 'a thread that throws', on: '', edits: [...merges, throws] },
 ]
 
-describe('a disk that fails under a log', { skip, timeout: 120_000 }, () => {
-  const built = new Map<string, BuiltChild>()
-  const childWith = async (edits: readonly Edit[]): Promise<BuiltChild> => {
+describe('a disk that fails under a log', { skip, timeout: 120_000, concurrency: 4 }, () => {
+  const built = new Map<string, Promise<BuiltChild>>()
+  const childWith = (edits: readonly Edit[]): Promise<BuiltChild> => {
     const name = JSON.stringify(edits)
-    const child = built.get(name) ?? (await buildChild('log-broken-child.ts', edits))
+    const child = built.get(name) ?? buildChild('log-broken-child.ts', edits)
     built.set(name, child)
     return child
   }
-  before(async () => void (await childWith([])))
   after(async () => {
-    for (const child of built.values()) await child.remove()
+    for (const child of built.values()) await (await child).remove()
   })
 
   for (const [place, row] of rows.entries()) {

@@ -75,7 +75,7 @@ async function refsIn(path: string): Promise<(string | null)[]> {
 const pid = ({ line }: Served): number => line.pid as number
 const seconds = (from_ms: number): number => (performance.now() - from_ms) / 1_000
 
-describe('a file that is not there any more', () => {
+describe('a file that is not there any more', { concurrency: 3 }, () => {
   const rows: [what: string, end: string, harm: (path: string) => void][] = [
     ['a log that is removed', '-log-0', (path) => rmSync(path)],
     ['a log that is replaced', '-log-1', replace],
@@ -105,7 +105,7 @@ describe('a file that is not there any more', () => {
   }
 })
 
-describe('a disk that fails', { skip }, () => {
+describe('a disk that fails', { skip, concurrency: true }, () => {
   it('under a merge, while nobody asks for anything', async () => {
     const path = await newFile()
     const inject = ['-P', path, '-e', 'inject=fdatasync:error=EIO:when=2+']

@@ -91,7 +91,7 @@ export function logTree(
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for the next commit.
-      void inTurn(async () => checkpointIfFull())
+      void checkpointer.running()?.then(() => inTurn(async () => checkpointIfFull()))
     },
     onPostponed: () =>
       options.onNotice(`${path}: the disk is full, so the checkpoint of its log waits`),
