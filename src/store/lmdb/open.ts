@@ -67,6 +67,7 @@ async function isNewFile(path: string): Promise<boolean> {
     const stats = await file.stat()
     if (!stats.isFile()) throw fault('not_possible', `${path} is no regular file; name one`)
     const { size } = stats
+    if (size === 0) return true
     const first_pages = Buffer.alloc(Math.min(size, new_file_bytes_max))
     await file.read(first_pages, 0, first_pages.length, 0)
     if (hasMagic(first_pages)) return false
