@@ -3,7 +3,7 @@
  *
  * What could reach a file in a way that is not in the trace, or not understood here, is an error:
  * so a mapping of a file that can be written, a file cut or grown, a call that failed. LMDB's lock
- * file is left out: it means nothing to another process.
+ * file and the owner record are left out: they mean nothing once their process is gone.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -83,7 +83,7 @@ function newReader(folder: string) {
 
   /** The name in the folder of a path; undefined for all that does not count. */
   function nameOf(path: string): string | undefined {
-    if (dirname(path) !== folder || path.endsWith('-lock')) return undefined
+    if (dirname(path) !== folder || /-(lock|owner)$/.test(path)) return undefined
     return basename(path)
   }
 
