@@ -1,9 +1,9 @@
 /**
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
- * Compiles src and bin/conveyor.ts to JavaScript and declarations, and copies the other files of
- * src, which the program reads at run time. The output of an earlier build is removed first, so
- * that files deleted from src do not ship.
+ * Compiles src and bin/conveyor.ts to JavaScript and declarations, and copies the files of src
+ * that the program reads at run time (not READMEs). The output of an earlier build is removed first,
+ * so that files deleted from src do not ship.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, rmSync, statSync } from 'node:fs'
@@ -17,7 +17,7 @@ for (const folder of ['src', 'bin']) rmSync(join(out, folder), { recursive: true
 compile()
 cpSync(join(top, 'src'), join(out, 'src'), {
   recursive: true,
-  filter: (path) => statSync(path).isDirectory() || !path.endsWith('.ts'),
+  filter: (path) => statSync(path).isDirectory() || !/\.(ts|md)$/.test(path),
 })
 chmodSync(join(out, 'bin/conveyor.js'), 0o755)
 

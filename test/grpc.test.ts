@@ -452,12 +452,14 @@ describe('health and reflection', () => {
 describe('drain', () => {
   test('calls under way are answered, new ones are refused, the port is free', async () => {
     let letGo = (): void => {}
-    const gate = new Promise<void>((resolve) => {
+    const held_back = new Promise<void>((resolve) => {
       letGo = resolve
     })
     const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+    let submitted = 0
     const submit: ServedEngine['submit'] = async (...args) => {
-      await gate
+      submitted++
+      await held_back
       return server.engine.submit(...args)
     }
     const served: ServedEngine = { ...server.engine, submit }
@@ -471,7 +473,7 @@ describe('drain', () => {
     const stream = client.stream()
     const collected = collect(stream)
     stream.write({ seq: 1, ops: [createOp('s')] })
-    await sleep_ms(50)
+    while (submitted < 2) await sleep_ms(5)
     const drained = held.drain()
     assert.equal(held.drain(), drained)
     await sleep_ms(20)
