@@ -455,14 +455,14 @@ const term = { now_ms: Date.now(), days: 30, chance: systemChance }
 
 test('certificates are verified, whatever the environment says', async () => {
   const authority = await newAuthority(term)
-  const stranger = await newAuthority(term)
+  const foreign = await newAuthority(term)
   const good = await issueServer(authority, ['name.example', '127.0.0.1'], term)
   const other = await issueServer(authority, ['other.example'], term)
   const rows = [
     ['of an authority that is known', good, authority, 'name.example', 'done'],
     ['for the address itself', good, authority, '127.0.0.1', 'done'],
     ['of another name', other, authority, 'name.example', 'software api_bad_answer'],
-    ['of an unknown authority', good, stranger, 'name.example', 'software api_bad_answer'],
+    ['of an unknown authority', good, foreign, 'name.example', 'software api_bad_answer'],
     [
       'of an authority the system does not know',
       good,

@@ -29,13 +29,13 @@ const folder = tempFolder()
 const set = join(folder.path, 'set')
 const day_ms = 86_400_000
 const now_ms = systemClock.now_ms()
-const making = { now_ms, chance: fakeChance() }
+const options = { now_ms, chance: fakeChance() }
 const read = (name: string, from = set): string => readFileSync(join(from, name), 'utf8')
 const parse = (name: string, from = set) => new X509Certificate(read(name, from))
 
 before(async () => {
-  await initFolder(set, ['conveyor.internal', '10.1.2.3'], making)
-  await addClient(set, 'billing', making)
+  await initFolder(set, ['conveyor.internal', '10.1.2.3'], options)
+  await addClient(set, 'billing', options)
 })
 after(() => folder.remove())
 
@@ -79,11 +79,11 @@ for (const [file, is_ca, days, usage, names] of made) {
 }
 
 describe('a handshake', () => {
-  let stranger = ''
+  let foreign = ''
   before(async () => {
-    stranger = join(folder.path, 'stranger')
-    await initFolder(stranger, [], making)
-    await addClient(stranger, 'billing', making)
+    foreign = join(folder.path, 'foreign')
+    await initFolder(foreign, [], options)
+    await addClient(foreign, 'billing', options)
   })
 
   /** [what, the client's certificate, its authority, the host it calls, succeeds] */
@@ -112,7 +112,7 @@ describe('a handshake', () => {
       server.on('tlsClientError', () => {})
       server.listen(0, '127.0.0.1')
       await once(server, 'listening')
-      const from = whose === 'ours' ? set : stranger
+      const from = whose === 'ours' ? set : foreign
       const pair =
         name === undefined
           ? {}
@@ -154,37 +154,37 @@ describe('nothing is overwritten', () => {
 
   test('one file of a pair stays unchanged, and nothing else is created', async () => {
     const half = join(folder.path, 'half')
-    await initFolder(half, [], making)
+    await initFolder(half, [], options)
     writeFileSync(join(half, 'x.crt'), 'mine')
-    await assert.rejects(addClient(half, 'x', making), { code: 'not_possible' })
+    await assert.rejects(addClient(half, 'x', options), { code: 'not_possible' })
     assert.equal(read('x.crt', half), 'mine')
     assert.ok(!readdirSync(half).includes('x.key'))
     rmSync(join(half, 'ca.key'))
-    await assert.rejects(addClient(half, 'y', making), /no ca\.key/)
-    await assert.rejects(initFolder(half, [], making), /no ca\.key/)
+    await assert.rejects(addClient(half, 'y', options), /no ca\.key/)
+    await assert.rejects(initFolder(half, [], options), /no ca\.key/)
   })
 
   test('an existing folder keeps its mode', async () => {
     const open = join(folder.path, 'open')
     mkdirSync(open, { mode: 0o755 })
-    await initFolder(open, [], making)
+    await initFolder(open, [], options)
     assert.equal(statSync(open).mode & 0o777, 0o755)
   })
 })
 
 test('renewing: a pair moved away is issued again by the same authority', async () => {
   const renewed = join(folder.path, 'renewed')
-  await initFolder(renewed, [], making)
-  await addClient(renewed, 'a', making)
+  await initFolder(renewed, [], options)
+  await addClient(renewed, 'a', options)
   const authority = read('ca.crt', renewed)
   for (const name of ['server.crt', 'server.key', 'a.crt', 'a.key']) {
     renameSync(join(renewed, name), join(renewed, `old-${name}`))
   }
-  assert.deepEqual(await initFolder(renewed, [], { ...making, days: 30 }), [
+  assert.deepEqual(await initFolder(renewed, [], { ...options, days: 30 }), [
     'server.key',
     'server.crt',
   ])
-  const { names } = await addClient(renewed, 'a', making)
+  const { names } = await addClient(renewed, 'a', options)
   assert.equal(read('ca.crt', renewed), authority)
   assert.equal(names[0], 'uri:conveyor:a')
   for (const name of ['server.crt', 'a.crt', 'old-a.crt']) {
@@ -194,21 +194,21 @@ test('renewing: a pair moved away is issued again by the same authority', async 
 })
 
 test('no certificate outlives its authority', async () => {
-  const later = { ...making, now_ms: now_ms + 3_600 * day_ms, days: 365 }
+  const later = { ...options, now_ms: now_ms + 3_600 * day_ms, days: 365 }
   await addClient(set, 'late', later)
   assert.equal(parse('late.crt').validTo, parse('ca.crt').validTo)
-  const too_late = { ...making, now_ms: now_ms + 3_651 * day_ms }
+  const too_late = { ...options, now_ms: now_ms + 3_651 * day_ms }
   await assert.rejects(addClient(set, 'later', too_late), /the authority has expired/)
 })
 
 test('malformed names and hosts are refused', async () => {
   const names = ['', '.', '..', '../x', 'a/b', '-x', '.x', 'a b', 'é', 'x'.repeat(65), 'a\nb']
   for (const name of names) {
-    await assert.rejects(addClient(set, name, making), /1 to 64 letters/, JSON.stringify(name))
+    await assert.rejects(addClient(set, name, options), /1 to 64 letters/, JSON.stringify(name))
   }
   for (const host of ['', 'a b', 'http://x', 'x:1', '-x', 'é']) {
     const fresh = join(folder.path, 'none')
-    await assert.rejects(initFolder(fresh, [host], making), /--host takes/, host)
+    await assert.rejects(initFolder(fresh, [host], options), /--host takes/, host)
     assert.ok(!readdirSync(folder.path).includes('none'))
   }
 })
@@ -232,8 +232,8 @@ test('the verbs: files, names, and the line that binds', async () => {
   ]
   assert.deepEqual(client, { exit: 0, out: expected.join('\n'), err: '' })
   const json = await run(['certs', 'client', cli, 'more', '--json'])
-  const told = JSON.parse(json.out) as { names: string[] }
-  assert.equal(told.names[0], 'uri:conveyor:more')
+  const printed = JSON.parse(json.out) as { names: string[] }
+  assert.equal(printed.names[0], 'uri:conveyor:more')
   const nowhere = await run(['certs', 'client', join(folder.path, 'nowhere'), 'x'])
   assert.equal(nowhere.exit, 1)
   assert.match(nowhere.err, /`conveyor certs init .*nowhere` makes them/)

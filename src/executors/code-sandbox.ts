@@ -22,7 +22,7 @@ import {
 } from 'quickjs-emscripten-core'
 import { newWasmMemory, type WasmMemory, type WasmModule } from './code-wasm.ts'
 
-export interface CodeBounds {
+export interface CodeLimits {
   readonly time_ms_max: number
   /** Of the whole instance, which needs 16 MiB when it starts. */
   readonly memory_bytes_max: number
@@ -93,12 +93,12 @@ interface Instance {
 const memory_bytes_min = 16 * 1024 * 1024
 
 /** `wasm` is the compiled module of the QuickJS variant. */
-export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
+export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
   let instance: Instance | undefined
   let next: PreparedRuntime | undefined
 
   async function takeRuntime(): Promise<PreparedRuntime> {
-    instance ??= await newInstance(wasm, bounds.memory_bytes_max)
+    instance ??= await newInstance(wasm, limits.memory_bytes_max)
     const made = next ?? newPreparedRuntime(instance)
     next = undefined
     return made
@@ -114,7 +114,7 @@ export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
     let result: CodeResult
     let is_broken = false
     try {
-      result = execute(prepared, src, data_text, bounds.text_chars_max)
+      result = execute(prepared, src, data_text, limits.text_chars_max)
     } catch (error) {
       is_broken = true
       result = exception(`the sandbox broke: ${error instanceof Error ? error.message : error}`)
@@ -127,7 +127,7 @@ export function newSandbox(wasm: WasmModule, bounds: CodeBounds): Sandbox {
 
   return {
     async run(src, data_text) {
-      const ends_at_ms = performance.now() + bounds.time_ms_max
+      const ends_at_ms = performance.now() + limits.time_ms_max
       const result = await runOnce(src, data_text, ends_at_ms)
       if (result.end !== 'exception' || !returns_on_top.test(result.description)) return result
       // A syntax error, so nothing of it has run. Some code is written as the body of a function.

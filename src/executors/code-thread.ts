@@ -11,7 +11,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../core/clock.ts'
-import type { CodeBounds, CodeResult } from './code-sandbox.ts'
+import type { CodeLimits, CodeResult } from './code-sandbox.ts'
 import { codeScript } from './code-script.ts'
 import { compileWasm } from './code-wasm.ts'
 import type { CodeRequest, CodeWorkerData, CodeWorkerMessage } from './code-worker.ts'
@@ -29,7 +29,7 @@ const stack_mb = 16
 /** JavaScript heap of the thread. The memory of the code is bounded by WebAssembly's memory. */
 const heap_mb = 128
 
-export function newCodeThread(bounds: CodeBounds): CodeThread {
+export function newCodeThread(limits: CodeLimits): CodeThread {
   let worker: Worker | undefined
   let closed = false
   let received: ((message: CodeWorkerMessage) => void) | undefined
@@ -49,7 +49,7 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
     if (closed) throw new Error('closed')
     const made = new Worker(script, {
       ...options,
-      workerData: { wasm: compiled, bounds } satisfies CodeWorkerData,
+      workerData: { wasm: compiled, limits } satisfies CodeWorkerData,
       resourceLimits: { stackSizeMb: stack_mb, maxOldGenerationSizeMb: heap_mb },
       env: {},
     })
@@ -82,7 +82,7 @@ export function newCodeThread(bounds: CodeBounds): CodeThread {
       try {
         const mine = worker ?? (await start())
         mine.ref()
-        const disarm = after(bounds.time_ms_max + grace_ms, () => {
+        const disarm = after(limits.time_ms_max + grace_ms, () => {
           is_late = true
           void end()
         })

@@ -4,13 +4,13 @@
  * by itself.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { type CodeBounds, type CodeResult, newSandbox } from './code-sandbox.ts'
+import { type CodeLimits, type CodeResult, newSandbox } from './code-sandbox.ts'
 import type { WasmModule } from './code-wasm.ts'
 
 /** Posted to the thread when it starts. */
 export interface CodeWorkerData {
   readonly wasm: WasmModule
-  readonly bounds: CodeBounds
+  readonly limits: CodeLimits
 }
 
 export interface CodeRequest {
@@ -23,8 +23,8 @@ export type CodeWorkerMessage = 'ready' | CodeResult
 
 const port = parentPort
 if (port !== null) {
-  const { wasm, bounds } = workerData as CodeWorkerData
-  const sandbox = newSandbox(wasm, bounds)
+  const { wasm, limits } = workerData as CodeWorkerData
+  const sandbox = newSandbox(wasm, limits)
   const post = (message: CodeWorkerMessage): void => port.postMessage(message)
   // A chain, because a request may arrive while the runtime for it is still being prepared. A
   // rejection ends the thread; code-thread.ts then starts a new one.

@@ -5,7 +5,7 @@
  */
 import type { Limits } from '../core/limits.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
-import type { CodeBounds } from './code-sandbox.ts'
+import type { CodeLimits } from './code-sandbox.ts'
 import { type CodeThread, newCodeThread } from './code-thread.ts'
 
 export interface CodeExecutor {
@@ -20,7 +20,7 @@ const printed_chars_per_byte = 8
 
 /** Starts no thread before the first run. */
 export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
-  const bounds: CodeBounds = {
+  const code_limits: CodeLimits = {
     time_ms_max: limits.code_ms_max,
     memory_bytes_max: limits.code_bytes_max,
     text_chars_max: limits.task_bytes_max * printed_chars_per_byte,
@@ -37,7 +37,7 @@ export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
     const free = idle.pop()
     if (free !== undefined) return free
     if (threads.length >= threads_max) return new Promise((resolve) => queue.push(resolve))
-    const made = newCodeThread(bounds)
+    const made = newCodeThread(code_limits)
     threads.push(made)
     return made
   }

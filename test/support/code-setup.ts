@@ -56,7 +56,7 @@ export async function codeBed(
   const gates = new Set<() => void>()
   const asked: ((order: Order) => void)[] = []
 
-  async function gate(src: string, data_text: string): Promise<void> {
+  async function pause(src: string, data_text: string): Promise<void> {
     await new Promise<void>((go) => {
       gates.add(go)
       const order = { src, data_text, go }
@@ -85,7 +85,7 @@ export async function codeBed(
         executors: {
           ...executors,
           async code(order) {
-            await gate(order.src, order.doc.text)
+            await pause(order.src, order.doc.text)
             if (closed) return closed_outcome
             return shared === undefined ? executors.code(order) : (await shared).run(order)
           },

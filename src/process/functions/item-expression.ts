@@ -86,18 +86,18 @@ const operators: Readonly<Record<string, Apply>> = {
   rem: arithmetic((left, right) => (right === 0 ? undefined : left % right)),
 }
 
-function readLevel(reader: ItemParser, level: number): ItemTerm {
-  const { cursor } = reader
+function readLevel(parser: ItemParser, level: number): ItemTerm {
+  const { cursor } = parser
   const row = levels[level]
-  if (row === undefined) return readUnary(reader)
-  const first = readLevel(reader, level + 1)
+  if (row === undefined) return readUnary(parser)
+  const first = readLevel(parser, level + 1)
   const rest: { apply: Apply; operand: ItemTerm }[] = []
   for (;;) {
     skipBlanks(cursor)
     const is_complete = rest.length > 0 && !row.is_chain
     const sign = is_complete ? undefined : matchAt(cursor, row.pattern)?.[0]
     if (sign === undefined) break
-    rest.push({ apply: operators[sign] as Apply, operand: readLevel(reader, level + 1) })
+    rest.push({ apply: operators[sign] as Apply, operand: readLevel(parser, level + 1) })
   }
   if (rest.length === 0) return first
   return (expansion, item) => {
@@ -112,8 +112,8 @@ function readLevel(reader: ItemParser, level: number): ItemTerm {
 
 const unary = /\+|-|not\b/y
 
-function readUnary(reader: ItemParser): ItemTerm {
-  const { cursor } = reader
+function readUnary(parser: ItemParser): ItemTerm {
+  const { cursor } = parser
   const signs: string[] = []
   for (;;) {
     skipBlanks(cursor)
@@ -121,7 +121,7 @@ function readUnary(reader: ItemParser): ItemTerm {
     if (sign === undefined) break
     signs.unshift(sign)
   }
-  const operand = readOperand(reader)
+  const operand = readOperand(parser)
   if (signs.length === 0) return operand
   return (expansion, item) => {
     let value = operand(expansion, item)
@@ -139,13 +139,13 @@ const text_literal = /(<<)?"((?:[^"\\]|\\["\\])*)"(>>)?/y
 const word = /[A-Za-z_][A-Za-z0-9_]*/y
 const get_value = /(?:eutils|proplists):get_value\(/y
 
-function readOperand(reader: ItemParser): ItemTerm {
-  const { cursor } = reader
+function readOperand(parser: ItemParser): ItemTerm {
+  const { cursor } = parser
   const { text, at } = cursor
   if (text[at] === '(') {
     cursor.at++
     return deeper(cursor, () => {
-      const inner = readLevel(reader, 0)
+      const inner = readLevel(parser, 0)
       skipBlanks(cursor)
       expectText(cursor, ')')
       return inner
@@ -153,12 +153,12 @@ function readOperand(reader: ItemParser): ItemTerm {
   }
   const literal = readLiteral(cursor)
   if (literal !== undefined) return () => literal
-  if (matchAt(cursor, get_value) !== undefined) return readGetValue(reader)
+  if (matchAt(cursor, get_value) !== undefined) return readGetValue(parser)
   const name = matchAt(cursor, word)?.[0]
   if (name === 'true' || name === 'false') return () => name === 'true'
-  if (name === reader.name) return readMembers(cursor)
+  if (name === parser.name) return readMembers(cursor)
   cursor.at = at
-  throw mistakeAt(cursor, `a number, a text or ${truncated(reader.name)} was expected`)
+  throw mistakeAt(cursor, `a number, a text or ${truncated(parser.name)} was expected`)
 }
 
 function readLiteral(cursor: TemplateCursor): JsonValue | undefined {
@@ -196,14 +196,14 @@ function readMembers(cursor: TemplateCursor): ItemTerm {
   }
 }
 
-function readGetValue(reader: ItemParser): ItemTerm {
-  const { cursor } = reader
+function readGetValue(parser: ItemParser): ItemTerm {
+  const { cursor } = parser
   skipBlanks(cursor)
   const key = readLiteral(cursor)
   if (typeof key !== 'string') throw mistakeAt(cursor, 'a text was expected')
   skipBlanks(cursor)
   expectText(cursor, ',')
-  const from = deeper(cursor, () => readLevel(reader, 0))
+  const from = deeper(cursor, () => readLevel(parser, 0))
   skipBlanks(cursor)
   expectText(cursor, ')')
   return (expansion, item) => member(from(expansion, item), key)
