@@ -145,11 +145,10 @@ function firstMalformed(
 
 function readConvId(value: unknown, limits: Limits): string | MalformedMember {
   if (value === undefined || value === null) return required('conv_id')
-  const text = isNumber(value) ? numberText(value) : value
-  if (typeof text !== 'string' || (isNumber(value) && !/^-?[0-9]+$/.test(text))) {
-    return invalid('conv_id', value)
-  }
-  return isName(text, limits.conv_id_chars_max) ? text : invalid('conv_id', value)
+  const text = textOf(value)
+  const is_whole = typeof value === 'string' || /^-?[0-9]+$/.test(text ?? '')
+  if (text !== undefined && is_whole && isName(text, limits.conv_id_chars_max)) return text
+  return invalid('conv_id', value)
 }
 
 function readRef(value: unknown, limits: Limits): Ref | MalformedMember | undefined {
@@ -184,10 +183,15 @@ function readNodeId(value: unknown, limits: Limits): string | MalformedMember | 
   return shortText(value, limits.node_id_chars_max) ?? invalid('node_id', value)
 }
 
+/** The text itself, or the digits of a number; undefined for anything else. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return isNumber(value) ? numberText(value) : undefined
+}
+
 /** The id to echo, as JSON text; undefined for anything but a string or a number. */
 function idText(value: unknown): string | undefined {
-  if (typeof value === 'string') return JSON.stringify(value)
-  return isNumber(value) ? numberText(value) : undefined
+  return typeof value === 'string' ? JSON.stringify(value) : textOf(value)
 }
 
 function isNumber(value: unknown): value is number | NumberToken {
@@ -201,8 +205,8 @@ export function isName(text: string, chars_max: number): boolean {
 
 /** The text of a text or number of 1 to `chars_max` code points; undefined for anything else. */
 function shortText(value: unknown, chars_max: number): string | undefined {
-  const text = isNumber(value) ? numberText(value) : value
-  if (typeof text !== 'string' || !text.isWellFormed()) return undefined
+  const text = textOf(value)
+  if (text === undefined || !text.isWellFormed()) return undefined
   const chars = charsOf(text, chars_max)
   return chars > 0 && chars <= chars_max ? text : undefined
 }
