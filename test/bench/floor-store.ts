@@ -20,12 +20,9 @@ import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/database.ts
 import type { Refs, WriteVerb } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
-import type { Load, OpenOptions } from './load.ts'
+import type { FileCalls } from './load.ts'
 import { removeFiles } from './resource-usage.ts'
-import type { Slot } from './statistics.ts'
 import { conv_id, dataOf, type OpSource, opSource, refOf } from './workload.ts'
-
-export type StoreFloorCalls = typeof calls
 
 interface OpenFile {
   readonly path: string
@@ -40,8 +37,8 @@ let current: OpenFile | undefined
 const empty = Buffer.alloc(0)
 const count = Buffer.alloc(8)
 
-const calls = {
-  async open({ path, tasks, is_new, refs }: OpenOptions): Promise<void> {
+const calls: FileCalls = {
+  async open({ path, tasks, is_new, refs }) {
     const db: LmdbDatabase = open(path, lmdbOptions)
     current = { path, refs, db, source: opSource(tasks, refs), is_moved: new Uint8Array(tasks) }
     if (!is_new || tasks === 0) return
@@ -51,7 +48,7 @@ const calls = {
     })
   },
 
-  async run({ verb, ops, callers, ...span }: Load): Promise<Slot> {
+  async run({ verb, ops, callers, ...span }) {
     if (verb === 'read') throw new Error('the floor of the store does not read')
     const { db, refs, source, is_moved } = current as OpenFile
     const ops_each = ops * callers
@@ -67,7 +64,7 @@ const calls = {
     })
   },
 
-  async close({ remove }: { remove: boolean }): Promise<void> {
+  async close({ remove }) {
     if (current === undefined) return
     const { path, db } = current
     current = undefined

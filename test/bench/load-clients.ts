@@ -18,7 +18,7 @@ export interface Endpoint {
 
 export interface LoadClients {
   /** Sends one slot of a cell to a side's server; `tasks` are stored there. */
-  send(side: string, cell: Cell, tasks: number, span: Span, endpoint: Endpoint): Promise<Slot>
+  send(side: string, cell: Cell, tasks: number, span: Span, server: Endpoint): Promise<Slot>
   stop(): Promise<void>
 }
 
@@ -32,14 +32,8 @@ export function startLoadClients(folder: BenchFolder): LoadClients {
   const viaHttp: Send = async (cell, tasks, requests, span, { port, secret }, per_s) => {
     http_child ??= startChild<HttpClientCalls>(folder.script('client-http'))
     const { ops, callers, refs } = cell
-    await http_child.call('prepare', {
-      verb: writeVerbOf(cell),
-      ops,
-      refs,
-      tasks,
-      requests,
-      secret,
-    })
+    const verb = writeVerbOf(cell)
+    await http_child.call('prepare', { verb, ops, refs, tasks, requests, secret })
     const options = { port, callers, ops, ...span }
     if (per_s === undefined) return http_child.call('run', options)
     return http_child.call('runPaced', { ...options, per_s })
@@ -56,12 +50,12 @@ export function startLoadClients(folder: BenchFolder): LoadClients {
   }
 
   /** Prepares twice the requests that the slot needs at the last rate. */
-  const send: LoadClients['send'] = async (side, cell, tasks, span, endpoint) => {
+  const send: LoadClients['send'] = async (side, cell, tasks, span, server) => {
     const key = `${side} ${cellName(cell)}`
     const { last, highest } = rates.get(key) ?? { last: guessedRate(cell), highest: 0 }
     const requests = Math.ceil(cell.callers + 2 * last * spanSeconds(span))
     const via = cell.transport === 'http' ? viaHttp : viaGrpc
-    const slot = await via(cell, tasks, requests, span, endpoint, undefined)
+    const slot = await via(cell, tasks, requests, span, server, undefined)
     rates.set(key, {
       last: slot.whole.ops / cell.ops / slot.whole.seconds,
       highest: Math.max(highest, slot.requests / slot.seconds),
@@ -70,13 +64,13 @@ export function startLoadClients(folder: BenchFolder): LoadClients {
   }
 
   return {
-    async send(side, cell, tasks, span, endpoint) {
-      if (cell.kind !== 'half') return send(side, cell, tasks, span, endpoint)
+    async send(side, cell, tasks, span, server) {
+      if (cell.kind !== 'half') return send(side, cell, tasks, span, server)
       const closed: Cell = { ...cell, kind: 'usual' }
       const key = `${side} ${cellName(closed)}`
       const per_s = (rates.get(key)?.highest ?? 0) / 2
       if (!(per_s > 0)) throw new Error(`half of no rate: measure ${key} first`)
-      return viaHttp(cell, tasks, Math.ceil(per_s * spanSeconds(span)), span, endpoint, per_s)
+      return viaHttp(cell, tasks, Math.ceil(per_s * spanSeconds(span)), span, server, per_s)
     },
     async stop() {
       await Promise.all([http_child?.stop(), grpc_child?.stop()])
@@ -89,7 +83,7 @@ type Send = (
   tasks: number,
   requests: number,
   span: Span,
-  endpoint: Endpoint,
+  server: Endpoint,
   per_s: number | undefined,
 ) => Promise<Slot>
 

@@ -2,7 +2,8 @@
  * What a side's child is asked to do: which file to open and what to send in a slot. Types only, for
  * they cross between processes.
  */
-import type { Refs, Verb, WriteVerb } from './cells.ts'
+import type { Refs, SqliteName, Verb, WriteVerb } from './cells.ts'
+import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 
 export interface OpenOptions {
@@ -19,6 +20,18 @@ export interface Load extends Span {
   /** Ops in one request. */
   readonly ops: number
   readonly callers: number
+}
+
+/** The calls of a child that works on a data file without an engine. */
+export type FileCalls = {
+  open(options: FileOptions): Promise<void>
+  run(load: Load): Promise<SideSlot>
+  close(options: { remove: boolean }): Promise<void>
+}
+
+export interface FileOptions extends OpenOptions {
+  /** The form of SQLite's table. */
+  readonly sqlite?: SqliteName | undefined
 }
 
 /** Requests that a client serialises before the slot; no two are equal. */

@@ -13,7 +13,7 @@ import {
   spanOf,
 } from './cells.ts'
 import type { Group, Run, Side } from './side.ts'
-import { startSqlite } from './side-file.ts'
+import { startFileSide } from './side-file.ts'
 import { startFloor } from './side-floor.ts'
 import { type OurForm, startOurs } from './side-ours.ts'
 import { startRival } from './side-rival.ts'
@@ -117,7 +117,7 @@ function startSide(run: Run, group: Group, name: SideName): Promise<Side> {
     case 'sqlite':
     case 'sqlite-nodes':
     case 'sqlite-tuned':
-      return startSqlite(run, group, name)
+      return startFileSide(run, group, name)
     case 'bullmq':
     case 'pg-boss':
     case 'dbos':

@@ -81,9 +81,9 @@ const programs: Readonly<Record<BackendName, string>> = {
 
 /** Debian installs PostgreSQL's programs outside PATH. */
 function postgresFolders(): string[] {
-  const versions = '/usr/lib/postgresql'
-  return existsSync(versions)
-    ? readdirSync(versions).map((version) => join(versions, version, 'bin'))
+  const folder = '/usr/lib/postgresql'
+  return existsSync(folder)
+    ? readdirSync(folder).map((version) => join(folder, version, 'bin'))
     : []
 }
 

@@ -6,29 +6,21 @@
  * Requests of one turn of the event loop share a transaction: each op of a lone caller has its own,
  * a request of 100 ops has one, and 64 callers together have one.
  */
-import type { SqliteName } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
-import type { Load, OpenOptions } from './load.ts'
+import type { FileCalls, FileOptions } from './load.ts'
 import { cpuSeconds, footprintOf, removeFiles } from './resource-usage.ts'
 import { groupCommit, openTable, type Table } from './sqlite-table.ts'
-import type { SideSlot } from './statistics.ts'
-import { opOf, opSource, refOf } from './workload.ts'
-
-export type SqliteCalls = typeof calls
-
-interface SqliteOptions extends OpenOptions {
-  readonly form: SqliteName
-}
+import { assertRead, opOf, opSource, refOf } from './workload.ts'
 
 const fill_batch = 10_000
 
-let current: { readonly options: SqliteOptions; readonly table: Table } | undefined
+let current: { readonly options: FileOptions; readonly table: Table } | undefined
 
-const calls = {
-  open(options: SqliteOptions): void {
-    const { path, tasks, is_new, refs, form } = options
-    const table = openTable(path, form)
+const calls: FileCalls = {
+  async open(options) {
+    const { path, tasks, is_new, refs, sqlite = 'sqlite' } = options
+    const table = openTable(path, sqlite)
     current = { options, table }
     for (let first = 0; is_new && first < tasks; first += fill_batch) {
       const count = Math.min(fill_batch, tasks - first)
@@ -36,7 +28,7 @@ const calls = {
     }
   },
 
-  async run(load: Load): Promise<SideSlot> {
+  async run(load) {
     const { table, options } = current as NonNullable<typeof current>
     const { verb, ops } = load
     const { tasks, refs, path } = options
@@ -45,14 +37,14 @@ const calls = {
     const apply = groupCommit(table.apply)
     const before_s = cpuSeconds()
     const slot = await closedLoop(load, async () => {
-      if (verb === 'read') checkRead(table.read(refOf(take()[0] as number, refs)))
+      if (verb === 'read') assertRead(table.read(refOf(take()[0] as number, refs)))
       else await apply(take().map((n) => opOf(verb, n, refs)))
     })
     const cpu_s = cpuSeconds() - before_s
     return { ...slot, cpu_s, settle_s: 0, footprint: await footprintOf(path, table.count()) }
   },
 
-  async close({ remove }: { remove: boolean }): Promise<void> {
+  async close({ remove }) {
     if (current === undefined) return
     const { options, table } = current
     current = undefined
@@ -62,8 +54,3 @@ const calls = {
 }
 
 serveCalls(calls, () => calls.close({ remove: false }))
-
-function checkRead(data: unknown): void {
-  if ((data as { amount?: number } | undefined)?.amount !== 120.5)
-    throw new Error('the task that was read is another')
-}

@@ -1,68 +1,39 @@
 /**
  * Sides without an engine that work on a data file of their own: the floor of in-process cells, and
- * SQLite. A large file is a copy that stays open for the whole group; a small one is made for each
- * slot and removed after it.
+ * SQLite. A copy of a large file stays open for the whole group; a small file is made for each slot
+ * and removed after it.
  */
-import { type Cell, type Refs, type SqliteName, tasksOf } from './cells.ts'
+import { type Cell, type SqliteName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
-import type { StoreFloorCalls } from './floor-store.ts'
-import type { Load, OpenOptions } from './load.ts'
-import type { SqliteCalls } from './rival-sqlite.ts'
+import type { FileCalls } from './load.ts'
 import type { Group, Run, Side } from './side.ts'
-import type { SideSlot } from './statistics.ts'
 
-interface FileChild {
-  open(options: OpenOptions): Promise<void>
-  run(load: Load): Promise<SideSlot>
-  /** Closes and removes the open file, if any. */
-  close(): Promise<void>
-  stop(): Promise<void>
-}
-
-export function startStoreFloor(run: Run, group: Group): Promise<Side> {
-  const child = startChild<StoreFloorCalls>(run.folder.script('floor-store'))
-  return startFileSide(run, group, run.templates.engine, {
-    open: (options) => child.call('open', options),
-    run: (load) => child.call('run', load),
-    close: () => child.call('close', { remove: true }),
-    stop: child.stop,
-  })
-}
-
-export function startSqlite(run: Run, group: Group, form: SqliteName): Promise<Side> {
-  const child = startChild<SqliteCalls>(run.folder.script('rival-sqlite'))
-  return startFileSide(run, group, run.templates.sqlite, {
-    open: (options) => child.call('open', { ...options, form }),
-    run: (load) => child.call('run', load),
-    close: () => child.call('close', { remove: true }),
-    stop: child.stop,
-  })
-}
-
-async function startFileSide(
-  { folder, scale }: Run,
-  { file, refs, cells }: Group,
-  template: (tasks: number, refs: Refs) => Promise<string>,
-  child: FileChild,
-): Promise<Side> {
+/** `sqlite`: the form of the table; without it the side is the floor. */
+export async function startFileSide(run: Run, group: Group, sqlite?: SqliteName): Promise<Side> {
+  const { folder, scale, templates } = run
+  const { file, refs, cells } = group
+  const child = startChild<FileCalls>(
+    folder.script(sqlite === undefined ? 'floor-store' : 'rival-sqlite'),
+  )
   if (file !== 'empty') {
     const tasks = tasksOf(cells[0] as Cell, scale)
+    const template = sqlite === undefined ? templates.engine : templates.sqlite
     const path = await folder.copy(await template(tasks, refs))
-    await child.open({ path, tasks, is_new: false, refs })
+    await child.call('open', { path, tasks, is_new: false, refs, sqlite })
   }
   return {
-    async measure(cell, { warmup_s, slot_s }) {
+    async measure(cell, span) {
       const { verb, ops, callers } = cell
       if (file === 'empty') {
         const tasks = tasksOf(cell, scale)
-        await child.open({ path: folder.newPath(), tasks, is_new: true, refs })
+        await child.call('open', { path: folder.newPath(), tasks, is_new: true, refs, sqlite })
       }
-      const slot = await child.run({ verb, ops, callers, warmup_s, slot_s })
-      if (file === 'empty') await child.close()
+      const slot = await child.call('run', { verb, ops, callers, ...span })
+      if (file === 'empty') await child.call('close', { remove: true })
       return slot
     },
     async stop() {
-      await child.close()
+      await child.call('close', { remove: true })
       await child.stop()
     },
   }

@@ -7,10 +7,10 @@ import type { GrpcFloorCalls } from './floor-grpc.ts'
 import type { HttpFloorCalls } from './floor-http.ts'
 import type { BenchFolder } from './folder.ts'
 import type { Group, Run, Side } from './side.ts'
-import { startStoreFloor } from './side-file.ts'
+import { startFileSide } from './side-file.ts'
 
 export async function startFloor(run: Run, group: Group): Promise<Side> {
-  if (group.server === 'in-process') return startStoreFloor(run, group)
+  if (group.server === 'in-process') return startFileSide(run, group)
   const { folder, scale, clients } = run
   const { port, stop } = await (group.server === 'http' ? listenHttp : listenGrpc)(folder)
   return {

@@ -32,15 +32,12 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
   const options = { refs, server, tls_folder: folder.tls_folder }
 
+  const openNew = (tasks: number): Promise<Endpoint> =>
+    engine.call('open', { ...options, path: folder.newPath(), tasks, is_new: true })
+
   let open_endpoint: Endpoint | undefined
   if (group.cells[0]?.kind === 'servers') {
-    const { few_tasks: tasks } = scale
-    open_endpoint = await engine.call('open', {
-      ...options,
-      path: folder.newPath(),
-      tasks,
-      is_new: true,
-    })
+    open_endpoint = await openNew(scale.few_tasks)
   } else if (file !== 'empty') {
     const tasks = tasksIn(group.cells[0] as Cell)
     const path = await folder.copy(await run.templates.engine(tasks, refs))
@@ -57,9 +54,7 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   return {
     async measure(cell, span) {
       const tasks = tasksIn(cell)
-      const endpoint =
-        open_endpoint ??
-        (await engine.call('open', { ...options, path: folder.newPath(), tasks, is_new: true }))
+      const endpoint = open_endpoint ?? (await openNew(tasks))
       const before = await engine.call('usage')
       const slot = await load(cell, tasks, span, endpoint)
       const after = await engine.call('usage')

@@ -134,16 +134,8 @@ function heapLines(by_name: ReadonlyMap<string, CellLine>, scale: Scale): Target
     const over = (high - low) / 1e6
     const row = `heap with ${tasks.toLocaleString('en-US')} waiting tasks, over empty`
     const measured = { median: over, min: over, max: over }
-    return [
-      targetLine({
-        row,
-        ours: 'ours',
-        wanted: heap_mb_max,
-        measured,
-        is_upper_bound: true,
-        unit: 'MB',
-      }),
-    ]
+    const bound = { wanted: heap_mb_max, is_upper_bound: true, unit: 'MB' } as const
+    return [targetLine({ row, ours: 'ours', measured, ...bound })]
   })
 }
 

@@ -6,7 +6,7 @@ import type { Refs } from './cells.ts'
 import { startChild } from './child.ts'
 import type { EngineCalls } from './engine-child.ts'
 import type { BenchFolder } from './folder.ts'
-import type { SqliteCalls } from './rival-sqlite.ts'
+import type { FileCalls } from './load.ts'
 import type { Footprint } from './statistics.ts'
 
 export interface Templates {
@@ -51,9 +51,9 @@ export function makeTemplates(
 
   async function makeSqlite(tasks: number, refs: Refs): Promise<string> {
     const path = folder.newPath()
-    const child = startChild<SqliteCalls>(folder.script('rival-sqlite'))
+    const child = startChild<FileCalls>(folder.script('rival-sqlite'))
     const start_ms = performance.now()
-    await child.call('open', { path, tasks, is_new: true, refs, form: 'sqlite-tuned' })
+    await child.call('open', { path, tasks, is_new: true, refs, sqlite: 'sqlite-tuned' })
     const seconds = (performance.now() - start_ms) / 1000
     await child.stop()
     onMade({ by: 'sqlite', tasks, refs, seconds })

@@ -43,10 +43,12 @@ export function opOf(verb: WriteVerb, n: number, refs: Refs): BenchOp {
   return { type: verb, obj: 'task', conv_id, ref: refOf(n, refs), data: dataOf(verb, n) }
 }
 
+const amount = 120.5
+
 export function dataOf(verb: WriteVerb, n: number): object {
   if (verb === 'modify') return { paid: true, receipt: `r-${n}`, paid_at: 1_700_000_000 + n }
   return {
-    amount: 120.5,
+    amount,
     currency: 'UAH',
     customer: { id: n, name: 'Olena Kovalenko', email: 'olena@example.com' },
     items: [{ sku: 'A-100', count: 2 }],
@@ -57,6 +59,11 @@ export function dataOf(verb: WriteVerb, n: number): object {
 export function refOf(n: number, refs: Refs): string {
   if (refs === 'ascending') return n.toString(16).padStart(16, '0')
   return hex8(mix(n)) + hex8(mix(n ^ 0x5bd1e995))
+}
+
+/** Throws unless the data are those of a create. */
+export function assertRead(data: unknown): void {
+  if ((data as { amount?: number } | undefined)?.amount !== amount) throw new Error('wrong data')
 }
 
 /** Throws at the first result that is not `ok`. */
