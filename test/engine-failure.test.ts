@@ -117,7 +117,7 @@ async function failAt(openTree: () => Promise<Tree>, n: number, writes_all: bool
   await again.close()
 }
 
-it('a timer whose commit fails is told as a failure, and rings after reopening', async () => {
+it('a timer whose commit fails reports the failure, and fires after reopening', async () => {
   const below = memoryTree()
   const clock = fakeClock()
   const failures: string[] = []

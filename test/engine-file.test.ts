@@ -51,7 +51,7 @@ const refused: readonly (readonly [string, string, (path: string) => Promise<voi
 ]
 
 for (const [what, code, make] of refused) {
-  it(`a file ${what} is refused with ${code} and left as it is`, () =>
+  it(`a file ${what} is refused with ${code} and not changed`, () =>
     inFolder(async (folder, path) => {
       await make(path)
       const before = what === 'that is a folder' ? '' : await readFile(path)
@@ -68,21 +68,21 @@ for (const [what, code, make] of refused) {
     }))
 }
 
-it('a folder that is not there is told so', () =>
+it('a missing folder is refused with its name', () =>
   inFolder(async (folder) => {
     const path = join(folder, 'none', 'tasks.lmdb')
     await assert.rejects(openEngine(path), { code: 'not_possible', message: /folder/ })
     assert.deepEqual(await readdir(folder), [])
   }))
 
-it('a limit that is none is refused, and the file can be opened after it', () =>
+it('an invalid limit is refused, and the file can be opened after that', () =>
   inFolder(async (_folder, path) => {
     const limits = { ops_max: -1 }
     await assert.rejects(openEngine(path, { limits }), { name: 'RangeError', message: /ops_max/ })
     await (await openEngine(path)).close()
   }))
 
-it('ids, tasks and processes are there after reopening; ids go on ascending', () =>
+it('ids, tasks and processes survive reopening, and ids go on ascending', () =>
   inFolder(async (_folder, path) => {
     const ids: string[] = []
     for (let n = 0; n < 3; n++) {

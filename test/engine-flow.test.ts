@@ -92,7 +92,7 @@ describe('the queue', () => {
 })
 
 describe('a disk that is nearly full', () => {
-  it('is told as no_space until there is room again; reads go on', async () => {
+  it('refuses ops with no_space until there is room again; reads go on', async () => {
     let room: number | undefined = 1_000
     const tree: Tree = { ...memoryTree(), freeBytes: () => room }
     const engine = await engineOn(tree, { limits: { disk_free_bytes_min: 900 } })
@@ -115,7 +115,7 @@ describe('a disk that is nearly full', () => {
     await engine.close()
   })
 
-  it('lets timers and work wait until there is room, and ended tasks go', async () => {
+  it('delays timers and jobs until there is room, and still removes ended tasks', async () => {
     const clock = fakeClock()
     let room = 2_000
     let refuses = false
@@ -180,7 +180,7 @@ const timed = {
 }
 
 describe('closing', () => {
-  it('finishes what is under way, refuses what comes later, and closes once', async () => {
+  it('finishes ops in flight, refuses later ones, and closes once', async () => {
     const held = await heldEngine()
     const { engine } = held
     const under_way = [engine.apply([op]), engine.apply(opsOf(3))]
@@ -212,7 +212,7 @@ describe('closing', () => {
 })
 
 describe('a watcher', () => {
-  it('hears of changes in order, after their commit, and of its process alone', async () => {
+  it('gets changes in order, after their commit, and only of its process', async () => {
     const held = await heldEngine()
     const { engine } = held
     const changes = engine.watch({ conv_id: 'p' })
@@ -248,7 +248,7 @@ describe('a watcher', () => {
     assert.deepEqual(await all.next(), { done: true, value: undefined })
   })
 
-  it('that falls too far behind is ended by a throw, and takes no other with it', async () => {
+  it('that falls too far behind ends with a throw, and no other does', async () => {
     const engine = await engineOn(memoryTree(), { limits: { watch_changes_max: 10 } })
     await engine.putProcess(waiting('p'))
     const slow = engine.watch()
@@ -272,7 +272,7 @@ describe('a watcher', () => {
     await engine.close()
   })
 
-  it('whose ops are refused hears nothing', async () => {
+  it('gets nothing for refused ops', async () => {
     const engine = await engineOn(memoryTree())
     await engine.putProcess(waiting('p'))
     const changes = engine.watch()

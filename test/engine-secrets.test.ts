@@ -55,7 +55,7 @@ const shut: readonly (readonly [string, (key_path: string) => Promise<void>, Reg
 ]
 
 for (const [name, spoil, says] of shut) {
-  it(`a key file that is ${name} shuts the signed door alone`, () =>
+  it(`a key file that is ${name} stops signed requests only`, () =>
     withFile(async ({ key_path, open }) => {
       const engine = await open()
       const { id, secret } = await engine.users.add()

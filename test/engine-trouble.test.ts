@@ -116,7 +116,7 @@ for (const [name, value] of too_high) {
   })
 }
 
-test('what was stored under wider limits is read under narrower ones', async () => {
+test('data stored under wider limits is read under narrower ones', async () => {
   const tree = memoryTree()
   const deep = JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)
   const wide = await engineOn(tree, { limits: { nesting_max: 200 } })
@@ -129,7 +129,7 @@ test('what was stored under wider limits is read under narrower ones', async () 
   await narrow.close()
 })
 
-test('a node of more logics than a record can count is refused', async () => {
+test('a node with more logics than a record can count is refused', async () => {
   const engine = await openEngine(':memory:')
   const many = Array.from({ length: 1_001 }, () => set({ a: '1' }))
   const definition = waits(1)
@@ -161,7 +161,7 @@ test('check and list do not block callers', async () => {
   await engine.close()
 })
 
-test('ten thousand moves are the most of a request, however many ops it has', async () => {
+test('a request makes at most ten thousand moves in a transaction, however many ops it has', async () => {
   const clock = fakeClock()
   const engine = await openEngine(':memory:', { clock, timers: false })
   await engine.putProcess({

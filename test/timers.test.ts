@@ -56,7 +56,7 @@ async function statusOf(engine: Engine, conv_id: string, obj_id: string) {
 
 describe('due', () => {
   for (const after_ms of [1, 999, 1_000, day_ms, 2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 40]) {
-    it(`in ${after_ms} ms: not one before, and then`, () =>
+    it(`in ${after_ms} ms: fires then, and not a millisecond earlier`, () =>
       withBed(async ({ clock }, engine) => {
         const obj_id = await createAt(engine, 'p', clock.now_ms() + after_ms)
         clock.advance(after_ms - 1)
@@ -70,7 +70,7 @@ describe('due', () => {
       }))
   }
 
-  it('in the past: at once', () =>
+  it('in the past: fires at once', () =>
     withBed(async ({ clock }, engine) => {
       const obj_id = await createAt(engine, 'p', 0)
       await settled(clock)
@@ -78,7 +78,7 @@ describe('due', () => {
       return engine
     }))
 
-  it('in the past: behind what was due before it came', () =>
+  it('in the past: fires after everything that was overdue before', () =>
     withBed(async ({ clock }, engine) => {
       const now_ms = clock.now_ms()
       const ids = [await createAt(engine, 'p', now_ms + 1_000)]
@@ -93,7 +93,7 @@ describe('due', () => {
       return engine
     }))
 
-  it('while closed: at once after reopening, in due order', () =>
+  it('while closed: fires at once after reopening, in due order', () =>
     withBed(async (bed, engine) => {
       const { clock } = bed
       const late = await createAt(engine, 'p', clock.now_ms() + 2_000)
@@ -116,7 +116,7 @@ describe('due', () => {
       return again
     }))
 
-  it('a modify that wakes the task disarms its timer', () =>
+  it('a modify that resumes the task cancels its timer', () =>
     withBed(async ({ clock }, engine) => {
       const obj_id = await createAt(engine, 'p', clock.now_ms() + 1_000)
       await engine.modify({ conv_id: 'p', obj_id, data: {} })
@@ -129,7 +129,7 @@ describe('due', () => {
 })
 
 describe('order', () => {
-  it('is by due time over all processes, whatever the order of making and of slices', () =>
+  it('is by due time over all processes, whatever the order of creation and of slices', () =>
     withBed(
       async ({ clock }, engine) => {
         const count = 200
@@ -154,7 +154,7 @@ describe('order', () => {
 })
 
 describe('a clock that is set back', () => {
-  it('delays what is armed until it comes to its time again', () =>
+  it('delays timers until their time comes again', () =>
     withBed(async ({ clock }, engine) => {
       const now_ms = clock.now_ms()
       const armed = await createAt(engine, 'p', now_ms + 10_000)
@@ -172,7 +172,7 @@ describe('a clock that is set back', () => {
       return engine
     }))
 
-  it('lets no id and no change time fall', () =>
+  it('keeps ids and change times from falling', () =>
     withBed(async ({ clock }, engine) => {
       const before = await createAt(engine, 'p', clock.now_ms() + day_ms)
       clock.set(clock.now_ms() - hour_ms)
@@ -207,7 +207,7 @@ describe('a paused process', () => {
       return engine
     }))
 
-  it('with a thousand overdue timers costs the others not one read of them', async () => {
+  it('with a thousand overdue timers costs the others no read of them', async () => {
     const below = memoryTree()
     const span = dueOf('p')
     let reads = 0
@@ -254,7 +254,7 @@ describe('slices', () => {
     for (let made = 0; made < count; made += list.length) await engine.apply(list)
   }
 
-  it('ten thousand timers of one millisecond let ops through while they fire', () =>
+  it('ten thousand timers due in one millisecond do not block ops', () =>
     withBed(async ({ clock }, engine) => {
       await createMany(engine, clock.now_ms() + 1_000)
       clock.advance(1_000)
@@ -272,7 +272,7 @@ describe('slices', () => {
       return engine
     }))
 
-  it('ended tasks are swept after their time, not before, and ops go through', () =>
+  it('ended tasks are removed after their retention time, not before, without blocking ops', () =>
     withBed(
       async ({ clock }, engine) => {
         const began_ms = clock.now_ms()
@@ -341,7 +341,7 @@ describe('the system clock', () => {
     })
   }
 
-  it('wakes at once for what is past, and not in the same turn', () => {
+  it('wakes at once for a past time, but in a later turn', () => {
     let woken = 0
     systemClock.wake_at(now_ms - 1, () => woken++)
     assert.equal(woken, 0)
@@ -350,7 +350,7 @@ describe('the system clock', () => {
     assert.equal(woken, 1)
   })
 
-  it('waits on where the clock was set back meanwhile', () => {
+  it('goes on waiting if the clock was set back meanwhile', () => {
     let woken = 0
     systemClock.wake_at(now_ms + 1_000, () => woken++)
     now_ms -= hour_ms
@@ -371,7 +371,7 @@ describe('the system clock', () => {
   })
 
   for (const after_ms of [1_000, 2 * sleep_ms_max]) {
-    it(`does not wake who has taken it back, after ${after_ms} ms`, () => {
+    it(`does not wake after a cancel, after ${after_ms} ms`, () => {
       let woken = 0
       const cancel = systemClock.wake_at(now_ms + after_ms, () => woken++)
       pass(after_ms - 1)

@@ -142,7 +142,7 @@ const servers: [string, () => Promise<Server>, good: string, refused: string][] 
 
 describe('a peer that does not read', () => {
   for (const [name, open, good, refused] of servers) {
-    test(`${name}: others are served, until he has gone nobody gets as much`, async () => {
+    test(`${name}: others are served, but nobody gets as much until it is gone`, async () => {
       const server = await open()
       const peer = await server.ask()
       const until = async (code: string): Promise<void> => {
