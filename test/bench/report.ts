@@ -8,7 +8,6 @@ import type { Scale, SideName } from './cells.ts'
 import type { LivesLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { Summary } from './statistics.ts'
-import { table } from './table.ts'
 import type { TargetLine } from './targets.ts'
 import type { TemplateLine } from './templates.ts'
 
@@ -142,6 +141,23 @@ function sideColumns(side: SideLine): string[] {
     known(side.heap_bytes, mib),
     known(is_checkpointed && file_bytes && tasks ? file_bytes / tasks : undefined, number),
   ]
+}
+
+/** A table in aligned columns: the first `texts` columns are aligned left, the others right. */
+function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  texts: number,
+): string {
+  const widths = head.map((text, n) =>
+    Math.max(text.length, ...rows.map((row) => row[n]?.length ?? 0)),
+  )
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((text, n) => (n < texts ? text.padEnd(widths[n] ?? 0) : text.padStart(widths[n] ?? 0)))
+      .join('  ')
+      .trimEnd()
+  return [line(head), ...rows.map(line)].join('\n')
 }
 
 const spread = ({ min, max }: Summary, text: (value: number) => string): string =>
