@@ -17,6 +17,13 @@ export function printLines(io: Io, lines: readonly string[]): Promise<void> {
   return print(io.stdout, lines.map((line) => `${line}\n`).join(''))
 }
 
+/** Prints the result of a verb: `json` for programs, `text` for people. */
+export async function printDone(io: Io, is_json: boolean, json: string, text = ''): Promise<Exit> {
+  if (is_json) await printJson(io, json)
+  else if (text !== '') await print(io.stdout, text)
+  return exits.done
+}
+
 /** Prints a list: a JSON document per item for programs, a table for people. */
 export async function printList<Item>(
   io: Io,

@@ -4,9 +4,9 @@
  */
 import { addClient, type CertificateOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
-import { exits, usage } from '../exit-codes.ts'
-import { type Io, print } from '../io.ts'
-import { clean, columns, printJson } from '../output.ts'
+import { usage } from '../exit-codes.ts'
+import type { Io } from '../io.ts'
+import { clean, columns, printDone } from '../output.ts'
 import { type Flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
 
 const days_flag: Flag = {
@@ -38,9 +38,8 @@ export const certsVerbs: readonly Verb[] = [
     async run(given, io) {
       const folder = word(given, 0)
       const files = await initFolder(folder, list(given, 'host'), makingOf(given, io))
-      if (isOn(given, 'json')) await printJson(io, JSON.stringify({ folder, files }))
-      else await print(io.stdout, `${clean(folder)}: ${files.join(' ')}\n`)
-      return exits.done
+      const text = `${clean(folder)}: ${files.join(' ')}\n`
+      return printDone(io, isOn(given, 'json'), JSON.stringify({ folder, files }), text)
     },
   },
   {
@@ -55,14 +54,12 @@ export const certsVerbs: readonly Verb[] = [
     async run(given, io) {
       const [folder, name] = [word(given, 0), word(given, 1)]
       const { files, names } = await addClient(folder, name, makingOf(given, io))
-      if (isOn(given, 'json')) {
-        await printJson(io, JSON.stringify({ folder, files, names }))
-        return exits.done
-      }
       const rows = names.map((one, at) => [at === 0 ? 'names' : '', one])
-      await print(io.stdout, `${clean(folder)}: ${files.join(' ')}\n${columns(rows)}`)
-      await print(io.stdout, `To let it act as a user: conveyor user bind ID ${names[0]}\n`)
-      return exits.done
+      const text = [
+        `${clean(folder)}: ${files.join(' ')}\n${columns(rows)}`,
+        `To let it act as a user: conveyor user bind ID ${names[0]}\n`,
+      ].join('')
+      return printDone(io, isOn(given, 'json'), JSON.stringify({ folder, files, names }), text)
     },
   },
 ]

@@ -4,8 +4,7 @@
 import { resolve } from 'node:path'
 import { withAdmin } from '../admin-connection.ts'
 import { exits } from '../exit-codes.ts'
-import { print } from '../io.ts'
-import { clean, printJson } from '../output.ts'
+import { clean, printDone } from '../output.ts'
 import { db_flag, isOn, json_flag, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
@@ -21,9 +20,8 @@ export const fileVerbs: readonly Verb[] = [
       // The process that holds the file may run in another folder.
       const path = resolve(word(given, 0))
       const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
-      if (isOn(given, 'json')) await printJson(io, JSON.stringify(made))
-      else await print(io.stdout, `${clean(made.path)}: ${made.bytes} bytes\n`)
-      return exits.done
+      const text = `${clean(made.path)}: ${made.bytes} bytes\n`
+      return printDone(io, isOn(given, 'json'), JSON.stringify(made), text)
     },
   },
   {
@@ -35,8 +33,8 @@ export const fileVerbs: readonly Verb[] = [
     async run(given, io) {
       const report = await withAdmin(given, io, (admin) => admin.call('check', {}))
       const { breaches } = report
-      if (isOn(given, 'json')) await printJson(io, JSON.stringify(report))
-      else await print(io.stdout, breaches.map((breach) => `${clean(breach)}\n`).join(''))
+      const text = breaches.map((breach) => `${clean(breach)}\n`).join('')
+      await printDone(io, isOn(given, 'json'), JSON.stringify(report), text)
       return breaches.length === 0 ? exits.done : exits.refused
     },
   },

@@ -14,7 +14,7 @@ import {
   columns,
   idJson,
   jsonOf,
-  printJson,
+  printDone,
   printLines,
   printList,
   table,
@@ -88,10 +88,8 @@ export const processVerbs: readonly Verb[] = [
       }
       const found = await withAdmin(given, io, (admin) => admin.call('process.show', { id }))
       const { definition_text: _long, ...shown } = found
-      if (isOn(given, 'json')) await printJson(io, JSON.stringify(shown))
-      else if (isOn(given, 'svg')) await print(io.stdout, svgOf(found))
-      else await print(io.stdout, isOn(given, 'mermaid') ? mermaidOf(found) : pageOf(found))
-      return exits.done
+      const textOf = isOn(given, 'svg') ? svgOf : isOn(given, 'mermaid') ? mermaidOf : pageOf
+      return printDone(io, isOn(given, 'json'), JSON.stringify(shown), textOf(found))
     },
   },
   {
@@ -118,7 +116,7 @@ export const processVerbs: readonly Verb[] = [
       const [id, user] = [word(given, 0), word(given, 1)]
       const can = canOf(text(given, 'can'))
       await withAdmin(given, io, (admin) => admin.call('process.share', { id, user, can }))
-      return printDone(given, io, { user: idJson(user), can: JSON.stringify(can) })
+      return printState(given, io, { user: idJson(user), can: JSON.stringify(can) })
     },
   },
   {
@@ -129,7 +127,7 @@ export const processVerbs: readonly Verb[] = [
     async run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
       await withAdmin(given, io, (admin) => admin.call('process.unshare', { id, user }))
-      return printDone(given, io, { user: idJson(user), can: '[]' })
+      return printState(given, io, { user: idJson(user), can: '[]' })
     },
   },
   ...(
@@ -147,7 +145,7 @@ export const processVerbs: readonly Verb[] = [
       async run(given, io) {
         const id = word(given, 0)
         await withAdmin(given, io, (admin) => admin.call(`process.${name}`, { id }))
-        return printDone(given, io, result)
+        return printState(given, io, result)
       },
     }),
   ),
@@ -206,11 +204,9 @@ function canOf(given: string | undefined): Can[] {
 }
 
 /** Prints nothing for people; for programs the process and its new state. */
-async function printDone(given: Given, io: Io, members: Record<string, string>): Promise<Exit> {
-  if (isOn(given, 'json')) {
-    await printJson(io, jsonOf({ conv_id: JSON.stringify(word(given, 0)), ...members }))
-  }
-  return exits.done
+function printState(given: Given, io: Io, members: Record<string, string>): Promise<Exit> {
+  const state = jsonOf({ conv_id: JSON.stringify(word(given, 0)), ...members })
+  return printDone(io, isOn(given, 'json'), state)
 }
 
 function pageOf(found: AdminValue<'process.show'>): string {

@@ -5,9 +5,9 @@
  */
 
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, exits, usage } from '../exit-codes.ts'
+import { type Exit, usage } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
-import { idJson, jsonOf, printJson, printList } from '../output.ts'
+import { idJson, jsonOf, printDone, printList } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, type Verb, word } from '../verb.ts'
 import { demandUserId } from './user.ts'
 
@@ -77,14 +77,8 @@ async function bind(given: Given, io: Io): Promise<Exit> {
   return printBinding(given, io, name, first)
 }
 
-async function printBinding(
-  given: Given,
-  io: Io,
-  name: string,
-  acts_as: string | null,
-): Promise<Exit> {
-  if (isOn(given, 'json')) await printJson(io, bindingJson(name, acts_as))
-  return exits.done
+function printBinding(given: Given, io: Io, name: string, acts_as: string | null): Promise<Exit> {
+  return printDone(io, isOn(given, 'json'), bindingJson(name, acts_as))
 }
 
 function bindingJson(name: string, acts_as: string | null): string {

@@ -4,9 +4,9 @@
  */
 
 import { withAdmin } from '../admin-connection.ts'
-import { exits, usage } from '../exit-codes.ts'
-import { print } from '../io.ts'
-import { idJson, jsonOf, printJson, printList, timeText } from '../output.ts'
+import { type Exit, usage } from '../exit-codes.ts'
+import type { Io } from '../io.ts'
+import { idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
 import { db_flag, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
@@ -35,8 +35,7 @@ export const userVerbs: readonly Verb[] = [
           }),
         { creates: true },
       )
-      await print(io.stdout, newSecret(isOn(given, 'json'), made))
-      return exits.done
+      return printSecret(io, isOn(given, 'json'), made)
     },
   },
   {
@@ -80,8 +79,7 @@ export const userVerbs: readonly Verb[] = [
       const grace = text(given, 'grace')
       const args = grace === undefined ? { id } : { id, grace_ms: durationMs(grace) }
       const made = await withAdmin(given, io, (admin) => admin.call('user.rotate', args))
-      await print(io.stdout, newSecret(isOn(given, 'json'), made))
-      return exits.done
+      return printSecret(io, isOn(given, 'json'), made)
     },
   },
   {
@@ -92,8 +90,7 @@ export const userVerbs: readonly Verb[] = [
     async run(given, io) {
       const id = word(given, 0)
       await withAdmin(given, io, (admin) => admin.call('user.remove', { id }))
-      if (isOn(given, 'json')) await printJson(io, jsonOf({ id: idJson(id), removed: 'true' }))
-      return exits.done
+      return printDone(io, isOn(given, 'json'), jsonOf({ id: idJson(id), removed: 'true' }))
     },
   },
   {
@@ -110,16 +107,20 @@ export const userVerbs: readonly Verb[] = [
       const secret_key = given.env.CONVEYOR_NEW_KEY
       const args = secret_key === undefined ? {} : { secret_key }
       const { secrets } = await withAdmin(given, io, (admin) => admin.call('user.rekey', args))
-      if (isOn(given, 'json')) await printJson(io, JSON.stringify({ secrets }))
-      else await print(io.stdout, `sealed ${secrets} secrets anew\n`)
-      return exits.done
+      const text = `sealed ${secrets} secrets anew\n`
+      return printDone(io, isOn(given, 'json'), JSON.stringify({ secrets }), text)
     },
   },
 ]
 
-function newSecret(json: boolean, made: { readonly id: string; readonly secret: string }): string {
-  if (json) return `${jsonOf({ id: idJson(made.id), secret: JSON.stringify(made.secret) })}\n`
-  return `user    ${made.id}\nsecret  ${made.secret}\nThis is the only time the secret is shown.\n`
+function printSecret(
+  io: Io,
+  is_json: boolean,
+  { id, secret }: { readonly id: string; readonly secret: string },
+): Promise<Exit> {
+  const json = jsonOf({ id: idJson(id), secret: JSON.stringify(secret) })
+  const text = `user    ${id}\nsecret  ${secret}\nThis is the only time the secret is shown.\n`
+  return printDone(io, is_json, json, text)
 }
 
 const unit_ms: Readonly<Record<string, number>> = {

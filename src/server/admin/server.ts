@@ -6,6 +6,7 @@
  * `close` resolves after calls under way are answered; a request that has not fully arrived is cut
  * off.
  */
+import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
@@ -48,9 +49,8 @@ export async function serveAdmin(
     )
   })
   rmSync(socket, { force: true })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(socket, resolve)
-  })
+  server.listen(socket)
+  await once(server, 'listening')
   chmodSync(socket, 0o600)
   void removeDeadSockets(dirname(socket))
   server.unref()

@@ -7,6 +7,7 @@
  * certificate.
  */
 import { constants } from 'node:crypto'
+import { once } from 'node:events'
 import {
   type AddressInfo,
   createServer as createPlainServer,
@@ -55,13 +56,8 @@ export async function listen(how: ListenOptions): Promise<Listener> {
     socket.on('error', ignore)
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: how.host, port: how.port }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+  server.listen({ host: how.host, port: how.port })
+  await once(server, 'listening')
   server.on('error', how.onError)
   return {
     address: server.address() as AddressInfo,

@@ -21,7 +21,7 @@ import { readStreamOps } from './request-messages.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
 import { streamHandler } from './stream.ts'
 import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
-import { unary_rpcs } from './unary.ts'
+import { unary_rpcs, unaryHandler } from './unary.ts'
 
 export interface GrpcOptions {
   /** Default `127.0.0.1`. */
@@ -151,9 +151,9 @@ function newServer(context: ServerContext, { service }: Schema): Server {
     StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
   }
   const handlers: UntypedServiceImplementation = { StreamOps: streamHandler(context, contextOf) }
-  for (const [name, { read, handler }] of Object.entries(unary_rpcs)) {
-    definition[name] = withCodec(service[name] as object, (bytes) => read(bytes, ops_max))
-    handlers[name] = handler(context, contextOf)
+  for (const [name, rpc] of Object.entries(unary_rpcs)) {
+    definition[name] = withCodec(service[name] as object, (bytes) => rpc.read(bytes, ops_max))
+    handlers[name] = unaryHandler(context, contextOf, rpc)
   }
   server.addService(definition as ServiceDefinition, handlers)
   return server

@@ -3,7 +3,7 @@
  * and GetTask the fault of the op becomes the status of the call; in ApplyOps it is one of the
  * results.
  */
-import type { handleUnaryCall, sendUnaryData } from '@grpc/grpc-js'
+import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Op, OpResult } from '../../core/model.ts'
 import { faultStatus } from './fault-response.ts'
@@ -45,47 +45,33 @@ function singleOp(encode: (result: OpResult) => Buffer): Omit<Unary<KindMessage>
   }
 }
 
-/** An rpc for grpc-js: the decoder of its requests and its handler. */
-export interface UnaryRpc {
-  read(bytes: Buffer, ops_max: number): unknown
-  handler(context: ServerContext, contextOf: ContextOf): handleUnaryCall<unknown, EncodedResponse>
-}
-
 /** By rpc name. */
-export const unary_rpcs: Readonly<Record<string, UnaryRpc>> = {
-  CreateTask: rpcOf({ ...singleOp(encodeAddress), read: readCreate }),
-  ModifyTask: rpcOf({ ...singleOp(encodeAddress), read: readModify }),
-  GetTask: rpcOf({ ...singleOp(encodeTask), read: readShow }),
-  ApplyOps: rpcOf(batch_rpc),
+export const unary_rpcs: Readonly<Record<string, Unary<unknown>>> = {
+  CreateTask: { ...singleOp(encodeAddress), read: readCreate },
+  ModifyTask: { ...singleOp(encodeAddress), read: readModify },
+  GetTask: { ...singleOp(encodeTask), read: readShow },
+  ApplyOps: batch_rpc,
 }
 
-function rpcOf<Message>(unary: Unary<Message>): UnaryRpc {
-  return {
-    read: unary.read,
-    handler: (context, contextOf) =>
-      handlerOf(context, contextOf, unary) as handleUnaryCall<unknown, EncodedResponse>,
-  }
-}
-
-function handlerOf<Message>(
+export function unaryHandler(
   context: ServerContext,
   contextOf: ContextOf,
-  unary: Unary<Message>,
-): handleUnaryCall<Message, EncodedResponse> {
+  rpc: Unary<unknown>,
+): handleUnaryCall<unknown, EncodedResponse> {
   return (call, callback) => {
     const { peer } = contextOf(call.metadata)
     const run = async (): Promise<Buffer> => {
       const caller = authenticate(context, peer)
-      const ops = unary.ops(call.request, context)
+      const ops = rpc.ops(call.request, context)
       const reservation = peer.answers.reserve(ops)
       // grpc-js emits it at the end of every call, also of a completed one.
       call.once('cancelled', reservation.release)
-      const bytes = unary.encode(await context.engine.submit(ops, caller), call.request)
+      const bytes = rpc.encode(await context.engine.submit(ops, caller), call.request)
       reservation.set(bytes.length)
       return bytes
     }
     run().then(
-      (bytes) => (callback as sendUnaryData<EncodedResponse>)(null, { bytes, onSent }),
+      (bytes) => callback(null, { bytes, onSent }),
       (thrown: unknown) => callback(faultStatus(thrown, context.onBug)),
     )
   }

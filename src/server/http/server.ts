@@ -3,6 +3,7 @@
  * drains. Node parses HTTP and keeps pipelined responses in order. No process-wide handler is
  * installed and nothing exits.
  */
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
@@ -57,7 +58,8 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   }
   const server = serverWith(limits)
   const drain = attachEvents(server, context)
-  await listening(server, host, port)
+  server.listen({ host, port })
+  await once(server, 'listening')
   server.on('error', onBug)
   const address = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
@@ -96,14 +98,4 @@ function serverWith(limits: Limits): Server {
 function checkEvery_ms(limits: Limits): number {
   const shortest_ms = Math.min(limits.header_ms_max, limits.request_ms_max)
   return Math.min(1_000, Math.max(20, Math.ceil(shortest_ms / 4)))
-}
-
-function listening(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }
