@@ -68,7 +68,7 @@ for (const [what, code, make] of refused) {
     }))
 }
 
-it('a missing folder is refused with its name', () =>
+it('a missing folder is refused and not created', () =>
   inFolder(async (folder) => {
     const path = join(folder, 'none', 'tasks.lmdb')
     await assert.rejects(openEngine(path), { code: 'not_possible', message: /folder/ })

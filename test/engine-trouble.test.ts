@@ -139,7 +139,7 @@ test('a node with more logics than a record can count is refused', async () => {
 })
 
 test('check and list do not block callers', async () => {
-  const engine = await openEngine(':memory:')
+  const engine = await openEngine(':memory:', { timers: false })
   await engine.putProcess(waits(1))
   const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
   for (let n = 0; n < 5; n++) await engine.apply(Array.from({ length: 1_000 }, () => create))
