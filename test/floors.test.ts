@@ -113,7 +113,7 @@ for (const [pattern, allowed] of onlyIn) {
   })
 }
 
-test('logic sees no store, engine or door, and the engine no door', () => {
+test('definitions import re2js and node:crypto alone, and the engine no HTTP', () => {
   const packagesOf = (folder: string) =>
     sources.filter(({ path }) => path.startsWith(folder)).flatMap(({ packages }) => packages)
   const digest = 'process/functions/digest.ts'

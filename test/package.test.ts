@@ -274,10 +274,10 @@ export async function call(folder: string): Promise<string | undefined> {
     if (isClientFault(error)) console.error(error.code, error.outcome)
   })
   const engine = await openEngine(':memory:')
-  const door: GrpcServer = await serveGrpc(engine, { port: 0, tls: { folder } })
+  const server: GrpcServer = await serveGrpc(engine, { port: 0, tls: { folder } })
   // @ts-expect-error: half a target
   await connect({ url: 'http://h', user: 1 })
-  return made.obj_id ?? door.address
+  return made.obj_id ?? server.address
 }
 
 export async function use(definition: unknown): Promise<string> {
@@ -288,9 +288,9 @@ export async function use(definition: unknown): Promise<string> {
   ])
   await engine.modify({ conv_id: 1234, ref: 'order-1', data: { paid: true } })
   const task: Task | undefined = await engine.task({ conv_id: 1234, ref: 'order-1' })
-  const door: HttpServer = await serveHttp(engine, { port: 0 })
-  const port: number = door.address.port
-  await door.drain()
+  const server: HttpServer = await serveHttp(engine, { port: 0 })
+  const port: number = server.address.port
+  await server.drain()
   for await (const change of engine.watch({ conv_id: 1234 })) return change.obj_id
   // @ts-expect-error: a limit that does not exist
   await openEngine(':memory:', { limits: { nothing_max: 10 } }).catch((error: unknown) => {

@@ -56,11 +56,11 @@ describe('rate limit', () => {
 })
 
 test('a certificate has the rate of its user', async () => {
-  const door = await openGrpc({ limits: { rate_ops_per_s: 10 } })
-  await door.engine.users.bind('13000', 'uri:conveyor:test')
-  const client = door.connect()
+  const server = await openGrpc({ limits: { rate_ops_per_s: 10 } })
+  await server.engine.users.bind('13000', 'uri:conveyor:test')
+  const client = server.connect()
   const ops = Array.from({ length: 30 }, (_, n) => createOp(`${n}`))
   assert.equal(await client.statusOf('ApplyOps', { ops }), 'OK')
   assert.equal(await client.statusOf('ApplyOps', { ops }), 'RESOURCE_EXHAUSTED')
-  await door.close()
+  await server.close()
 })

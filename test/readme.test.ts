@@ -246,9 +246,9 @@ before(async () => {
   )
   SECRET = (await engine.users.add()).secret
   await engine.processes.share(1234, 13000)
-  const door = await serveHttp(engine, { port: 0 })
-  url = door.url
-  drain = door.drain
+  const server = await serveHttp(engine, { port: 0 })
+  url = server.url
+  drain = server.drain
   const { path } = tempFolder()
   certs = join(path, 'certs')
   const making = { now_ms: Date.now(), chance: systemChance }

@@ -55,7 +55,7 @@ export function idJson(id: string): string {
 }
 
 /** A ref as it was sent; as a number where it was one. */
-export function refJson(view: Pick<ResultView, 'ref' | 'ref_is_number'>): string {
+function refJson(view: Pick<ResultView, 'ref' | 'ref_is_number'>): string {
   return view.ref_is_number === true && view.ref !== null ? view.ref : JSON.stringify(view.ref)
 }
 

@@ -9,7 +9,7 @@ import {
   type WholeFaultCode,
 } from '../core/faults.ts'
 
-export const clientFaults = {
+const clientFaults = {
   unreachable: 'no connection, or it broke before the answer',
   timed_out: 'no answer within the time given',
   bad_answer: 'the answer is not one of a Conveyor server',

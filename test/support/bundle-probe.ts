@@ -44,11 +44,11 @@ async function work(): Promise<Seen> {
 
   const { id, secret } = await engine.users.add()
   await engine.processes.share(1234, id)
-  const door = await bundle.serveHttp(engine, { port: 0 })
-  const answer = await postSigned(door.url, id, secret, {
+  const server = await bundle.serveHttp(engine, { port: 0 })
+  const answer = await postSigned(server.url, id, secret, {
     ops: [{ type: 'modify', obj: 'task', conv_id: 1234, ref: 'order-1', data: { paid: true } }],
   })
-  await door.drain()
+  await server.drain()
   const { obj_id } = created as { obj_id: string }
   const task = await engine.task({ conv_id: 1234, obj_id })
   const { breaches } = await engine.check()

@@ -7,7 +7,7 @@ import { parseJson } from '../../codec/json.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { JsonValue, Status } from '../../core/model.ts'
 import type { TargetInput, TaskFilter, TaskPlace } from '../../engine/api.ts'
-import type { TaskView } from '../../server/admin/task-verbs.ts'
+import type { RawOp, ResultView, TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usage } from '../exit-codes.ts'
@@ -148,9 +148,7 @@ async function createTask(given: Given, io: Io): Promise<Exit> {
     data_text: dataOf(given),
     ...(ref === undefined ? {} : { ref_text: JSON.stringify(ref) }),
   } as const
-  const [result] = await withAdmin(given, io, (admin) => admin.call('task.apply', { ops: [op] }))
-  if (result === undefined) throw new Error('an op came back without a result')
-  return printResult(io, json, result, result.obj_id ?? '')
+  return applyOp(given, io, op, ({ obj_id = '' }) => obj_id)
 }
 
 async function modifyTask(given: Given, io: Io): Promise<Exit> {
@@ -165,9 +163,18 @@ async function modifyTask(given: Given, io: Io): Promise<Exit> {
     ...(isOn(given, 'sync') ? { is_sync: true } : {}),
     ...(node_id === undefined ? {} : { node_id }),
   } as const
+  return applyOp(given, io, op, () => 'modified')
+}
+
+async function applyOp(
+  given: Given,
+  io: Io,
+  op: RawOp,
+  textOf: (result: ResultView) => string,
+): Promise<Exit> {
   const [result] = await withAdmin(given, io, (admin) => admin.call('task.apply', { ops: [op] }))
   if (result === undefined) throw new Error('an op came back without a result')
-  return printResult(io, isOn(given, 'json'), result, 'modified')
+  return printResult(io, isOn(given, 'json'), result, textOf(result))
 }
 
 const page_tasks = 500

@@ -53,7 +53,7 @@ export function faultStatus(thrown: unknown, onBug: (bug: unknown) => void): Sta
   return { code: number, details, metadata }
 }
 
-export const error_domain = 'conveyor'
+const error_domain = 'conveyor'
 
 function isOpFaultCode(code: string): code is OpFaultCode {
   return Object.hasOwn(opFaults, code)

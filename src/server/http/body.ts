@@ -85,7 +85,7 @@ export function abortReading(reading: BodyReading, reason: unknown): void {
 }
 
 /** The remote address; empty once the connection has closed. */
-export function addressOf(request: IncomingMessage): string {
+function addressOf(request: IncomingMessage): string {
   return request.socket.remoteAddress ?? ''
 }
 
