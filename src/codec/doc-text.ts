@@ -145,11 +145,15 @@ interface Member {
 export function mergedText(base: string, patch: string): string | undefined {
   if (!base.endsWith('}')) return undefined
   const added = membersOf(patch)
-  if (added.some(({ key }) => isDigit(key.charCodeAt(1)))) return undefined
+  let has_known = false
+  for (const { key, from, value_at } of added) {
+    if (isDigit(key.charCodeAt(1))) return undefined
+    has_known ||= base.includes(patch.slice(from, value_at))
+  }
   let out = ''
   let copied_to = 0
   // Most patches bring new keys only, which a search shows without reading the base.
-  if (added.some(({ key }) => base.includes(`${key}:`))) {
+  if (has_known) {
     for (const { key, value_at, to } of membersOf(base)) {
       const at = added.findIndex((member) => member.key === key)
       if (at === -1) continue

@@ -4,10 +4,10 @@
  * - Splitting a request into ops without parsing their `data`: codec/request-body, with the scanner
  *   (codec/json-scanner), which alone knows the grammar and says what is wrong and where.
  * - Exact values: every number keeps its digits, `__proto__` is data, the last of equal keys holds,
- *   lone surrogates are refused (wire 1.7). JSON.parse does it wherever a double and an escape
- *   change nothing, which one look with a regular expression shows; codec/json-exact does the rest.
- *   Both give the same values.
- * - Canonical and merged text, from the text of a Doc: codec/doc-text.
+ *   lone surrogates are refused (wire 1.7). JSON.parse is used where it gives the same, which a
+ *   regular expression decides; codec/json-exact, on the scanner, is used for the rest.
+ * - Canonical text and merging, from the text of a Doc: codec/doc-text. That text is known to be
+ *   valid, so it is read without the scanner, in half the time.
  *
  * The text of a Doc is JSON of one object as `stringifyJson` prints it, within the nesting limit:
  * no white space, one spelling for each string, no key twice. Only this file makes Docs.
@@ -41,48 +41,44 @@ const default_bounds: JsonBounds = {
   values_max: Number.MAX_SAFE_INTEGER,
 }
 
-/** What was stored under any limits must be read under any others. */
+/** Whatever was stored under other limits must be readable. */
 const stored_bounds: JsonBounds = {
   nesting_max: limitTable.nesting_max.max,
   values_max: Number.MAX_SAFE_INTEGER,
 }
 
-/**
- * The bounds for a data object that comes without its envelope, so that every door bounds it alike.
- */
+/** The bounds for `data` that comes without a request around it: the same at every server. */
 export function dataBounds(bounds: JsonBounds): JsonBounds {
   return { nesting_max: bounds.nesting_max - levels_around_data, values_max: bounds.values_max }
 }
 
-/** JSON text to a value. Throws a `format_error` Fault that says what is wrong and where. */
+/**
+ * Any JSON text to an exact value. Throws a `format_error` Fault that says what is wrong and where.
+ */
 export function parseJson(text: string, bounds: JsonBounds = default_bounds): JsonValue {
-  if (mayNeedExact(text) || !text.isWellFormed()) return parseExact(text, bounds)
+  if (!text.isWellFormed()) return parseExact(text, bounds)
   if (!mustFit(text, bounds)) scanDocument(scanOfText(text, bounds))
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return parseExact(text, bounds)
-  }
+  return parseStored(text)
 }
 
-/** Text that this program stored, whatever the limits were then. */
+/** Text that this program stored, or that is within the bounds, to an exact value. */
 export function parseStored(text: string): JsonValue {
   if (mayNeedExact(text)) return parseExact(text, stored_bounds)
   try {
     return JSON.parse(text) as JsonValue
   } catch {
-    // The exact parser names the mistake and its place.
+    // The exact parser says what is wrong and where.
     return parseExact(text, stored_bounds)
   }
 }
 
-/** Text of this program or of a server as plain JavaScript, numbers as doubles. */
+/** Text that this program or a server wrote to plain JavaScript, with every number a double. */
 export function parsePlain(text: string): unknown {
   if (!text.includes('\\') || !one_escape_name.test(text)) return JSON.parse(text)
   return withDoubles(parseExact(text, stored_bounds))
 }
 
-/** Changes the value, which nobody else has. */
+/** Changes the value, which nothing else holds. */
 function withDoubles(value: JsonValue): unknown {
   if (isNumberToken(value)) return Number(value.token)
   if (Array.isArray(value)) return value.map(withDoubles)
@@ -93,51 +89,51 @@ function withDoubles(value: JsonValue): unknown {
   return value
 }
 
-/** A value to its JSON text, without white space; the opposite of `parseJson`. */
+/** A value to its JSON text without white space: the opposite of `parseJson`. */
 export function stringifyJson(value: JsonValue): string {
   const text = JSON.stringify(value)
   return text.includes(token_tag) ? text.replace(tagged_token, '$1') : text
 }
 
-// A NumberToken prints itself as a string that opens with a lone surrogate, which no string of a
-// caller's can hold, and JSON.stringify escapes it: what looks so in the output is a token.
+// A NumberToken's toJSON gives a string that begins with a lone surrogate, which JSON.stringify
+// prints as an escape. No string of a caller holds one, so only a token looks like this.
 const token_tag = '\\ud800'
 const tagged_token = /"\\ud800([^"]*)"/g
 
 const doc_mark: unique symbol = Symbol('conveyor.doc')
 
-/** Trusted: the caller knows that `text` is what `stringifyJson` printed, within the limits. */
+/** `text` must be as `stringifyJson` prints it, and within the limits: it is not checked. */
 export function docOfText(text: string): Doc {
   return { text, memo: undefined, [doc_mark]: true } as Doc
 }
 
-/** Trusted: `value` came from `parseJson` or was built from such values. */
+/** `value` must come from `parseJson` or be built of such values: it is not checked. */
 export function docOfValue(value: JsonObject): Doc {
   return { text: stringifyJson(value), memo: value, [doc_mark]: true } as Doc
 }
 
 export const empty_doc: Doc = docOfText('{}')
 
-/** The object of a Doc, parsed when first asked for. Nobody changes it. */
+/** The object of a Doc, parsed once, when it is first needed. It must not be changed. */
 export function objectOf(doc: Doc): JsonObject {
   doc.memo ??= parseStored(doc.text) as JsonObject
   return doc.memo
 }
 
-/** Whether this program made the value as a Doc; no parsed JSON can pass for one. */
+/** Whether the value is a Doc. No parsed JSON is taken for one. */
 export function isDoc(value: unknown): value is Doc {
   return typeof value === 'object' && value !== null && doc_mark in value
 }
 
 /**
- * JSON text as data that keeps its numbers to the token.
- * Throws a `format_error` Fault where it is no valid JSON object or nested deeper than the limit.
+ * The text of a JSON object as data, in which every number keeps its digits. Throws a
+ * `format_error` Fault if it is not a valid JSON object or is nested deeper than the limit.
  */
 export function rawJson(text: string, bounds: JsonBounds = default_bounds): Doc {
   return wholeDoc(scanOfText(text, dataBounds(bounds)))
 }
 
-/** As `rawJson`, from UTF-8. */
+/** Like `rawJson`, from UTF-8. Bytes that are not UTF-8 are a `format_error` too. */
 export function docOfBytes(bytes: Buffer, bounds: JsonBounds): Doc {
   if (!isUtf8(bytes)) throw fault('format_error', 'it is not UTF-8')
   return wholeDoc(scanOfBytes(bytes, dataBounds(bounds)))
@@ -173,7 +169,7 @@ export function isObject(value: unknown): value is JsonObject {
   )
 }
 
-/** The token of a number as it was sent. */
+/** The digits of a number as it was sent. */
 export function numberText(value: number | NumberToken): string {
   return typeof value === 'number' ? String(value) : value.token
 }
@@ -183,17 +179,16 @@ export function bytesOf(text: string): number {
   return Buffer.byteLength(text)
 }
 
-// A number token stands behind one of `: [ ,`; a number alone opens the text. What looks so inside
-// a string only costs a second look. Taken are the tokens that a double might not print again:
-// signed zeros, fractions, exponents and long ones.
+// The numbers that a double may print otherwise: negative zeros, fractions, exponents and long ones.
+// A number follows one of `: [ ,` or begins the text. A match inside a string does no harm: the text
+// then goes to the exact parser.
 const suspects =
   /(?:[:[,]|^)[ \t\n\r]*(-0[0-9.eE+-]*|-?[0-9]+[.eE][0-9.eE+-]*|-?[0-9]{16}[0-9.eE+-]*)/g
 const surrogate_escape = /\\u[dD][89a-fA-F]/
 
 /**
- * Node 24 and 26 misread the name of a member that is one character written with an escape: they
- * take it for the name that stood in its place in an object they read before. Such a text goes the
- * exact way. A match inside a string only costs a second look.
+ * A key that is one escaped character. JSON.parse of Node 24 and 26 reads it as the key that was in
+ * its place in an object parsed before, so such a text goes to the exact parser.
  */
 const one_escape_name = /"\\(?:u[0-9a-fA-F]{4}|[^u])"[ \t\n\r]*:/
 
@@ -207,7 +202,7 @@ function mayNeedExact(text: string): boolean {
   return surrogate_escape.test(text) || one_escape_name.test(text)
 }
 
-/** Whether a text is too short and has too few brackets to pass the bounds; cheap, often true. */
+/** Whether a text is too short and has too few brackets to exceed the bounds. Cheap, mostly true. */
 function mustFit(text: string, { nesting_max, values_max }: JsonBounds): boolean {
   if (text.length > values_max) return false
   let brackets = 0

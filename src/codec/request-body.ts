@@ -32,18 +32,21 @@ import { checkOpCount } from './op.ts'
 
 export type RequestLimits = Pick<Limits, 'nesting_max' | 'body_values_max' | 'ops_max'>
 
-/** The members of an op that the engine asks for; others are checked and dropped. */
-interface RawOp {
-  type: unknown
-  obj: unknown
-  conv_id: unknown
-  ref: unknown
-  id: unknown
-  obj_id: unknown
-  is_sync: unknown
-  node_id: unknown
-  data: unknown
-}
+/** The members that an op may have. Others are checked and dropped. */
+const newOp = () => ({
+  type: undefined,
+  obj: undefined,
+  conv_id: undefined,
+  ref: undefined,
+  id: undefined,
+  obj_id: undefined,
+  is_sync: undefined,
+  node_id: undefined,
+  data: undefined,
+})
+
+type MemberName = keyof ReturnType<typeof newOp>
+type RawOp = Record<MemberName, unknown>
 
 /**
  * A body to its raw ops, at least one. Throws `format_error`, which says what is wrong and where,
@@ -97,17 +100,7 @@ function readOpsValue(scan: Scan, open: number): unknown {
 
 /** An object of `ops`; `scan.end` is the offset behind it. */
 function readOp(scan: Scan, open: number, level: number): RawOp {
-  const op: RawOp = {
-    type: undefined,
-    obj: undefined,
-    conv_id: undefined,
-    ref: undefined,
-    id: undefined,
-    obj_id: undefined,
-    is_sync: undefined,
-    node_id: undefined,
-    data: undefined,
-  }
+  const op: RawOp = newOp()
   let at = enter(scan, open, level, brace_close)
   while (at !== closed) {
     const key_end = scanKey(scan, at)
@@ -123,7 +116,7 @@ function readOp(scan: Scan, open: number, level: number): RawOp {
 }
 
 /** The name of a member that is kept. */
-function nameAt(scan: Scan, from: number, to: number): keyof RawOp | undefined {
+function nameAt(scan: Scan, from: number, to: number): MemberName | undefined {
   if (!scan.has_escape) return wordAt(names, scan, from, to)
   const name = stringAt(scan, from, to)
   return names.flat().find(({ word }) => word === name)?.word
@@ -155,17 +148,7 @@ function wordAt<W>(words: Words<W>, scan: Scan, from: number, to: number): W | u
   return undefined
 }
 
-const names = wordsByLength<keyof RawOp>([
-  'type',
-  'obj',
-  'conv_id',
-  'ref',
-  'id',
-  'obj_id',
-  'is_sync',
-  'node_id',
-  'data',
-])
+const names = wordsByLength(Object.keys(newOp()) as MemberName[])
 const common_values = wordsByLength(['create', 'modify', 'show', 'task'])
 
 function checkUtf8(body: Buffer): void {
