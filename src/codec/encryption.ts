@@ -1,24 +1,25 @@
 /**
- * Sealing of secrets: AES-256-GCM under a 32-byte key, so that a copy of the data file alone shows
- * none of them. What is sealed is bound to its place (`about`): moved elsewhere, it does not open.
+ * Encryption of secrets in the data file: AES-256-GCM with a 32-byte key that is kept elsewhere, so
+ * a copy of the data file shows no secret. `about` names the record and is authenticated with the
+ * secret: a secret copied into another record does not decrypt.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
-const nonce_bytes = 12
+export const nonce_bytes = 12
 const tag_bytes = 16
 export const encryption_key_bytes = 32
 
-/** Base64 of nonce, tag and cipher text. `nonce` must be 12 fresh random bytes. */
-export function encrypt(key: Buffer, about: string, plain: string, nonce: Buffer): string {
+/** Base64 of nonce, tag and ciphertext. `nonce` must be 12 fresh random bytes. */
+export function encrypt(key: Buffer, about: string, plaintext: string, nonce: Buffer): string {
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   cipher.setAAD(Buffer.from(about))
-  const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+  const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
 }
 
-/** The plain text, or undefined where key, place or bytes are not those it was sealed with. */
-export function decrypt(key: Buffer, about: string, sealed: string): string | undefined {
-  const bytes = Buffer.from(sealed, 'base64')
+/** The plaintext; undefined if the key, `about` or the bytes differ from those encrypted. */
+export function decrypt(key: Buffer, about: string, encrypted: string): string | undefined {
+  const bytes = Buffer.from(encrypted, 'base64')
   if (bytes.length < nonce_bytes + tag_bytes) return undefined
   const cipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonce_bytes))
   cipher.setAAD(Buffer.from(about))
@@ -31,11 +32,9 @@ export function decrypt(key: Buffer, about: string, sealed: string): string | un
   }
 }
 
-/** 64 hex digits or base64 of 32 bytes; undefined for anything else. */
+/** A key from 64 hex digits or from base64 of 32 bytes; undefined for any other text. */
 export function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
   const key = Buffer.from(trimmed, /^[0-9a-fA-F]{64}$/.test(trimmed) ? 'hex' : 'base64')
   return key.length === encryption_key_bytes ? key : undefined
 }
-
-export { nonce_bytes }

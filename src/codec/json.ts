@@ -179,8 +179,8 @@ export function bytesOf(text: string): number {
   return Buffer.byteLength(text)
 }
 
-// The numbers that a double may print otherwise: negative zeros, fractions, exponents and long ones.
-// A number follows one of `: [ ,` or begins the text. A match inside a string does no harm: the text
+// The numbers that a double may print otherwise: negative zeros, fractions, exponents, long ones. A
+// number follows one of `: [ ,` or begins the text. A match inside a string does no harm: the text
 // then goes to the exact parser.
 const suspects =
   /(?:[:[,]|^)[ \t\n\r]*(-0[0-9.eE+-]*|-?[0-9]+[.eE][0-9.eE+-]*|-?[0-9]{16}[0-9.eE+-]*)/g
@@ -202,7 +202,7 @@ function mayNeedExact(text: string): boolean {
   return surrogate_escape.test(text) || one_escape_name.test(text)
 }
 
-/** Whether a text is too short and has too few brackets to exceed the bounds. Cheap, mostly true. */
+/** Whether a text is too short and has too few brackets to exceed the bounds: cheap, often true. */
 function mustFit(text: string, { nesting_max, values_max }: JsonBounds): boolean {
   if (text.length > values_max) return false
   let brackets = 0

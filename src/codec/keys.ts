@@ -1,35 +1,35 @@
 /**
- * THE key table: one database, one family byte in front of each key, big-endian numbers, so that
- * the same bytes serve any ordered key-value store. Numbers of families are never reused; a dead
- * family stays as `retired_…`. Nothing else in the program builds a key. `check` walks exactly the
- * invariants stated here.
+ * The key table of the data file. A key is one byte for its type, then the parts listed here, so
+ * that any ordered key-value store can hold them. No other file builds a key, and `check` verifies
+ * the invariants listed here. Numbers of types are never reused.
  *
- * | no | family      | after the family byte   | value           | invariant
+ * | no | type        | after the first byte    | value           | invariant
  * |----|-------------|-------------------------|-----------------|---------------------------------
- * | 01 | meta        | name                    | by name         | format and file id are there
+ * | 01 | meta        | name                    | by name         | format and file id exist
  * | 02 | user        | user                    | user record     |
- * | 03 | secret      | user, n (4)             | sealed secret   | names a user
+ * | 03 | secret      | user, n (4)             | secret record   | names a user
  * | 04 | certificate | name                    | whom it acts as | a user, all or nobody
  * | 05 | grant       | user, conv              | bits (1)        | names a user
- * | 06 | process     | conv                    | process head    | its version is stored
+ * | 06 | process     | conv                    | process record  | its version is stored
  * | 07 | version     | conv, n (4)             | definition text | names a process
- * | 08 | task        | task (12)               | task record     | reads back, in a process if live
+ * | 08 | task        | task (12)               | task record     | readable; in a process if live
  * | 09 | ref         | conv, ref               | task (12)       | of a live task; each has one
  * | 0a | at_node     | conv, node, task (12)   | –               | of a live task; each has one
  * | 0b | due         | conv, ms (8), task (12) | –               | of a live task; each has one
  * | 0c | ended       | conv, ms (8), task (12) | –               | of an ended task; each has one
  * | 0d | node_count  | conv, node              | count (8)       | live tasks there; none where 0
- * | 0e | replay      | (kept for answers)      |                 |
- * | 0f | outbox      | ms (8), task (12)       | –               | of a task with work; each is
- * | 10 | queue       | conv, node, ms (8), id  | –               | of a task in a queue; each is
+ * | 0e | replay      | (reserved)              |                 |
+ * | 0f | outbox      | ms (8), task (12)       | –               | of a task with a job; each is
+ * | 10 | queue       | conv, node, ms (8), id  | –               | of a queued task; each is
  * | 11 | sum         | conv, node, name        | double (8)      | names a process
  *
- * Text is UTF-8. Where something follows it ends with 00, and a 00 inside is written 00 ff; nothing
- * that follows begins with ff, so byte order is text order. Due and ended keys come by process, so
- * that a paused process, however many timers it holds, costs the others nothing.
+ * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
+ * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
+ * sort as their texts do. Keys of due and ended tasks begin with the process, so the timers of a
+ * paused process cost the others nothing.
  */
 
-/** A key: one character (U+0000 to U+00FF) per byte, so that `<` is byte order. */
+/** The bytes of a key, one character (U+0000 to U+00FF) each, so that `<` is byte order. */
 export type Key = string
 
 export const key_types = {
@@ -54,69 +54,69 @@ export const key_types = {
 
 export type KeyType = keyof typeof key_types
 
-const head = Object.fromEntries(
+const prefix = Object.fromEntries(
   Object.entries(key_types).map(([name, number]) => [name, String.fromCharCode(number)]),
 ) as Record<KeyType, string>
 
-export const metaKey = (name: string): Key => head.meta + utf8(name)
-export const userKey = (user: string): Key => head.user + utf8(user)
-export const secretKey = (user: string, n: number): Key => head.secret + part(user) + u32(n)
-export const certificateKey = (name: string): Key => head.certificate + utf8(name)
-export const grantKey = (user: string, conv: string): Key => head.grant + part(user) + utf8(conv)
-export const processKey = (conv: string): Key => head.process + utf8(conv)
-export const versionKey = (conv: string, n: number): Key => head.version + part(conv) + u32(n)
-export const taskKey = (obj_id: string): Key => head.task + idBytes(obj_id)
-export const refKey = (conv: string, ref: string): Key => head.ref + part(conv) + utf8(ref)
+export const metaKey = (name: string): Key => prefix.meta + utf8(name)
+export const userKey = (user: string): Key => prefix.user + utf8(user)
+export const secretKey = (user: string, n: number): Key => prefix.secret + part(user) + u32(n)
+export const certificateKey = (name: string): Key => prefix.certificate + utf8(name)
+export const grantKey = (user: string, conv: string): Key => prefix.grant + part(user) + utf8(conv)
+export const processKey = (conv: string): Key => prefix.process + utf8(conv)
+export const versionKey = (conv: string, n: number): Key => prefix.version + part(conv) + u32(n)
+export const taskKey = (obj_id: string): Key => prefix.task + idBytes(obj_id)
+export const refKey = (conv: string, ref: string): Key => prefix.ref + part(conv) + utf8(ref)
 export const atNodeKey = (conv: string, node: string, obj_id: string): Key =>
-  head.at_node + part(conv) + part(node) + idBytes(obj_id)
+  prefix.at_node + part(conv) + part(node) + idBytes(obj_id)
 export const dueKey = (conv: string, due_ms: number, obj_id: string): Key =>
-  head.due + part(conv) + u64(due_ms) + idBytes(obj_id)
+  prefix.due + part(conv) + u64(due_ms) + idBytes(obj_id)
 export const endedKey = (conv: string, ended_ms: number, obj_id: string): Key =>
-  head.ended + part(conv) + u64(ended_ms) + idBytes(obj_id)
+  prefix.ended + part(conv) + u64(ended_ms) + idBytes(obj_id)
 export const nodeCountKey = (conv: string, node: string): Key =>
-  head.node_count + part(conv) + utf8(node)
+  prefix.node_count + part(conv) + utf8(node)
 
 export const outboxKey = (at_ms: number, obj_id: string): Key =>
-  head.outbox + u64(at_ms) + idBytes(obj_id)
+  prefix.outbox + u64(at_ms) + idBytes(obj_id)
 export const queueKey = (conv: string, node: string, since_ms: number, obj_id: string): Key =>
-  head.queue + part(conv) + part(node) + u64(since_ms) + idBytes(obj_id)
+  prefix.queue + part(conv) + part(node) + u64(since_ms) + idBytes(obj_id)
 export const sumKey = (conv: string, node: string, name: string): Key =>
-  head.sum + part(conv) + part(node) + utf8(name)
+  prefix.sum + part(conv) + part(node) + utf8(name)
 
-/** A part of the key space: `from` included, `to` excluded. */
+/** Keys in order: `from` included, `to` excluded. */
 export interface KeyRange {
   readonly from: Key
   readonly to: Key
 }
 
-export const keysOfType = (family: KeyType): KeyRange => rangeOfPrefix(head[family])
-export const secretsOf = (user: string): KeyRange => rangeOfPrefix(head.secret + part(user))
-export const grantsOf = (user: string): KeyRange => rangeOfPrefix(head.grant + part(user))
-export const versionsOf = (conv: string): KeyRange => rangeOfPrefix(head.version + part(conv))
-export const tasksAtNodes = (conv: string): KeyRange => rangeOfPrefix(head.at_node + part(conv))
+export const keysOfType = (type: KeyType): KeyRange => rangeOfPrefix(prefix[type])
+export const secretsOf = (user: string): KeyRange => rangeOfPrefix(prefix.secret + part(user))
+export const grantsOf = (user: string): KeyRange => rangeOfPrefix(prefix.grant + part(user))
+export const versionsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.version + part(conv))
+export const tasksAtNodes = (conv: string): KeyRange => rangeOfPrefix(prefix.at_node + part(conv))
 export const tasksAtNode = (conv: string, node: string): KeyRange =>
-  rangeOfPrefix(head.at_node + part(conv) + part(node))
-export const countsOf = (conv: string): KeyRange => rangeOfPrefix(head.node_count + part(conv))
+  rangeOfPrefix(prefix.at_node + part(conv) + part(node))
+export const countsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.node_count + part(conv))
 /** Due keys of a process up to and including `ms`. */
-export const dueUpTo = (conv: string, ms: number): KeyRange => upTo(head.due + part(conv), ms)
-export const dueOf = (conv: string): KeyRange => rangeOfPrefix(head.due + part(conv))
+export const dueUpTo = (conv: string, ms: number): KeyRange => upTo(prefix.due + part(conv), ms)
+export const dueOf = (conv: string): KeyRange => rangeOfPrefix(prefix.due + part(conv))
 /** Ended keys of a process up to and including `ms`. */
-export const endedUpTo = (conv: string, ms: number): KeyRange => upTo(head.ended + part(conv), ms)
-export const endedOf = (conv: string): KeyRange => rangeOfPrefix(head.ended + part(conv))
-/** All of the ended family behind those of `conv`. */
+export const endedUpTo = (conv: string, ms: number): KeyRange => upTo(prefix.ended + part(conv), ms)
+export const endedOf = (conv: string): KeyRange => rangeOfPrefix(prefix.ended + part(conv))
+/** The ended keys of the processes behind `conv` in key order. */
 export const endedAfter = (conv: string): KeyRange => ({
-  from: rangeOfPrefix(head.ended + part(conv)).to,
+  from: rangeOfPrefix(prefix.ended + part(conv)).to,
   to: keysOfType('ended').to,
 })
 
 export const queueOf = (conv: string, node: string): KeyRange =>
-  rangeOfPrefix(head.queue + part(conv) + part(node))
-export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(head.sum + part(conv))
+  rangeOfPrefix(prefix.queue + part(conv) + part(node))
+export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.sum + part(conv))
 
-/** What follows a key in order, so that a scan can go on behind it. */
+/** The first possible key behind a key, where a scan continues. */
 export const after = (key: Key): Key => `${key}\x00`
 
-/** What a key says, read back; each reader takes keys of its own family only. */
+// The parts of a key. Each function takes keys of its own type only.
 export const userOfKey = (key: Key): string => text(key.slice(1))
 export const processOfKey = (key: Key): string => text(key.slice(1))
 export const certificateOfKey = (key: Key): string => text(key.slice(1))
@@ -183,7 +183,7 @@ export function timeOfKey(key: Key): { conv: string; ms: number; obj_id: string 
 
 const id_bytes = 12
 
-/** The id last turned from one form to the other: an op builds several keys of the same task. */
+/** The id converted last, in both forms: an op builds several keys of the same task. */
 let last_hex = ''
 let last_bytes = ''
 
@@ -196,7 +196,7 @@ export function idBytes(obj_id: string): string {
   return last_bytes
 }
 
-/** Digit by digit: three times as fast as a Buffer in between. */
+/** Digit by digit, which takes a third of the time of a Buffer in between. */
 function bytesOfId(hex: string): string {
   return String.fromCharCode(
     byteAt(hex, 0),
@@ -218,13 +218,13 @@ function byteAt(hex: string, at: number): number {
   return ((digitAt(hex, at) << 4) | digitAt(hex, at + 1)) & 255
 }
 
-/** Letters stand from 0x41 and 0x61 on. */
+/** The letters begin at 0x41 and 0x61. */
 function digitAt(hex: string, at: number): number {
   const char = hex.charCodeAt(at)
   return (char & 15) + (char >> 6) * 9
 }
 
-/** What is no whole id: the end of a range, or nothing. */
+/** For text that is not a whole id, such as the end of a range. */
 function bytesOfHex(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1', 0, id_bytes)
 }
@@ -233,14 +233,14 @@ export function idHex(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('hex')
 }
 
-/** The digits of each byte. */
+/** The hex digits of each byte. */
 const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** What the ids made last begin with, in both forms. */
+/** The first part of the ids made last, in both forms. */
 let last_head_hex = ''
 let last_head_bytes = ''
 
-/** A new id: 18 hex digits and a number of 3 bytes. */
+/** A new id: 18 hex digits, then a number of 3 bytes. */
 export function newId(head_hex: string, counter: number): string {
   if (head_hex !== last_head_hex) {
     last_head_bytes = bytesOfHex(head_hex)
@@ -254,7 +254,7 @@ export function newId(head_hex: string, counter: number): string {
 
 const id_value = Buffer.alloc(id_bytes)
 
-/** An id as the value of a key, good until the next one is made. */
+/** An id as the value of a key. The bytes are valid until the next call. */
 export function idValue(obj_id: string): Buffer {
   id_value.write(idBytes(obj_id), 'latin1')
   return id_value
@@ -273,7 +273,7 @@ function utf8(value: string): string {
   return ascii.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1')
 }
 
-/** Ids of processes, nodes and users come again and again: as they stand in keys, by text. */
+/** Texts as key parts. Ids of processes, nodes and users are used again and again. */
 const parts = new Map<string, string>()
 const parts_max = 1_000
 
@@ -295,7 +295,7 @@ function readPart(key: Key, from: number): [string, number] {
   let at = from
   for (;;) {
     at = key.indexOf('\x00', at)
-    if (at === -1) throw new Error('a key without the end of its part')
+    if (at === -1) throw new Error('a key has no end of a text')
     if (key.charCodeAt(at + 1) !== 0xff) break
     at += 2
   }
@@ -317,11 +317,11 @@ function readNumber(bytes: string): number {
   return value
 }
 
-function rangeOfPrefix(prefix: string): KeyRange {
-  const last = prefix.charCodeAt(prefix.length - 1)
-  return { from: prefix, to: prefix.slice(0, -1) + String.fromCharCode(last + 1) }
+function rangeOfPrefix(start: string): KeyRange {
+  const last = start.charCodeAt(start.length - 1)
+  return { from: start, to: start.slice(0, -1) + String.fromCharCode(last + 1) }
 }
 
-function upTo(prefix: string, ms: number): KeyRange {
-  return { from: prefix, to: prefix + u64(Math.max(0, Math.floor(ms)) + 1) }
+function upTo(start: string, ms: number): KeyRange {
+  return { from: start, to: start + u64(Math.max(0, Math.floor(ms)) + 1) }
 }

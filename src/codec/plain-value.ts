@@ -1,8 +1,8 @@
 /**
- * Plain JavaScript values to data: what an embedder hands in. Takes what JSON can hold exactly
- * (null, booleans, finite numbers, well-formed text, arrays, plain objects, bigints as their
- * digits, data of `rawJson`) and refuses the rest by its path, so that nothing is changed on the
- * way in unseen. A member that is undefined is left out.
+ * Data from the JavaScript values that an embedder passes. It takes what JSON holds exactly: null,
+ * booleans, finite numbers, well-formed strings, arrays, plain objects, bigints (as their digits)
+ * and data from `rawJson`. It refuses anything else by its path, so no value changes unnoticed. A
+ * member that is undefined is left out.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import {
@@ -15,82 +15,83 @@ import {
   setMember,
 } from './json.ts'
 
-/** The Doc, or a sentence that names what is no plain JSON value. */
+/** The Doc, or a sentence that names the value that is not plain JSON. */
 export function docOfPlain(value: object, nesting_max: number): Doc | string {
-  const look: Look = { path: '', mistake: '', prints_itself: true }
-  if (!isPlain(value, look, nesting_max)) return `data${look.path} ${look.mistake}`
-  return look.prints_itself
+  const check: Check = { path: '', mistake: '', prints_itself: true }
+  if (!isPlain(value, check, nesting_max)) return `data${check.path} ${check.mistake}`
+  return check.prints_itself
     ? docOfText(JSON.stringify(value))
     : docOfValue(converted(value) as JsonObject)
 }
 
-interface Look {
-  /** Where there is a mistake: made on the way back, so that a value without one needs none. */
+/** What one check of a value found. */
+interface Check {
+  /** Of the mistake; built on the way back from it, so a good value costs nothing. */
   path: string
   mistake: string
-  /** Whether JSON.stringify prints the value as it is meant. */
+  /** Whether JSON.stringify prints the value exactly. */
   prints_itself: boolean
 }
 
-function isPlain(value: unknown, look: Look, levels_left: number): boolean {
+function isPlain(value: unknown, check: Check, levels_left: number): boolean {
   switch (typeof value) {
     case 'boolean':
       return true
     case 'string':
-      return value.isWellFormed() || wrong(look, 'has a lone surrogate')
+      return value.isWellFormed() || refuse(check, 'has a lone surrogate')
     case 'number':
-      if (Object.is(value, -0)) look.prints_itself = false
-      return Number.isFinite(value) || wrong(look, `is ${value}, which JSON cannot hold`)
+      if (Object.is(value, -0)) check.prints_itself = false
+      return Number.isFinite(value) || refuse(check, `is ${value}, which JSON cannot hold`)
     case 'bigint':
-      look.prints_itself = false
+      check.prints_itself = false
       return true
     case 'object':
-      return value === null || isPlainObject(value, look, levels_left)
+      return value === null || isPlainObject(value, check, levels_left)
     default:
-      return wrong(look, `is a ${typeof value}`)
+      return refuse(check, `is a ${typeof value}`)
   }
 }
 
-function isPlainObject(value: object, look: Look, levels_left: number): boolean {
+function isPlainObject(value: object, check: Check, levels_left: number): boolean {
   if (isNumberToken(value)) {
-    look.prints_itself = false
+    check.prints_itself = false
     return true
   }
   if (isDoc(value)) {
-    look.prints_itself = false
-    return isPlain(objectOf(value), look, levels_left)
+    check.prints_itself = false
+    return isPlain(objectOf(value), check, levels_left)
   }
-  if (levels_left === 0) return wrong(look, 'is nested too deep')
+  if (levels_left === 0) return refuse(check, 'is nested too deep')
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) {
-      if (!isPlain(value[at], look, levels_left - 1)) return wrongUnder(look, `[${at}]`)
+      if (!isPlain(value[at], check, levels_left - 1)) return refuseUnder(check, `[${at}]`)
     }
     return true
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) {
-    return wrong(look, 'is no plain object')
+    return refuse(check, 'is no plain object')
   }
   for (const key of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[key]
     if (member === undefined) continue
-    if (!key.isWellFormed()) return wrong(look, 'has a key with a lone surrogate')
-    if (!isPlain(member, look, levels_left - 1)) return wrongUnder(look, `.${key}`)
+    if (!key.isWellFormed()) return refuse(check, 'has a key with a lone surrogate')
+    if (!isPlain(member, check, levels_left - 1)) return refuseUnder(check, `.${key}`)
   }
   return true
 }
 
-function wrong(look: Look, mistake: string): false {
-  look.mistake = mistake
+function refuse(check: Check, mistake: string): false {
+  check.mistake = mistake
   return false
 }
 
-function wrongUnder(look: Look, step: string): false {
-  look.path = step + look.path
+function refuseUnder(check: Check, step: string): false {
+  check.path = step + check.path
   return false
 }
 
-/** A plain value as the JSON value it stands for. */
+/** The JSON value of a value that passed the check. */
 function converted(value: unknown): JsonValue {
   if (typeof value === 'bigint') return numberToken(String(value))
   if (Object.is(value, -0)) return numberToken('-0')

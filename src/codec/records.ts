@@ -1,6 +1,7 @@
 /**
- * The small records: process heads, users, secrets, the owner. Each is JSON text, written with the
- * members stated here; a reader takes what it knows and keeps nothing it does not.
+ * The records of processes, users, secrets and certificates: JSON text with the members stated
+ * here. Also the values that are plain numbers: counts and the bits of grants. Task records have
+ * their own file, codec/task-record.
  */
 import { parsePlain } from './json.ts'
 
@@ -10,7 +11,7 @@ export interface ProcessRecord {
   readonly version: number
   /** SHA-256 of the canonical text of the definition, hex. */
   readonly hash: string
-  /** Nodes that an import dropped and whose tasks have not all been moved yet: old → new. */
+  /** Deleted nodes whose tasks have not all been migrated, each with the node they go to. */
   readonly moves: Readonly<Record<string, string>>
 }
 
@@ -19,9 +20,7 @@ export interface UserRecord {
   readonly create_ms: number
 }
 
-/**
- * `sealed` is base64 of the sealed secret (engine/vault); `until_ms` is set once it was rotated.
- */
+/** `sealed` is the encrypted secret (engine/vault). `until_ms` is set when it is rotated. */
 export interface SecretRecord {
   readonly sealed: string
   readonly until_ms?: number
@@ -41,7 +40,7 @@ export function encodeRecord(record: SmallRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
 }
 
-/** Trusted: the bytes come from `encodeRecord`, under a key of the record's own family. */
+/** `bytes` must come from `encodeRecord`, under a key of the record's type: nothing is checked. */
 export function decodeRecord<T extends SmallRecord>(bytes: Buffer): T {
   return parsePlain(bytes.toString('utf8')) as T
 }

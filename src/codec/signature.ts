@@ -1,6 +1,6 @@
 /**
- * The signature of a request (specification 5): hex(SHA-1(timestamp + secret + body + secret)),
- * over the path's timestamp text and the body's bytes exactly as received. Nothing is decoded here.
+ * The signature of a request (specification 5): hex(SHA-1(timestamp + secret + body + secret)). The
+ * timestamp is the text in the path and the body is the bytes as received; neither is decoded.
  */
 import { createHash, hash, timingSafeEqual } from 'node:crypto'
 
@@ -23,8 +23,8 @@ export function signatureOf(timestamp: string, secret: string, body: Uint8Array 
 }
 
 /**
- * Whether one of the secrets made the signature (hex, either case). Takes the time of one secret
- * for an unknown user, who has none, and compares in constant time.
+ * Whether the signature (hex, either case) was made with one of the secrets. Comparison takes
+ * constant time, and an unknown user, who has no secret, takes as long as one with one secret.
  */
 export function isSignedBy(
   secrets: readonly string[],
@@ -42,11 +42,12 @@ export function isSignedBy(
   return matches && is_whole && secrets.length > 0
 }
 
-/** As long as a real one, so that an unknown user costs the same. */
+/** As long as a real secret. */
 const no_secrets = ['x'.repeat(43)]
 
-// Digests travel as hex, for one that comes as a Buffer of its own costs as much as hashing a short
-// body; and a short message is laid out in one place and hashed in one call, a long one not copied.
+// Two costs are avoided. A digest as a new Buffer costs as much as hashing a short body, so digests
+// are hex, written into buffers that are reused. A short message is copied together and hashed in
+// one call; a long one is hashed in parts.
 const digest_bytes = 20
 const given = Buffer.alloc(digest_bytes)
 const made = Buffer.alloc(digest_bytes)

@@ -1,28 +1,31 @@
 /**
- * A task as it is stored: a header and the caller's data as the JSON text it is (law 9).
+ * The stored form of a task: a header of fixed size, some texts, and the data as JSON text.
+ * Offsets, with sizes in bytes in parentheses; numbers are big-endian:
  *
- *     0  version (1)     = 1          40  logic it waits at (2)
- *     1  status (1)                   42  semaphor that is armed (2)
+ *     0  version (1)     = 1          40  index of its logic (2)
+ *     1  status (1)                   42  index of its semaphor (2)
  *     2  wait (1)                     44  lengths of the seven texts, in UTF-16 units (2 each)
  *     3  flags (1)                    58  bytes of the texts (4)
- *     4  crc32 of the rest (4)        62  at, ms; 0 is none (8)
+ *     4  crc32 of all the rest (4)    62  at, ms; 0 is none (8, double)
  *     8  created, ms (8, double)      70  attempts (2)
- *    16  changed, ms (8, double)      72  digest (32), caller (12), called (12), each with its flag
+ *    16  changed, ms (8, double)      72  digest (32), caller (12), called (12), if flagged
  *    24  due, ms; 0 is none (8)           texts, data
  *    32  visit (4)
- *    36  moves without rest (4)
+ *    36  moves (4)
  *
- * The texts are conv, ref, user, node, previous node, tag and description, joined. Readers of later
- * versions must go on reading this one; a checksum that does not agree is `damaged`, never a guess.
+ * The texts are conv, ref, user, node, previous node, tag and description, without anything between
+ * them. Later versions of the format must still read this one. A record whose checksum does not
+ * match is `damaged`.
  */
 import { crc32 } from 'node:zlib'
 import type { Doc, Ref, Status, StatusDetails } from '../core/model.ts'
 import { docOfText } from './json.ts'
 
 /**
- * What a resting task rests for. `callback`: a modify, then the logic behind `logic_at`. `ready`:
- * the next turn, in which it goes on at `logic_at`. `reply`: the task `called_id`. `queue`: a task
- * that takes it. `work`: something outside the transaction. `nothing`: its timer, if it has one.
+ * What a task waits for. `callback`: a modify, which resumes it behind the logic `logic_at`.
+ * `ready`: the next turn, which resumes it at `logic_at`. `reply`: the end of the task `called_id`.
+ * `queue`: a task that takes it from the queue. `work`: a job outside the transaction. `nothing`:
+ * its timer, if it has one.
  */
 export type Wait = 'nothing' | 'callback' | 'ready' | 'reply' | 'queue' | 'work'
 
@@ -39,21 +42,22 @@ export interface TaskRecord {
   node_prev_id: string
   wait: Wait
   logic_at: number
-  /** When the armed semaphor rings; 0 where none is. */
+  /** When the timer of the semaphor `semaphor_at` fires; 0 without a timer. */
   due_ms: number
   semaphor_at: number
-  /** Nodes the task has entered, and times it came to rest for work: one number for each stay. */
+  /** Counts the nodes entered and the jobs waited for, so each wait has a number of its own. */
   visit: number
+  /** Nodes entered since the task last waited. */
   moves: number
-  /** In a queue: since when. With work to do: not before when. 0 where neither. */
+  /** In a queue: when it entered. With a job: when the job may begin. Otherwise 0. */
   at_ms: number
-  /** Of the work it rests for, those that failed. */
+  /** Failed attempts of the job it waits for. */
   attempts: number
-  /** The task that waits for this one's reply; undefined once it has been given. */
+  /** The task that waits for the reply of this one; undefined once the reply is given. */
   caller_id: string | undefined
-  /** The task whose reply it waits for. */
+  /** The task whose reply this one waits for. */
   called_id: string | undefined
-  /** Of the data as first created; undefined as long as `doc` still is that data. */
+  /** The digest of the data at creation; undefined while `doc` is still that data. */
   digest: Buffer | undefined
   doc: Doc
 }
@@ -74,7 +78,7 @@ const head_bytes = 72
 const digest_bytes = 32
 const id_bytes = 12
 
-/** Node's buffers have this method, and its types do not: answers the bytes it took. */
+/** A method of Node's buffers that its types lack. Returns the number of bytes written. */
 interface TextBytes {
   utf8Write(text: string, at: number): number
 }
@@ -84,7 +88,7 @@ interface ScratchBuffer {
   readonly view: DataView
 }
 
-/** Where records are made, one at a time. A longer one has a room of its own. */
+/** Records are encoded here, one at a time. One that may be longer gets a buffer of its own. */
 const shared_scratch = newScratch(16 * 1024)
 
 function newScratch(bytes_max: number): ScratchBuffer {
@@ -94,12 +98,12 @@ function newScratch(bytes_max: number): ScratchBuffer {
 
 function scratchFor(texts_at: number, texts: string, data: string): ScratchBuffer {
   // A UTF-16 unit takes at most 3 bytes, so short texts need no counting.
-  if (texts_at + 3 * (texts.length + data.length) <= shared_scratch.bytes.length)
-    return shared_scratch
+  const bytes_max = texts_at + 3 * (texts.length + data.length)
+  if (bytes_max <= shared_scratch.bytes.length) return shared_scratch
   return newScratch(texts_at + Buffer.byteLength(texts) + Buffer.byteLength(data))
 }
 
-/** The bytes are good until the next record is made; who needs them for longer copies them. */
+/** The returned bytes are valid until the next call: copy them to keep them. */
 export function encodeTask(task: TaskRecord): Buffer {
   const { ref, user_id, details, digest, caller_id, called_id } = task
   const data = task.doc.text
@@ -149,10 +153,7 @@ export function encodeTask(task: TaskRecord): Buffer {
   return record
 }
 
-/**
- * The record, or `damaged` where the bytes are not what was written. Its digest is good for as long
- * as the bytes are.
- */
+/** The record, or `damaged`. Its `digest` is a view of the bytes, not a copy. */
 export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
   if (bytes.length < head_bytes || bytes[0] !== version) return 'damaged'
   if (bytes.readUInt32BE(4) !== checksum(bytes)) return 'damaged'
@@ -204,17 +205,17 @@ function detailsOf(bytes: Buffer, texts: string, tag_from: number): StatusDetail
   }
 }
 
-/** Within a record that is long enough: a Buffer's own method would ask again. */
+/** Without the bounds check of the Buffer method: the record is known to be long enough. */
 function getU16(bytes: Buffer, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number)
 }
 
-/** Over all bytes but the checksum's own four. */
+/** Of all bytes except its own four. */
 function checksum(bytes: Buffer): number {
   return crc32(bytes.subarray(8), headChecksum(bytes))
 }
 
-/** Of the first four bytes, which are alike for most records, by their number. */
+/** The crc32 of each first four bytes: most records share a few values of them. */
 const head_checksums = new Map<number, number>()
 const head_checksums_max = 4_096
 

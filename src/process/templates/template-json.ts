@@ -1,7 +1,7 @@
 /**
- * A template whose text is to become JSON, as in `{"id":{{id}},"name":"{{name}}"}`. What is put in
- * stays data: inside quotes it is escaped, so that no value can end its string; outside quotes it
- * is one JSON value or the run fails, so that no value can add a member. Number tokens stay exact.
+ * A template whose text becomes JSON, as in `{"id":{{id}},"name":"{{name}}"}`. No inserted value
+ * can change the structure: inside quotes it is escaped, outside quotes it must be one JSON value,
+ * else the run fails. Numbers keep their digits.
  */
 import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
@@ -11,7 +11,7 @@ import { textOf } from '../values.ts'
 import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 import type { Template } from './template.ts'
 
-/** The JSON text of a template; undefined where the run failed. */
+/** Makes the JSON text; the function returns undefined where the run failed. */
 export function jsonTemplate(template: Template): (expansion: Expansion) => string | undefined {
   const { parts } = template
   const is_in_string = quotesAround(parts)
@@ -26,7 +26,7 @@ export function jsonTemplate(template: Template): (expansion: Expansion) => stri
     })
 }
 
-/** For each part whether it stands inside a JSON string. */
+/** For each part of the template: whether it is inside quotes. */
 function quotesAround(parts: readonly Part[]): boolean[] {
   const inside: boolean[] = []
   let is_in_string = false
