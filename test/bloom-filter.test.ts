@@ -1,6 +1,6 @@
 /**
- * Which keys a tree is said to lack: never one that it holds or may come to hold, and nearly all
- * others. Random histories of a store with such a memory are in the store's own suite.
+ * The Bloom filter never reports a key absent that the tree holds or may come to hold, and reports
+ * nearly all others. The store's suite has random histories with a filter.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -24,19 +24,19 @@ async function treeWith(keys: readonly string[]): Promise<Tree> {
 // biome-ignore format: a table
 const rows: readonly (readonly [string, string[], number, string[], Partial<BloomFilterBounds>, string, boolean])[] = [
   ['an empty tree',                    [],               0, [],     {},                                    'rx', true],
-  ['a key of another family',          [],               0, [],     {},                                    'qx', false],
+  ['a key of another type',            [],               0, [],     {},                                    'qx', false],
   ['a stored key',                     ['rx'],           0, [],     {},                                    'rx', false],
   ['beside a stored key',              ['rx'],           0, [],     {},                                    'ry', true],
-  ['a noted key',                      [],               0, ['rx'], {},                                    'rx', false],
-  ['what is not read yet',             ['ra', 'rx'],     0, [],     { keys_at_first: 1 },                  'rx', false],
-  ['nothing is lacking before the end', ['ra', 'rx'],    0, [],     { keys_at_first: 1 },                  'ry', false],
-  ['nor as long as more may come',     ['ra', 'rx'],     1, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'ry', false],
+  ['an added key',                     [],               0, ['rx'], {},                                    'rx', false],
+  ['a key that is not read yet',           ['ra', 'rx'],     0, [],     { keys_at_first: 1 },                  'rx', false],
+  ['no key before all are read',        ['ra', 'rx'],    0, [],     { keys_at_first: 1 },                  'ry', false],
+  ['nor while more may come',           ['ra', 'rx'],     1, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'ry', false],
   ['but then it is',                   ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'ry', true],
-  ['and what was read is not',         ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'rx', false],
+  ['but not a key that was read',      ['ra', 'rx'],     2, [],     { keys_at_first: 1, keys_per_commit: 1 }, 'rx', false],
   ['keys outside are not read',        ['q', 's', 't'],  0, [],     { keys_at_first: 1 },                  'rx', true],
 ]
 
-describe('lacks', () => {
+describe('isAbsent', () => {
   for (const [what, stored, commits, noted, bounds, key, expected] of rows) {
     test(`${what}: ${expected}`, async () => {
       const filter = newBloomFilter(await treeWith(stored), span, { ...bounds, pause_factor: 0 })
@@ -61,7 +61,7 @@ const crowds: readonly (readonly [number, number, number, number])[] = [
 
 describe('many keys', () => {
   for (const [stored, noted, words_max, share] of crowds) {
-    test(`${stored} stored and ${noted} noted in ${words_max} words`, async () => {
+    test(`${stored} stored and ${noted} added in ${words_max} words`, async () => {
       const there = [...keysOf('s', stored), ...keysOf('n', noted)]
       const tree = await treeWith(there.slice(0, stored))
       const bounds = {
@@ -84,7 +84,7 @@ describe('many keys', () => {
   }
 })
 
-test('a tree that cannot be read lacks nothing', async () => {
+test('no key of a tree that cannot be read is absent', async () => {
   let reads = 0
   const tree: Pick<Tree, 'range'> = {
     *range(from) {
@@ -98,7 +98,7 @@ test('a tree that cannot be read lacks nothing', async () => {
   assert.equal(filter.isAbsent('rx'), false)
 })
 
-test('a store notes what is put, and lets it read on behind each commit', async () => {
+test('a store adds the keys that are put, and fills the filter after each commit', async () => {
   const tree = await treeWith(['ra', 'rb', 'rc'])
   const filter = newBloomFilter(tree, span, {
     keys_at_first: 1,
@@ -123,7 +123,7 @@ test('a store notes what is put, and lets it read on behind each commit', async 
   await store.close()
 })
 
-test('is not read on in where nobody asks, nor without a rest', async () => {
+test('is not filled without lookups, nor without a pause', async () => {
   let reads = 0
   const stored = await treeWith(keysOf('s', 1_000))
   const tree: Pick<Tree, 'range'> = {

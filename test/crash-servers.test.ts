@@ -1,10 +1,10 @@
 /**
- * `conveyor serve` is killed while callers load both of its doors, again and again on one file, and
- * each time every answered request is there, none is half there, and `check` has nothing to say.
- * What broke off is there whole or not at all: its outcome is unknown until somebody looks.
+ * `conveyor serve` is killed while callers load both servers, again and again on one file. Each
+ * time every acknowledged request is there, none in part, and `check` finds nothing. A request that
+ * was interrupted is there completely or not at all.
  *
- * The judge is shown to see what it must, on files that were made wrong. `CONVEYOR_SLOW=1` runs a
- * hundred rounds and prints what was seen.
+ * The judge is tested on files that were made wrong. `CONVEYOR_SLOW=1` runs a hundred rounds and
+ * prints what was found.
  */
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
@@ -37,7 +37,7 @@ const alive = setInterval(() => {}, 60_000)
 after(() => clearInterval(alive))
 
 for (const form of crash_forms) {
-  it(`${form.form}: ${rounds} kills under load at both doors`, {
+  it(`${form.form}: ${rounds} kills under load at both servers`, {
     timeout: 1_200_000,
   }, async (t) => {
     const file = await makeDoorsFile(form)
@@ -51,7 +51,7 @@ for (const form of crash_forms) {
         const { cuts, checked } = await loadAndKill(file, lanes, round % 8 === 3)
         const left = await logLeft(file.path)
         tally.unmerged += left.unmerged
-        if (left.in_merge) tally.in_merge++
+        if (left.in_checkpoint) tally.in_merge++
         const engine = await openEngine(file.path, { timers: false })
         const { verdict, there } = await judgeLanes(engine, lanes)
         await engine.close()

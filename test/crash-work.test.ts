@@ -1,7 +1,7 @@
 /**
- * A process is killed with calls, code and handlers under way, again and again on one file. Once it
- * has been left to finish, every task has come to its end, each of its calls and handlers was begun
- * at least once, and each state change was made once.
+ * A process is killed with calls, code and handlers in progress, again and again on one file. After
+ * it could finish, every task has ended, each of its calls and handlers began at least once, and
+ * each state change was made once.
  *
  * `CONVEYOR_SLOW=1` runs a hundred rounds of each form.
  */
@@ -23,7 +23,7 @@ const all = 1_000_000
 const done = { changes: 3, answer: 1, code: 2, __conveyor_copy_task_result__: 'ok' }
 
 for (const { form, edits } of crash_forms) {
-  it(`${form}: ${rounds} kills with work under way: nothing lost, nothing twice`, {
+  it(`${form}: ${rounds} kills with work in progress: nothing lost, nothing twice`, {
     timeout: 1_200_000,
   }, async (t) => {
     const child = await buildChild('crash-jobs-child.ts', edits)
@@ -49,7 +49,7 @@ for (const { form, edits } of crash_forms) {
         }
         const left = await logLeft(path)
         unmerged += left.unmerged
-        if (left.in_merge) in_merge++
+        if (left.in_checkpoint) in_merge++
         const engine = await openEngine(path, { timers: false })
         const { breaches, counts } = await engine.check()
         assert.deepEqual(breaches, [], `round ${round}`)

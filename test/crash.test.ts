@@ -1,10 +1,9 @@
 /**
- * A process is killed under load, again and again on one file, and each time what it had
- * acknowledged is there, no batch is half there, and `check` has nothing to say. SIGKILL proves
- * nothing about power cuts: what the process wrote is with the kernel by then; that each commit is
- * synced is sync-order's to prove.
+ * A process is killed under load, again and again on one file. Each time every acknowledged batch
+ * is there, no batch in part, and `check` finds nothing. SIGKILL proves nothing about power cuts,
+ * since the kernel has what the process wrote; sync-order and power-cut cover those.
  *
- * `CONVEYOR_SLOW=1` runs a hundred rounds of each form and prints what was seen.
+ * `CONVEYOR_SLOW=1` runs a hundred rounds of each form and prints what was found.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -40,7 +39,7 @@ for (const { form, edits } of crash_forms) {
         if (told.length === 0) empty++
         const left = await logLeft(path)
         unmerged += left.unmerged
-        if (left.in_merge) in_merge++
+        if (left.in_checkpoint) in_merge++
         // Now and then the next child takes up what the last one left, and what that took up.
         if (round % 3 === 1) continue
         const engine = await openEngine(path, { timers: false })

@@ -1,5 +1,6 @@
 /**
- * One owner at a time: openers race for a file in waves, the winner is killed, the next wave races.
+ * One owner at a time: processes race for a file in waves, the winner is killed, the next wave
+ * races.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -90,7 +91,7 @@ describe('lock', () => {
     await lock.release()
   })
 
-  it('a kill in the middle of a commit frees the file, which opens whole', async () => {
+  it('a kill in the middle of a commit frees the file, which then opens', async () => {
     const path = join(built.folder, 'worked.conveyor')
     for (let round = 0; round < 3; round++) {
       const owner = startOpener(path, 'work')
@@ -106,7 +107,7 @@ describe('lock', () => {
     }
   })
 
-  it('an owner keeps it while its database is opened, written and closed', async () => {
+  it('an owner keeps the lock while it opens, writes and closes LMDB', async () => {
     const path = join(built.folder, 'kept.conveyor')
     const lock = await lockFile(path)
     assert.ok(lock)
@@ -128,7 +129,7 @@ describe('lock', () => {
     await again.release()
   })
 
-  it('an owner that ends by itself lets go', async () => {
+  it('an owner that exits releases the lock', async () => {
     const path = join(built.folder, 'ended.conveyor')
     const owner = startOpener(path)
     assert.equal(await owner.line(), 'held')
@@ -140,7 +141,7 @@ describe('lock', () => {
     await lock.release()
   })
 
-  it('makes a missing file for its owner alone, and holds the file that bears the name', async () => {
+  it('creates a missing file with mode 0600, and locks the file that has the name', async () => {
     const path = join(built.folder, 'made.conveyor')
     const lock = await lockFile(path)
     assert.equal((await stat(path)).mode & 0o777, 0o600)

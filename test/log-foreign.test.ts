@@ -1,6 +1,6 @@
 /**
- * A log that is not the one of its file is refused, one that an opening or a closing left is cleared
- * away, and neither a closed file nor a copy has any.
+ * A log that does not belong to its data file is refused. What an interrupted open or close left is
+ * cleared away. Neither a closed file nor a backup has a log.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -14,107 +14,112 @@ import {
   assertOpens,
   assertRefused,
   assertState,
+  type CrashedFile,
+  type CrashStep,
   changed,
+  closedState,
   commits,
-  type DiedBed,
-  type DiedStep,
-  died,
-  foldedState,
+  crashed,
   groupOf,
   type Image,
   imageOf,
   lastOf,
-  layDown,
   openLogged,
   openTree,
   putInto,
   stateOf,
   tiny_bounds,
+  writeImage,
 } from './support/log-setup.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
 const newPath = quickPaths('conveyor-stranger-')
 
-describe('a log that is not the one of its file', () => {
+describe('a log that does not belong to its data file', () => {
   const none = (): undefined => undefined
   const empty = (): Buffer => Buffer.alloc(0)
   /** The log of one, the data file of another. */
-  const mixed = (log: DiedBed, tree: DiedBed): Image => {
+  const mixed = (log: CrashedFile, tree: CrashedFile): Image => {
     const data = tree.image.get('') as Buffer
     return changed(log.image, '', () => data)
   }
-  const plainFile = async (groups: number, head_seq?: number): Promise<Image> => {
+  const plainFile = async (groups: number, manifest_seq?: number): Promise<Image> => {
     const path = newPath()
-    if (head_seq !== undefined) await died(path, [], { folded: head_seq })
-    if (head_seq !== undefined) await foldedState(path)
+    if (manifest_seq !== undefined) await crashed(path, [], { merged_groups: manifest_seq })
+    if (manifest_seq !== undefined) await closedState(path)
     const tree = await openTree(path)
     for (let n = 1; n <= groups; n++) putInto(tree, groupOf(n))
     await tree.close()
     return imageOf(path)
   }
   const others = Buffer.alloc(8, 9)
-  const round: DiedStep[] = [...commits(3), 'turn', 'merge']
+  const round: CrashStep[] = [...commits(3), 'rotate', 'checkpoint']
   const rows: [what: string, make: () => Promise<Image>][] = [
     [
       'of another file',
-      async () => mixed(await died(newPath(), commits(3), { id: others }), await bedOf(commits(3))),
+      async () =>
+        mixed(await crashed(newPath(), commits(3), { id: others }), await crashedAfter(commits(3))),
     ],
     [
       'of another file, beside one that was closed',
       async () =>
         new Map([
-          ...(await died(newPath(), commits(3), { id: others })).image,
+          ...(await crashed(newPath(), commits(3), { id: others })).image,
           ...(await plainFile(0, 5)),
         ]),
     ],
     [
-      'of another file, beside one that never had any',
-      async () => new Map([...(await bedOf(commits(3))).image, ...(await plainFile(2))]),
+      'of another file, beside one that never had a log',
+      async () => new Map([...(await crashedAfter(commits(3))).image, ...(await plainFile(2))]),
     ],
     [
       'of an older state of the file',
-      async () => mixed(await bedOf(commits(3)), await bedOf([...round, ...round])),
+      async () => mixed(await crashedAfter(commits(3)), await crashedAfter([...round, ...round])),
     ],
     [
       'newer than the file',
-      async () => mixed(await bedOf([...round, ...round, 'commit']), await bedOf(commits(1))),
+      async () =>
+        mixed(await crashedAfter([...round, ...round, 'commit']), await crashedAfter(commits(1))),
     ],
     [
       'newer than the file, which was closed',
-      async () => mixed(await died(newPath(), commits(3), { folded: 9 }), await closedBed(4)),
+      async () =>
+        mixed(await crashed(newPath(), commits(3), { merged_groups: 9 }), await closedFile(4)),
     ],
     [
       'without its first segment',
-      async () => changed((await bedOf(commits(3))).image, '-log-0', none),
+      async () => changed((await crashedAfter(commits(3))).image, '-log-0', none),
     ],
     [
       'without its second segment',
-      async () => changed((await bedOf(commits(3))).image, '-log-1', none),
+      async () => changed((await crashedAfter(commits(3))).image, '-log-1', none),
     ],
     [
       'without any',
-      async () => changed(changed((await bedOf(commits(3))).image, '-log-0', none), '-log-1', none),
+      async () =>
+        changed(changed((await crashedAfter(commits(3))).image, '-log-0', none), '-log-1', none),
     ],
     [
       'with nothing in it',
       async () =>
-        changed(changed((await bedOf(commits(3))).image, '-log-0', empty), '-log-1', empty),
+        changed(changed((await crashedAfter(commits(3))).image, '-log-0', empty), '-log-1', empty),
     ],
     [
-      'with nothing in it, behind a merge',
-      async () => changed(changed((await bedOf(round)).image, '-log-0', empty), '-log-1', empty),
+      'with nothing in it, after a checkpoint',
+      async () =>
+        changed(changed((await crashedAfter(round)).image, '-log-0', empty), '-log-1', empty),
     ],
     [
       'with zeros in it',
-      async () => changed((await bedOf(commits(3))).image, '-log-0', (file) => file.fill(0)),
+      async () => changed((await crashedAfter(commits(3))).image, '-log-0', (file) => file.fill(0)),
     ],
   ]
-  const bedOf = (steps: readonly DiedStep[]) => died(newPath(), steps)
-  const closedBed = async (folded: number): Promise<DiedBed> => {
+  const crashedAfter = (steps: readonly CrashStep[]) => crashed(newPath(), steps)
+  const closedFile = async (merged_groups: number): Promise<CrashedFile> => {
     const path = newPath()
-    const bed = await died(path, [], { folded })
-    await foldedState(path)
+    const bed = await crashed(path, [], { merged_groups })
+    await closedState(path)
     return { ...bed, image: imageOf(path) }
   }
   for (const [what, make] of rows) {
@@ -122,38 +127,45 @@ describe('a log that is not the one of its file', () => {
   }
 })
 
-describe('what an opening or a closing left that was cut short', () => {
-  const rows: [what: string, folded: number, leave: (image: Image, closed: Image) => Image][] = [
+describe('what an interrupted open or close left', () => {
+  const rows: [
+    what: string,
+    merged_groups: number,
+    leave: (image: Image, closed: Image) => Image,
+  ][] = [
     ['files without a frame', 0, (_, closed) => empties(closed)],
     ['files without a frame, of a later log', 4, (_, closed) => empties(closed)],
     ['one file', 4, (image, closed) => withFiles(closed, image, '-log-0')],
     ['the other file', 4, (image, closed) => withFiles(closed, image, '-log-1')],
-    ['the opening frame', 0, (image, closed) => withFiles(closed, image, '-log-0', '-log-1')],
+    ['the first frame', 0, (image, closed) => withFiles(closed, image, '-log-0', '-log-1')],
     ['the same of a later log', 4, (image, closed) => withFiles(closed, image, '-log-0', '-log-1')],
   ]
   const withFiles = (closed: Image, image: Image, ...ends: string[]): Image =>
     new Map([...closed, ...ends.map((end) => [end, image.get(end) as Buffer] as const)])
   const empties = (closed: Image): Image =>
     new Map([...closed, ['-log-0', Buffer.alloc(0)], ['-log-1', Buffer.alloc(4096)]])
-  for (const [what, folded, leave] of rows) {
-    it(`opening: ${what}`, async () => {
+  for (const [what, merged_groups, leave] of rows) {
+    it(`open: ${what}`, async () => {
       const path = newPath()
-      const { image } = await died(path, [], { folded })
-      // What the data file was before the head told of a log.
-      const closed = imageOfTree(await closedImage(path, folded))
-      await assertOpens(newPath(), leave(image, closed), folded, what)
+      const { image } = await crashed(path, [], { merged_groups })
+      // The data file before the manifest required a log.
+      const closed = imageOfTree(await closedImage(path, merged_groups))
+      await assertOpens(newPath(), leave(image, closed), merged_groups, what)
     })
   }
 
   for (const ends of [['-log-0', '-log-1'], ['-log-0'], ['-log-1']]) {
-    it(`closing: ${ends.join(' and ')}`, async () => {
-      for (const steps of [commits(4), [...commits(4), 'turn', ...commits(2), 'merge'] as const]) {
+    it(`close: ${ends.join(' and ')}`, async () => {
+      for (const steps of [
+        commits(4),
+        [...commits(4), 'rotate', ...commits(2), 'checkpoint'] as const,
+      ]) {
         const path = newPath()
-        const { image, groups } = await died(path, steps)
-        assertState(await foldedState(path), groups)
+        const { image, groups } = await crashed(path, steps)
+        assertState(await closedState(path), groups)
         const left = withFiles(imageOf(path), image, ...ends)
         await assertOpens(newPath(), left, groups, 'once')
-        layDown(left, path)
+        writeImage(left, path)
         const tree = await openLogged(path)
         assertState(stateOf(tree), groups)
         await tree.close()
@@ -162,10 +174,10 @@ describe('what an opening or a closing left that was cut short', () => {
   }
 
   const imageOfTree = (image: Image): Image => new Map([['', image.get('') as Buffer]])
-  /** A head only where there was a log before. */
-  const closedImage = async (path: string, folded: number): Promise<Image> => {
-    if (folded > 0) {
-      await foldedState(path)
+  /** With a manifest only if there was a log before. */
+  const closedImage = async (path: string, merged_groups: number): Promise<Image> => {
+    if (merged_groups > 0) {
+      await closedState(path)
       return imageOf(path)
     }
     const fresh = newPath()
@@ -174,8 +186,8 @@ describe('what an opening or a closing left that was cut short', () => {
   }
 })
 
-describe('closing', () => {
-  it('leaves one file and its lock', async () => {
+describe('close', () => {
+  it('leaves the data file and its lock file', async () => {
     const alone = newPath()
     await mkdir(alone)
     const path = join(alone, 'tasks.lmdb')
@@ -193,9 +205,9 @@ describe('closing', () => {
   })
 })
 
-describe('a copy made meanwhile', () => {
+describe('a backup during commits', () => {
   for (const copies of [1, 2, 3]) {
-    it(`lets the last frame stand until there is another, made ${copies} times`, async () => {
+    it(`keeps the last frame until there is another, after ${copies} copies`, async () => {
       const path = newPath()
       const tree = await openLogged(path, tiny_bounds)
       await tree.commit(groupOf(1))
@@ -211,7 +223,7 @@ describe('a copy made meanwhile', () => {
     })
   }
 
-  it('holds all that was acknowledged before, whole groups alone, and knows of no log', async () => {
+  it('holds every group that was acknowledged before, none in part, and no manifest', async () => {
     const path = newPath()
     const tree = await openLogged(path, tiny_bounds)
     let acked = 0
@@ -239,11 +251,11 @@ describe('a copy made meanwhile', () => {
       const state = stateOf(below)
       await below.close()
       assertState(state, from, to)
-      assertState(await foldedState(target), lastOf(state))
+      assertState(await closedState(target), lastOf(state))
       const logged = await openLogged(target)
       await logged.commit(groupOf(lastOf(state) + 1))
       await logged.close()
-      assertState(await foldedState(target), lastOf(state) + 1)
+      assertState(await closedState(target), lastOf(state) + 1)
     }
     assert.ok((copies.at(-1)?.from ?? 0) > 0)
   })

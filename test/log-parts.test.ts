@@ -1,6 +1,6 @@
 /**
- * The parts of the log, each against a plain Map: frames, sorting by key, memtables, change buffers,
- * merged ranges and scan hints.
+ * The parts of the log, each against a plain Map: frames, sorting by key, memtables, change
+ * buffers, merged ranges and scan hints.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -34,7 +34,7 @@ const writes = fc
   .map((changes): Values => new Map(changes))
 const bounds = fc.tuple(key, key, fc.boolean())
 
-/** One key may come twice. */
+/** A key may come more than once. */
 function frameOf(seq: number, changes: Iterable<readonly [string, Buffer | null]>): Buffer {
   const buffer = changesOf(changes)
   const change_bytes = buffer.bytes()
@@ -43,7 +43,7 @@ function frameOf(seq: number, changes: Iterable<readonly [string, Buffer | null]
   return sealFrame(arena, 0, { id, seq, count: buffer.count(), change_bytes })
 }
 
-/** What a model holds between two keys, in order. */
+/** The entries of a model between two keys, in order. */
 function between(values: Values, from: string, to: string, reverse: boolean): Change[] {
   const found = [...values]
     .filter(([name]) => name >= from && name < to)
@@ -65,7 +65,7 @@ const copied = (changes: Iterable<Change>): Change[] =>
   }))
 
 describe('frames', () => {
-  it('come back as they went in, whatever stands around them', () => {
+  it('come back as they were written, whatever is around them', () => {
     const around = fc.uint8Array({ maxLength: 200 }).map((bytes) => {
       const noise = Buffer.alloc(Math.ceil(bytes.length / 64) * 64)
       noise.set(bytes)
@@ -89,7 +89,7 @@ describe('frames', () => {
     )
   })
 
-  it('any bit that turned is noticed', () => {
+  it('a flipped bit is detected', () => {
     fc.assert(
       fc.property(writes, fc.nat(), (changes, chance) => {
         const frame = frameOf(7, changes)
@@ -101,7 +101,7 @@ describe('frames', () => {
     )
   })
 
-  it('any part that is missing or other is noticed', () => {
+  it('a missing or changed part is detected', () => {
     fc.assert(
       fc.property(writes, fc.nat(), fc.nat(), fc.boolean(), (changes, at, more, is_cut) => {
         const frame = frameOf(7, changes)
@@ -120,8 +120,8 @@ describe('frames', () => {
     [...changes].map(([name, bytes]) => ({ key: name, value: bytes }))
 })
 
-describe('the last changes of a segment by key', () => {
-  /** Puts the changes into frames, so many each, and answers the last of each key as sorted. */
+describe('the last changes by key', () => {
+  /** The last change of each key as sorted, from frames of `each` changes. */
   function sorted(all: readonly (readonly [string, Buffer | null])[], each = 3): Change[] {
     const frames: Buffer[] = []
     for (let at = 0; at < all.length; at += each) {
@@ -163,11 +163,11 @@ describe('the last changes of a segment by key', () => {
     ['descending', (n) => `id ${String(9_999 - n).padStart(8, '0')}`],
     ['all the same', () => 'counter'],
     ['two in turn', (n) => `counter ${n % 2}`],
-    ['each the beginning of the next', (n) => 'a'.repeat(1 + (n % 1_500))],
-    ['each the beginning of the one before', (n) => 'a'.repeat(1_500 - (n % 1_500))],
+    ['each a prefix of the next', (n) => 'a'.repeat(1 + (n % 1_500))],
+    ['each a prefix of the one before', (n) => 'a'.repeat(1_500 - (n % 1_500))],
     ['zeros alone', (n) => '\x00'.repeat(1 + ((n * 7919) % 61))],
-    ['one that leaves the others at each byte', (n) => `${'a'.repeat(n % 1_000)}b${n}`],
-    ['a long beginning in common', (n) => 'p'.repeat(1_900) + ((n * 7919) % 3_001)],
+    ['keys that diverge at every byte', (n) => `${'a'.repeat(n % 1_000)}b${n}`],
+    ['a long common prefix', (n) => 'p'.repeat(1_900) + ((n * 7919) % 3_001)],
   ]
   for (const [what, keyOf] of chosen) {
     it(`are those of a map: ${what}`, () => {
@@ -177,7 +177,7 @@ describe('the last changes of a segment by key', () => {
 })
 
 describe('a memtable', () => {
-  it('reads as a map does, round after round', () => {
+  it('reads as a map does, through several rounds', () => {
     const step = fc.oneof(
       { weight: 9, arbitrary: writes },
       { weight: 1, arbitrary: fc.constant('clear' as const) },
@@ -243,7 +243,7 @@ describe('a memtable', () => {
 })
 
 describe('a change buffer', () => {
-  it('reads as a map does, also where changes were taken back, round after round', () => {
+  it('reads as a map does, with undo, through several rounds', () => {
     const step = fc.oneof(
       { weight: 9, arbitrary: fc.tuple(key, value) },
       { weight: 1, arbitrary: fc.constantFrom('mark' as const, 'undo' as const) },
@@ -288,7 +288,7 @@ describe('a change buffer', () => {
     )
   })
 
-  it('holds thousands of keys, and large values, and is small again', () => {
+  it('holds thousands of keys and large values, and shrinks again', () => {
     const buffer = newChangeBuffer()
     for (const keys of [10_000, 3]) {
       const model: Values = new Map()
@@ -306,7 +306,7 @@ describe('a change buffer', () => {
 })
 
 describe('a merged range', () => {
-  it('has of each key what the first source has, and counts what is deleted', () => {
+  it('takes each key from the first source that has it, and counts deleted keys', () => {
     fc.assert(
       fc.property(fc.array(writes, { maxLength: 4 }), bounds, (sources, [from, to, reverse]) => {
         const model: Values = new Map(sources.toReversed().flatMap((source) => [...source]))
@@ -349,7 +349,7 @@ describe('ranges that skip tombstones', () => {
 
   const keys = 300
   const nameOf = (n: number): string => `q${String(n).padStart(4, '0')}`
-  /** Often the first ones, so that what was deleted, put and asked for meets. */
+  /** Often one of the first, so that deletes, puts and ranges meet. */
   const place = fc.oneof(fc.nat({ max: keys }), fc.nat({ max: 150 }), fc.constant(0))
   const step = fc.oneof(
     { weight: 2, arbitrary: fc.record({ step: fc.constant('put'), at: place }) },
@@ -366,7 +366,7 @@ describe('ranges that skip tombstones', () => {
     ['without a checkpoint', {}, 40],
     ['with a checkpoint at all times', tiny_bounds, 6],
   ] as const) {
-    it(`are what they would be, ${what}`, async () => {
+    it(`are correct ${what}`, async () => {
       const history = fc.array(step, { minLength: 20, maxLength: 40 })
       await fc.assert(
         fc.asyncProperty(history, async (steps) => {

@@ -1,6 +1,6 @@
 /**
- * What an opening makes of a log that was left: everything acknowledged is there and nothing by
- * half, or the files are refused and stay as they are.
+ * Recovery of the log that a process left: every acknowledged group is there and none in part, or
+ * the files are refused and stay unchanged.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -9,31 +9,31 @@ import {
   assertOpens,
   assertRefused,
   assertState,
-  breaking,
+  type CrashStep,
   changed,
+  closedState,
   commits,
-  type DiedStep,
-  died,
-  foldedState,
+  crashed,
+  type FramePosition,
+  failingAt,
   groupOf,
   type Image,
   imageOf,
   lastOf,
-  layDown,
   openLogged,
   openTree,
-  type Place,
   stateAfter,
   stateOf,
   tiny_bounds,
+  writeImage,
 } from './support/log-setup.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
 const newPath = quickPaths('conveyor-recover-')
 
-describe('a process that died', () => {
-  it('at many moments, with merges under way', async (t) => {
+describe('a process that crashed', () => {
+  it('at many moments, with checkpoints running', async (t) => {
     const path = newPath()
     const tree = await openLogged(path, tiny_bounds)
     const groups = process.env.CONVEYOR_SLOW === '1' ? 600 : 150
@@ -54,53 +54,67 @@ describe('a process that died', () => {
     let [in_merge, ahead] = [0, 0]
     for (const [place, { image, from, to }] of seen.entries()) {
       const copy = newPath()
-      layDown(image, copy)
+      writeImage(image, copy)
       const below = await openTree(copy)
       const merged = stateOf(below)
       if (!isWhole(merged)) in_merge++
       if (lastOf(merged) < from) ahead++
       await below.close()
-      assertState(await foldedState(copy), from, to, `image ${place}`)
+      assertState(await closedState(copy), from, to, `image ${place}`)
     }
     // How many images fall into a merge is chance; the rows below have one in the middle of each.
     assert.ok(ahead > 0, 'no image needs its log')
-    t.diagnostic(`${seen.length} images, ${in_merge} in a merge, ${ahead} with more in the log`)
+    t.diagnostic(
+      `${seen.length} images, ${in_merge} in a checkpoint, ${ahead} with more in the log`,
+    )
   })
 
-  const forms: [what: string, steps: DiedStep[], folded: number][] = [
+  const forms: [what: string, steps: CrashStep[], merged_groups: number][] = [
     ['before its first group', [], 0],
     ['with its first group', commits(1), 0],
-    ['before anything was merged', commits(12), 0],
-    ['as it turned over', [...commits(6), 'turn'], 0],
-    ['before the first merge began', [...commits(6), 'turn', ...commits(3)], 0],
-    ['in the first merge', [...commits(6), 'turn', ...commits(3), 'slices'], 0],
-    ['behind the first merge', [...commits(6), 'turn', ...commits(3), 'merge'], 0],
-    ['behind it, with nothing since', [...commits(6), 'turn', 'merge'], 0],
+    ['before the first checkpoint', commits(12), 0],
+    ['as it rotated', [...commits(6), 'rotate'], 0],
+    ['before the first checkpoint began', [...commits(6), 'rotate', ...commits(3)], 0],
+    [
+      'in the first checkpoint',
+      [...commits(6), 'rotate', ...commits(3), 'part of a checkpoint'],
+      0,
+    ],
+    ['after the first checkpoint', [...commits(6), 'rotate', ...commits(3), 'checkpoint'], 0],
+    ['after it, with nothing since', [...commits(6), 'rotate', 'checkpoint'], 0],
     [
       'in the second segment of a second round',
-      [...commits(6), 'turn', 'merge', ...commits(2), 'turn', ...commits(3), 'slices'],
+      [
+        ...commits(6),
+        'rotate',
+        'checkpoint',
+        ...commits(2),
+        'rotate',
+        ...commits(3),
+        'part of a checkpoint',
+      ],
       0,
     ],
     [
-      'over longer old frames',
-      [...commits(20), 'turn', 'merge', 'commit', 'turn', 'merge', 'commit'],
+      'over longer frames of an earlier round',
+      [...commits(20), 'rotate', 'checkpoint', 'commit', 'rotate', 'checkpoint', 'commit'],
       0,
     ],
     ['in a later log, before its first group', [], 7],
-    ['in a later log', [...commits(3), 'turn', 'commit', 'slices'], 7],
+    ['in a later log', [...commits(3), 'rotate', 'commit', 'part of a checkpoint'], 7],
   ]
-  for (const [what, steps, folded] of forms) {
+  for (const [what, steps, merged_groups] of forms) {
     it(what, async () => {
-      const { image, groups } = await died(newPath(), steps, { folded })
+      const { image, groups } = await crashed(newPath(), steps, { merged_groups })
       await assertOpens(newPath(), image, groups, what)
       const path = newPath()
-      layDown(image, path)
+      writeImage(image, path)
       const tree = await openLogged(path)
       assertState(stateOf(tree), groups)
       await tree.commit(groupOf(groups + 1))
       assertState(stateOf(tree), groups + 1)
       await tree.close()
-      assertState(await foldedState(path), groups + 1, groups + 1, 'goes on')
+      assertState(await closedState(path), groups + 1, groups + 1, 'goes on')
     })
   }
 })
@@ -117,7 +131,10 @@ function* some<T>(all: Iterable<T>): Generator<T> {
 }
 
 /** Each way in which a frame is not what it was. */
-function* damages({ at, bytes }: Place): Generator<[what: string, (file: Buffer) => Buffer]> {
+function* damages({
+  at,
+  bytes,
+}: FramePosition): Generator<[what: string, (file: Buffer) => Buffer]> {
   for (let cut = at; cut < at + bytes; cut += 64) {
     yield [`zeros from ${cut}`, (file) => file.fill(0, cut, at + bytes)]
     yield [`other bytes from ${cut}`, (file) => file.fill('other', cut, at + bytes)]
@@ -140,19 +157,27 @@ function flip(at: number, bit: number): [string, (file: Buffer) => Buffer] {
 }
 
 describe('a torn tail', () => {
-  const forms: [what: string, steps: DiedStep[]][] = [
+  const forms: [what: string, steps: CrashStep[]][] = [
     ['in the first segment', commits(8)],
-    ['in the second', [...commits(5), 'turn', ...commits(3), 'slices']],
+    ['in the second', [...commits(5), 'rotate', ...commits(3), 'part of a checkpoint']],
     [
-      'over old frames that were longer',
-      [...commits(20), 'turn', ...commits(3), 'merge', 'turn', 'merge', ...commits(2)],
+      'over longer frames of an earlier round',
+      [
+        ...commits(20),
+        'rotate',
+        ...commits(3),
+        'checkpoint',
+        'rotate',
+        'checkpoint',
+        ...commits(2),
+      ],
     ],
-    ['at the beginning of a segment', [...commits(5), 'turn', 'merge', 'commit']],
+    ['at the beginning of a segment', [...commits(5), 'rotate', 'checkpoint', 'commit']],
   ]
   for (const [what, steps] of forms) {
     it(what, async (t) => {
-      const { image, places, groups } = await died(newPath(), steps)
-      const place = places.get(groups) as Place
+      const { image, places, groups } = await crashed(newPath(), steps)
+      const place = places.get(groups) as FramePosition
       let images = 0
       for (const [how, damage] of some(damages(place))) {
         await assertOpens(newPath(), changed(image, place.end, damage), groups - 1, how)
@@ -169,16 +194,16 @@ describe('a torn tail', () => {
 })
 
 describe('a broken middle', () => {
-  const forms: [what: string, steps: DiedStep[]][] = [
+  const forms: [what: string, steps: CrashStep[]][] = [
     ['in one segment', commits(6)],
-    ['in two', [...commits(4), 'turn', ...commits(3)]],
-    ['in two, half merged', [...commits(4), 'turn', ...commits(3), 'slices']],
-    ['behind a merge', [...commits(4), 'turn', ...commits(3), 'merge']],
+    ['in two', [...commits(4), 'rotate', ...commits(3)]],
+    ['in two, in a checkpoint', [...commits(4), 'rotate', ...commits(3), 'part of a checkpoint']],
+    ['after a checkpoint', [...commits(4), 'rotate', ...commits(3), 'checkpoint']],
   ]
   for (const [what, steps] of forms) {
     it(what, async (t) => {
-      const bed = await died(newPath(), steps)
-      const merged = steps.includes('merge') ? steps.indexOf('turn') : 0
+      const bed = await crashed(newPath(), steps)
+      const merged = steps.includes('checkpoint') ? steps.indexOf('rotate') : 0
       let images = 0
       for (const [group, place] of bed.places) {
         let at = 0
@@ -197,15 +222,15 @@ describe('a broken middle', () => {
   }
 })
 
-describe('folding in what was left, broken off', () => {
-  const steps: DiedStep[] = [...commits(9), 'turn', ...commits(4), 'slices']
-  /** All here and not in a thread, in small commits. */
+describe('a recovery whose checkpoint fails', () => {
+  const steps: CrashStep[] = [...commits(9), 'rotate', ...commits(4), 'part of a checkpoint']
+  /** Everything on this thread, in small commits. */
   const here = { slice: { changes_max: 3, bytes_max: Number.MAX_SAFE_INTEGER } }
   const large = { slice: { ...here.slice, changes_max: 1_024 } }
-  /** The n-th commit of opening and closing fails, if there are so many. */
-  const breakOff = async (path: string, n: number, writes_all: boolean, bounds = here) => {
+  /** Opens and closes; the n-th commit of LMDB fails. True if there were fewer. */
+  const openWithFailure = async (path: string, n: number, writes_all: boolean, bounds = here) => {
     let is_broken = false
-    const tree = await openLogged(path, bounds, (below) => breaking(below, n, writes_all)).catch(
+    const tree = await openLogged(path, bounds, (below) => failingAt(below, n, writes_all)).catch(
       () => undefined,
     )
     tree?.onBroken?.(() => {
@@ -217,22 +242,22 @@ describe('folding in what was left, broken off', () => {
     return tree !== undefined && !is_broken
   }
 
-  it('at each commit, and done again, ends the same', async (t) => {
-    const { image, groups } = await died(newPath(), steps)
+  it('at each commit: the next one ends the same', async (t) => {
+    const { image, groups } = await crashed(newPath(), steps)
     let n = 1
     for (let is_done = false; !is_done; n++) {
       for (const writes_all of [false, true]) {
         const path = newPath()
-        layDown(image, path)
-        is_done = await breakOff(path, n, writes_all)
-        assertState(await foldedState(path), groups, groups, `broken off at ${n}`)
+        writeImage(image, path)
+        is_done = await openWithFailure(path, n, writes_all)
+        assertState(await closedState(path), groups, groups, `failed at ${n}`)
       }
     }
-    assert.ok(n > 6, 'nothing was broken off')
+    assert.ok(n > 6, 'no commit failed')
     t.diagnostic(`${n - 1} commits, each cut before and behind`)
   })
 
-  it('in the middle of a large one, and done again, ends the same', async (t) => {
+  it('in the middle of a large one: the next one ends the same', async (t) => {
     const path = newPath()
     const tree = await openLogged(path)
     for (let group = 0; group < 4; group++) await tree.commit(largeGroup(group))
@@ -240,8 +265,8 @@ describe('folding in what was left, broken off', () => {
     await tree.close()
     let cuts = 0
     for (let n = 1; ; n++) {
-      layDown(image, path)
-      const is_done = await breakOff(path, n, false, large)
+      writeImage(image, path)
+      const is_done = await openWithFailure(path, n, false, large)
       const again = await openLogged(path)
       assert.equal([...again.range('key', 'kez', false)].length, 4 * large_keys)
       await again.close()

@@ -1,6 +1,6 @@
 /**
- * A log that does not go with its file, as whoever is on call meets it: each verb and the server
- * say what to do, with exit 3, and change nothing.
+ * A log that does not belong to its file, as an operator meets it: each verb and the server say
+ * what to do, exit with 3 and change nothing.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

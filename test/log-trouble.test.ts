@@ -1,6 +1,6 @@
 /**
- * A log whose merge fails while callers go on: nothing is written any more, what was acknowledged
- * can be read and is there at the next opening, and closing comes to its end.
+ * A checkpoint that fails while callers go on: nothing is written any more, every acknowledged
+ * group can be read and is there at the next open, and the close ends.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test'
 import { storeOf } from '../src/store/group-commit.ts'
 import {
   assertState,
-  foldedState,
+  closedState,
   groupOf,
   openLogged,
   stateOf,
@@ -35,8 +35,8 @@ async function bringBack(path: string): Promise<void> {
   await rename(`${path}-away`, path)
 }
 
-describe('a merge that fails', () => {
-  it('is the last, and costs nothing that was acknowledged', async () => {
+describe('a checkpoint that fails', () => {
+  it('is the last one, and no acknowledged group is lost', async () => {
     const path = join(folder, 'gone.lmdb')
     const tree = await openLogged(path, tiny_bounds)
     await hide(path)
@@ -52,10 +52,10 @@ describe('a merge that fails', () => {
     }
     await bringBack(path)
     await tree.close()
-    assertState(await foldedState(path), acked, acked + 1)
+    assertState(await closedState(path), acked, acked + 1)
   })
 
-  it('is told by every update behind it, and by a copy', async () => {
+  it('rejects every later update, and a backup', async () => {
     const path = join(folder, 'told.lmdb')
     const failures: string[] = []
     const store = storeOf(await openLogged(path, tiny_bounds), {
@@ -74,6 +74,6 @@ describe('a merge that fails', () => {
     assert.equal(await store.view((view) => view.get('last')?.toString()), '1')
     await bringBack(path)
     await store.close()
-    assertState(await foldedState(path), 1)
+    assertState(await closedState(path), 1)
   })
 })

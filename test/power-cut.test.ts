@@ -1,18 +1,18 @@
 /**
- * The power is cut at every moment of a run that writes, merges, closes and opens again: whatever
- * the disk may hold then opens, with everything that had been acknowledged and no group by half.
+ * The power is cut at every moment of a run that commits, checkpoints, closes and opens again.
+ * Whatever the disk may hold then opens, with every acknowledged group and no group in part.
  *
- * The disk is a model (support/power-disk says what it covers and what not), fed with all that the
- * process wrote and synced. Programs that sync less are run too, and must be seen to lose.
+ * The disk is a model (support/power-disk states what it covers), built from all writes and syncs
+ * of the process. Programs that sync less are run too, and must be seen to lose data.
  *
- * A short run tries some of the images; `CONVEYOR_SLOW=1` all of them, and more by chance.
+ * A short run tries a sample of the images; `CONVEYOR_SLOW=1` all of them, and more random ones.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { assertState, foldedState, groupOf, openLogged, openTree } from './support/log-setup.ts'
+import { assertState, closedState, groupOf, openLogged, openTree } from './support/log-setup.ts'
 import {
   type Cut,
   cutsOf,
@@ -33,7 +33,7 @@ const images_max = is_slow ? 20_000 : 180
 const by_chance = is_slow ? 30 : 1
 const skip = !canTrace() && 'strace is missing or may not trace here'
 
-/** Small, so that merges, turns and fills come often. */
+/** Small bounds, for frequent preallocation and synchronous writes. */
 const small: readonly Edit[] = [
   { file: 'store/log/segment.ts', from: 'ahead_bytes = 1024 * 1024', to: 'ahead_bytes = 8192' },
   { file: 'store/log/segment.ts', from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' },
@@ -78,7 +78,7 @@ async function run(edits: readonly Edit[]): Promise<DiskEvent[]> {
   }
 }
 
-/** How many groups had been acknowledged at a cut. */
+/** Number of groups acknowledged before a cut. */
 function ackedBefore(events: readonly DiskEvent[], { line }: Cut): number {
   const said = events.flatMap((event) =>
     event.what === 'said' && event.began <= line ? [Number(event.text.split(' ')[1])] : [],
@@ -86,24 +86,24 @@ function ackedBefore(events: readonly DiskEvent[], { line }: Cut): number {
   return Math.max(0, ...said)
 }
 
-function layOut(image: Folder): string {
+function writeImage(image: Folder): string {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder)
   for (const [name, bytes] of image) writeFileSync(join(folder, name), bytes, { mode: 0o600 })
   return join(folder, 'db')
 }
 
-/** What is wrong with an image, in a sentence; every fourth is also written to. */
+/** What is wrong with an image, as a sentence. With `goes_on` it is also written to. */
 async function mistakeIn(image: Folder, acked: number, goes_on: boolean): Promise<string> {
-  const path = layOut(image)
+  const path = writeImage(image)
   try {
     if (goes_on) {
       const tree = await openLogged(path)
       const next = Number(tree.get('last') ?? 0) + 1
       await tree.commit(groupOf(next))
       await tree.close()
-      assertState(await foldedState(path), Math.max(acked + 1, next), acked + 2)
-    } else assertState(await foldedState(path), acked, acked + 1)
+      assertState(await closedState(path), Math.max(acked + 1, next), acked + 2)
+    } else assertState(await closedState(path), acked, acked + 1)
     return ''
   } catch (error) {
     return (error as Error).message
@@ -144,7 +144,7 @@ async function judge(
 }
 
 describe('a power cut', { skip, timeout: 1_200_000 }, () => {
-  it('leaves all that was acknowledged', async (t) => {
+  it('loses nothing that was acknowledged', async (t) => {
     const events = await run(small)
     const seed = Date.now() | 0
     const chance = newChance(seed)
@@ -159,8 +159,8 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
     t.diagnostic(`${events.length} events, ${cuts} cuts, ${images} images, ${with_loose} at risk`)
   })
 
-  it('a file whose first write was torn anywhere is new', async () => {
-    await (await openTree(layOut(new Map()))).close()
+  it('a file whose first write was torn at any sector is new', async () => {
+    await (await openTree(writeImage(new Map()))).close()
     const whole = readFileSync(join(folder, 'db'))
     const sectors = whole.length / sector_bytes
     for (let torn = 0; torn < 2 * sectors; torn++) {
@@ -180,13 +180,13 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
   const worse: [what: string, edits: readonly Edit[]][] = [
     ['a log without its sync', [...small, unsynced_log]],
     ['a database without its sync', [...small, unsynced_tree]],
-    ['a log whose files have no name yet', [...small, unnamed]],
-    ['a log that is removed before the tree says so', [...small, removed_first]],
-    ['a log that counts as merged before it is', [...small, counted_first]],
+    ['a log whose folder is not synced', [...small, unnamed]],
+    ['a log that is removed before the manifest says so', [...small, removed_first]],
+    ['a manifest ahead of its checkpoint', [...small, counted_first]],
   ]
   for (const [what, edits] of worse) {
-    it(`${what} is seen to lose`, async (t) => {
-      // Nothing alone is left of what was not synced: LMDB ends the process for a part of that.
+    it(`${what} is seen to lose data`, async (t) => {
+      // Unsynced writes are lost as a whole: LMDB kills the process for some parts of them.
       const events = await run(edits)
       const allGone = ({ loose }: Cut): Fate[][] => [loose.map(() => 'gone')]
       const { images, mistakes } = await judge(events, allGone, newChance(1), 1)

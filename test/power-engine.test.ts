@@ -1,7 +1,7 @@
 /**
- * The power is cut while an engine works: at whatever moment, it opens again, every batch that had
- * been acknowledged is there, none is by half, and `check` has nothing to say. What the disk may
- * hold is said in support/power-disk.
+ * The power is cut while an engine works. At whatever moment, it opens again, every acknowledged
+ * batch is there, none in part, and `check` finds nothing. support/power-disk states what the disk
+ * may hold.
  *
  * A short run tries few images; `CONVEYOR_SLOW=1` thousands.
  */

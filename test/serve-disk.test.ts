@@ -1,6 +1,6 @@
 /**
- * `serve` on a disk that goes wrong under it: each time it ends by itself, soon, with 3 and one
- * sentence, and what it answered before is there when the file is opened again.
+ * `serve` on a disk that fails under it: the process soon exits with 3 and one sentence, and what
+ * it acknowledged is there when the file is opened again.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -26,14 +26,14 @@ import { canTrace } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 let built: BuiltChild
-let merging: BuiltChild
+let checkpointing: BuiltChild
 before(async () => {
   built = await buildChild('../../bin/conveyor.ts')
-  merging = await buildChild('../../bin/conveyor.ts', crash_forms[1]?.edits)
+  checkpointing = await buildChild('../../bin/conveyor.ts', crash_forms[1]?.edits)
 })
 after(async () => {
   await built.remove()
-  await merging.remove()
+  await checkpointing.remove()
 })
 
 let count = 0
@@ -49,7 +49,7 @@ async function newFile(): Promise<string> {
 const limits = ['--drain-ms-max', '500']
 
 function serveWith({ script }: BuiltChild, path: string, inject: readonly string[] = []) {
-  // The calls that fail are counted by thread.
+  // strace counts the calls to fail per thread.
   const strace = ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-qq', '-o', `${path}.trace`]
   const traced = inject.length === 0 ? [] : [...strace, ...inject]
   const serve = [script, 'serve', '--json', '--http', '127.0.0.1:0', '--db', path, ...limits]
@@ -75,11 +75,11 @@ async function refsIn(path: string): Promise<(string | null)[]> {
 const pid = ({ line }: Served): number => line.pid as number
 const seconds = (from_ms: number): number => (performance.now() - from_ms) / 1_000
 
-describe('a file that is not there any more', { concurrency: 3 }, () => {
+describe('a file that is lost while in use', { concurrency: 3 }, () => {
   const rows: [what: string, end: string, harm: (path: string) => void][] = [
     ['a log that is removed', '-log-0', (path) => rmSync(path)],
     ['a log that is replaced', '-log-1', replace],
-    ['a log that is cut short', '-log-1', (path) => spawnSync('truncate', ['-s', '0', path])],
+    ['a log that is truncated', '-log-1', (path) => spawnSync('truncate', ['-s', '0', path])],
     ['a data file that is removed', '', (path) => rmSync(path)],
     ['a data file that is replaced', '', replace],
   ]
@@ -106,10 +106,10 @@ describe('a file that is not there any more', { concurrency: 3 }, () => {
 })
 
 describe('a disk that fails', { skip, concurrency: true }, () => {
-  it('under a merge, while nobody asks for anything', async () => {
+  it('in a checkpoint, without a request', async () => {
     const path = await newFile()
     const inject = ['-P', path, '-e', 'inject=fdatasync:error=EIO:when=2+']
-    const served = await serveWith(merging, path, inject)
+    const served = await serveWith(checkpointing, path, inject)
     const refs = ['a', 'b', 'c']
     const began_ms = performance.now()
     const exits: number[] = []
@@ -121,7 +121,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     for (const ref of acked) assert.ok((await refsIn(path)).includes(ref), ref)
   })
 
-  it('to open or map the data file: a sentence, and nothing else', async () => {
+  it('at the open or the mapping of the data file: one sentence', async () => {
     const path = await newFile()
     const inject = ['-P', path, '-e', 'inject=mmap:error=EIO:when=1']
     const failed = await serveWith(built, path, inject).catch((error: Error) => error.message)
@@ -129,7 +129,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     assert.deepEqual(await refsIn(path), [])
   })
 
-  it('by a write that hangs: a signal ends it in the time that requests get', async () => {
+  it('in a write that hangs: a signal ends the process within the drain time', async () => {
     const path = await newFile()
     const inject = ['-P', `${path}-log-0`, '-e', 'inject=pwrite64:delay_enter=4s:when=5+']
     const served = await serveWith(built, path, inject)
@@ -147,7 +147,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
   })
 })
 
-it('a folder in which nobody may make files is told in a sentence', async (t) => {
+it('a folder without write permission is reported in one sentence', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root may run it as somebody else')
   const nobody = { uid: 65_534, encoding: 'utf8' } as const
   const has_node = spawnSync(process.execPath, ['--version'], nobody).status === 0
@@ -168,7 +168,7 @@ it('a folder in which nobody may make files is told in a sentence', async (t) =>
   assert.ok(stderr.startsWith(`conveyor: ${folder}: this user may not`), stderr)
 })
 
-it('sockets of servers that were killed are taken away, and no others', async () => {
+it('sockets of killed servers are removed, and no others', async () => {
   const runtime = join(built.folder, 'runtime')
   mkdirSync(runtime, { mode: 0o700 })
   const [dead, young, heard] = ['0', '1', '2'].map((digit) => join(runtime, digit.repeat(16)))

@@ -1,7 +1,7 @@
 /**
- * Writers that fill a small disk as fast as they can: they are refused in time, what was answered is
- * there, reading, cancelling and sweeping go on, the file opens again, also where others have taken
- * the last byte, and writing goes on once there is room.
+ * Writers that fill a small disk as fast as they can are refused in time. What was acknowledged is
+ * there; reads, cancel and sweep go on; the file opens again, even if others took the last byte;
+ * and writes go on once there is space.
  *
  * A short run fills one disk; `CONVEYOR_SLOW=1` twenty of each kind.
  */

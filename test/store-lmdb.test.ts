@@ -58,7 +58,7 @@ describe('lmdb: files that are refused', () => {
     ['one page of a database', cut(4096), 'not_a_database', /no conveyor/],
     ['the first pages of a database', cut(3 * 4096), 'not_a_database', /ends too early/],
     ['all but the last page', cut(-4096), 'not_a_database', /ends too early/],
-    ['a page of zeros in the head', zeroed(4096), 'not_a_database', /no conveyor/],
+    ['zeros in the first meta page', zeroed(4096), 'not_a_database', /no conveyor/],
     ['a folder', madeFolder, 'not_possible', /is a folder/],
     ['a missing folder', async (path) => join(path, 'db'), 'not_possible', /does not exist/],
     ['a path through a file', async () => join(await filled(), 'db'), 'not_possible', /no folder/],
@@ -205,7 +205,7 @@ describe('lmdb: the file', () => {
     }
   })
 
-  it('knows how much room its disk has, and it itself', async () => {
+  it('knows the free bytes of its disk and of the file itself', async () => {
     const path = await filled()
     const tree = await openLmdbTree(path)
     assert.ok(tree.freeBytes() > 0)
@@ -217,7 +217,7 @@ describe('lmdb: the file', () => {
     await tree.close()
   })
 
-  it('is not touched by a commit that breaks off while it is made, which is the last', async () => {
+  it('is unchanged by a commit whose function throws, and refuses every later commit', async () => {
     const path = newPath()
     const tree = await openLmdbTree(path)
     tree.commit((writer) => writer.put('a', Buffer.from('1')))
@@ -233,7 +233,7 @@ describe('lmdb: the file', () => {
     assert.equal(await valueIn(path, 'b0'), undefined)
   })
 
-  it('takes parts of larger bytes, whatever they are', async () => {
+  it('writes keys and values that are slices of an arena', async () => {
     const tree = await openLmdbTree(newPath())
     const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
     const room = around.subarray(3)
@@ -271,7 +271,7 @@ describe('lmdb: the file', () => {
 })
 
 describe('lmdb: backup', () => {
-  it('holds the durable state, while writing goes on', async () => {
+  it('holds the durable state while commits go on', async () => {
     const tree = await openLmdbTree(await filled())
     tree.commit((writer) => writer.put('\xff'.repeat(1978), Buffer.from('last')))
     const path = newPath()

@@ -1,5 +1,5 @@
 /**
- * The tree behind a log passes what every tree must, also where it merges all the time.
+ * The tree with a commit log passes the suite of every tree, also with a checkpoint at all times.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -51,14 +51,14 @@ const tiny: LogBounds = {
   slice: { changes_max: 3, bytes_max: 1_000 },
 }
 storeSuite('log', bedWith({}), 40)
-storeSuite('log that always merges', bedWith(tiny), 15)
+storeSuite('log with a checkpoint at all times', bedWith(tiny), 15)
 
-it('what was committed during a merge is merged behind it, though nothing more comes', async () => {
+it('changes committed during a checkpoint get one of their own, without a further commit', async () => {
   const path = join(folder, 'behind.conveyor')
   const below = await openLmdbTree(path, { not_copied: [manifest_key] })
   const tree = await openLogTree(below, path, { id, bounds: tiny })
   for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
-  // One for each group, behind the frame that opened the log.
+  // One for each group, behind the first frame of the log.
   const last_seq = 6
   while (decodeManifest(below.get(manifest_key) as Buffer).seq < last_seq) {
     await turns()

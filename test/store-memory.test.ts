@@ -1,5 +1,5 @@
 /**
- * The tree in memory passes what every tree must, and has no file.
+ * The tree in memory passes the suite of every tree, and has no file.
  */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'

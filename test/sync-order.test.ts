@@ -1,9 +1,8 @@
 /**
- * Where there is no room for a log a commit goes into the data file, and is on disk before anybody
- * hears of it: read from what the process asked of the kernel.
+ * Without disk space for a log, a commit goes into LMDB and is on disk before its acknowledgement:
+ * read from a system call trace.
  *
- * The same check is shown to fail for databases opened in worse ways, and on traces made to order,
- * so that it is known to see.
+ * The same check fails for databases that are opened with fewer syncs, and on traces made by hand.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -33,7 +32,7 @@ describe('sync order', { skip }, () => {
   const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
     ['as the engine opens it', []],
     ['without a sync', [worse('noSync')], /the pages were not synced/],
-    ['without a sync of the head', [worse('noMetaSync')], /the head was not synced/],
+    ['without a sync of the meta page', [worse('noMetaSync')], /the meta page was not synced/],
   ]
   for (const [what, edits, mistake] of rows) {
     it(what, async () => {
@@ -52,21 +51,33 @@ describe('reading a trace', () => {
   const open = '1 openat(AT_FDCWD, "/db", O_WRONLY|O_DSYNC) = 5</db>'
   const pages = '2 writev(4</db>, [{iov_base="x", iov_len=4096}], 1) = 4096'
   const sync = '2 fdatasync(4</db>) = 0'
-  const head = '2 pwrite64(5</db>, "y"..., 128, 4136) = 128'
+  const meta_page = '2 pwrite64(5</db>, "y"..., 128, 4136) = 128'
   const reply = '1 write(1<pipe:[9]>, "durable 1\\n", 10) = 10'
   const rows: [what: string, lines: string[], mistakes: RegExp[]][] = [
-    ['all in order', [open, pages, sync, head, reply], []],
-    ['no reply', [open, pages, sync, head], [/no reply/]],
-    ['a reply too early', [open, pages, sync, reply, head], [/no head was written/]],
-    ['the head before the sync', [open, pages, head, sync, reply], [/pages were not synced/]],
-    ['pages behind the sync', [open, sync, pages, head, reply], [/pages were not synced/]],
-    ['no pages', [open, sync, head, reply], [/no page/]],
-    ['a sync that failed', [open, pages, sync.replace('0', '-1 EIO'), head, reply], [/not synced/]],
-    ['a head that is not synced', [pages, sync, head, reply], [/head was not synced/]],
-    ['a head that is synced by a call', [pages, sync, head, sync, reply], []],
-    ['the second reply of one commit', [open, pages, sync, head, reply, reply], [/reply 1/]],
+    ['all in order', [open, pages, sync, meta_page, reply], []],
+    ['no reply', [open, pages, sync, meta_page], [/no reply/]],
+    ['a reply too early', [open, pages, sync, reply, meta_page], [/no meta page was written/]],
     [
-      'a head whose write ends behind the reply',
+      'the meta page before the sync',
+      [open, pages, meta_page, sync, reply],
+      [/pages were not synced/],
+    ],
+    ['pages after the sync', [open, sync, pages, meta_page, reply], [/pages were not synced/]],
+    ['no pages', [open, sync, meta_page, reply], [/no page/]],
+    [
+      'a sync that failed',
+      [open, pages, sync.replace('0', '-1 EIO'), meta_page, reply],
+      [/not synced/],
+    ],
+    [
+      'a meta page that is not synced',
+      [pages, sync, meta_page, reply],
+      [/meta page was not synced/],
+    ],
+    ['a meta page that is synced by a call', [pages, sync, meta_page, sync, reply], []],
+    ['the second reply of one commit', [open, pages, sync, meta_page, reply, reply], [/reply 1/]],
+    [
+      'a meta page whose write ends after the reply',
       [
         open,
         pages,
@@ -75,10 +86,10 @@ describe('reading a trace', () => {
         reply,
         '2 <... pwrite64 resumed>) = 128',
       ],
-      [/no head was written/],
+      [/no meta page was written/],
     ],
     [
-      'a head whose write took two lines',
+      'a meta page whose write takes two lines',
       [
         ...[open, pages, sync, '2 pwrite64(5</db>, "y"..., 128, 40 <unfinished ...>'],
         ...['2 <... pwrite64 resumed>) = 128', reply],
@@ -92,7 +103,7 @@ describe('reading a trace', () => {
         '3 fdatasync(4</db> <unfinished ...>',
         pages,
         '3 <... fdatasync resumed>) = 0',
-        head,
+        meta_page,
         reply,
       ],
       [/pages were not synced/],

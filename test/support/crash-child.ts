@@ -1,6 +1,6 @@
 /**
- * Applies batches until it is killed, several at a time, and acknowledges each on its standard
- * output once its results are there: `crash-child PATH ROUND`.
+ * Applies batches until it is killed, several at a time, and acknowledges each on standard output
+ * once its results are there: `crash-child PATH ROUND`.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'

@@ -1,7 +1,6 @@
 /**
- * Makes tasks that call, run code and are handled, until it is killed:
- * `crash-jobs-child PATH URL`.
- * What is acknowledged and whom the handler was called for goes to standard output, line by line.
+ * Creates tasks that make calls, run code and call a handler, until it is killed:
+ * `crash-jobs-child PATH URL`. Prints a line for each acknowledgement and each call of the handler.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'

@@ -1,7 +1,7 @@
 /**
- * The work of the crash test of calls, code and handlers: a process whose tasks do one of each, and
- * leave a trace of every state change. A change that came twice shows twice: in the counter of the
- * task's data, and in the task that each step makes of the process of marks.
+ * The work of the crash test of calls, code and handlers: a process whose tasks do one of each and
+ * leave a mark of every state change. A change that was made twice shows twice: in the counter of
+ * the task's data, and in the task that each step creates in the process of marks.
  */
 import type { Engine, Handler } from '../../src/engine/api.ts'
 

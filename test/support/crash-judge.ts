@@ -1,6 +1,6 @@
 /**
- * Judges what a crash has left: each acknowledged batch against the tasks that are there, and each
- * batch that left a trace, acknowledged or not, against itself.
+ * Checks what a crash left: each acknowledged batch against the tasks that are there, and each
+ * batch that left a mark, acknowledged or not, against itself.
  */
 
 import type { Task } from '../../src/core/model.ts'
@@ -108,7 +108,10 @@ function halves(
   return half
 }
 
-/** Ends and removes all tasks but the counters, so that a long test does not grow; names the batches. */
+/**
+ * Ends and removes all tasks but the counters, so that a long test does not grow; names the
+ * batches.
+ */
 export async function clear(engine: Engine): Promise<string[]> {
   const batches = new Set<string>()
   for (const conv_id of [timed, waiting]) {

@@ -1,7 +1,7 @@
 /**
- * Judges what a crash at the doors has left. Each request that was sent must be there whole or not
- * at all, and whole where it was answered; nothing else may be there; and the engine's own check
- * has nothing to say.
+ * Checks what a crash of the servers left: each request that was sent is there completely or not at
+ * all, and completely if it was acknowledged; nothing else is there; and the engine's check finds
+ * nothing.
  */
 
 import type { Task } from '../../src/core/model.ts'

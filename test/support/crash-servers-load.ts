@@ -1,7 +1,7 @@
 /**
- * Callers at both doors, who send the requests of their lanes until the server is gone, and note
- * each that was answered. Nothing is repeated: a request that broke off has an unknown outcome, and
- * what became of it is for the judge to see.
+ * Callers at both servers, who send the requests of their lanes until the server is gone, and
+ * record each that was acknowledged. Nothing is repeated: the outcome of an interrupted request is
+ * unknown.
  */
 
 import { readFile } from 'node:fs/promises'

@@ -1,7 +1,7 @@
 /**
- * `conveyor serve` with both doors and the admin socket, built into one script so that it starts
- * quickly, and a data file that it serves: two processes, a user who signs, and a certificate that
- * acts as that user.
+ * `conveyor serve` with both servers and the admin socket, built into one script so that it starts
+ * quickly, and its data file: two processes, a user who signs, and a certificate that acts as that
+ * user.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,11 +1,11 @@
 /**
- * The work of the crash test at the doors. It comes in lanes: a lane is one caller's requests, sent
- * in order at one door, and its n-th request follows from the lane's name and n alone. Each part of
- * a request also knows by what sign in the file it can be told to have been applied, so whatever a
- * crash leaves can be judged without a record of what was sent.
+ * The work of the crash test of the servers, in lanes: a lane is the sequence of one caller's
+ * requests to one server, and its n-th request depends on the lane's name and n alone. Each part of
+ * a request has a sign in the file that tells whether it was applied, so a crash can be judged
+ * without a record of what was sent.
  *
- * A batch changes tasks of two processes: it counts in both, makes a task in each, ends the one
- * that the batch before it made, and holds an op that is refused. A `single` request is one op.
+ * A batch changes tasks of two processes: it counts in both, creates a task in each, ends the one
+ * that the batch before it created, and has an op that is refused. A `single` request is one op.
  */
 import type { ClientOp } from '../../src/client/api.ts'
 import type { Task } from '../../src/core/model.ts'
@@ -13,7 +13,9 @@ import type { Task } from '../../src/core/model.ts'
 export const lane_kinds = ['http', 'grpc', 'stream', 'single'] as const
 export type LaneKind = (typeof lane_kinds)[number]
 
-/** The requests of one caller: those up to `acked` were answered, those up to `sent` may be there. */
+/**
+ * The requests of one caller: those up to `acked` were answered, those up to `sent` may be there.
+ */
 export interface Lane {
   readonly name: string
   readonly kind: LaneKind

@@ -1,6 +1,6 @@
 /**
- * A tree whose disk breaks at its n-th commit, in each way a disk does: with nothing written, or
- * with all of it written and the word of it lost.
+ * A tree whose disk fails at the n-th commit: with nothing written, or with everything written and
+ * the acknowledgement lost.
  */
 import type { Tree } from '../../src/store/tree.ts'
 

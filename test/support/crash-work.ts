@@ -1,9 +1,9 @@
 /**
- * The work of the crash test, made so that whatever a crash leaves tells where it came from.
+ * The work of the crash test, made so that everything a crash leaves shows where it came from.
  *
- * Every batch has a name, and writes it into all that it changes: the tasks it makes, which also
- * know how many they are, the tasks it wakes, and a pair of counters that only ever change
- * together. So a batch that is half there shows, whether it was acknowledged or not.
+ * Every batch writes its name into all that it changes: the tasks it creates, which also have their
+ * number, the tasks it wakes, and a pair of counters that only ever change together. So a batch
+ * that is there in part shows, acknowledged or not.
  */
 
 import type { Engine } from '../../src/engine/api.ts'

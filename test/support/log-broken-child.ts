@@ -1,13 +1,13 @@
 /**
- * Goes on writing groups into a store with a log although its disk fails, and tells as JSON what
- * each call answered: `log-broken-child PATH GROUPS PAUSE_MS`. It goes on for two groups behind the
- * first that was refused. Before that a line tells of each group that was acknowledged.
- * The failing is done from outside.
+ * Commits groups to a store whose disk fails, and prints the result of each call as JSON:
+ * `log-broken-child PATH GROUPS [wait]`. It goes on for two groups after the first that was
+ * refused; with `wait` the last group waits for a failure. Before that it prints a line for each
+ * acknowledged group. The faults are injected from outside.
  */
 import { storeOf } from '../../src/store/group-commit.ts'
 import { groupOf, openLogged } from './log-setup.ts'
 
-export interface LogTold {
+export interface Results {
   opened: string
   updates: string[]
   views: string[]
@@ -16,32 +16,39 @@ export interface LogTold {
   closed: string
 }
 
-const [path = '', groups = '1', pause_ms = '1'] = process.argv.slice(2)
-const told: LogTold = {
+const failure_ms_max = 20_000
+
+const [path = '', groups = '1', waits = ''] = process.argv.slice(2)
+const results: Results = {
   ...{ opened: '', updates: [], views: [], failures: [], unhandled: [], closed: '' },
 }
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? String(error)
 const ended = <T>(work: Promise<T>): Promise<string> => work.then(() => 'ok', codeOf)
-process.on('unhandledRejection', (error) => void told.unhandled.push(String(error)))
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+process.on('unhandledRejection', (error) => void results.unhandled.push(String(error)))
 
 async function run(): Promise<void> {
   const store = storeOf(await openLogged(path), {
-    onFail: (failure) => void told.failures.push(failure.code),
+    onFail: (failure) => void results.failures.push(failure.code),
   })
   for (let n = 1; n <= Number(groups); n++) {
+    const until_ms = performance.now() + failure_ms_max
+    if (waits === 'wait' && n === Number(groups)) {
+      while (results.failures.length === 0 && performance.now() < until_ms) await pause(5)
+    }
     const update = store.update((tx) => {
       for (const [key, value] of groupOf(n)) value === null ? tx.del(key) : tx.put(key, value)
     })
-    const answer = await ended(update)
-    told.updates.push(answer)
-    if (answer === 'ok') console.log('ok')
-    // Unhandled rejections are reported meanwhile, and checkpoints go on.
-    await new Promise((resolve) => setTimeout(resolve, Number(pause_ms)))
-    told.views.push(await store.view((seen) => `${seen.get('last')}`).catch(codeOf))
-    if (told.updates.filter((update) => update !== 'ok').length === 3) break
+    const result = await ended(update)
+    results.updates.push(result)
+    if (result === 'ok') console.log('ok')
+    // Unhandled rejections are reported meanwhile.
+    await pause(1)
+    results.views.push(await store.view((seen) => `${seen.get('last')}`).catch(codeOf))
+    if (results.updates.filter((update) => update !== 'ok').length === 3) break
   }
-  told.closed = await ended(store.close())
+  results.closed = await ended(store.close())
 }
 
-told.opened = await ended(run())
-console.log(JSON.stringify(told))
+results.opened = await ended(run())
+console.log(JSON.stringify(results))

@@ -1,6 +1,6 @@
 /**
- * In which forms a process is killed, and what a kill met: with the usual bounds nothing is merged
- * in the short life of such a process, so there is one that always merges.
+ * The forms of the engine that crash tests kill, and what a kill left of the log. With the usual
+ * bounds no checkpoint runs in the short life of such a process, so one form always checkpoints.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
@@ -10,12 +10,12 @@ import { segmentPaths } from '../../src/store/log/recovery.ts'
 import type { Edit } from './store-child.ts'
 
 export interface CrashForm {
-  readonly form: 'as it is' | 'always merging'
+  readonly form: 'as it is' | 'always checkpointing'
   readonly edits: readonly Edit[]
 }
 
 const file = 'store/log/tree.ts'
-const always_merges: readonly Edit[] = [
+const always_checkpoints: readonly Edit[] = [
   { file, from: 'checkpoint_bytes: 32 * 1024 * 1024', to: 'checkpoint_bytes: 1' },
   { file, from: 'bytes_max: 64 * 1024 * 1024', to: 'bytes_max: 256 * 1024' },
   { file, from: 'slice: slice_bounds,', to: 'slice: { changes_max: 6, bytes_max: 4_000 },' },
@@ -23,15 +23,15 @@ const always_merges: readonly Edit[] = [
 
 export const crash_forms: readonly CrashForm[] = [
   { form: 'as it is', edits: [] },
-  { form: 'always merging', edits: always_merges },
+  { form: 'always checkpointing', edits: always_checkpoints },
 ]
 
-/** What a process that was killed left of its log. */
+/** The log that a killed process left. */
 export interface LogLeft {
-  /** Groups that only the log has. */
+  /** Groups that are not in LMDB. */
   readonly unmerged: number
-  /** Whether they stand in both segments: one of them was being merged. */
-  readonly in_merge: boolean
+  /** Whether both segments have such groups: a checkpoint of one was running. */
+  readonly in_checkpoint: boolean
 }
 
 /** Before the log is opened again. */
@@ -46,5 +46,5 @@ export async function logLeft(path: string): Promise<LogLeft> {
     return groups.filter(({ seq }) => seq > merged_seq).length
   })
   const [one = 0, other = 0] = unmerged
-  return { unmerged: one + other, in_merge: one > 0 && other > 0 }
+  return { unmerged: one + other, in_checkpoint: one > 0 && other > 0 }
 }

@@ -1,10 +1,9 @@
 /**
- * Data files with a log as a process that died has left them: made to order, group by group, with
- * all that each group should have left, so that an opening can be held against it.
+ * Data files with a log as a crashed process leaves them, made to order, and the state that an open
+ * must find in them.
  *
- * Group `n` writes its number under `last`, so a state tells which one it is, and under a key of its
- * own; all else of it goes to keys that other groups write and delete too, so that half a group
- * shows.
+ * Group `n` writes its number under `last` and under a key of its own, and changes keys that other
+ * groups write and delete too, so that a group that is there in part shows.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,11 +19,11 @@ import { createLog, type LogWriter } from '../../src/store/log/writer.ts'
 import type { Tree } from '../../src/store/tree.ts'
 
 export type State = ReadonlyMap<string, string>
-/** By end of the name (nothing for the data file itself), what the files of one store hold. */
+/** The files of one store by suffix of the name; the suffix of the data file is empty. */
 export type Image = ReadonlyMap<string, Buffer>
 
 export const log_id = Buffer.alloc(8, 7)
-/** Merges begin with every group, are of many commits, and soon have callers wait for them. */
+/** A checkpoint starts with every group, has many commits, and soon makes callers wait. */
 export const tiny_bounds: LogBounds = {
   checkpoint_bytes: 1,
   bytes_max: 20_000,
@@ -33,7 +32,7 @@ export const tiny_bounds: LogBounds = {
 const no_slice = { changes_max: 3, bytes_max: 1_000 }
 const ends = ['', '-log-0', '-log-1'] as const
 
-/** What group `n` writes; the same for every run. */
+/** The changes of group `n`, the same in every run. */
 export function groupOf(n: number): ChangeBuffer {
   const writes = new Map<string, Buffer | null>([
     ['last', Buffer.from(String(n))],
@@ -47,7 +46,7 @@ export function groupOf(n: number): ChangeBuffer {
   return changesOf(writes)
 }
 
-/** What is there after groups 1 to `n`; without any there is no `last`. */
+/** The state after groups 1 to `n`. */
 export function stateAfter(n: number): State {
   const state = new Map<string, string>()
   for (let group = 1; group <= n; group++) {
@@ -70,7 +69,7 @@ function putManifest(tree: LmdbTree, manifest: Manifest): void {
   putInto(tree, new Map([[manifest_key, encodeManifest(manifest)]]))
 }
 
-/** All that a tree holds for others than its log. */
+/** The entries of a tree without the manifest. */
 export function stateOf(tree: Pick<Tree, 'range'>): State {
   const state = new Map<string, string>()
   for (const { key, value } of tree.range('', '\xff', false)) {
@@ -83,7 +82,7 @@ export function lastOf(state: State): number {
   return Number(state.get('last') ?? 0)
 }
 
-/** Fails where a state is not that of its last group, or that is not between the two. */
+/** Asserts that a state is that of its last group, which is between `from` and `to`. */
 export function assertState(state: State, from: number, to = from, what = ''): void {
   const last = lastOf(state)
   assert.ok(last >= from && last <= to, `${what}: group ${last}, not ${from} to ${to}`)
@@ -94,8 +93,8 @@ export function openTree(path: string): Promise<LmdbTree> {
   return openLmdbTree(path, { not_copied: [manifest_key] })
 }
 
-/** The n-th commit and all behind it fail, that one with nothing written or with all of it. */
-export function breaking(below: LmdbTree, n: number, writes_all: boolean): LmdbTree {
+/** The n-th commit and all later ones fail; the n-th writes nothing or everything. */
+export function failingAt(below: LmdbTree, n: number, writes_all: boolean): LmdbTree {
   let asked = 0
   return {
     ...below,
@@ -122,14 +121,14 @@ export async function openLogged(
   }
 }
 
-/** The state that an opening finds, and behind its close the data file alone. */
-export async function foldedState(path: string): Promise<State> {
+/** The state that an open finds; the close must leave the data file alone with the same. */
+export async function closedState(path: string): Promise<State> {
   const tree = await openLogged(path)
   const state = stateOf(tree)
   await tree.close()
   for (const segment of segmentPaths(path)) assert.ok(!existsSync(segment), `${segment} is left`)
   const below = await openTree(path)
-  assert.deepEqual(stateOf(below), state, 'what was folded in is another')
+  assert.deepEqual(stateOf(below), state, 'the close changed the state')
   await below.close()
   return state
 }
@@ -160,13 +159,13 @@ export function isSame(one: Image, other: Image): boolean {
   })
 }
 
-/** Puts the files of an image, and no others, where a store is or was. */
-export function layDown(image: Image, path: string): void {
+/** Replaces the files of a store by those of the image. */
+export function writeImage(image: Image, path: string): void {
   for (const end of [...ends, '-lock']) rmSync(path + end, { force: true })
   for (const [end, bytes] of image) writeFileSync(path + end, bytes, { mode: 0o600 })
 }
 
-/** A copy with one file changed, or taken away where `change` answers nothing. */
+/** A copy with one file changed, or removed if `change` returns undefined. */
 export function changed(
   image: Image,
   end: string,
@@ -179,15 +178,15 @@ export function changed(
   return copy
 }
 
-/** Refused with a code and a sentence that names the file, and nothing was touched. */
+/** Asserts a refusal with this code and a sentence that names the file, and unchanged files. */
 export async function assertRefused(
   path: string,
   image: Image,
   code: string,
   what: string,
 ): Promise<void> {
-  layDown(image, path)
-  await assert.rejects(foldedState(path), (error: { code?: string; message?: string }) => {
+  writeImage(image, path)
+  await assert.rejects(closedState(path), (error: { code?: string; message?: string }) => {
     assert.equal(error.code, code, what)
     assert.ok(error.message?.includes(path), `${what}: ${error.message}`)
     return true
@@ -201,58 +200,63 @@ export async function assertOpens(
   group: number,
   what: string,
 ): Promise<void> {
-  layDown(image, path)
-  assertState(await foldedState(path), group, group, what)
+  writeImage(image, path)
+  assertState(await closedState(path), group, group, what)
 }
 
-/** Where the frame of a group stands. */
-export interface Place {
+/** The position of a group's frame. */
+export interface FramePosition {
   readonly end: string
   readonly at: number
   readonly bytes: number
 }
 
-export interface DiedBed {
+export interface CrashedFile {
   readonly image: Image
   /** By number of the group. */
-  readonly places: ReadonlyMap<number, Place>
+  readonly places: ReadonlyMap<number, FramePosition>
   readonly groups: number
 }
 
-/**
- * `commit` writes the next group; `turn` goes on in the other segment; `merge` brings the old one
- * into the tree, and `slices` only a part of it.
- */
-export type DiedStep = 'commit' | 'turn' | 'merge' | 'slices'
+/** `commit` writes the next group; `part of a checkpoint` fails after a few commits of LMDB. */
+export type CrashStep = 'commit' | 'rotate' | 'checkpoint' | 'part of a checkpoint'
 
-export interface DiedOptions {
+export interface CrashedOptions {
   readonly id?: Buffer
-  /** Groups that were folded in before the log was begun, in a log of their own. */
-  readonly folded?: number
+  /** Groups that an earlier log of the file had, which was closed. */
+  readonly merged_groups?: number
 }
 
-/** Makes a file whose process died behind the last step. */
-export async function died(
+/** Makes a file whose process crashed after the last step. */
+export async function crashed(
   path: string,
-  steps: readonly DiedStep[],
-  options: DiedOptions = {},
-): Promise<DiedBed> {
-  const { id = log_id, folded = 0 } = options
-  layDown(new Map(), path)
+  steps: readonly CrashStep[],
+  options: CrashedOptions = {},
+): Promise<CrashedFile> {
+  const { id = log_id, merged_groups = 0 } = options
+  writeImage(new Map(), path)
   const tree = await openTree(path)
-  if (folded > 0) {
+  if (merged_groups > 0) {
     let writes = new Map<string, Buffer | null>()
-    for (let n = 1; n <= folded; n++) writes = new Map([...writes, ...groupOf(n)])
+    for (let n = 1; n <= merged_groups; n++) writes = new Map([...writes, ...groupOf(n)])
     putInto(tree, writes)
-    putManifest(tree, { id, seq: folded, is_open: false })
+    putManifest(tree, { id, seq: merged_groups, is_open: false })
   }
-  const log = await createLog(path, { id, seq: folded, is_open: false })
-  putManifest(tree, { id, seq: folded, is_open: true })
-  const bed = { tree, log, id, path, young: 0, groups: folded, places: new Map<number, Place>() }
-  await takeSteps(bed, steps)
+  const log = await createLog(path, { id, seq: merged_groups, is_open: false })
+  putManifest(tree, { id, seq: merged_groups, is_open: true })
+  const file = {
+    tree,
+    log,
+    id,
+    path,
+    active: 0,
+    groups: merged_groups,
+    places: new Map<number, FramePosition>(),
+  }
+  await takeSteps(file, steps)
   await log.close()
   await tree.close()
-  return { image: imageOf(path), places: bed.places, groups: bed.groups }
+  return { image: imageOf(path), places: file.places, groups: file.groups }
 }
 
 interface Making {
@@ -260,36 +264,36 @@ interface Making {
   readonly log: LogWriter
   readonly id: Buffer
   readonly path: string
-  young: number
+  active: number
   groups: number
-  readonly places: Map<number, Place>
+  readonly places: Map<number, FramePosition>
 }
 
-async function takeSteps(bed: Making, steps: readonly DiedStep[]): Promise<void> {
-  const { tree, log, places } = bed
+async function takeSteps(file: Making, steps: readonly CrashStep[]): Promise<void> {
+  const { tree, log, places } = file
   for (const step of steps) {
     if (step === 'commit') {
       const at = log.active().bytes()
-      await log.write(groupOf(++bed.groups))
+      await log.write(groupOf(++file.groups))
       const bytes = log.active().bytes() - at
-      places.set(bed.groups, { end: `-log-${bed.young}`, at, bytes })
-    } else if (step === 'turn') {
+      places.set(file.groups, { end: `-log-${file.active}`, at, bytes })
+    } else if (step === 'rotate') {
       log.rotate()
-      bed.young = 1 - bed.young
+      file.active = 1 - file.active
     } else {
       const written = log.frozenFrames()
-      const manifest: Manifest = { id: bed.id, seq: written.last_seq, is_open: true }
+      const manifest: Manifest = { id: file.id, seq: written.last_seq, is_open: true }
       const job = { written, manifest, slice: no_slice }
-      if (step === 'merge') {
+      if (step === 'checkpoint') {
         runCheckpoint(tree, job)
         log.releaseFrozen()
       } else {
         try {
-          runCheckpoint(breaking(tree, 3, false), job)
+          runCheckpoint(failingAt(tree, 3, false), job)
         } catch {}
       }
     }
   }
 }
 
-export const commits = (count: number): DiedStep[] => new Array<DiedStep>(count).fill('commit')
+export const commits = (count: number): CrashStep[] => new Array<CrashStep>(count).fill('commit')

@@ -1,12 +1,11 @@
 /**
- * What a process with a log asked of the kernel, and in which order: was a group safe before its
- * reply left, and did it cost no more than the one sync?
+ * The system calls of a process with a log, in order: was a group on disk before its
+ * acknowledgement, by no more than one sync?
  *
- * A group is one frame, in one write to a segment of the log, of the blocks that hold it; the write
- * is synced by its handle, or by a call behind it. Zeros written ahead, and a block of them that
- * tries the file, are no part of it. A segment is begun again, with another frame, only once
- * the tree has had a whole commit behind its last frame. That this commit counts the segment as
- * merged is not to be seen here: that is for the power cuts to show.
+ * A group is one frame, in one write of whole blocks to a segment; the write syncs itself, or a
+ * sync call follows. Preallocation, and the block that tries O_DIRECT, do not count. A segment may
+ * be overwritten only after a whole commit of LMDB behind its last frame. That this commit counts
+ * the segment as merged is not visible here; the power cut tests cover it.
  */
 import {
   type Call,

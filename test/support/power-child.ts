@@ -1,6 +1,6 @@
 /**
- * Writes groups into a store, says so behind each, closes it, and does it all again, so that a
- * trace of it has every kind of write there is: `power-child PATH`.
+ * Commits groups to a store, prints a line after each, closes it, and repeats, so that its trace
+ * has every kind of write: `power-child PATH`.
  */
 import { writeSync } from 'node:fs'
 import type { LogBounds } from '../../src/store/log/tree.ts'

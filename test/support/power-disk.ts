@@ -1,13 +1,13 @@
 /**
- * What a disk may hold once its power was cut: all that was synced, and of the rest anything.
+ * A model of what a disk may hold after a power cut: everything that was synced, and any part of
+ * the rest.
  *
- * A write is safe when its handle syncs each write and it has ended, or when a sync of its file was
- * begun after it had ended, and has ended too. A name, made or taken away, is safe once the folder
- * was synced in that way, and not by a sync of the file. All other writes that had begun are loose:
- * each may be there or not, whatever the others do, in part too, by sectors of 512 bytes, or with
- * nothing of it but the length that it gave its file. Where two wrote to one place, the later is
- * above. What is not covered: sectors that are there in part or with other bytes, and a disk that
- * says it has synced and has not.
+ * A write is safe if its descriptor syncs each write and it has ended, or if a sync of its file
+ * began after its end and has ended too. A new or removed name is safe after such a sync of the
+ * folder. All other writes that have begun are loose: each may be there or not, independently, also
+ * in part by sectors of 512 bytes, or with nothing but the length it gave its file. If two writes
+ * overlap, the later wins. Not covered: sectors that are there in part or with other bytes, and a
+ * disk that acknowledges a sync it did not do.
  */
 import type { DiskEvent } from './power-trace.ts'
 

@@ -1,6 +1,6 @@
 /**
- * An engine that applies batches, several at a time, and acknowledges each, closes and does it
- * again: `power-engine-child PATH`. The work and its marks are those of the crash test.
+ * An engine that applies batches, several at a time, acknowledges each, closes and repeats:
+ * `power-engine-child PATH`. The work is that of the crash test.
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'

@@ -1,9 +1,10 @@
 /**
- * All that a process did to the files of one folder, byte for byte, out of a trace of its calls.
+ * Everything that a process did to the files of one folder, byte by byte, read from a system call
+ * trace.
  *
- * What could reach a file in a way that is not in the trace, or not understood here, is an error:
- * so a mapping of a file that can be written, a file cut or grown, a call that failed. LMDB's lock
- * file and the owner record are left out: they mean nothing once their process is gone.
+ * A call that could change a file in a way that is not understood here is an error: a writable
+ * mapping, a truncation, a failed call. LMDB's lock file and the owner record are left out: they
+ * mean nothing once their process is gone.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -157,7 +158,9 @@ function newReader(folder: string) {
   }
 }
 
-/** What a ring writes is in no trace; without a thread of the kernel it is the one node waits with. */
+/**
+ * What a ring writes is in no trace; without a thread of the kernel it is the one node waits with.
+ */
 function demandNoWrites({ args }: Call): void {
   if (args.includes('IORING_SETUP_SQPOLL'))
     throw new Error('a ring that may write is not understood')

@@ -1,10 +1,10 @@
 /**
- * Child processes that run a file of ours under plain Node: built once with esbuild, so that a
- * hundred of them start quickly. Packages are loaded from where this project has them, and the
- * scripts of the threads stand beside.
+ * Child processes that run a module of the project under plain Node: built once with esbuild, so
+ * that a hundred of them start quickly. Packages are loaded from the project's node_modules, and
+ * the scripts of the threads are beside the child.
  *
- * A child may be built from a source that was edited, to run with other bounds, or to show what a
- * worse program does. A text to edit that is not there fails the build.
+ * A child may be built from edited sources, to run with other bounds or to show what a worse
+ * program does. An edit whose text is not found fails the build.
  */
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Folders for files that are written and thrown away by the thousand. In memory where the system
- * has a place for that: what a sync is worth is no question there.
+ * Folders for files that are written and deleted by the thousand: in memory if the system has such
+ * a file system, because these tests do not depend on syncs.
  */
 import { accessSync, constants } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { after, before } from 'node:test'
 
 const in_memory = '/dev/shm'
 
-/** Names for files in such a folder, which is there while the tests of the calling file run. */
+/** Returns new paths in such a folder, which is removed after the tests of the calling file. */
 export function quickPaths(prefix: string): () => string {
   let folder: string
   let count = 0

@@ -1,7 +1,6 @@
 /**
- * Tries to lock the file it is told, says `held` or `refused`, and keeps what it got until it is
- * killed or its input ends. With `work` it also opens the database and commits once a round, as an
- * owner does.
+ * Tries to lock a file, prints `held` or `refused`, and keeps the lock until it is killed or its
+ * input ends. With `work` it also opens LMDB and commits in a loop, as an owner does.
  */
 import { writeSync } from 'node:fs'
 import { lockFile } from '../../src/store/file-lock.ts'

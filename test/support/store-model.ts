@@ -1,9 +1,9 @@
 /**
- * Random transactions against a store and against a plain Map: what both hold must stay the same.
+ * Random transactions against a store and against a plain Map: both must hold the same.
  *
- * A transaction puts, deletes and reads, may throw at its end, and may be sent off without waiting,
- * so that several share a commit and see each other's writes before they are on disk. Reads inside
- * must see the newest state; a view must see one of the states that could be durable by then.
+ * A transaction puts, deletes and reads, may throw at its end, and may be sent without waiting, so
+ * that several share a commit and see each other's writes before they are durable. Reads inside
+ * must see the newest state; a view must see one of the states that may be durable by then.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'

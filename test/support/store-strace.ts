@@ -1,11 +1,11 @@
 /**
- * What a process asked of the kernel, and in which order: was a commit safe before its reply left?
+ * The system calls of a process, in order: was a commit on disk before its reply was sent?
  *
- * LMDB writes the changed pages, syncs them, and then writes one of the two first pages, the head,
- * in such a way that this is synced too; only then do the pages count. `syncOrderMistakes` looks
- * for that before every reply, whatever a reply is: a line on standard output or bytes on a socket.
+ * LMDB writes the changed pages, syncs them, and then writes one of its two meta pages through a
+ * descriptor that syncs each write; only then do the pages count. `syncOrderMistakes` checks this
+ * before every reply, which is a line on standard output or bytes on a socket.
  *
- * Calls of several threads interleave, so a call has a place where it began and one where it ended.
+ * Calls of several threads interleave, so a call has a line where it began and one where it ended.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -45,7 +45,7 @@ const traced_calls =
   'openat,read,pread64,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,msync,sendto,sendmsg'
 const writes = new Set(['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2'])
 const syncs = new Set(['fsync', 'fdatasync', 'msync'])
-const head_pages = 2
+const meta_pages = 2
 
 /** False on machines without strace, or where it may not trace. */
 export function canTrace(): boolean {
@@ -127,8 +127,8 @@ export function isWriteOf(call: Call, text: string): boolean {
 /**
  * One sentence for each reply that was not preceded, since the reply before, by a whole commit of
  * the database at `path`, or was preceded by one done in the wrong order: pages written, then
- * synced, then the head written and synced. No sentence means that all is well; a trace without a
- * reply is a mistake itself.
+ * synced, then the meta page written and synced. No sentence means that all is well; a trace
+ * without a reply is a mistake itself.
  */
 export function syncOrderMistakes(
   calls: readonly Call[],
@@ -143,7 +143,7 @@ export function syncOrderMistakes(
   let since = -1
   for (const [index, reply] of replies.entries()) {
     const own = commits.filter(({ ended }) => ended > since && ended < reply.began)
-    const mistake = own.length === 0 ? 'no head was written' : own.find(isMistaken)?.mistake
+    const mistake = own.length === 0 ? 'no meta page was written' : own.find(isMistaken)?.mistake
     if (mistake !== undefined) mistakes.push(`reply ${index}: ${mistake}`)
     since = reply.began
   }
@@ -151,7 +151,7 @@ export function syncOrderMistakes(
 }
 
 export interface Commit {
-  /** When its head began to be written, and when it was. */
+  /** When the write of its meta page began and ended. */
   readonly began: number
   readonly ended: number
   readonly mistake: string | undefined
@@ -159,9 +159,9 @@ export interface Commit {
 
 const isMistaken = ({ mistake }: Commit): boolean => mistake !== undefined
 
-/** Each write of a head ends a commit, which has the pages written since the head before. */
+/** Each write of a meta page ends a commit, of the pages written since the meta page before. */
 export function commitsOf(calls: readonly Call[], path: string, page_bytes = 4096): Commit[] {
-  const head_bytes = head_pages * page_bytes
+  const meta_bytes = meta_pages * page_bytes
   const synced = syncedHandles(calls, path)
   const onFile = calls.filter((call) => call.args.includes(`<${path}>`))
   const written = onFile.filter(isWrite)
@@ -170,19 +170,20 @@ export function commitsOf(calls: readonly Call[], path: string, page_bytes = 409
   const commits: Commit[] = []
   let pages: Call[] = []
   for (const [place, call] of written.entries()) {
-    // LMDB makes a new file with both head pages in one write.
+    // LMDB creates a file with both meta pages in one write.
     if (offsetOf(call) === 0) continue
-    if (offsetOf(call) >= head_bytes) {
+    if (offsetOf(call) >= meta_bytes) {
       pages.push(call)
       continue
     }
     const lastPage = Math.max(-1, ...pages.map((page) => page.ended))
     const next = written[place + 1]?.began ?? Infinity
     let mistake: string | undefined
-    if (pages.length === 0) mistake = 'no page was written before the head'
-    else if (!isSynced(lastPage, call.began)) mistake = 'the pages were not synced before the head'
+    if (pages.length === 0) mistake = 'no page was written before the meta page'
+    else if (!isSynced(lastPage, call.began))
+      mistake = 'the pages were not synced before the meta page'
     else if (!synced.has(handleOf(call)) && !isSynced(call.ended, next)) {
-      mistake = 'the head was not synced'
+      mistake = 'the meta page was not synced'
     }
     commits.push({ began: call.began, ended: call.ended, mistake })
     pages = []
@@ -190,7 +191,7 @@ export function commitsOf(calls: readonly Call[], path: string, page_bytes = 409
   return commits
 }
 
-/** Where the call writes; behind the head where it goes on from where the last one ended. */
+/** Offset of the write; infinite, so behind the meta pages, if it continues the last one. */
 export function offsetOf(call: Call): number {
   if (call.name !== 'pwrite64') return Infinity
   return Number(/, (\d+) *$/.exec(call.args)?.[1] ?? Infinity)
@@ -217,7 +218,10 @@ export function handleOf(call: Call): string {
   return /^\d+/.exec(call.args)?.[0] ?? ''
 }
 
-/** Traces a build of the store with these edits through so many commits, and each says it is durable. */
+/**
+ * Traces a build of the store with these edits through so many commits, and each says it is
+ * durable.
+ */
 export async function traceCommits(
   edits: readonly Edit[],
   commits: number,

@@ -1,6 +1,6 @@
 /**
- * What every tree must do below store/group-commit: rows of scans, then the promises of the port one by
- * one, then random histories against a model. A new tree calls `storeSuite` and passes, or is none.
+ * The suite of every tree, run below store/group-commit: rows of scans, the promises of the port
+ * one by one, and random histories against a model. A new tree calls `storeSuite`.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * Commits a few times and says so each time: `store-sync-child PATH COMMITS`. The log is merged in
- * between.
+ * Commits a few times and prints a line for each: `store-sync-child PATH COMMITS`. Checkpoints run
+ * in between.
  */
 import { writeSync } from 'node:fs'
 import { storeOf } from '../../src/store/group-commit.ts'

@@ -1,6 +1,6 @@
 /**
- * Trees around a tree, for what a healthy disk does not show: one whose commits wait to be let
- * through, one whose n-th commit fails.
+ * Trees around a tree that show what a healthy disk does not: one whose commits wait to be
+ * released, one whose n-th commit fails.
  */
 import type { Tree } from '../../src/store/tree.ts'
 
