@@ -37,6 +37,7 @@ const refused: [string, RegExp][] = [
   ['{"a":"\\ud800"}', /lone surrogate stands in a string, line 1 column 6/],
   ['{"a":"\ud800"}', /lone surrogate/],
   ['{"\udc00":1}', /lone surrogate/],
+  ['{"a":1,\n"é":["\ud83d\\ude00"]}', /lone surrogate stands in a string, line 2 column 6/],
   ['{"a":01}', /line 1 column 7/],
   ['{"a":1,}', /a key in quotes was expected, line 1 column 8/],
   ['{\n"a":\ttru}', /a value was expected, line 2 column 6/],

@@ -73,8 +73,8 @@ function mustAgreeAsData(text: string, bounds = limits): void {
     dataSeen(() => rawJsonReference(bytes.toString(), given)),
   )
   assert.deepEqual(
-    dataSeen(() => rawJson(text, given)),
-    dataSeen(() => rawJsonReference(text, given)),
+    dataSeen(() => rawJson(bytes.toString(), given)),
+    dataSeen(() => rawJsonReference(bytes.toString(), given)),
   )
 }
 

@@ -17,12 +17,12 @@ export interface JsonBounds {
 }
 
 export interface Scan {
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
   /** The same text, if it is all ASCII: then offsets in the text are offsets in the bytes. */
   readonly ascii: string | undefined
   readonly nesting_max: number
   readonly values_max: number
-  /** Offset of the first lone surrogate of a JavaScript string. */
+  /** Offset of the first lone surrogate in a JavaScript string, which bytes cannot hold. */
   readonly lone_at: number
   /** Values scanned so far. */
   values: number
@@ -100,9 +100,7 @@ function newScan(
 }
 
 export function textBetween({ ascii, bytes }: Scan, from: number, to: number): string {
-  return ascii === undefined
-    ? Buffer.prototype.toString.call(bytes, 'utf8', from, to)
-    : ascii.slice(from, to)
+  return ascii === undefined ? bytes.toString('utf8', from, to) : ascii.slice(from, to)
 }
 
 /** One value with nothing but white space around it. */
@@ -217,7 +215,10 @@ const in_string = new Uint8Array(256).fill(1, 0x20)
 in_string[quote] = 0
 in_string[backslash] = 0
 
-/** A string that holds an escape, a lone surrogate or a mistake. */
+/**
+ * A string that holds an escape, a lone surrogate or a mistake. A surrogate that is lone in a
+ * JavaScript string is refused even beside an escape that would complete the pair.
+ */
 function scanEscapes(scan: Scan, open: number): number {
   const { bytes } = scan
   let is_shortest = true
