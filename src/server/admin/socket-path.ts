@@ -3,7 +3,7 @@
  * the file's real path, because Node silently truncates long socket paths.
  *
  * The folder is used only if it is a directory of this user that no other user may enter; else a
- * new one is made. Readers take the path from the owner record in the data file.
+ * new one is made. Readers take the path from the owner record beside the data file.
  */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'

@@ -143,7 +143,9 @@ function fileOf(cached: number, direct: number | undefined, flag: number): Segme
   const syncs_itself = flag !== 0
   let fd = direct ?? cached
 
-  /** The disk may change its mind, and a fallback for aligned memory need not be aligned. */
+  /**
+   * A disk may refuse direct writes later, and the fallback of aligned memory need not be aligned.
+   */
   function giveUpDirect(error: unknown): void {
     if (fd === cached || !isRefusal(error)) throw error
     fd = cached
