@@ -12,15 +12,15 @@ import { openEngine } from '../src/open.ts'
 import { run } from './support/cli-run.ts'
 import { cancelAll, judgeLanes } from './support/crash-servers-judge.ts'
 import { type Cut, openCallers, sendLane } from './support/crash-servers-load.ts'
-import { type DoorsFile, makeDoorsFile } from './support/crash-servers-server.ts'
+import { makeServersFile, type ServersFile } from './support/crash-servers-server.ts'
 import {
   countersOf,
-  doors_processes,
   type Lane,
   type LaneKind,
   lane_kinds,
   newLane,
   requestOf,
+  servers_processes,
 } from './support/crash-servers-work.ts'
 import { crash_forms, logLeft } from './support/log-crash.ts'
 
@@ -40,7 +40,7 @@ for (const form of crash_forms) {
   it(`${form.form}: ${rounds} kills under load at both servers`, {
     timeout: 1_200_000,
   }, async (t) => {
-    const file = await makeDoorsFile(form)
+    const file = await makeServersFile(form)
     const tally = newTally()
     const began_ms = performance.now()
     let lanes: Lane[] = []
@@ -95,7 +95,7 @@ describe('the judge', () => {
   for (const [what, acked, without, found] of rows) {
     it(what, async () => {
       const engine = await openEngine(':memory:')
-      for (const definition of doors_processes) await engine.putProcess(definition)
+      for (const definition of servers_processes) await engine.putProcess(definition)
       const lane = newLane('a', 'http')
       await engine.apply(countersOf(lane))
       await engine.apply(requestOf(lane, 1).map(({ op }) => op))
@@ -135,7 +135,7 @@ interface Round {
   readonly checked: number | undefined
 }
 
-async function loadAndKill(file: DoorsFile, lanes: Lane[], is_early: boolean): Promise<Round> {
+async function loadAndKill(file: ServersFile, lanes: Lane[], is_early: boolean): Promise<Round> {
   const server = file.start()
   const kill = (after_ms: number) => setTimeout(server.kill, after_ms)
   let timer = is_early ? kill(700 * Math.random()) : undefined
@@ -188,10 +188,10 @@ function newTally() {
       came_through += of_these
     },
     text(): string {
-      const doors = lane_kinds.map((kind) => `${kind} ${requests[kind]} (${ops[kind]} ops)`)
+      const servers = lane_kinds.map((kind) => `${kind} ${requests[kind]} (${ops[kind]} ops)`)
       const broke = [...causes].map(([cause, count]) => `${cause} ${count}`)
       return (
-        `answered: ${doors.join(', ')}; broken off: ${unknown} requests, ${came_through} of them ` +
+        `answered: ${servers.join(', ')}; broken off: ${unknown} requests, ${came_through} of them ` +
         `there all the same; callers saw ${broke.join(', ')}; ` +
         `${this.checks} checks meanwhile; ${this.unmerged} groups left to the log, ` +
         `${this.in_merge} kills in a merge`

@@ -1,6 +1,6 @@
 /**
- * The conformance vectors: each of test/vectors/*.json on each face, and what the vectors together
- * must cover.
+ * The conformance vectors: each of test/vectors/*.json on each transport, and what the vectors
+ * together must cover.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,15 +8,15 @@ import { opFaults } from '../src/core/faults.ts'
 import { readVectors } from './support/vector-form.ts'
 import { rules } from './support/vector-rules.ts'
 import { runVector } from './support/vector-run.ts'
-import { faces } from './support/vector-servers.ts'
+import { transports } from './support/vector-servers.ts'
 
 const files = readVectors()
 const vectors = [...files.values()].flat()
 
-for (const face of faces) {
+for (const transport of transports) {
   for (const [file, ones] of files) {
-    describe(`${face.name}: ${file}`, () => {
-      for (const vector of ones) test(vector.name, () => runVector(vector, face))
+    describe(`${transport.name}: ${file}`, () => {
+      for (const vector of ones) test(vector.name, () => runVector(vector, transport))
     })
   }
 }

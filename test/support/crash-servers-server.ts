@@ -11,11 +11,11 @@ import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
 import { openEngine } from '../../src/open.ts'
 import type { Target } from './crash-servers-load.ts'
-import { doors_processes, ledger, orders } from './crash-servers-work.ts'
+import { ledger, orders, servers_processes } from './crash-servers-work.ts'
 import type { CrashForm } from './log-crash.ts'
 import { buildChild } from './store-child.ts'
 
-export interface DoorsFile {
+export interface ServersFile {
   readonly path: string
   start(): DoorsServer
   remove(): Promise<void>
@@ -29,7 +29,7 @@ export interface DoorsServer {
   readonly ended: Promise<{ readonly signal: NodeJS.Signals | null; readonly said: string }>
 }
 
-export async function makeDoorsFile({ edits }: CrashForm): Promise<DoorsFile> {
+export async function makeServersFile({ edits }: CrashForm): Promise<ServersFile> {
   const { script, folder, remove } = await buildChild('../../bin/conveyor.ts', edits)
   const path = join(folder, 'tasks.lmdb')
   const tls = join(folder, 'tls')
@@ -37,17 +37,17 @@ export async function makeDoorsFile({ edits }: CrashForm): Promise<DoorsFile> {
   await initFolder(tls, [], making)
   const { names } = await addClient(tls, 'load', making)
   const engine = await openEngine(path)
-  for (const definition of doors_processes) await engine.putProcess(definition)
+  for (const definition of servers_processes) await engine.putProcess(definition)
   const { id: user, secret } = await engine.users.add()
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)
   await engine.close()
-  const doors = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
+  const servers = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
   return {
     path,
     remove,
     start: () =>
-      startServer([script, 'serve', '--json', '--db', path, ...doors], {
+      startServer([script, 'serve', '--json', '--db', path, ...servers], {
         ...{ user, secret, folder: tls },
       }),
   }

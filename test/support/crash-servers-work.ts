@@ -55,7 +55,7 @@ const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const is_counter = [{ param: 'counter', const: 'yes', fun: 'eq', cast: 'string' }]
 const back = { type: 'go_if_const', conditions: is_counter, to_node_id: 'wait' }
 
-export const doors_processes: readonly object[] = [
+export const servers_processes: readonly object[] = [
   {
     obj_id: orders,
     scheme: {

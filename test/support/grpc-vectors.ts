@@ -1,9 +1,9 @@
 /**
- * The vectors on the gRPC door, over mutual TLS: a list of ops as messages, and their results as
+ * The vectors on the gRPC server, over mutual TLS: a list of ops as messages, and their results as
  * the text that the JSON endpoint would have answered, so that both can be compared.
  *
  * What proto3 has no form for (a member of another type, a ref that is a number, a raw body) is no
- * request of this door: `opMessages` says so, and the face makes it in the process.
+ * request of this server: `opMessages` says so, and the transport makes it in the process.
  */
 import type { ServiceError } from '@grpc/grpc-js'
 import {
@@ -35,7 +35,7 @@ const certificates = new Map<string, Promise<TestCertificate>>()
 export async function openGrpcVectors(world: World, bugs: unknown[]): Promise<GrpcVectors> {
   const { folder, ca } = await sharedAuthority()
   const engine = world.engine()
-  const door = await serveGrpc(engine, {
+  const server = await serveGrpc(engine, {
     port: 0,
     tls: { folder },
     onBug: (bug) => bugs.push(bug),
@@ -51,7 +51,7 @@ export async function openGrpcVectors(world: World, bugs: unknown[]): Promise<Gr
       sharedAuthority().then(() => makeClient(ca, { san: [{ type: 'url', value: name }] }))
     certificates.set(name, made)
     if (user !== null) await engine.users.bind(user, `uri:${name}`)
-    const client = openClient(door.address, { ca, client: await made })
+    const client = openClient(server.address, { ca, client: await made })
     clients.set(user, client)
     return client
   }
@@ -83,7 +83,7 @@ export async function openGrpcVectors(world: World, bugs: unknown[]): Promise<Gr
     },
     async close() {
       for (const client of clients.values()) client.close()
-      await door.drain()
+      await server.drain()
     },
   }
 }

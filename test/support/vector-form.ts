@@ -22,7 +22,7 @@
  *                     (default 1), equal to the byte. `refused` is { code, description? }
  *     { advance_ms } · { set_clock_ms }   the clock jumps; what is then due fires, in due order
  *     { reopen: true, closed_ms? }   the engine is closed, for so long, and opened on the same file
- *     { admin: [verb, …], result | refused }   administration, on every face done in the process:
+ *     { admin: [verb, …], result | refused }   administration, on every transport done in the process:
  *                     put definition moves? → { version, state } · pause, resume, remove conv_id ·
  *                     share conv_id user can? · unshare conv_id user · cancel task ·
  *                     retry task node_id? → the result of an op in version 1

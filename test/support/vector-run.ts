@@ -1,5 +1,5 @@
 /**
- * Runs one vector on one face: does its steps in order, compares each answer as text, then the
+ * Runs one vector on one transport: does its steps in order, compares each answer as text, then the
  * tasks that are left, then every invariant of the store.
  */
 import assert from 'node:assert/strict'
@@ -10,23 +10,23 @@ import { isFault } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, Task } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
-import type { Face, Link } from './vector-servers.ts'
+import type { Link, Transport } from './vector-servers.ts'
 import { openWorld, type TaskTarget, type World } from './vector-state.ts'
 
 interface Run {
   readonly world: World
-  readonly face: Face
+  readonly transport: Transport
   link: Link
   /** `$id1` → the id it stands for. */
   readonly ids: Map<string, string>
 }
 
-export async function runVector(vector: Vector, face: Face): Promise<void> {
+export async function runVector(vector: Vector, transport: Transport): Promise<void> {
   const world = await openWorld(vector)
-  const run: Run = { world, face, link: await face.open(world), ids: new Map() }
+  const run: Run = { world, transport, link: await transport.open(world), ids: new Map() }
   try {
     for (const [at, step] of vector.steps.entries()) {
-      // A request takes its time at some doors: nothing rings before the step behind it is done.
+      // A request takes its time at some servers: nothing rings before the step behind it is done.
       if (step.at_once === true) world.hold()
       await doStep(run, step, `steps[${at}]`)
       if (step.at_once === true) continue
@@ -62,7 +62,7 @@ async function doStep(run: Run, step: JsonObject, at: string): Promise<void> {
 async function between(run: Run, work: () => Promise<void>): Promise<void> {
   await run.link.close()
   await work()
-  run.link = await run.face.open(run.world)
+  run.link = await run.transport.open(run.world)
 }
 
 async function doRequest(run: Run, step: JsonObject, at: string): Promise<void> {

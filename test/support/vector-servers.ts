@@ -1,9 +1,9 @@
 /**
- * THE table of faces: the ways on which a caller reaches the engine. Every vector runs on each and
- * must be answered alike and end alike. A new face is one row here.
+ * THE table of transports: the ways on which a caller reaches the engine. Every vector runs on each
+ * and must be answered alike and end alike. A new transport is one row here.
  *
- * A face gets a request as text and gives the answer as text; what belongs to its transport alone
- * (status, headers) it checks itself.
+ * A transport takes a request as text and returns the answer as text; what belongs to it
+ * alone (status, headers) it checks itself.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -32,12 +32,12 @@ export interface Link {
   close(): Promise<void>
 }
 
-export interface Face {
+export interface Transport {
   readonly name: string
   open(world: World): Promise<Link>
 }
 
-export const faces: readonly Face[] = [
+export const transports: readonly Transport[] = [
   { name: 'in process', open: openInProcess },
   { name: 'signed HTTP', open: openHttp },
   { name: 'gRPC', open: openGrpc },
@@ -69,12 +69,12 @@ function withRawData(op: JsonValue): unknown {
 }
 
 /**
- * A client of its own, over a real socket. A caller without a name has no way in through this door,
- * so his requests are made in the process.
+ * A client of its own, over a real socket. A caller without a name has no way in through this
+ * server, so his requests are made in the process.
  */
 async function openHttp(world: World): Promise<Link> {
   const bugs: unknown[] = []
-  const door = await serveHttp(world.engine(), { port: 0, onBug: (bug) => bugs.push(bug) })
+  const server = await serveHttp(world.engine(), { port: 0, onBug: (bug) => bugs.push(bug) })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
     async send(asked) {
@@ -84,11 +84,11 @@ async function openHttp(world: World): Promise<Link> {
       const secret = world.secretOf(asked.user)
       const hash = createHash('sha1').update(timestamp).update(secret).update(body).update(secret)
       const path = `/api/${asked.version}/json/${asked.user}/${timestamp}/${hash.digest('hex')}`
-      return post(`${door.url}${path}`, body, agent)
+      return post(`${server.url}${path}`, body, agent)
     },
     async close() {
       agent.destroy()
-      await door.drain()
+      await server.drain()
       assert.deepEqual(bugs, [])
     },
   }
@@ -97,15 +97,15 @@ async function openHttp(world: World): Promise<Link> {
 /** What messages cannot say, such as a raw body, is made in the process. */
 async function openGrpc(world: World): Promise<Link> {
   const bugs: unknown[] = []
-  const door = await openGrpcVectors(world, bugs)
+  const server = await openGrpcVectors(world, bugs)
   return {
     async send(asked) {
       const { user, version, ops } = asked
-      const answer = ops === undefined ? undefined : await door.send(user, version, ops)
+      const answer = ops === undefined ? undefined : await server.send(user, version, ops)
       return answer ?? sendInProcess(world, asked)
     },
     async close() {
-      await door.close()
+      await server.close()
       assert.deepEqual(bugs, [])
     },
   }
