@@ -1,17 +1,17 @@
 /**
  * The engine over a store. Its parts, in the order in which an op goes through them:
  *
- *     submit           checks the number of ops
- *     admission        refuses while nothing may enter; bounds what waits for the disk
- *     transactions     queues the requests of one turn for one store transaction
- *     ops              applies each op: checks it, then creates, modifies or shows a task
- *     advance          runs the logics of the task until it waits, ends or fails
- *     run-queue        runs the other tasks that this has made ready
- *     task-store       writes the task and its index keys
+ *     submit               checks the number of ops
+ *     admission            refuses while nothing may enter; bounds what waits for the disk
+ *     transaction-queue    runs the requests of one turn in one store transaction
+ *     ops                  checks each op, then creates, modifies or shows a task
+ *     advance              runs the logics of the task until it waits, ends or fails
+ *     task-store           writes the task and its index keys
+ *     run-queue            runs the other tasks that this has made ready
  *
  * The results come back once the transaction is on disk. Its events are published then: to the
  * timers, to the dispatcher of jobs and to the watchers. Timers, outcomes of jobs, retry and cancel
- * enter at `transactions`. A refused op is a result; a request that is refused as a whole rejects.
+ * enter at transaction-queue. A refused op is a result; a request that is refused as a whole rejects.
  */
 
 import { objectOf } from '../codec/json.ts'
@@ -71,12 +71,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     isWatched: watchers.isWatched,
   }
   const admission = newAdmission({ limits, store, clock, failure })
-  const transactions = newTransactionQueue({
-    store,
-    clock,
-    engine: engine_context,
-    publish,
-  })
+  const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
   const running = { clock, limits, store, transactions, admission, onError: onBug }
   const timers = newTimers(running)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })
