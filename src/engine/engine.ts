@@ -11,7 +11,7 @@
  *
  * The results come back once the transaction is on disk. Its events are published then: to the
  * timers, to the dispatcher of jobs and to the watchers. Timers, outcomes of jobs, retry and cancel
- * enter at transaction-queue. A refused op is a result; a request that is refused as a whole rejects.
+ * enter at transaction-queue. A refused op is a result; a request refused as a whole rejects.
  */
 
 import { objectOf } from '../codec/json.ts'
