@@ -72,8 +72,8 @@ test('a taken port and invalid certificates exit 3, and the other server is clos
 test('the demo makes certificates once, and its line works as it is', async () => {
   const db = join(folder.path, "it's a demo.lmdb")
   const args = ['serve', '--demo', ...local, '--db', db]
-  const first = await served(args, async (told) => {
-    const line = told.slice(told.indexOf('\nnode -'))
+  const first = await served(args, async (output) => {
+    const line = output.slice(output.indexOf('\nnode -'))
     return bash(line)
   })
   assert.equal(first.exit, 0, first.err)
@@ -107,8 +107,8 @@ test('the demo without gRPC makes no certificates', async () => {
 })
 
 /** Runs `serve` in this process until `use`, which gets its output, is done. */
-async function served<T>(args: readonly string[], use: (told: string) => Promise<T>) {
-  let told = ''
+async function served<T>(args: readonly string[], use: (output: string) => Promise<T>) {
+  let output = ''
   let stop = (): void => {}
   let asked = false
   let used: T | undefined
@@ -117,12 +117,12 @@ async function served<T>(args: readonly string[], use: (told: string) => Promise
       stop = end
     },
     onOut: (text) => {
-      told += text
+      output += text
       if (asked) return
       asked = true
       // All of it is printed in this turn and the next few.
       setTimeout(() => {
-        void use(told)
+        void use(output)
           .then((value) => {
             used = value
           })

@@ -128,8 +128,8 @@ test('send signs, prints the answer, and exits by it', async () => {
   await once(closed, 'listening')
   const { port } = closed.address() as AddressInfo
   closed.close()
-  const nobody = ['send', '--url', `http://127.0.0.1:${port}`, '--user', '1']
-  const lost = await run(nobody, { env, stdin: create })
+  const unreachable = ['send', '--url', `http://127.0.0.1:${port}`, '--user', '1']
+  const lost = await run(unreachable, { env, stdin: create })
   assert.equal(lost.exit, 3)
   assert.match(lost.err, /does not answer \(ECONNREFUSED\)/)
 })
@@ -153,7 +153,7 @@ test('the curl line that sign prints works', { skip }, async () => {
 
 test('the lines of the demo work as they are', { skip }, async () => {
   const fresh = join(folder.path, 'paste.lmdb')
-  let told = ''
+  let output = ''
   const args = ['serve', '--demo', '--http', '127.0.0.1:0', '--db', fresh, '--base', '/conveyor']
   let stop = (): void => {}
   let pasted: Promise<{ stdout: string; stderr: string }> | undefined
@@ -162,10 +162,10 @@ test('the lines of the demo work as they are', { skip }, async () => {
       stop = end
     },
     onOut: (text) => {
-      told += text
-      const from = told.indexOf("SECRET='")
+      output += text
+      const from = output.indexOf("SECRET='")
       if (from === -1) return
-      pasted ??= bash(told.slice(from)).finally(() => stop())
+      pasted ??= bash(output.slice(from)).finally(() => stop())
     },
   })
   assert.equal(ended.exit, 0, ended.err)

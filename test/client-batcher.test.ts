@@ -19,7 +19,7 @@ after(() => folder.remove())
 /** The ops of each request that reached the engine, and what it throws at the next one. */
 let sizes: number[] = []
 let thrown: FaultCode | undefined
-let gate: Promise<void> = Promise.resolve()
+let held_back: Promise<void> = Promise.resolve()
 let servers: ClientServers
 before(async () => {
   servers = await openClientServers(join(folder.path, 'servers'), (engine) => ({
@@ -28,7 +28,7 @@ before(async () => {
       const code = thrown
       thrown = undefined
       if (code !== undefined) throw fault(code)
-      await gate
+      await held_back
       return engine.submit(ops, caller)
     },
   }))
@@ -104,7 +104,7 @@ for (const transport of transports) {
     test('an aborted call ends alone', async () => {
       sizes = []
       let open = (): void => {}
-      gate = new Promise((resolve) => {
+      held_back = new Promise((resolve) => {
         open = resolve
       })
       const abort = new AbortController()
@@ -125,7 +125,7 @@ for (const transport of transports) {
 test('calls that wait for a free request share one', async () => {
   sizes = []
   let open = (): void => {}
-  gate = new Promise((resolve) => {
+  held_back = new Promise((resolve) => {
     open = resolve
   })
   const client = await connect({ ...servers.targets.http, sockets_max: 1 } as never)

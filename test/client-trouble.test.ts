@@ -131,11 +131,11 @@ describe('a server that does not answer', () => {
   let servers: ClientServers
   let open = (): void => {}
   before(async () => {
-    const gate = new Promise<void>((resolve) => {
+    const held_back = new Promise<void>((resolve) => {
       open = resolve
     })
     servers = await openClientServers(join(folder.path, 'silent'), (engine) => ({
-      submit: (ops, caller) => gate.then(() => engine.submit(ops, caller)),
+      submit: (ops, caller) => held_back.then(() => engine.submit(ops, caller)),
     }))
   })
   after(async () => {

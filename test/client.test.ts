@@ -234,18 +234,18 @@ for (const transport of transports) {
     })
 
     test('a source that waits for each answer gets it', async () => {
-      let told: (answer: BatchResult) => void = () => {}
+      let onAnswer: (answer: BatchResult) => void = () => {}
       const procs: string[] = []
       async function* source(): AsyncGenerator<ClientOp[]> {
         for (let n = 0; n < 5; n++) {
           const answered = new Promise<BatchResult>((resolve) => {
-            told = resolve
+            onAnswer = resolve
           })
           yield [{ type: 'create', conv_id, data: { n } }]
           procs.push((await answered).proc)
         }
       }
-      for await (const answer of client.stream(source())) told(answer)
+      for await (const answer of client.stream(source())) onAnswer(answer)
       assert.deepEqual(procs, ['ok', 'ok', 'ok', 'ok', 'ok'])
     })
 

@@ -50,8 +50,8 @@ test('Python with grpcio', { skip }, async () => {
     [script, server.grpc.address, server.folder, folder, 'ref of Python'],
     { timeout: 30_000 },
   )
-  const [obj_id = '', ...told] = stdout.trim().split('\n')
-  assert.deepEqual(told, [
+  const [obj_id = '', ...output] = stdout.trim().split('\n')
+  assert.deepEqual(output, [
     'ref of Python',
     'NOT_FOUND not_found_task: not found task',
     'True',

@@ -113,8 +113,8 @@ describe('hostile peers', () => {
       const code = await new Promise<number>((resolve) => {
         for (const event of ['response', 'trailers'] as const) {
           stream.on(event, (headers: Record<string, unknown>) => {
-            const told = headers['grpc-status']
-            if (told !== undefined) resolve(Number(told))
+            const received = headers['grpc-status']
+            if (received !== undefined) resolve(Number(received))
           })
         }
       })

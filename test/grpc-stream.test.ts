@@ -211,13 +211,13 @@ describe('StreamOps', () => {
 
   test('bytes under way are bounded too', async () => {
     let open = (): void => {}
-    const gate = new Promise<void>((resolve) => {
+    const held_back = new Promise<void>((resolve) => {
       open = resolve
     })
     let asked = 0
     const submit: ServedEngine['submit'] = async () => {
       asked++
-      await gate
+      await held_back
       return [{ ref: null, obj: 'task', proc: 'ok' }]
     }
     const server = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { submit })

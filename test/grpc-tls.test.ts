@@ -320,12 +320,12 @@ describe('the files', () => {
       ['server.key', Buffer.from('x'), /cannot be used/],
       ['ca.crt', Buffer.from(''), /holds no certificate/],
     ]
-    for (const [file, bytes, told] of breaks) {
+    for (const [file, bytes, message] of breaks) {
       writeFileSync(join(folder, file), bytes)
       await until(() => bugs.length > 0)
       await sleep_ms(50)
       assert.equal(bugs.length, 1, file)
-      assert.match((bugs.shift() as Error).message, told)
+      assert.match((bugs.shift() as Error).message, message)
       assert.equal(await fresh({ ca, client }), 'OK', file)
       writeFolder(ca, server, undefined, folder)
       await sleep_ms(50)

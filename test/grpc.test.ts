@@ -269,8 +269,8 @@ describe('calls', () => {
       { modify: { conv_id, obj_id: 'x' } },
     ]
     const { results } = await client.apply(ops)
-    const told = results.map(({ id, ref, proc, description }) => [id, ref, proc, description])
-    assert.deepEqual(told, [
+    const received = results.map(({ id, ref, proc, description }) => [id, ref, proc, description])
+    assert.deepEqual(received, [
       ['1', 'b', 'ok', ''],
       ['2', undefined, 'error', 'bad type'],
       ['', 'b', 'ok', ''],
@@ -405,16 +405,16 @@ describe('health and reflection', () => {
         request: object,
       ) => import('@grpc/grpc-js').ClientReadableStream<{ status: string }>
     )({ service: '' })
-    const told: string[] = []
-    watch.on('data', (answer) => told.push(answer.status))
+    const received: string[] = []
+    watch.on('data', (answer) => received.push(answer.status))
     watch.on('error', () => {})
     await once(watch, 'data')
     await server.close()
-    assert.deepEqual(told, ['SERVING', 'NOT_SERVING'])
+    assert.deepEqual(received, ['SERVING', 'NOT_SERVING'])
   })
 
   for (const reflection of [true, false]) {
-    test(`reflection ${reflection ? 'tells the services' : 'is off unless asked for'}`, async () => {
+    test(`reflection ${reflection ? 'lists the services' : 'is off by default'}`, async () => {
       const server = await openGrpc({ reflection })
       const { client } = server.connect()
       const folder = join(top, 'node_modules/@grpc/reflection/build/proto')
@@ -451,9 +451,9 @@ describe('health and reflection', () => {
 
 describe('drain', () => {
   test('calls under way are answered, new ones are refused, the port is free', async () => {
-    let letGo = (): void => {}
+    let release = (): void => {}
     const held_back = new Promise<void>((resolve) => {
-      letGo = resolve
+      release = resolve
     })
     const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
     let submitted = 0
@@ -478,7 +478,7 @@ describe('drain', () => {
     assert.equal(held.drain(), drained)
     await sleep_ms(20)
     assert.equal(await client.statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
-    letGo()
+    release()
     assert.match((await call).obj_id, /^[0-9a-f]{24}$/)
     const { answers, status: ended, details } = await collected
     assert.deepEqual(

@@ -10,14 +10,14 @@ import { codeOf, createBody, openHttp, type TestHttp } from './support/http-serv
 
 const body = createBody('r')
 
-/** A server whose engine answers when `letGo` is called. */
+/** A server whose engine answers when `release` is called. */
 async function heldServer(
   drain_ms_max: number,
-): Promise<{ server: TestHttp; letGo: () => void; called: Promise<void> }> {
-  let letGo = (): void => {}
+): Promise<{ server: TestHttp; release: () => void; called: Promise<void> }> {
+  let release = (): void => {}
   let onCalled = (): void => {}
   const held = new Promise<void>((resolve) => {
-    letGo = resolve
+    release = resolve
   })
   const called = new Promise<void>((resolve) => {
     onCalled = resolve
@@ -29,12 +29,12 @@ async function heldServer(
     return [done]
   }
   const server = await openHttp({ limits: { drain_ms_max } }, { submit })
-  return { server, letGo, called }
+  return { server, release, called }
 }
 
 describe('drain', () => {
   test('answers what is under way, refuses what is new, frees the port', async () => {
-    const { server, letGo, called } = await heldServer(60_000)
+    const { server, release, called } = await heldServer(60_000)
     const idle = await connectRaw(server.port)
     idle.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
     assert.equal((await idle.answer()).status, 200)
@@ -57,7 +57,7 @@ describe('drain', () => {
     assert.equal((await probe.answer()).body, '{"request_proc":"shutting_down"}')
     await probe.ended()
 
-    letGo()
+    release()
     const answer = await client.answer()
     assert.equal(answer.body, '{"request_proc":"ok","ops":[{"ref":"held","proc":"ok"}]}')
     assert.equal(answer.headers.connection, 'close')
@@ -69,14 +69,14 @@ describe('drain', () => {
   })
 
   test('a request pipelined behind one under way is refused in order', async () => {
-    const { server, letGo, called } = await heldServer(60_000)
+    const { server, release, called } = await heldServer(60_000)
     const client = await connectRaw(server.port)
     client.send(server.post(body))
     await called
     const drained = server.http.drain()
     client.send(server.post(body))
     await new Promise((resolve) => setTimeout(resolve, 20))
-    letGo()
+    release()
     assert.equal(codeOf(await client.answer()), 'ok')
     assert.equal(codeOf(await client.answer()), 'shutting_down')
     await client.ended()

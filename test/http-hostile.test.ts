@@ -255,12 +255,12 @@ describe('hostile HTTP', () => {
   test('connections over the bound get an answer that says so, the others are served', async () => {
     const clients: RawClient[] = []
     for (let at = 0; at < limits.connections_max; at++) clients.push(await connectRaw(server.port))
-    const surplus = await connectRaw(server.port)
-    surplus.send(server.post(body))
-    const answer = await surplus.answer()
+    const excess = await connectRaw(server.port)
+    excess.send(server.post(body))
+    const answer = await excess.answer()
     assert.equal(codeOf(answer), 'overloaded')
     assert.equal(answer.headers.connection, 'close')
-    await surplus.ended()
+    await excess.ended()
     const first = clients[0] as RawClient
     first.send(server.post(body))
     assert.equal(codeOf(await first.answer()), 'ok')
