@@ -16,7 +16,7 @@ import {
 import { docOfText, objectOf, rawJson, setMember, stringifyJson } from '../src/codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../src/core/model.ts'
 
-/** [base, patch, merged; undefined where the values must be asked] */
+/** [base, patch, merged; undefined where the values must be parsed] */
 const merges: [string, string, string | undefined][] = [
   ['{"a":1}', '{"b":2}', '{"a":1,"b":2}'],
   ['{"a":1,"b":2}', '{"a":[3,{"b":4}]}', '{"a":[3,{"b":4}],"b":2}'],
@@ -36,7 +36,7 @@ for (const [base, patch, expected] of merges) {
   })
 }
 
-/** [text, sorted; undefined where the values must be asked] */
+/** [text, sorted; undefined where the values must be parsed] */
 const sorted: [string, string | undefined][] = [
   ['{}', '{}'],
   ['{"b":1,"a":{"d":[{"f":1,"e":2}],"c":{}}}', '{"a":{"c":{},"d":[{"e":2,"f":1}]},"b":1}'],
@@ -96,7 +96,7 @@ const { object } = fc.letrec<{ object: string; value: string }>((tie) => ({
 }))
 const doc = object.map((text) => rawJson(text))
 
-test('merged by text as by values', () => {
+test('merging by text gives what merging by values gives', () => {
   fc.assert(
     fc.property(doc, doc, doc, (first, second, third) => {
       const once = mergeDocs(fresh(first), fresh(second))
@@ -107,7 +107,7 @@ test('merged by text as by values', () => {
   )
 })
 
-test('the digest by text is that by values', () => {
+test('the digest by text is the digest by values', () => {
   fc.assert(
     fc.property(doc, (one) => {
       const expected = hash('sha256', canonicalText(objectOf(one)), 'hex')
@@ -117,14 +117,14 @@ test('the digest by text is that by values', () => {
   )
 })
 
-test('a text that is no data is neither merged nor sorted', () => {
+test('a text that is cut short is neither merged nor sorted', () => {
   for (const text of ['{"a":', '{"a', '{"a":1,', '{"a":[']) {
     assert.throws(() => mergeDocs(docOfText(text), docOfText('{"b":1}')))
     assert.throws(() => digestOf(docOfText(text)))
   }
 })
 
-/** Without what was parsed. */
+/** A Doc with the same text, not yet parsed. */
 const fresh = ({ text }: Doc): Doc => docOfText(text)
 
 function byValues(base: Doc, patch: Doc): string {

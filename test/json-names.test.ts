@@ -1,6 +1,6 @@
 /**
- * Names of one character that are written with an escape: Node 24 and 26 misread one where another
- * stood in an object read before. Whatever reads JSON here must not.
+ * Keys that are one escaped character. JSON.parse of Node 24 and 26 reads such a key as another one
+ * that an object parsed before had in its place. No reader of JSON here may do so.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,12 +20,12 @@ import { openEngine } from '../src/open.ts'
 import { inNode } from './support/code-setup.ts'
 import { parseReference } from './support/json-reference.ts'
 
-/** Read in this order, the inner name of the second came out as `\\`. */
+/** Parsed by those in this order, the inner key of the second becomes `\\`. */
 const first = '{"\\n":0,"\\\\":{"\\"":{"\\"":0,"\\\\":0}}}'
 const second = '{"\\"":{"\\"":0,"\\n":{"\\n":0,"\\"":0}}}'
 const bounds = { nesting_max: 64, values_max: 100 }
 
-/** [who reads, what it makes of a text] */
+/** [reader, its function] */
 const readers: readonly (readonly [string, (text: string) => unknown])[] = [
   ['parseJson', (text) => parseJson(text)],
   ['parseExact', (text) => parseExact(text, bounds)],
@@ -35,7 +35,7 @@ const readers: readonly (readonly [string, (text: string) => unknown])[] = [
 ]
 
 for (const [name, read] of readers) {
-  test(`${name} takes no name for another`, () => {
+  test(`${name} reads each key as it was written`, () => {
     for (const text of [
       first,
       second,
@@ -48,7 +48,7 @@ for (const [name, read] of readers) {
   })
 }
 
-test('nor whatever was read before', () => {
+test('keys are read as written, whatever objects were read before', () => {
   const name = fc.constantFrom('"\\n"', '"\\\\"', '"\\""', '"\\t"', '"\\u002f"', '"\\b"', '"a"')
   const { object } = fc.letrec<{ object: string }>((tie) => ({
     object: fc.oneof(
@@ -69,7 +69,7 @@ test('nor whatever was read before', () => {
   )
 })
 
-test('conditions, code and the data of a task see the names that were sent', async () => {
+test('conditions, code and the data of a task have the keys that were sent', async () => {
   const is_second = { param: 'd', fun: 'eq', const: second, cast: 'object' }
   const to = (to_node_id: string) => ({ type: 'go', to_node_id })
   const node = (id: string, ...logics: object[]) => ({ id, obj_type: 0, condition: { logics } })

@@ -1,5 +1,5 @@
 /**
- * Plain values of an embedder: what becomes of each, and what is refused where.
+ * Values that an embedder passes as data: the text of each, or the path and reason of the refusal.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -16,8 +16,8 @@ import { parseRequestReference, rawJsonReference } from './support/json-referenc
 const limits = limitsWith()
 const names = ['type', 'obj', 'conv_id', 'ref', 'id', 'obj_id', 'is_sync', 'node_id', 'data']
 
-/** What the engine would see of the raw ops, and each member as it was read; or the refusal. */
-function seen(read: () => unknown[]): unknown {
+/** The raw ops as the engine parses them, with each member as it was read; or the refusal. */
+function outcome(read: () => unknown[]): unknown {
   try {
     return read().map((raw) => {
       const op = raw as Record<string, unknown> | null
@@ -49,13 +49,13 @@ function textOf(value: unknown): unknown {
 function mustAgree(text: string | Buffer, bounds = limits): void {
   const body = Buffer.from(text as string)
   assert.deepEqual(
-    seen(() => parseRequest(body, bounds)),
-    seen(() => parseRequestReference(body, bounds)),
+    outcome(() => parseRequest(body, bounds)),
+    outcome(() => parseRequestReference(body, bounds)),
   )
 }
 
 /** The text of a data object that came as bytes, or the refusal. */
-function dataSeen(read: () => Doc): unknown {
+function dataOutcome(read: () => Doc): unknown {
   try {
     return read().text
   } catch (thrown) {
@@ -69,12 +69,12 @@ function mustAgreeAsData(text: string, bounds = limits): void {
   const given = { nesting_max, values_max }
   const bytes = Buffer.from(text)
   assert.deepEqual(
-    dataSeen(() => docOfBytes(bytes, given)),
-    dataSeen(() => rawJsonReference(bytes.toString(), given)),
+    dataOutcome(() => docOfBytes(bytes, given)),
+    dataOutcome(() => rawJsonReference(bytes.toString(), given)),
   )
   assert.deepEqual(
-    dataSeen(() => rawJson(bytes.toString(), given)),
-    dataSeen(() => rawJsonReference(bytes.toString(), given)),
+    dataOutcome(() => rawJson(bytes.toString(), given)),
+    dataOutcome(() => rawJsonReference(bytes.toString(), given)),
   )
 }
 
@@ -169,22 +169,22 @@ describe('a body is read or refused as the reference parser says', () => {
     ['{"a":"\\u0022"}', true],
     ['{"a":"\\u001f\\ud83d\\uDE00"}', true],
   ]
-  for (const [data, is_taken] of taken) {
-    test(`data ${data.slice(0, 60)} is ${is_taken ? 'taken unparsed' : 'parsed'}`, () => {
+  for (const [data, is_unparsed] of taken) {
+    test(`data ${data.slice(0, 60)} is ${is_unparsed ? 'kept unparsed' : 'parsed'}`, () => {
       const body = `{"ops":[{"data":{"1":1}},{"data":${data}}]}`
       const ops = parseRequest(Buffer.from(body), limits) as { data: Doc }[]
-      assert.equal(ops[1]?.data.memo === undefined, is_taken)
+      assert.equal(ops[1]?.data.memo === undefined, is_unparsed)
       mustAgree(body)
     })
   }
 
-  test('of more keys than are told apart the last of two alike holds', () => {
+  test('the last of two equal keys holds in objects with more keys than are compared', () => {
     let data = '{"a":1,"a":2}'
     for (let level = 0; level < 70; level++) data = `{${many(63)},"x":${data}}`
     mustAgree(`{"ops":[{"data":${data}}]}`, limitsWith({ nesting_max: 200 }))
   })
 
-  test('of many keys in one object the last of two alike holds', () => {
+  test('the last of two equal keys holds in an object with many keys', () => {
     for (const count of [2, 64, 65, 5_000]) {
       mustAgree(`{"ops":[{"data":{"x":{${many(count)}},"y":{${many(count)},"k1":-1}}}]}`)
     }

@@ -231,7 +231,7 @@ function scanEscapes(scan: Scan, open: number): number {
     const letter = bytes[at + 1] as number
     if (letter === letter_u) {
       for (let digit = at + 2; digit < at + 6; digit++) {
-        if (!isHexDigit(bytes[digit] as number)) throw mistake(scan, at, 'a bad \\u escape')
+        if (hex_digits[bytes[digit] as number] !== 1) throw mistake(scan, at, 'a bad \\u escape')
       }
       if (((bytes[at + 2] as number) | 0x20) === letter_d) may_be_lone = true
       at += 4
@@ -253,11 +253,8 @@ function scanEscapes(scan: Scan, open: number): number {
 
 const escape_letters = new Uint8Array(256)
 for (const letter of Buffer.from('"\\/bfnrt')) escape_letters[letter] = 1
-
-function isHexDigit(byte: number): boolean {
-  const letter = byte | 0x20
-  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66)
-}
+const hex_digits = new Uint8Array(256)
+for (const digit of Buffer.from('0123456789abcdefABCDEF')) hex_digits[digit] = 1
 
 export function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39
