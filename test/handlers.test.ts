@@ -390,13 +390,13 @@ test('no more calls at once than threads_max; a reached limit and a missing hand
   const forget = engine.handle('git_call', () => {})
   await engine.putProcess({ ...processWith([{ type: 'git_call' }, go('done')]), obj_id: 3 })
   forget()
-  const orphans = Array.from({ length: 300 }, () => ({
+  const unhandled = Array.from({ length: 300 }, () => ({
     type: 'create',
     obj: 'task',
     conv_id: 3,
     data: {},
   }))
-  await engine.apply(orphans)
+  await engine.apply(unhandled)
   const slow = await Promise.all(Array.from({ length: 600 }, () => created(engine)))
   await until(() => answers.length === 2)
   const quick = await engine.create({ conv_id: 2, ref: 'q', data: {} })

@@ -87,7 +87,7 @@ export function resolveTarget(
     !is_from_template ||
     (task.user_id === undefined
       ? conv_id === process.conv_id || process.graph.target_conv_ids.includes(conv_id)
-      : (context.granted(task.user_id, conv_id) & grant_bits[can]) !== 0)
+      : (context.grantBits(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? context.process(conv_id) : undefined
 }
 

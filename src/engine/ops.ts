@@ -51,7 +51,7 @@ function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
 function findProcess(tx: Transaction, op: Op, { user }: Caller): Process | OpRefusal {
   const { conv_id } = op
   if (user === undefined) return tx.process(conv_id) ?? noProcess(conv_id)
-  const is_granted = (tx.granted(user, conv_id) & grant_bits[op.type]) !== 0
+  const is_granted = (tx.grantBits(user, conv_id) & grant_bits[op.type]) !== 0
   const process = is_granted ? tx.process(conv_id) : undefined
   const description = `user: ${user}, conv_id: ${conv_id}`
   return process ?? { code: 'access_denied', description }

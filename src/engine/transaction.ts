@@ -37,7 +37,7 @@ export interface ReadContext {
   readonly engine: EngineContext
   process(conv_id: string): Process | undefined
   /** The rights of a user to tasks of a process: `grant_bits`, 0 without a grant. */
-  granted(user: string, conv_id: string): number
+  grantBits(user: string, conv_id: string): number
   /** Live tasks in a node, with the changes of this transaction. */
   nodeCount(conv_id: string, node_id: string): number
 }
@@ -99,7 +99,7 @@ export function newReadContext(view: View, engine: EngineContext, now_ms: number
     now_ms,
     engine,
     process: (conv_id) => engine.catalog.find(view, conv_id),
-    granted: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
+    grantBits: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
     nodeCount: (conv_id, node_id) => decodeCount(view.get(nodeCountKey(conv_id, node_id))),
   }
 }
@@ -138,7 +138,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     moves_made: 0,
     shown_bytes: 0,
     process: processOf,
-    granted(user, conv_id) {
+    grantBits(user, conv_id) {
       if (grant?.user !== user || grant.conv_id !== conv_id) {
         grant = { user, conv_id, bits: transaction.store.get(grantKey(user, conv_id))?.[0] ?? 0 }
       }
