@@ -58,17 +58,17 @@ export function dataBounds(bounds: JsonBounds): JsonBounds {
 export function parseJson(text: string, bounds: JsonBounds = default_bounds): JsonValue {
   if (!text.isWellFormed()) return parseExact(text, bounds)
   if (!mustFit(text, bounds)) scanDocument(scanOfText(text, bounds))
-  return parseStored(text)
+  return parseStored(text, bounds)
 }
 
 /** Text that this program stored, or that is within the bounds, to an exact value. */
-export function parseStored(text: string): JsonValue {
-  if (mayNeedExact(text)) return parseExact(text, stored_bounds)
+export function parseStored(text: string, bounds = stored_bounds): JsonValue {
+  if (mayNeedExact(text)) return parseExact(text, bounds)
   try {
     return JSON.parse(text) as JsonValue
   } catch {
     // The exact parser says what is wrong and where.
-    return parseExact(text, stored_bounds)
+    return parseExact(text, bounds)
   }
 }
 
