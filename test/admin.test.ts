@@ -51,7 +51,7 @@ test('the folder is 0700, the socket 0600, its name 16 hex digits of the path', 
   assert.notEqual(other.socket, socket)
 })
 
-const strangers: [what: string, make: (path: string) => void][] = [
+const foreign_things: [what: string, make: (path: string) => void][] = [
   ['a symlink', (path) => symlinkSync(folder.path, path)],
   ['a file', (path) => writeFileSync(path, '')],
   [
@@ -62,7 +62,7 @@ const strangers: [what: string, make: (path: string) => void][] = [
     },
   ],
 ]
-for (const [what, make] of strangers) {
+for (const [what, make] of foreign_things) {
   test(`where ${what} is in the way, another folder is made`, () => {
     const path = join(folder.path, what.replaceAll(' ', '-'))
     make(path)
@@ -134,9 +134,9 @@ test('another file or another version is refused before anything is done', async
     { ...identity, version: '2.0.0' },
   ]
   for (const theirs of rows) {
-    const stranger = adminClient({ ...theirs, socket })
-    await assert.rejects(stranger.call('process.pause', { id: '1234' }), { code: 'file_held' })
-    await stranger.close()
+    const foreign = adminClient({ ...theirs, socket })
+    await assert.rejects(foreign.call('process.pause', { id: '1234' }), { code: 'file_held' })
+    await foreign.close()
   }
   assert.equal((await engine.processes.show('1234')).status, 'active')
 })

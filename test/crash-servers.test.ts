@@ -41,7 +41,7 @@ for (const form of crash_forms) {
     timeout: 1_200_000,
   }, async (t) => {
     const file = await makeServersFile(form)
-    const tally = newTally()
+    const statistics = newStatistics()
     const began_ms = performance.now()
     let lanes: Lane[] = []
     try {
@@ -50,27 +50,30 @@ for (const form of crash_forms) {
         const before = new Map(lanes.map((lane) => [lane, lane.acked]))
         const { cuts, checked } = await loadAndKill(file, lanes, round % 8 === 3)
         const left = await logLeft(file.path)
-        tally.unmerged += left.unmerged
-        if (left.in_checkpoint) tally.in_merge++
+        statistics.unmerged += left.unmerged
+        if (left.in_checkpoint) statistics.in_checkpoint++
         const engine = await openEngine(file.path, { timers: false })
         const { verdict, there } = await judgeLanes(engine, lanes)
         await engine.close()
         assert.deepEqual(verdict, is_whole, `round ${round}`)
-        for (const lane of lanes) tally.answered(lane, before.get(lane) ?? 0)
-        if (checked === 0) tally.checks++
+        for (const lane of lanes) statistics.answered(lane, before.get(lane) ?? 0)
+        if (checked === 0) statistics.checks++
         for (const cut of cuts) {
           const came_through = (there.get(cut.lane) ?? 0) - cut.lane.acked
           if (cut.outcome === 'not_applied') assert.equal(came_through, 0, cut.cause)
-          tally.cutOff(cut, came_through)
+          statistics.cutOff(cut, came_through)
         }
         for (const lane of lanes) lane.sent = lane.acked = there.get(lane) ?? 0
       }
     } finally {
       await file.remove()
     }
-    for (const kind of lane_kinds) assert.ok(tally.requests[kind] > 0, `${kind}: none was answered`)
+    for (const kind of lane_kinds)
+      assert.ok(statistics.requests[kind] > 0, `${kind}: none was answered`)
     const seconds = Math.round((performance.now() - began_ms) / 1000)
-    t.diagnostic(`${rounds} kills in ${seconds} s, 0 lost, 0 half, 0 breaches; ${tally.text()}`)
+    t.diagnostic(
+      `${rounds} kills in ${seconds} s, 0 lost, 0 half, 0 breaches; ${statistics.text()}`,
+    )
   })
 }
 
@@ -167,7 +170,7 @@ async function loadAndKill(file: ServersFile, lanes: Lane[], is_early: boolean):
   return { cuts, checked: checked?.exit }
 }
 
-function newTally() {
+function newStatistics() {
   const zeros = () => Object.fromEntries(lane_kinds.map((kind) => [kind, 0]))
   const requests = zeros() as Record<LaneKind, number>
   const ops = zeros() as Record<LaneKind, number>
@@ -177,7 +180,7 @@ function newTally() {
     requests,
     checks: 0,
     unmerged: 0,
-    in_merge: 0,
+    in_checkpoint: 0,
     answered(lane: Lane, before: number): void {
       requests[lane.kind] += lane.acked - before
       for (let n = before + 1; n <= lane.acked; n++) ops[lane.kind] += requestOf(lane, n).length
@@ -194,7 +197,7 @@ function newTally() {
         `answered: ${servers.join(', ')}; broken off: ${unknown} requests, ${came_through} of them ` +
         `there all the same; callers saw ${broke.join(', ')}; ` +
         `${this.checks} checks meanwhile; ${this.unmerged} groups left to the log, ` +
-        `${this.in_merge} kills in a merge`
+        `${this.in_checkpoint} kills in a merge`
       )
     },
   }

@@ -14,7 +14,14 @@ import type { Task } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
 import { callServer } from './support/call-server.ts'
-import { conv_id, handled, handlerThat, marks, steps, type Told } from './support/crash-jobs.ts'
+import {
+  type ChildReport,
+  conv_id,
+  handled,
+  handlerThat,
+  marks,
+  steps,
+} from './support/crash-jobs.ts'
 import { crash_forms, logLeft } from './support/log-crash.ts'
 import { buildChild } from './support/store-child.ts'
 
@@ -43,9 +50,9 @@ for (const { form, edits } of crash_forms) {
     let [unmerged, in_merge] = [0, 0]
     try {
       for (let round = 0; round < rounds; round++) {
-        for (const told of await runAndKill([child.script, path, server.url])) {
-          for (const obj_id of told.made ?? []) made.add(obj_id)
-          if (told.handled !== undefined) handled_tasks.add(told.handled)
+        for (const report of await runAndKill([child.script, path, server.url])) {
+          for (const obj_id of report.made ?? []) made.add(obj_id)
+          if (report.handled !== undefined) handled_tasks.add(report.handled)
         }
         const left = await logLeft(path)
         unmerged += left.unmerged
@@ -93,10 +100,10 @@ for (const { form, edits } of crash_forms) {
   })
 }
 
-/** What the child told until it was killed, at a moment of chance after its first words. */
-async function runAndKill(args: readonly string[]): Promise<Told[]> {
+/** What the child reported until it was killed, at a moment of chance after its first words. */
+async function runAndKill(args: readonly string[]): Promise<ChildReport[]> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  const told: Told[] = []
+  const reports: ChildReport[] = []
   let said = ''
   let timer: NodeJS.Timeout | undefined
   child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -106,7 +113,7 @@ async function runAndKill(args: readonly string[]): Promise<Told[]> {
   lines.on('line', (line) => {
     timer ??= setTimeout(() => child.kill('SIGKILL'), 500 * Math.random())
     try {
-      told.push(JSON.parse(line) as Told)
+      reports.push(JSON.parse(line) as ChildReport)
     } catch {
       // The kill has cut this line off.
     }
@@ -117,7 +124,7 @@ async function runAndKill(args: readonly string[]): Promise<Told[]> {
   ])
   clearTimeout(timer)
   assert.equal(signal, 'SIGKILL', `the child ended by itself: ${said}`)
-  return told
+  return reports
 }
 
 /** Every task, once none of them is live. */

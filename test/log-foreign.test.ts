@@ -34,7 +34,7 @@ import {
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
-const newPath = quickPaths('conveyor-stranger-')
+const newPath = quickPaths('conveyor-foreign-')
 
 describe('a log that does not belong to its data file', () => {
   const none = (): undefined => undefined

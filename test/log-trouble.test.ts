@@ -24,7 +24,7 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-/** The merger's thread, which opens the data file with its first job, finds no file there. */
+/** The checkpoint's thread, which opens the data file with its first job, finds no file there. */
 async function hide(path: string): Promise<void> {
   await rename(path, `${path}-away`)
   await mkdir(path)

@@ -64,7 +64,7 @@ export const limitTable = {
   call_bytes_max: { value: 1024 * 1024, says: 'bytes of the answer to a call' },
   call_host_max: { value: 16, says: 'calls under way at once to one host' },
   jobs_max: { value: 64, says: 'calls, code and handlers under way at once' },
-  slice_tasks_max: { value: 256, says: 'tasks a timer, sweep or relocation step takes at a time' },
+  slice_tasks_max: { value: 256, says: 'tasks a timer, sweep or migration step takes at a time' },
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },

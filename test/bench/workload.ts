@@ -52,7 +52,7 @@ export function dataOf(verb: WriteVerb, n: number): object {
     currency: 'UAH',
     customer: { id: n, name: 'Olena Kovalenko', email: 'olena@example.com' },
     items: [{ sku: 'A-100', count: 2 }],
-    note: 'leave at the door',
+    note: 'leave at the desk',
   }
 }
 

@@ -62,7 +62,7 @@ export function handlerThat(tells: (obj_id: string) => void): Handler {
 }
 
 /** Lines that the child writes: what it made, and whom its handler was called for. */
-export interface Told {
+export interface ChildReport {
   readonly made?: readonly string[]
   readonly handled?: string
 }

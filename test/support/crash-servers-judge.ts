@@ -54,7 +54,7 @@ export async function judgeLanes(engine: Engine, lanes: readonly Lane[]): Promis
   }
   const { breaches } = await engine.check()
   return {
-    verdict: { lost, half, strange: strangers(tasks, lanes), breaches },
+    verdict: { lost, half, strange: unexpected(tasks, lanes), breaches },
     there,
   }
 }
@@ -96,7 +96,7 @@ function signsOf(lane: Lane, n: number, seen: Seen): boolean[] {
 }
 
 /** A second task in one place is no request's either. */
-function strangers(tasks: readonly Task[], lanes: readonly Lane[]): string[] {
+function unexpected(tasks: readonly Task[], lanes: readonly Lane[]): string[] {
   const sent = new Map(lanes.map((lane) => [lane.name, lane.sent]))
   const taken = new Set<string>()
   return tasks.flatMap((task) => {

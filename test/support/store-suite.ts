@@ -235,7 +235,7 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
         await turns()
         letThrough()
         await first
-        const flying = [
+        const in_flight = [
           store.update((tx) => tx.put('a', Buffer.from('2'))),
           store.update((tx) => tx.put('b', Buffer.from('2'))),
         ]
@@ -245,7 +245,7 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
           store.update((tx) => tx.get('c')),
         ]
         letThrough()
-        const sent = await Promise.allSettled([...flying, ...open])
+        const sent = await Promise.allSettled([...in_flight, ...open])
         const late = await Promise.allSettled([store.update((tx) => tx.get('a'))])
         for (const one of [...sent, ...late]) {
           assert.equal(one.status === 'rejected' && one.reason.code, 'store_failed')

@@ -123,7 +123,7 @@ function merged(arrows: readonly Arrow[]): Arrow[] {
   }))
 }
 
-/** Beyond any editor's sheet; farther positions are ignored. */
+/** Beyond any editor's canvas; farther positions are ignored. */
 const far_px = 1_000_000
 
 function pointOf({ x, y }: JsonObject): Point | undefined {

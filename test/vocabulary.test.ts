@@ -1,0 +1,59 @@
+/**
+ * One word for one thing, and the field's own word for it: names that this code once invented do
+ * not come back, neither in the source nor in tests, comments or READMEs.
+ */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { top } from './support/package-folder.ts'
+
+/** [what is not said, what is said instead] */
+const words: readonly (readonly [RegExp, string])[] = [
+  [/\bdoors?\b|[dD]oor[A-Z]|[a-z]Doors?\b/, 'server'],
+  [/\bdoers?\b|Doers?\b/, 'executor'],
+  [/\bsheets?\b|Sheet\b/, 'change buffer, write batch'],
+  [/\bshel(f|ves)\b|Shel(f|ves)\b/, 'sorted index'],
+  [/\babsence\b|Absence\b/, 'Bloom filter'],
+  [/\bplace-?table\b|PlaceTable\b/i, 'hash index'],
+  [/\bturnOver\b/, 'rotate'],
+  [/\bfold(ed|s|ing)?[ -]in\b/, 'checkpoint'],
+  [/\bmergers?\b|Merger\b/, 'checkpointer'],
+  [/\bagenda\b/i, 'run queue'],
+  [/\borphans?\b/i, 'unanswered caller'],
+  [/\btall(y|ies)\b/i, 'counters'],
+  [/\bworkspaces?\b/i, 'transaction context'],
+  [/\bhomeless\b/i, 'stranded'],
+  [/\brelocat(e|es|ed|ion|ions|ing)\b/i, 'migrate'],
+  [/\bshelved\b/i, 'quarantined'],
+  [/\binbox\b/i, 'message reader'],
+  [/\bTold\b|\bTalk\b/, 'callbacks'],
+  [/\bEnder\b/, 'onCancel'],
+  [/\bbells?\b/i, 'notifier'],
+  [/\blast_words\b|\bsurplus\b/, 'final error, over the limit'],
+  [/\bsignIn\b/, 'claim'],
+  [/\bunborn\b/i, 'uninitialised'],
+  [/\bstrangers?\b/i, 'foreign'],
+  [/\bputBy\b/, 'park'],
+  [/\btakeoff\b|\bflying\b/i, 'flush, in flight'],
+]
+
+const texts = ['src', 'bin', 'test', 'proto']
+  .flatMap((folder) =>
+    readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+      join(folder, name),
+    ),
+  )
+  .concat('README.md', 'package.json', '.ci/run')
+  .filter((name) => /\.(ts|md|sh|proto|json)$|run$/.test(name))
+  .filter((name) => name !== 'test/vocabulary.test.ts' && !name.includes('/generated/'))
+  .map((name) => ({ name, lines: readFileSync(join(top, name), 'utf8').split('\n') }))
+
+for (const [word, instead] of words) {
+  test(`${word.source} is called: ${instead}`, () => {
+    const found = texts.flatMap(({ name, lines }) =>
+      lines.flatMap((line, at) => (word.test(line) ? [`${name}:${at + 1}: ${line.trim()}`] : [])),
+    )
+    assert.deepEqual(found, [])
+  })
+}
