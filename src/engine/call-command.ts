@@ -7,9 +7,9 @@ import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Command } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
-import { accessDenied, resolveTarget } from './evaluation-context.ts'
-import { checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
-import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
+import { resolveTarget } from './evaluation-context.ts'
+import { accessDenied, checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
+import { type Draft, loadTask, saveTask } from './task-store.ts'
 import type { Transaction, UnansweredCaller } from './transaction.ts'
 import { type FailCommand, failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
 import { migrationTarget, waitLogic } from './waits.ts'
@@ -20,14 +20,12 @@ type Reply = Extract<Command, { command: 'reply' | 'reply_exception' }>
 export function call(tx: Transaction, process: Process, task: TaskRecord, command: Call): Command {
   const { conv, doc, err_node_id } = command
   const target = resolveTarget(tx, process, task, conv, 'create')
-  if (target === undefined) return callFailed(accessDenied(conv, task), err_node_id)
+  if (target === undefined) return callFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const check = checkNewTask(tx, target, undefined, doc)
   if (typeof check === 'object' && 'code' in check) return callFailed(check, err_node_id)
   const { obj_id: caller_id, user_id, moves } = task
-  const { conv_id } = target
-  const draft = newTask(tx, { conv_id, ref: undefined, user_id, doc, caller_id })
-  startTask(tx, draft, target.graph.start_id, moves)
-  task.called_id = draft.task.obj_id
+  const given = { conv_id: target.conv_id, ref: undefined, user_id, doc, caller_id }
+  task.called_id = startTask(tx, given, target.graph.start_id, moves)
   return command
 }
 

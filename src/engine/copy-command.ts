@@ -7,8 +7,9 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
 import type { Command, TargetProcess } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
-import { accessDenied, resolveTarget } from './evaluation-context.ts'
+import { resolveTarget } from './evaluation-context.ts'
 import {
+  accessDenied,
   checkNewTask,
   damaged,
   modifyTask,
@@ -20,7 +21,7 @@ import {
   ref_taken,
   stays,
 } from './task-rules.ts'
-import { loadTask, newTask, refHolder, saveTask } from './task-store.ts'
+import { loadTask, refHolder, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { type FailCommand, failCommand, resume, startTask, withMembers } from './transitions.ts'
 
@@ -34,7 +35,7 @@ export function copyCreate(
   { conv, ref: ref_text, doc, err_node_id }: CopyCreate,
 ): Command {
   const target = resolveTarget(tx, process, task, conv, 'create')
-  if (target === undefined) return copyFailed(accessDenied(conv, task), err_node_id)
+  if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
   // The task holds its own ref, also before it is saved for the first time.
   const is_own = isOwnRef(task, conv, ref_text)
@@ -44,8 +45,7 @@ export function copyCreate(
   const copied = copyDone(tx, task.doc, err_node_id)
   if (check === 'new' && copied.command === 'set') {
     const { user_id, moves } = task
-    const draft = newTask(tx, { conv_id: target.conv_id, ref, user_id, doc })
-    startTask(tx, draft, target.graph.start_id, moves)
+    startTask(tx, { conv_id: target.conv_id, ref, user_id, doc }, target.graph.start_id, moves)
   }
   return copied
 }
@@ -58,7 +58,7 @@ export function copyModify(
 ): Command {
   const { conv, ref, doc, is_sync, err_node_id } = command
   const target = resolveTarget(tx, process, task, conv, 'modify')
-  if (target === undefined) return copyFailed(accessDenied(conv, task), err_node_id)
+  if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   if (target.record.status === 'paused') return copyFailed(paused, err_node_id)
   const obj_id = refHolder(tx.view, target.conv_id, ref)
   if (obj_id === task.obj_id || isOwnRef(task, conv, ref)) {

@@ -10,7 +10,6 @@ import type { JsonValue } from '../core/model.ts'
 import type { EvaluationContext, RootName, TargetProcess } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
-import type { OpRefusal } from './task-rules.ts'
 import { loadTask, refHolder } from './task-store.ts'
 import type { ReadContext } from './transaction.ts'
 
@@ -89,10 +88,6 @@ export function resolveTarget(
       ? conv_id === process.conv_id || process.graph.target_conv_ids.includes(conv_id)
       : (context.grantBits(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? context.process(conv_id) : undefined
-}
-
-export function accessDenied({ conv_id }: TargetProcess, { user_id }: TaskRecord): OpRefusal {
-  return { code: 'access_denied', description: `user: ${user_id ?? '-'}, conv_id: ${conv_id}` }
 }
 
 function rootOf(process: Process, task: TaskRecord, name: RootName): JsonValue | undefined {

@@ -19,7 +19,7 @@ import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
 import type { Store } from '../store/store.ts'
-import type { Admission } from './admission.ts'
+import { type Admission, full_disk_ms } from './admission.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'
 import { type EngineContext, newReadContext, type Transaction } from './transaction.ts'
@@ -73,8 +73,6 @@ export interface JobDispatcher {
 
 const backoff_ms_min = 1_000
 const backoff_ms_max = 300_000
-/** How often a full disk is checked again. */
-const full_disk_ms = 1_000
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors } = options

@@ -15,6 +15,7 @@ import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { beginOp, drainRunQueue } from './run-queue.ts'
 import {
+  accessDenied,
   checkNewTask,
   damaged,
   modifyTask,
@@ -53,8 +54,7 @@ function findProcess(tx: Transaction, op: Op, { user }: Caller): Process | OpRef
   if (user === undefined) return tx.process(conv_id) ?? noProcess(conv_id)
   const is_granted = (tx.grantBits(user, conv_id) & grant_bits[op.type]) !== 0
   const process = is_granted ? tx.process(conv_id) : undefined
-  const description = `user: ${user}, conv_id: ${conv_id}`
-  return process ?? { code: 'access_denied', description }
+  return process ?? accessDenied(user, conv_id)
 }
 
 function create(tx: Transaction, process: Process, op: CreateOp, { user }: Caller): OpResult {

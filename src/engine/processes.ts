@@ -49,6 +49,7 @@ import {
   readJson,
 } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
+import { noProcess } from './task-rules.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
 import { migrationOf } from './waits.ts'
 
@@ -227,12 +228,12 @@ function pendingMoves(
   return moves
 }
 
-function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
+/** Throws `conv_not_found`. */
+export function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
   const process = catalog.find(view, conv_id)
-  if (process === undefined) {
-    throw fault('conv_not_found', `Object conv with id ${conv_id} does not exist`)
-  }
-  return process
+  if (process !== undefined) return process
+  const { code, description } = noProcess(conv_id)
+  throw fault(code, description)
 }
 
 function liveTasks(view: View, conv_id: string): number {

@@ -11,7 +11,7 @@ import { advance } from './advance.ts'
 import { resumeUnansweredCallers } from './call-command.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
-import { type Draft, loadTask, newTask, saveTask } from './task-store.ts'
+import { type Draft, loadTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { startTask } from './transitions.ts'
 
@@ -75,8 +75,8 @@ function sendSignals(tx: Transaction): void {
       const is_reached = before < value && now >= value
       if (!is_reached && !(before >= value && now < value)) continue
       const doc = docOfValue({ start: is_reached ? 'true' : 'false' })
-      const draft = newTask(tx, { conv_id, ref: undefined, user_id: undefined, doc })
-      startTask(tx, draft, esc_node_id, tx.chain_moves)
+      const given = { conv_id, ref: undefined, user_id: undefined, doc }
+      startTask(tx, given, esc_node_id, tx.chain_moves)
     }
   }
 }

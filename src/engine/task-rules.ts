@@ -97,6 +97,10 @@ export function damaged(obj_id: string): OpRefusal {
   return { code: 'task_damaged', description, task: { obj_id } }
 }
 
+export function accessDenied(user: string | undefined, conv_id: string): OpRefusal {
+  return { code: 'access_denied', description: `user: ${user ?? '-'}, conv_id: ${conv_id}` }
+}
+
 export function noProcess(conv_id: string): OpRefusal {
   return { code: 'conv_not_found', description: `Object conv with id ${conv_id} does not exist` }
 }

@@ -61,10 +61,12 @@ export function refHolder(view: View, conv_id: string, ref: string): string | un
   return bytes === undefined ? undefined : idOfValue(bytes)
 }
 
-export function newTask(
-  tx: Transaction,
-  given: Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & { readonly caller_id?: string },
-): Draft {
+/** What a new task begins with. */
+export type NewTask = Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & {
+  readonly caller_id?: string
+}
+
+export function newTask(tx: Transaction, given: NewTask): Draft {
   const task: TaskRecord = {
     obj_id: tx.newTaskId(),
     conv_id: given.conv_id,

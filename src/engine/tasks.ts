@@ -14,7 +14,6 @@ import {
 } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
-import { fault } from '../core/faults.ts'
 import type { OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Store } from '../store/store.ts'
 import { advance, enterNode } from './advance.ts'
@@ -22,6 +21,7 @@ import type { TaskFilter } from './api.ts'
 import type { Catalog } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { accepted, findLive, refused } from './ops.ts'
+import { requireProcess } from './processes.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
 import { noProcess, paused } from './task-rules.ts'
 import { loadTask } from './task-store.ts'
@@ -46,10 +46,7 @@ export async function listTasks(
   const found: Task[] = []
   for (;;) {
     const last = await store.view((view) => {
-      if (catalog.find(view, conv_id) === undefined) {
-        const { code, description } = noProcess(conv_id)
-        throw fault(code, description)
-      }
+      requireProcess(view, catalog, conv_id)
       const keys = view.scan({ from, to, limit: page_keys })
       for (const { key } of keys) {
         if (found.length >= limit) return undefined

@@ -15,7 +15,7 @@ import type { Clock } from '../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store } from '../store/store.ts'
-import type { Admission } from './admission.ts'
+import { type Admission, full_disk_ms } from './admission.ts'
 import {
   fireDue,
   migrateSlice,
@@ -48,9 +48,6 @@ export interface Timers {
   /** Resolves once the slice in flight is done; nothing fires after that. */
   stop(): Promise<void>
 }
-
-/** How often a full disk is checked again. */
-const full_disk_ms = 1_000
 
 export function newTimers(options: TimersOptions): Timers {
   const { clock, limits, store, transactions, admission } = options

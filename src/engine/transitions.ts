@@ -6,7 +6,7 @@ import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { Command } from '../process/logic.ts'
-import { type Draft, saveTask } from './task-store.ts'
+import { type NewTask, newTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 
 export type FailCommand = Extract<Command, { command: 'fail' }>
@@ -39,13 +39,15 @@ export function resume(tx: Transaction, task: TaskRecord, logic_at: number, move
   tx.run_queue.push(task.obj_id)
 }
 
-/** Saves a new task in its first node, queued to run. */
-export function startTask(tx: Transaction, draft: Draft, node_id: string, moves: number): void {
+/** Creates a task in its first node, queued to run, and saves it. Returns its obj_id. */
+export function startTask(tx: Transaction, given: NewTask, node_id: string, moves: number): string {
+  const draft = newTask(tx, given)
   const { task } = draft
   task.node_id = node_id
   task.visit++
   resume(tx, task, 0, moves)
   saveTask(tx, draft)
+  return task.obj_id
 }
 
 /** Makes the task ready at a logic of its node; its due key lets the timers run it. */
