@@ -13,7 +13,7 @@ import { openEngine } from '../open.ts'
 import { adminClient } from '../server/admin/client.ts'
 import { type Admin, localAdmin } from '../server/admin/verbs.ts'
 import { readOwner } from '../store/owner-file.ts'
-import { unreachable } from './exit-codes.ts'
+import { unreachableError } from './exit-codes.ts'
 import type { Env, Io } from './io.ts'
 import { dbOf, type Given } from './verb.ts'
 
@@ -42,7 +42,7 @@ const pause_ms = 100
 async function connectAdmin(given: Given, io: Io, creates: boolean): Promise<Admin> {
   const path = dbOf(given)
   if (!creates && !existsSync(path)) {
-    throw unreachable(
+    throw unreachableError(
       `there is no file ${path}: name it with --db, or start with \`conveyor serve\``,
     )
   }
@@ -65,7 +65,7 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
   } catch (error) {
     if (!isFault(error)) throw error
     if (error.code === 'file_held') return undefined
-    throw unreachable(error.message, error.code)
+    throw unreachableError(error.message, error.code)
   }
 }
 
@@ -101,5 +101,5 @@ async function connectOwner(path: string): Promise<Admin | undefined> {
 export async function heldFault(path: string): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`
-  return unreachable(`${path} is held by ${who}: stop it, or wait for it to end`, 'file_held')
+  return unreachableError(`${path} is held by ${who}: stop it, or wait for it to end`, 'file_held')
 }

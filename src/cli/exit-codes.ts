@@ -18,12 +18,12 @@ export interface Failure {
 }
 
 /** The arguments are wrong. */
-export function usage(text: string): Error {
+export function usageError(text: string): Error {
   return Object.assign(new Error(text), { code: 'usage', exit: exits.usage })
 }
 
 /** The file or the server is out of reach; `code` is that of the fault, if there is one. */
-export function unreachable(text: string, code = 'unreachable'): Error {
+export function unreachableError(text: string, code = 'unreachable'): Error {
   return Object.assign(new Error(text), { code, exit: exits.unreachable })
 }
 

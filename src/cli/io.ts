@@ -7,7 +7,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
-import { usage } from './exit-codes.ts'
+import { usageError } from './exit-codes.ts'
 
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown
@@ -66,7 +66,7 @@ export function decodeText(bytes: Uint8Array, what: string): string {
 export function unreadable(path: string, error: unknown): Error {
   const { code, message } = error as NodeJS.ErrnoException
   const why = code === 'ENOENT' ? 'there is no such file' : message
-  return usage(`cannot read ${path}: ${why}`)
+  return usageError(`cannot read ${path}: ${why}`)
 }
 
 /** A line, or what is wrong with it; numbers start at 1. */

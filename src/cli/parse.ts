@@ -4,7 +4,7 @@
  * secret typed in the wrong place must not be printed.
  */
 import { parseArgs } from 'node:util'
-import { usage } from './exit-codes.ts'
+import { usageError } from './exit-codes.ts'
 import type { Env } from './io.ts'
 import type { Flag, Given, Verb } from './verb.ts'
 
@@ -16,7 +16,7 @@ export type Parsed =
 /** Throws a usage fault. */
 export function parseWords(argv: readonly string[], env: Env, verbs: readonly Verb[]): Parsed {
   const [first, second] = argv
-  if (first === undefined) throw usage('name a verb: see `conveyor --help`')
+  if (first === undefined) throw usageError('name a verb: see `conveyor --help`')
   if (first === '--version' || first === 'version') return { kind: 'version' }
   if (first === 'help') return helpOn(argv.slice(1), verbs)
   if (first === '--help' || first === '-h') return { kind: 'help' }
@@ -30,12 +30,12 @@ export function parseWords(argv: readonly string[], env: Env, verbs: readonly Ve
 
 function unknownVerb(argv: readonly string[], verbs: readonly Verb[]): Parsed {
   const [first = '', second] = argv
-  if (first.startsWith('-')) throw usage('the verb comes first: see `conveyor --help`')
+  if (first.startsWith('-')) throw usageError('the verb comes first: see `conveyor --help`')
   const group = verbs.filter((row) => row.name.startsWith(`${first} `))
-  if (group.length === 0) throw usage(`no such verb: ${first}; see \`conveyor --help\``)
+  if (group.length === 0) throw usageError(`no such verb: ${first}; see \`conveyor --help\``)
   if (argv.includes('--help') || argv.includes('-h')) return { kind: 'help', group: first }
   const names = group.map((row) => row.name.slice(first.length + 1)).join(', ')
-  throw usage(
+  throw usageError(
     second === undefined || second.startsWith('-')
       ? `say which: conveyor ${first} ${names}`
       : `no such verb: ${first} ${second}; there are ${names}`,
@@ -48,7 +48,7 @@ function helpOn(words: readonly string[], verbs: readonly Verb[]): Parsed {
   const verb = verbs.find((row) => row.name === name)
   if (verb !== undefined) return { kind: 'help', verb }
   if (verbs.some((row) => row.name.startsWith(`${name} `))) return { kind: 'help', group: name }
-  throw usage(`no such verb: ${name}; see \`conveyor --help\``)
+  throw usageError(`no such verb: ${name}; see \`conveyor --help\``)
 }
 
 function given(verb: Verb, rest: readonly string[], env: Env): Parsed {
@@ -56,10 +56,10 @@ function given(verb: Verb, rest: readonly string[], env: Env): Parsed {
   if (values.help === true) return { kind: 'help', verb }
   const needed = verb.words.filter((row) => row.optional !== true).length
   if (positionals.length < needed) {
-    throw usage(`${verb.words[positionals.length]?.name} is missing: ${helpHint(verb)}`)
+    throw usageError(`${verb.words[positionals.length]?.name} is missing: ${helpHint(verb)}`)
   }
   if (positionals.length > verb.words.length) {
-    throw usage(
+    throw usageError(
       `${verb.name} takes ${wordCount(verb)}, not ${positionals.length}: ${helpHint(verb)}`,
     )
   }
@@ -67,7 +67,7 @@ function given(verb: Verb, rest: readonly string[], env: Env): Parsed {
   for (const flag of verb.flags) {
     const value = values[flag.name] ?? fromEnv(flag, env)
     if (value === undefined) continue
-    if (value === '') throw usage(`--${flag.name} needs a value: ${helpHint(verb)}`)
+    if (value === '') throw usageError(`--${flag.name} needs a value: ${helpHint(verb)}`)
     flags[flag.name] = value
   }
   return { kind: 'run', given: { verb, words: positionals, flags, env } }
@@ -95,7 +95,7 @@ function parseFlags(
     })
     return { values: values as Values, positionals }
   } catch (error) {
-    throw usage(`${flagMistake(error)}: ${helpHint(verb)}`)
+    throw usageError(`${flagMistake(error)}: ${helpHint(verb)}`)
   }
 }
 
@@ -118,7 +118,7 @@ function fromEnv(flag: Flag, env: Env): string | boolean | undefined {
   if (flag.value !== undefined) return value
   if (value === '1' || value === 'true') return true
   if (value === '0' || value === 'false') return undefined
-  throw usage(`${name} is a switch: set it to 1 or 0`)
+  throw usageError(`${name} is a switch: set it to 1 or 0`)
 }
 
 function envName(flag: Flag): string {

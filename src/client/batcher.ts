@@ -35,7 +35,7 @@ const requests_wanted = 3
 const ops_wanted = 8
 
 /** `requests_max`: shared requests under way at once. */
-export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: number): Batcher {
+export function newBatcher({ encode }: Pick<Transport, 'encode'>, requests_max: number): Batcher {
   const waiting: Call[] = []
   let under_way = 0
   let is_scheduled = false
@@ -67,7 +67,7 @@ export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: nu
     if (live.length === 1) return sendAlone(only)
     const { cancellation, dispose } = cancelledWithAll(live)
     try {
-      const results = await ready(live.map(({ op }) => op)).send(cancellation)
+      const results = await encode(live.map(({ op }) => op)).send(cancellation)
       for (const [at, call] of live.entries()) call.resolve(results[at] as ClientResult)
     } catch (error) {
       if (!isSingleOpFault(error)) for (const call of live) call.reject(error)
@@ -79,7 +79,7 @@ export function newBatcher({ ready }: Pick<Transport, 'ready'>, requests_max: nu
 
   async function sendAlone({ op, cancellation, resolve, reject }: Call): Promise<void> {
     try {
-      const [result] = await ready([op]).send(cancellation)
+      const [result] = await encode([op]).send(cancellation)
       resolve(result as ClientResult)
     } catch (error) {
       reject(error)

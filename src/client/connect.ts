@@ -72,7 +72,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     call: CallOptions = {},
   ): Promise<ClientResult[]> {
     const ops = given.map(sentOpOf)
-    const { send } = transport.ready(ops)
+    const { send } = transport.encode(ops)
     return inTime(send, ops.every(isHarmless), call)
   }
 

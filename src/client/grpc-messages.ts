@@ -20,7 +20,7 @@ import {
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, type ClientFaultCode, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
-import { taskWith } from './transport.ts'
+import { withParsedData } from './transport.ts'
 
 export function messageOf(op: SentOp): Op {
   const { type, id = '', conv_id, ref, node_id = '', is_sync } = op
@@ -57,7 +57,7 @@ function resultOf(result: OpResult__Output, op: SentOp): ClientResult {
 }
 
 function taskOf(task: Task__Output): ClientTask {
-  return taskWith({
+  return withParsedData({
     obj_id: task.obj_id,
     conv_id: task.conv_id,
     ref: task.ref ?? null,

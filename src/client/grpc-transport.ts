@@ -76,7 +76,7 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
   }
 
   return {
-    ready: (ops) => ({
+    encode: (ops) => ({
       send: async (cancellation) => resultsOf((await apply(ops, cancellation)).results, ops),
     }),
     async *stream(source, { cancellation, timeout_ms }) {

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
-import { taskWith } from './transport.ts'
+import { withParsedData } from './transport.ts'
 
 /** The origin and base path of a server, without a trailing slash; undefined for no http URL. */
 export function serverBase(given: string): string | undefined {
@@ -123,7 +123,7 @@ function resultOf(result: JsonObject, op: SentOp): ClientResult {
 
 function taskOf(result: JsonObject, conv_id: string): ClientTask {
   const details = result.status_details as { tag: string; description: string } | undefined
-  return taskWith({
+  return withParsedData({
     obj_id: String(result.obj_id),
     conv_id,
     ref: textOrNull(result.ref),

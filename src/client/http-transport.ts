@@ -42,7 +42,7 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
   const ca = target.ca === undefined ? {} : { ca: await readPem('ca', target.ca) }
   const agent = is_tls ? new https.Agent({ ...options, ...ca }) : new http.Agent(options)
 
-  const ready: Transport['ready'] = (ops) => {
+  const encode: Transport['encode'] = (ops) => {
     const body = requestBody(ops)
     const url = base + signedPath(2, { user, secret }, clock.now_ms(), body)
     return {
@@ -52,7 +52,7 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
   }
 
   return {
-    ready,
+    encode,
     async *stream(source, { cancellation, timeout_ms }) {
       // One request at a time, so that batches arrive in order.
       let before: Promise<unknown> = Promise.resolve()
@@ -60,7 +60,7 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
       const sendNext = async (ops: readonly SentOp[]): Promise<BatchResult> => {
         const deadline = deadlineIn(timeout_ms, clock, stream)
         try {
-          return { proc: 'ok', results: await ready(ops).send(deadline) }
+          return { proc: 'ok', results: await encode(ops).send(deadline) }
         } catch (error) {
           throwIfCancelled(deadline)
           return batchFaultResult(error)
@@ -114,7 +114,7 @@ function post(
     let may_be_sent = false
     const onLost = (error: NodeJS.ErrnoException): void => {
       removeListener()
-      reject(cancellation.reason() ?? unreachable(url, error, may_be_sent))
+      reject(cancellation.reason() ?? unreachableFault(url, error, may_be_sent))
     }
     const request = is_tls ? https.request : http.request
     const headers = { 'content-type': 'application/json', 'content-length': body.length }
@@ -150,7 +150,11 @@ async function readBounded(response: http.IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function unreachable(url: string, cause: NodeJS.ErrnoException, may_be_sent: boolean): ClientFault {
+function unreachableFault(
+  url: string,
+  cause: NodeJS.ErrnoException,
+  may_be_sent: boolean,
+): ClientFault {
   const why = cause.code ?? cause.message
   const text = may_be_sent ? 'broke off before the answer' : 'does not answer'
   return clientFault('unreachable', `${new URL(url).origin} ${text} (${why})`, {

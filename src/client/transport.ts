@@ -9,7 +9,7 @@ import type { Cancellation } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
 
 /** An encoded call; each `send` is one try with the same bytes. */
-export interface ReadyCall {
+export interface EncodedCall {
   send(cancellation: Cancellation): Promise<ClientResult[]>
 }
 
@@ -20,7 +20,7 @@ export interface StreamOptions {
 }
 
 export interface Transport {
-  ready(ops: readonly SentOp[]): ReadyCall
+  encode(ops: readonly SentOp[]): EncodedCall
   stream(
     batches: AsyncIterable<readonly SentOp[]>,
     options: StreamOptions,
@@ -32,7 +32,7 @@ export interface Transport {
 export const window_batches = 8
 
 /** A task as the client returns it: its data as the exact text, and parsed on access. */
-export function taskWith(task: Omit<ClientTask, 'data'>): ClientTask {
+export function withParsedData(task: Omit<ClientTask, 'data'>): ClientTask {
   return {
     ...task,
     get data(): unknown {

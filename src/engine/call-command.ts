@@ -71,8 +71,8 @@ interface Caller {
   /** The logic of its call; -1 where a new definition has none in its node. */
   readonly logic_at: number
   readonly err_node_id: string | undefined
-  /** Whether an import has dropped its node. */
-  readonly is_stranded: boolean
+  /** Whether an import dropped its node. */
+  readonly in_dropped_node: boolean
 }
 
 /** The caller, if it still waits for the reply of this task. */
@@ -84,23 +84,23 @@ function findCaller(tx: Transaction, caller_id: string, called_id: string): Call
   const process = tx.process(task.conv_id)
   const logic_at = process === undefined ? -1 : waitLogic(process, task, 'reply')
   const logic = process?.graph.nodes.get(task.node_id)?.logics[logic_at]
-  const is_stranded = process !== undefined && migrationTarget(process, task) !== undefined
-  return { draft, logic_at, err_node_id: logic?.err_node_id, is_stranded }
+  const in_dropped_node = process !== undefined && migrationTarget(process, task) !== undefined
+  return { draft, logic_at, err_node_id: logic?.err_node_id, in_dropped_node }
 }
 
 /**
- * Resumes the caller after its call, or in the error node. A stranded caller goes where the import
- * says, whatever the outcome of its call.
+ * Resumes the caller after its call, or in the error node. A caller in a dropped node migrates,
+ * whatever the outcome of its call.
  */
 function resumeCaller(
   tx: Transaction,
-  { draft, logic_at, is_stranded }: Caller,
+  { draft, logic_at, in_dropped_node }: Caller,
   moves: number,
   failure: FailCommand | undefined,
 ): void {
   const { task } = draft
   task.called_id = undefined
-  if (failure === undefined || is_stranded) resume(tx, task, logic_at + 1, moves)
+  if (failure === undefined || in_dropped_node) resume(tx, task, logic_at + 1, moves)
   else {
     task.moves = Math.max(task.moves, moves)
     if (moveToErrorNode(tx, task, failure) === 'moved') resume(tx, task, 0, moves)

@@ -20,7 +20,7 @@ export interface CertificateBindings {
   /** Takes over the refusals of `refuseAllOf` once they are on disk. */
   refused(names: readonly string[]): void
   /** The caller that these names act as; undefined where they are refused or disagree. */
-  callerOf(names: readonly string[], strict: boolean): Caller | undefined
+  boundCaller(names: readonly string[], strict: boolean): Caller | undefined
 }
 
 const refusal: CertificateRecord = { acts_as: 'nobody' }
@@ -60,7 +60,7 @@ export async function openBindings(
     refused(names) {
       for (const name of names) known.set(name, refusal)
     },
-    callerOf(names, strict) {
+    boundCaller(names, strict) {
       const records = names.flatMap((name) => known.get(name) ?? [])
       const [first] = records
       if (first === undefined) return strict ? undefined : {}

@@ -21,7 +21,7 @@ import {
   ref_taken,
   stays,
 } from './task-rules.ts'
-import { loadTask, refHolder, saveTask } from './task-store.ts'
+import { loadTask, saveTask, taskIdOfRef } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { type FailCommand, failCommand, resume, startTask, withMembers } from './transitions.ts'
 
@@ -60,7 +60,7 @@ export function copyModify(
   const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   if (target.record.status === 'paused') return copyFailed(paused, err_node_id)
-  const obj_id = refHolder(tx.view, target.conv_id, ref)
+  const obj_id = taskIdOfRef(tx.view, target.conv_id, ref)
   if (obj_id === task.obj_id || isOwnRef(task, conv, ref)) {
     // The running task does not wait for a callback.
     if (is_sync) return copyFailed(no_callback, err_node_id)

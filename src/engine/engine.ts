@@ -29,7 +29,7 @@ import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
 import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
-import { shownTask } from './ops.ts'
+import { taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
@@ -157,7 +157,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       ),
     create: (op, caller) => submitOne('create', op, caller),
     modify: (op, caller) => submitOne('modify', op, caller),
-    task: (target) => store.view((view) => shownTask(view, targetOp(target))),
+    task: (target) => store.view((view) => taskInView(view, targetOp(target))),
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
     putProcess: processes.put,

@@ -10,7 +10,7 @@ import type { JsonValue } from '../core/model.ts'
 import type { EvaluationContext, RootName, TargetProcess } from '../process/logic.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
-import { loadTask, refHolder } from './task-store.ts'
+import { loadTask, taskIdOfRef } from './task-store.ts'
 import type { ReadContext } from './transaction.ts'
 
 /** Valid as long as `context`; it shows the task as it is at each read. */
@@ -53,7 +53,7 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     const { context, process, task } = this
     if (resolveTarget(context, process, task, conv, 'show') === undefined) return undefined
     if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
-    const obj_id = refHolder(context.view, conv.conv_id, ref)
+    const obj_id = taskIdOfRef(context.view, conv.conv_id, ref)
     const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
     return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
   },

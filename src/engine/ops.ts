@@ -25,7 +25,7 @@ import {
   paused,
   stays,
 } from './task-rules.ts'
-import { type Draft, loadTask, newTask, refHolder, saveTask } from './task-store.ts'
+import { type Draft, loadTask, newTask, saveTask, taskIdOfRef } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -41,7 +41,7 @@ export function applyOps(
 function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
   const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
-  if (op.type === 'show') return show(tx, op)
+  if (op.type === 'show') return showInTransaction(tx, op)
   beginOp(tx)
   const result = op.type === 'create' ? create(tx, process, op, caller) : modify(tx, process, op)
   drainRunQueue(tx)
@@ -90,7 +90,7 @@ function findMigrated(tx: Transaction, process: Process, op: ModifyOp): Draft | 
   return findLive(tx.store, op)
 }
 
-function show(tx: Transaction, op: ShowOp): OpResult {
+function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
   const { answer_bytes_max } = tx.engine.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
   // Once the answer is too large, later tasks are refused without being loaded.
@@ -108,7 +108,7 @@ function show(tx: Transaction, op: ShowOp): OpResult {
 }
 
 /** The task of a show by the embedder, who may see all tasks. Throws `task_damaged`. */
-export function shownTask(view: View, op: ShowOp): Task | undefined {
+export function taskInView(view: View, op: ShowOp): Task | undefined {
   const draft = findTask(view, op)
   if (!('code' in draft)) return viewTask(draft.task)
   if (draft.code === 'task_damaged') throw fault(draft.code, draft.description)
@@ -124,7 +124,7 @@ export function findLive(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
 
 /** The task with the op's obj_id, also an ended one; without one, the live holder of its ref. */
 function findTask(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
-  const obj_id = op.obj_id ?? refHolder(view, op.conv_id, op.ref?.text ?? '')
+  const obj_id = op.obj_id ?? taskIdOfRef(view, op.conv_id, op.ref?.text ?? '')
   const draft = obj_id === undefined ? undefined : loadTask(view, obj_id)
   if (draft === 'damaged') return damaged(obj_id as string)
   if (draft === undefined || draft.task.conv_id !== op.conv_id) return not_found_task

@@ -168,8 +168,8 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
   }
 }
 
-/** The moves of an import, and the nodes of all its definitions. */
-interface Moves {
+/** `moves` of an import, and the nodes of all its definitions. */
+interface Migrations {
   readonly given: Readonly<Record<string, string>>
   isNode(node_id: string): boolean
 }
@@ -178,7 +178,7 @@ function putVersion(
   tx: Tx,
   catalog: Catalog,
   next: NewVersion,
-  moves: Moves,
+  migrations: Migrations,
 ): Pick<PutResult, 'version' | 'state'> {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
@@ -189,29 +189,29 @@ function putVersion(
     status: old?.record.status ?? graph.status,
     version,
     hash,
-    moves: old === undefined ? {} : pendingMoves(tx, old, next, moves),
+    moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))
   return { version, state: old === undefined ? 'created' : 'updated' }
 }
 
-/** The moves for each dropped node that has tasks. Throws `tasks_in_node` where one is missing. */
-function pendingMoves(
+/** The target for each dropped node with tasks. Throws `tasks_in_node` where one is missing. */
+function pendingMigrations(
   tx: Tx,
   old: Process,
   { graph, conv_id }: NewVersion,
-  { given, isNode }: Moves,
+  { given, isNode }: Migrations,
 ): Record<string, string> {
   const mistakes = Object.values(given)
     .filter((to) => !isNode(to))
     .map((to) => `move to "${to}": no such node`)
   if (mistakes.length > 0) throw badDefinition(mistakes)
-  // A move belongs to the definition that has its target node.
+  // A migration belongs to the definition that has its target node.
   const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
   const wanted = Object.fromEntries(own)
-  const moves: Record<string, string> = Object.create(null) as Record<string, string>
-  const stranded: string[] = []
+  const pending = Object.create(null) as Record<string, string>
+  const without_target: string[] = []
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.record.moves)])) {
     const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
     if (tasks === 0 || graph.nodes.has(node_id)) continue
@@ -219,13 +219,16 @@ function pendingMoves(
     const to =
       migrationOf(wanted, node_id) ??
       (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
-    if (to === undefined) stranded.push(`node "${node_id}" with ${tasks} tasks`)
-    else moves[node_id] = to
+    if (to === undefined) without_target.push(`node "${node_id}" with ${tasks} tasks`)
+    else pending[node_id] = to
   }
-  if (stranded.length > 0) {
-    throw fault('tasks_in_node', `the definition drops ${stranded.join(', ')}; say where they go`)
+  if (without_target.length > 0) {
+    throw fault(
+      'tasks_in_node',
+      `the definition drops ${without_target.join(', ')}; say where they go`,
+    )
   }
-  return moves
+  return pending
 }
 
 /** Throws `conv_not_found`. */

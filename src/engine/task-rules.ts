@@ -8,7 +8,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { OpFaultCode } from '../core/faults.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { Process } from './catalog.ts'
-import { createDigest, loadTask, refHolder } from './task-store.ts'
+import { createDigest, loadTask, taskIdOfRef } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { callbackLogic, isIdle } from './waits.ts'
 
@@ -31,7 +31,7 @@ export function checkNewTask(
 ): NewTaskCheck {
   let clash: OpRefusal | undefined
   if (ref !== undefined) {
-    const obj_id = refHolder(tx.view, process.conv_id, ref.text)
+    const obj_id = taskIdOfRef(tx.view, process.conv_id, ref.text)
     const holder = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
     else if (holder !== undefined) {

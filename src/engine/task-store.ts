@@ -56,7 +56,7 @@ export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefi
 }
 
 /** The obj_id of the live task that holds a ref. */
-export function refHolder(view: View, conv_id: string, ref: string): string | undefined {
+export function taskIdOfRef(view: View, conv_id: string, ref: string): string | undefined {
   const bytes = view.get(refKey(conv_id, ref))
   return bytes === undefined ? undefined : idOfValue(bytes)
 }

@@ -25,7 +25,7 @@ import { fault } from '../core/faults.ts'
 import type { Entry, Store, Tx, View } from '../store/store.ts'
 import type { Can, NewSecret, UserInfo, Users } from './api.ts'
 import { openBindings } from './certificate-bindings.ts'
-import { openVault, type Vault } from './vault.ts'
+import { type EncryptionKey, openEncryptionKey } from './vault.ts'
 
 export interface UsersOptions {
   readonly store: Store
@@ -56,11 +56,11 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     })),
   }))
   const bindings = await openBindings(store, options.certificate_name_bytes_max)
-  const vault = await openVault({ ...options, check: stored.check })
+  const encryptionKey = await openEncryptionKey({ ...options, check: stored.check })
   const known = new Map<string, Secret[]>()
-  if (vault.problem() === undefined) {
+  if (encryptionKey.problem() === undefined) {
     for (const { user, n, record } of stored.secrets) {
-      const plain = vault.decrypt(aboutSecret(user, n), record.sealed)
+      const plain = encryptionKey.decrypt(aboutSecret(user, n), record.sealed)
       // A damaged secret is ignored; the others stay valid.
       if (plain === undefined) continue
       known.set(user, [...(known.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
@@ -84,12 +84,12 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
 
   /** Replaces the stored secrets of a user, and then those in memory. */
   async function storeSecrets(secrets: Secret[], readUser: (tx: Tx) => string): Promise<string> {
-    const check = vault.check()
+    const check = encryptionKey.check()
     const id = await store.update((tx) => {
       const id = readUser(tx)
       if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
       for (const { key } of tx.scan({ ...secretsOf(id), limit: Infinity })) tx.del(key)
-      for (const one of secrets) putSecret(tx, id, one, encryptSecret(vault, id, one))
+      for (const one of secrets) putSecret(tx, id, one, encryptSecret(encryptionKey, id, one))
       return id
     })
     known.set(id, secrets)
@@ -98,7 +98,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
 
   const users: Users = {
     async add({ id: wanted, name = '' } = {}) {
-      await vault.prepare()
+      await encryptionKey.prepare()
       const given = wanted === undefined ? undefined : userId(wanted)
       const secret = { n: 1, plain: freshSecret(), until_ms: undefined }
       const record: UserRecord = { name, create_ms: clock.now_ms() }
@@ -112,7 +112,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     },
     list: () => store.view((view) => listUsers(view, (id) => validSecrets(id).length)),
     async rotate(wanted, { grace_ms = 0 } = {}): Promise<NewSecret> {
-      await vault.prepare()
+      await encryptionKey.prepare()
       const id = userId(wanted)
       const until_ms = clock.now_ms() + grace_ms
       const kept = validSecrets(id)
@@ -140,8 +140,8 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       bindings.refused(names)
     },
     async rekey({ secret_key } = {}) {
-      await vault.prepare()
-      const next = await vault.rekey(secret_key)
+      await encryptionKey.prepare()
+      const next = await encryptionKey.rekey(secret_key)
       const all = [...known].flatMap(([id, secrets]) => secrets.map((one) => ({ id, one })))
       const sealed = all.map(({ id, one }) => ({
         id,
@@ -167,9 +167,9 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         name,
         acts_as: record.acts_as === 'user' ? record.user : record.acts_as === 'all' ? 'all' : null,
       })),
-    callerOf: (names, { strict = false } = {}) => bindings.callerOf(names, strict),
+    callerOf: (names, { strict = false } = {}) => bindings.boundCaller(names, strict),
     secrets(id) {
-      const why = vault.problem()
+      const why = encryptionKey.problem()
       if (why !== undefined) throw fault('store_failed', why)
       return validSecrets(id).map((one) => one.plain)
     },
@@ -215,8 +215,8 @@ export function rightsOf(bits: number): Can[] {
   return (Object.keys(grant_bits) as Can[]).filter((name) => (bits & grant_bits[name]) !== 0)
 }
 
-function encryptSecret(vault: Vault, id: string, secret: Secret): string {
-  return vault.encrypt(aboutSecret(id, secret.n), secret.plain)
+function encryptSecret(encryptionKey: EncryptionKey, id: string, secret: Secret): string {
+  return encryptionKey.encrypt(aboutSecret(id, secret.n), secret.plain)
 }
 
 const aboutSecret = (user: string, n: number): string => `secret ${user} ${n}`

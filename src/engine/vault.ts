@@ -16,7 +16,7 @@ import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './secret-key-file.ts'
 
-export interface Vault {
+export interface EncryptionKey {
   /** Why no secret can be decrypted; undefined while they can. */
   problem(): string | undefined
   /** Must be called before `encrypt`: makes the first key. Rejects with `key_missing`. */
@@ -37,7 +37,7 @@ export interface NextKey {
   commit(): Promise<void>
 }
 
-export interface VaultOptions {
+export interface EncryptionKeyOptions {
   /** Undefined for a store in memory, whose key is never stored. */
   readonly key_path: string | undefined
   /** The key as text, instead of a file. */
@@ -50,7 +50,7 @@ export interface VaultOptions {
 const check_about = 'check'
 const check_plain = 'conveyor'
 
-export async function openVault(options: VaultOptions): Promise<Vault> {
+export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<EncryptionKey> {
   const { key_path, chance } = options
   let key: Buffer | undefined
   let problem: string | undefined
@@ -75,7 +75,7 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
 
   const encrypterOf = (one: Buffer) => (about: string, plain: string) =>
     encrypt(one, about, plain, chance.bytes(nonce_bytes))
-  const ready = (): Buffer => {
+  const requireKey = (): Buffer => {
     if (key === undefined) throw fault('key_missing', problem)
     return key
   }
@@ -89,11 +89,11 @@ export async function openVault(options: VaultOptions): Promise<Vault> {
           ? chance.bytes(encryption_key_bytes)
           : await firstKey(key_path, chance)
     },
-    encrypt: (about, plain) => encrypterOf(ready())(about, plain),
-    decrypt: (about, sealed) => decrypt(ready(), about, sealed),
-    check: () => encrypterOf(ready())(check_about, check_plain),
+    encrypt: (about, plain) => encrypterOf(requireKey())(about, plain),
+    decrypt: (about, sealed) => decrypt(requireKey(), about, sealed),
+    check: () => encrypterOf(requireKey())(check_about, check_plain),
     async rekey(next_given) {
-      const present = ready()
+      const present = requireKey()
       if (given !== undefined && next_given === undefined) {
         throw fault('not_possible', 'the key comes from CONVEYOR_KEY; give the new one as well')
       }

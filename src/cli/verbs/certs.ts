@@ -4,7 +4,7 @@
  */
 import { addClient, type CertificateOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
-import { usage } from '../exit-codes.ts'
+import { usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { clean, columns, printDone } from '../output.ts'
 import { type Flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
@@ -67,7 +67,7 @@ export const certsVerbs: readonly Verb[] = [
 function makingOf(given: Given, io: Io): CertificateOptions {
   const days = text(given, 'days')
   if (days !== undefined && !/^[1-9][0-9]{0,3}$/.test(days)) {
-    throw usage('--days takes a whole number from 1 to 9999')
+    throw usageError('--days takes a whole number from 1 to 9999')
   }
   return {
     now_ms: io.clock.now_ms(),

@@ -7,7 +7,7 @@ import type { AdminValue } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { mermaidOf } from '../diagram/mermaid.ts'
 import { svgOf } from '../diagram/svg.ts'
-import { type Exit, exits, usage } from '../exit-codes.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { decodeText, type Io, print, readInput } from '../io.ts'
 import {
   clean,
@@ -84,7 +84,7 @@ export const processVerbs: readonly Verb[] = [
     async run(given, io) {
       const id = word(given, 0)
       if (['json', 'mermaid', 'svg'].filter((name) => isOn(given, name)).length > 1) {
-        throw usage('--json, --mermaid or --svg, not both')
+        throw usageError('--json, --mermaid or --svg, not both')
       }
       const found = await withAdmin(given, io, (admin) => admin.call('process.show', { id }))
       const { definition_text: _long, ...shown } = found
@@ -187,7 +187,7 @@ function pairsOf(flag: string, given: readonly string[]): Record<string, string>
   const pairs: [string, string][] = []
   for (const pair of given) {
     const [, old_id, new_id] = /^([^=]+)=([^=]+)$/.exec(pair) ?? []
-    if (old_id === undefined || new_id === undefined) throw usage(`--${flag} takes OLD=NEW`)
+    if (old_id === undefined || new_id === undefined) throw usageError(`--${flag} takes OLD=NEW`)
     pairs.push([old_id, new_id])
   }
   return Object.fromEntries(pairs)
@@ -199,7 +199,7 @@ function canOf(given: string | undefined): Can[] {
   if (given === undefined) return [...all_can]
   const names = given.split(',')
   const can = all_can.filter((name) => names.includes(name))
-  if (can.length !== names.length) throw usage('--can takes some of create,modify,show')
+  if (can.length !== names.length) throw usageError('--can takes some of create,modify,show')
   return can
 }
 

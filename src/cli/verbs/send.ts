@@ -7,7 +7,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { serverBase, signedPath } from '../../client/http-messages.ts'
 import { parsePlain } from '../../codec/json.ts'
-import { type Exit, exits, unreachable, usage } from '../exit-codes.ts'
+import { type Exit, exits, unreachableError, usageError } from '../exit-codes.ts'
 import { decodeText, type Io, print, readAll, readInput } from '../io.ts'
 import { clean } from '../output.ts'
 import { type Flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
@@ -74,11 +74,11 @@ async function signedBody(
   const [file = '-'] = given.words
   const base = serverBase(text(given, 'url') ?? '')
   if (base === undefined) {
-    throw usage('--url takes the address of the server, such as http://127.0.0.1:8080')
+    throw usageError('--url takes the address of the server, such as http://127.0.0.1:8080')
   }
   const user = text(given, 'user')
   if (user === undefined || !/^[1-9][0-9]{0,15}$/.test(user)) {
-    throw usage('--user takes the number of the user who signs')
+    throw usageError('--user takes the number of the user who signs')
   }
   const secret = await readSecret(given, io, file !== '-')
   const body = await readInput(file, io)
@@ -94,7 +94,7 @@ function post(
     const lost = (error: NodeJS.ErrnoException): void => {
       const why = error.code ?? error.message
       const origin = new URL(url).origin
-      reject(unreachable(`${origin} does not answer (${why}): does the server run there?`))
+      reject(unreachableError(`${origin} does not answer (${why}): does the server run there?`))
     }
     const request = url.startsWith('https:') ? https.request : http.request
     const call = request(url, { method: 'POST' }, (response) => {
@@ -136,11 +136,11 @@ async function readSecret(given: Given, io: Io, stdin_is_free: boolean): Promise
   const { CONVEYOR_SECRET: from_env } = given.env
   if (file === undefined && from_env !== undefined && from_env !== '') return from_env
   if (file === undefined && !stdin_is_free) {
-    throw usage('no secret: set CONVEYOR_SECRET or name a --secret-file')
+    throw usageError('no secret: set CONVEYOR_SECRET or name a --secret-file')
   }
   const source = file ?? '-'
   const secret = decodeText(await readInput(source, io), 'the secret').trim()
   if (secret === '')
-    throw usage(`the secret of ${source === '-' ? 'standard input' : source} is empty`)
+    throw usageError(`the secret of ${source === '-' ? 'standard input' : source} is empty`)
   return secret
 }

@@ -9,7 +9,7 @@ import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
 import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
-import { type Exit, exits, isRangeError, unreachable, usage } from '../exit-codes.ts'
+import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import {
   db_flag,
@@ -80,7 +80,7 @@ export const serveVerb: Verb = {
 async function serve(given: Given, io: Io): Promise<Exit> {
   const wanted = wantedServers(given)
   const limits = limitsOf(given)
-  if (isOn(given, 'demo') && wanted.http === undefined) throw usage('--demo needs --http')
+  if (isOn(given, 'demo') && wanted.http === undefined) throw usageError('--demo needs --http')
   const json = isOn(given, 'json')
   const onBug = (error: unknown): void => {
     void print(io.stderr, bugLine(error, json))
@@ -101,7 +101,10 @@ async function serve(given: Given, io: Io): Promise<Exit> {
         return stop.reason
       })
       if (failure !== undefined) {
-        throw unreachable(`${failure.message}, so serving ends: look at the disk`, failure.code)
+        throw unreachableError(
+          `${failure.message}, so serving ends: look at the disk`,
+          failure.code,
+        )
       }
     } finally {
       await watchdog.close()
@@ -153,7 +156,7 @@ async function certificatesOf(
   if (isOn(given, 'demo')) await makeDemoCertificates(folder, io.clock)
   const missing = await missingOf(folder, serverFiles)
   if (missing.length === 0) return folder
-  throw unreachable(
+  throw unreachableError(
     `${folder} holds no ${missing.join(', ')}: \`conveyor certs init ${folder}\` makes them`,
   )
 }
@@ -218,10 +221,10 @@ async function openToServe(
       ...engineOptionsFrom(given.env),
     })
   } catch (error) {
-    if (isRangeError(error)) throw usage(error.message)
+    if (isRangeError(error)) throw usageError(error.message)
     if (!isFault(error)) throw error
     if (error.code === 'file_held') throw await heldFault(path)
-    throw unreachable(error.message, error.code)
+    throw unreachableError(error.message, error.code)
   }
 }
 
@@ -264,6 +267,6 @@ function limitsOf(given: Given): Partial<Record<LimitName, number>> {
 }
 
 function wholeNumber(flag: string, given: string): number {
-  if (!/^[0-9]{1,15}$/.test(given)) throw usage(`--${flag} takes a whole number`)
+  if (!/^[0-9]{1,15}$/.test(given)) throw usageError(`--${flag} takes a whole number`)
   return Number(given)
 }

@@ -5,7 +5,7 @@
  */
 import type { Engine } from '../../engine/api.ts'
 import { serveHttp } from '../../server/http/server.ts'
-import { isRangeError, unreachable, usage } from '../exit-codes.ts'
+import { isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import { type Given, isOn, text } from '../verb.ts'
 
 export interface ListenAddress {
@@ -24,7 +24,7 @@ export function wantedServers(given: Given): WantedServers {
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const base = text(given, 'base')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
-    throw usage('--grpc needs --tls DIR: `conveyor certs init DIR` makes what stands in it')
+    throw usageError('--grpc needs --tls DIR: `conveyor certs init DIR` makes what stands in it')
   }
   return {
     ...(http === undefined ? {} : { http: { ...http, ...(base === undefined ? {} : { base }) } }),
@@ -47,7 +47,7 @@ export function listenAddressOf(flag: 'http' | 'grpc', given: string): ListenAdd
     /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(given) ?? []
   const host = six ?? name
   if (host === undefined || Number(digits) > 65_535) {
-    throw usage(`--${flag} takes HOST:PORT, such as 127.0.0.1:8080, or off`)
+    throw usageError(`--${flag} takes HOST:PORT, such as 127.0.0.1:8080, or off`)
   }
   return { host, port: Number(digits) }
 }
@@ -105,10 +105,10 @@ async function listen<Server>(
   try {
     return await open()
   } catch (error) {
-    if (isRangeError(error)) throw usage(error.message)
+    if (isRangeError(error)) throw usageError(error.message)
     const { code, message } = error as NodeJS.ErrnoException
     const is_taken = code === 'EADDRINUSE' || /\bEADDRINUSE\b/.test(message)
     const why = is_taken ? `the port is taken, name another with --${flag}` : message
-    throw unreachable(`cannot listen on ${host} port ${port}: ${why}`)
+    throw unreachableError(`cannot listen on ${host} port ${port}: ${why}`)
   }
 }

@@ -10,7 +10,7 @@ import type { TargetInput, TaskFilter, TaskPlace } from '../../engine/api.ts'
 import type { RawOp, ResultView, TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, exits, usage } from '../exit-codes.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import {
   columns,
@@ -138,7 +138,7 @@ async function createTask(given: Given, io: Io): Promise<Exit> {
   const json = isOn(given, 'json')
   if (file !== undefined) {
     if (ref !== undefined || text(given, 'data') !== undefined) {
-      throw usage('--file brings refs and data: leave out --ref and --data')
+      throw usageError('--file brings refs and data: leave out --ref and --data')
     }
     return withAdmin(given, io, (admin) => createFromFile(admin, io, { conv_id, file, json }))
   }
@@ -228,12 +228,12 @@ const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'process
 
 function statusOf(given: string): Status {
   const status = statuses.find((name) => name === given)
-  if (status === undefined) throw usage(`--status is one of ${statuses.join(', ')}`)
+  if (status === undefined) throw usageError(`--status is one of ${statuses.join(', ')}`)
   return status
 }
 
 function limitOf(given: string): number {
-  if (!/^[0-9]{1,15}$/.test(given)) throw usage('--limit is a whole number')
+  if (!/^[0-9]{1,15}$/.test(given)) throw usageError('--limit is a whole number')
   return Number(given) === 0 ? Number.MAX_SAFE_INTEGER : Number(given)
 }
 
@@ -244,14 +244,14 @@ function targetOf(given: Given): TargetInput & { readonly conv_id: string; reado
   const obj_id = text(given, 'obj-id')
   const named = [task, ref, obj_id].filter((name) => name !== undefined)
   if (named.length !== 1) {
-    throw usage(
+    throw usageError(
       named.length === 0
         ? 'name the task: its obj_id or ref as a word, or --ref or --obj-id'
         : 'name the task once: as a word, by --ref or by --obj-id',
     )
   }
   if (obj_id !== undefined) {
-    if (!/^[0-9a-fA-F]{24}$/.test(obj_id)) throw usage('--obj-id takes 24 hex digits')
+    if (!/^[0-9a-fA-F]{24}$/.test(obj_id)) throw usageError('--obj-id takes 24 hex digits')
     return { conv_id, obj_id: obj_id.toLowerCase() }
   }
   if (task !== undefined && /^[0-9a-f]{24}$/.test(task)) return { conv_id, obj_id: task }
@@ -264,10 +264,10 @@ function dataOf(given: Given): string {
     const data = dataText(parseJson(text(given, 'data') ?? '{}') as JsonValue)
     if (data !== undefined) return data
   } catch (error) {
-    if (isFault(error)) throw usage(`--data is ${error.message}; ${wrong}`)
+    if (isFault(error)) throw usageError(`--data is ${error.message}; ${wrong}`)
     throw error
   }
-  throw usage(`--data is not a JSON object; ${wrong}`)
+  throw usageError(`--data is not a JSON object; ${wrong}`)
 }
 
 function rowsOf(tasks: readonly TaskView[], with_heads: boolean): string {

@@ -5,7 +5,7 @@
  */
 
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, usage } from '../exit-codes.ts'
+import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { idJson, jsonOf, printDone, printList } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, type Verb, word } from '../verb.ts'
@@ -65,7 +65,7 @@ async function bind(given: Given, io: Io): Promise<Exit> {
   const all = isOn(given, 'all')
   const name = second ?? first
   if (all !== (second === undefined)) {
-    throw usage('say whom it acts as: `user bind ID NAME`, or `user bind --all NAME`')
+    throw usageError('say whom it acts as: `user bind ID NAME`, or `user bind --all NAME`')
   }
   demandName(name)
   if (all) {
@@ -89,5 +89,7 @@ function bindingJson(name: string, acts_as: string | null): string {
 /** A name needs its kind: a bare word could be a host, a person or a service. */
 function demandName(name: string): void {
   if (/^(?:uri|dns|cn|sha256):./.test(name)) return
-  throw usage('a certificate name opens with uri:, dns:, cn: or sha256:, such as dns:billing.local')
+  throw usageError(
+    'a certificate name opens with uri:, dns:, cn: or sha256:, such as dns:billing.local',
+  )
 }

@@ -4,7 +4,7 @@
  */
 
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, usage } from '../exit-codes.ts'
+import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
 import { db_flag, isOn, json_flag, text, type Verb, word } from '../verb.ts'
@@ -134,12 +134,12 @@ const unit_ms: Readonly<Record<string, number>> = {
 export function durationMs(given: string): number {
   const [, digits, unit] = /^([0-9]{1,9})([smhd])$/.exec(given) ?? []
   if (digits === undefined || unit === undefined) {
-    throw usage('a time is a whole number and s, m, h or d, such as 24h')
+    throw usageError('a time is a whole number and s, m, h or d, such as 24h')
   }
   return Number(digits) * (unit_ms[unit] as number)
 }
 
 /** The ids that the path of a signed request can hold (wire 1). */
 export function demandUserId(id: string): void {
-  if (!/^[1-9][0-9]{0,15}$/.test(id)) throw usage('a user id is a number of 1 to 16 digits')
+  if (!/^[1-9][0-9]{0,15}$/.test(id)) throw usageError('a user id is a number of 1 to 16 digits')
 }

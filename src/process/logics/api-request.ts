@@ -17,7 +17,7 @@ import { compileTemplate } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
 import { textOf } from '../values.ts'
 import { assignedData, readAssignments } from './assignments.ts'
-import { isAbsent, readObject, readText } from './members.ts'
+import { isAbsent, readObject, readTemplate } from './members.ts'
 
 /** The request for one task; undefined where the expansion failed. */
 export type ApiRequest = (expansion: Expansion) => CallRequest | undefined
@@ -25,11 +25,11 @@ export type ApiRequest = (expansion: Expansion) => CallRequest | undefined
 export function readRequest(raw: JsonObject, report: Report): ApiRequest {
   const format = readFormat(raw, report)
   const method = format === 'corezoid' ? 'POST' : readMethod(raw.method, report)
-  const url = readText(raw, 'url', report)
+  const url = readTemplate(raw, 'url', report)
   if (url.constant !== undefined) warnOfUrl(url.constant, report)
   const headersOf = readHeaders(raw, report)
   const bodyOf = readBody(format, method, raw, report)
-  const secret = readText(raw, 'api_secret_outer', report)
+  const secret = readTemplate(raw, 'api_secret_outer', report)
   const is_signed = format === 'corezoid' || (secret.constant !== '' && raw.send_sys !== false)
   if (format === 'corezoid' && secret.constant === '') {
     report.warning('format corezoid without api_secret_outer is signed with an empty secret')
@@ -168,7 +168,7 @@ type BodyTerm = (expansion: Expansion, header_type: string | undefined) => Body 
 const json = 'application/json'
 
 function readBody(format: Format, method: string, raw: JsonObject, report: Report): BodyTerm {
-  const content_type = readText(raw, 'content_type', report)
+  const content_type = readTemplate(raw, 'content_type', report)
   const type = content_type.constant === '' ? undefined : content_type.constant
   if (content_type.constant === undefined) report.mistake('content_type holds a template')
   if (format === 'corezoid') return corezoidBody(raw, report)
@@ -195,7 +195,7 @@ function readBody(format: Format, method: string, raw: JsonObject, report: Repor
  * outside is one JSON value. Any other text is joined as it is.
  */
 function rawBody(raw: JsonObject, type: string | undefined, report: Report): BodyTerm {
-  const template = readText(raw, 'raw_body', report)
+  const template = readTemplate(raw, 'raw_body', report)
   const first = template.parts[0]
   const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
   const text = is_json ? jsonTemplate(template) : template.text

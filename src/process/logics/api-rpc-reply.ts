@@ -12,14 +12,14 @@ import { expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { type Assignment, assignedData, readAssignments, readOwnKey } from './assignments.ts'
 import { failedExpansion } from './failures.ts'
-import { isAbsent, readErrorNode, readFlag, readText, readType, readWord } from './members.ts'
+import { isAbsent, readErrorNode, readFlag, readTemplate, readType, readWord } from './members.ts'
 
 export const apiRpcReply: LogicKind = {
   type: 'api_rpc_reply',
   compile(raw, report) {
     const assignments = readReply(raw, report)
     const throws = readFlag(raw, 'throw_exception', report)
-    const reasonOf = readText(raw, 'exception_reason', report)
+    const reasonOf = readTemplate(raw, 'exception_reason', report)
     const err_node_id = readErrorNode(raw, report)
     return {
       err_node_id,

@@ -45,7 +45,7 @@ export function readWord<Word extends string>(
 }
 
 /** A text that may contain templates, by default the empty text. */
-export function readText(raw: JsonObject, name: string, report: Report): Template {
+export function readTemplate(raw: JsonObject, name: string, report: Report): Template {
   const value = raw[name] ?? ''
   if (typeof value !== 'string') report.mistake(`${name} is ${quoted(value)}, a text was expected`)
   return compileTemplate(typeof value === 'string' ? value : '', report, name)

@@ -25,7 +25,16 @@ export interface Authenticator {
    * Throws `bad_signature` for an expired certificate, and `access_denied` where its names are
    * refused, are bound to different users or, under `strict`, are not bound at all.
    */
-  callerOf(peer: Peer): Caller
+  requireCaller(peer: Peer): Caller
+}
+
+/** The caller of a peer. Throws `shutting_down`, or what `Authenticator.requireCaller` throws. */
+export function authenticate(
+  server: { readonly authenticator: Authenticator; readonly draining: boolean },
+  peer: Peer,
+): Caller {
+  if (server.draining) throw fault('shutting_down')
+  return server.authenticator.requireCaller(peer)
 }
 
 /** The client side of a connection. */
@@ -83,7 +92,7 @@ export async function newAuthenticator(engine: Engine, strict: boolean): Promise
       if (peer === undefined) throw fault('access_denied', 'no certificate')
       return peer
     },
-    callerOf({ names, ends_ms }) {
+    requireCaller({ names, ends_ms }) {
       if (systemClock.now_ms() >= ends_ms) {
         throw fault('bad_signature', 'the certificate has expired')
       }

@@ -16,9 +16,8 @@ import {
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Caller } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import type { Authenticator, Peer } from './authenticate.ts'
+import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
 
 /** What every call of a running server needs. */
@@ -30,12 +29,6 @@ export interface ServerContext {
   /** Called when the server begins to drain; each ends a long call. */
   readonly drain_callbacks: Set<() => void>
   draining: boolean
-}
-
-/** Throws `shutting_down`, or what `Authenticator.callerOf` throws. */
-export function authenticate(context: ServerContext, peer: Peer): Caller {
-  if (context.draining) throw fault('shutting_down')
-  return context.authenticator.callerOf(peer)
 }
 
 /** What a handler knows of its call beside the messages. */

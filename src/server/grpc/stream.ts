@@ -17,14 +17,9 @@ import { systemClock } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
+import { authenticate } from './authenticate.ts'
 import { faultStatus, publicFault } from './fault-response.ts'
-import {
-  authenticate,
-  type CallContext,
-  type ContextOf,
-  type EncodedResponse,
-  type ServerContext,
-} from './interceptor.ts'
+import type { CallContext, ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { readBatch } from './message-ops.ts'
 import type { StreamBatch } from './request-messages.ts'
 import { encodeStreamResponse } from './response-messages.ts'

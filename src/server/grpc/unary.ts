@@ -6,13 +6,9 @@
 import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Op, OpResult } from '../../core/model.ts'
+import { authenticate } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
-import {
-  authenticate,
-  type ContextOf,
-  type EncodedResponse,
-  type ServerContext,
-} from './interceptor.ts'
+import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { readBatch, readOps } from './message-ops.ts'
 import {
   type Batch,
@@ -41,7 +37,7 @@ const batch_rpc: Unary<Batch> = {
 function singleOp(encode: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
   return {
     ops: (kind, context) => readOps([{ id: '', kind }], context),
-    encode: (results) => encode(okResult(results)),
+    encode: (results) => encode(requireOk(results)),
   }
 }
 
@@ -80,7 +76,8 @@ export function unaryHandler(
 /** The `cancelled` event releases the reservation instead. */
 function onSent(): void {}
 
-function okResult([result]: readonly OpResult[]): OpResult {
+/** The result of the single op. Throws its fault. */
+function requireOk([result]: readonly OpResult[]): OpResult {
   const { proc, description } = result as OpResult
   if (proc !== 'ok') throw fault(proc as OpFaultCode, description)
   return result as OpResult

@@ -21,7 +21,7 @@ export interface Connection {
   /** Over `connections_max`: gets one response and ends. */
   readonly is_over_limit: boolean
   /** Requests whose response is not written yet. */
-  open: number
+  open_requests: number
   /** The body being read, or the last one read. */
   reading: BodyReading | undefined
   /** The last response is written or chosen; further input is ignored. */
@@ -37,7 +37,7 @@ export function connectionOf(
   answers: AnswerAccount,
   is_over_limit: boolean,
 ): Connection {
-  const state = { open: 0, reading: undefined, closing: false, final_error: undefined }
+  const state = { open_requests: 0, reading: undefined, closing: false, final_error: undefined }
   return { socket, answers, is_over_limit, ...state }
 }
 
@@ -51,7 +51,7 @@ export function closeAfterAnswer(connection: Connection): void {
 /** Sends a response that belongs to no request, after those of the open requests, and ends. */
 export function sendFinalError(connection: Connection, refusal: FaultResponse): void {
   connection.closing = true
-  if (connection.open > 0) {
+  if (connection.open_requests > 0) {
     connection.final_error = refusal
     return
   }

@@ -94,7 +94,7 @@ function reply(
   }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // While draining, the response to the last open request closes the connection.
-  if (connection.is_over_limit || (context.draining && connection.open === 1)) {
+  if (connection.is_over_limit || (context.draining && connection.open_requests === 1)) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
   }

@@ -46,15 +46,15 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
       connections.delete(socket)
       const { reading } = connection
       if (reading) abortReading(reading, httpFault('bad_request', 'the connection was closed'))
-      settled(connection.open)
+      settled(connection.open_requests)
     })
     if (connection.is_over_limit) destroyLater(socket, linger_ms)
   }
   function onFinish(this: ServerResponse): void {
     const connection = connections.get(this.req.socket)
     if (connection === undefined) return
-    connection.open--
-    if (connection.open === 0 && connection.final_error)
+    connection.open_requests--
+    if (connection.open_requests === 0 && connection.final_error)
       sendFinalError(connection, connection.final_error)
     settled(1)
   }
@@ -68,7 +68,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
       request.resume()
       return
     }
-    connection.open++
+    connection.open_requests++
     underway++
     response.on('finish', onFinish)
     answer({ context, connection, request, response, expects_continue })
@@ -93,7 +93,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
   server.on('timeout', (socket) => {
     const connection = connections.get(socket)
     // Other limits bound a request that waits for its body or for the engine.
-    if (connection && connection.open > 0 && socket.writableLength === 0) return
+    if (connection && connection.open_requests > 0 && socket.writableLength === 0) return
     socket.destroy()
   })
 
