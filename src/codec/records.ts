@@ -11,7 +11,7 @@ export interface ProcessRecord {
   readonly version: number
   /** SHA-256 of the canonical text of the definition, hex. */
   readonly hash: string
-  /** Deleted nodes whose tasks have not all been migrated, each with the node they go to. */
+  /** The dropped nodes that still have tasks, each with the node to which they migrate. */
   readonly moves: Readonly<Record<string, string>>
 }
 
@@ -20,7 +20,7 @@ export interface UserRecord {
   readonly create_ms: number
 }
 
-/** `sealed` is the encrypted secret (engine/vault). `until_ms` is set when it is rotated. */
+/** `sealed` is the encrypted secret. `until_ms` is set once it is rotated. */
 export interface SecretRecord {
   readonly sealed: string
   readonly until_ms?: number

@@ -25,7 +25,7 @@ import { fault } from '../core/faults.ts'
 import type { Entry, Store, Tx, View } from '../store/store.ts'
 import type { Can, NewSecret, UserInfo, Users } from './api.ts'
 import { openBindings } from './certificate-bindings.ts'
-import { type EncryptionKey, openEncryptionKey } from './vault.ts'
+import { type EncryptionKey, openEncryptionKey } from './encryption-key.ts'
 
 export interface UsersOptions {
   readonly store: Store

@@ -1,9 +1,11 @@
 /**
- * The vault holds the key that encrypts the secrets of users: from the key file, or as given.
+ * The key that encrypts the secrets of users: from the key file, or as given. It is in one of three
+ * states:
  *
- * It has three states. Before the store has a secret, the first `prepare` makes the key. Then the
- * key is usable while it decrypts the check value of the store. If it is missing or wrong,
- * `problem` says so in a sentence: tasks and timers go on, and signed requests get `store_failed`.
+ * - not made yet: the store has no secret; `prepare` makes the key;
+ * - usable: it decrypts the check value of the store;
+ * - missing or wrong: `problem` says so in a sentence. Tasks and timers go on, and signed requests
+ *   get `store_failed`.
  */
 import {
   decrypt,
@@ -14,7 +16,7 @@ import {
 } from '../codec/encryption.ts'
 import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
-import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './secret-key-file.ts'
+import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './encryption-key-file.ts'
 
 export interface EncryptionKey {
   /** Why no secret can be decrypted; undefined while they can. */
