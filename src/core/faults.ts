@@ -3,8 +3,13 @@
  * if several apply, the first is answered. Servers look a row up and decide nothing.
  *
  * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call
- * that changes processes, users or the file. Op faults are values in results. The other two are
- * thrown as a Fault and caught once, by a server. A Fault is recognised by `code`, never by class.
+ * that changes processes, users or the file. Op faults are values in results; whole and admin
+ * faults are thrown as a Fault, recognised by `code`. A malformed option or argument throws a
+ * RangeError or TypeError. Each server turns what is thrown into a response, HTTP and gRPC in their
+ * fault-response.ts.
+ *
+ * Three op faults are thrown as well, by calls that have no result for them: `conv_not_found` in
+ * administration, `task_damaged` when a task is read, `access_denied` for a client certificate.
  */
 
 export interface WholeRow {
@@ -69,7 +74,7 @@ export const opFaults = {
   not_unical_ref: { grpc: 'ALREADY_EXISTS', when: 'another live task holds the ref' },
   answer_too_large: {
     grpc: 'RESOURCE_EXHAUSTED',
-    when: 'a show, and those before it in its request already show as much as may be',
+    when: 'the tasks shown in this request exceed `answer_bytes_max`',
   },
   task_damaged: { grpc: 'DATA_LOSS', when: 'the stored record fails its checksum' },
 } as const satisfies Record<string, OpRow>

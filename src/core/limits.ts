@@ -1,7 +1,10 @@
 /**
- * The table of all limits. Each row is a default, an option of `openEngine`, `serveHttp` and
- * `serveGrpc` under its own name, and a flag of `conveyor serve`: the name with dashes, as in
- * `--ops-max 500`. The unit stands last in a name, before `max` or `min`.
+ * The table of all limits. Each row is a default, a limit of `openEngine` under its own name, and a
+ * flag of `conveyor serve`: the name with dashes, as in `--ops-max 500`. The unit stands last in a
+ * name, before `max` or `min`.
+ *
+ * `serveHttp` and `serveGrpc` take limits of their own, which bound their connections, heads and
+ * bodies; `ops_max` can only be lowered there. Limits of ops, tasks and the queue are the engine's.
  */
 
 interface LimitRow {
@@ -51,11 +54,11 @@ export const limitTable = {
   window_s: { value: 300, says: 'seconds a timestamp may be off either way; 0 switches it off' },
   rate_ops_per_s: { value: 0, says: 'ops a second of one user; 0 sets no rate' },
   ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
-  moves_per_transaction_max: { value: 1_000, says: 'moves of one task in one transaction' },
+  moves_per_transaction_max: { value: 1_000, says: 'moves that one op causes in one transaction' },
   moves_without_rest_max: {
     value: 10_000,
     max: 4_294_967_295,
-    says: 'moves of one task without coming to rest',
+    says: 'moves of one task without a wait',
   },
   code_ms_max: { value: 1_000, says: 'milliseconds one run of code may take' },
   code_bytes_max: { value: 32 * 1024 * 1024, says: 'bytes of memory one run of code may take' },
@@ -64,7 +67,7 @@ export const limitTable = {
   call_bytes_max: { value: 1024 * 1024, says: 'bytes of the answer to a call' },
   call_host_max: { value: 16, says: 'calls under way at once to one host' },
   jobs_max: { value: 64, says: 'calls, code and handlers under way at once' },
-  slice_tasks_max: { value: 256, says: 'tasks a timer, sweep or migration step takes at a time' },
+  slice_tasks_max: { value: 256, says: 'tasks that one timer, removal or migration step takes' },
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
@@ -84,7 +87,7 @@ export const limitTable = {
   },
   grpc_ping_ms: {
     value: 60_000,
-    says: 'milliseconds until a silent gRPC peer is asked for a sign',
+    says: 'milliseconds until a silent gRPC peer is sent a ping',
   },
   tls_reload_ms: { value: 1_000, says: 'milliseconds between two looks at the certificate files' },
 } as const satisfies Record<string, LimitRow>

@@ -3,7 +3,10 @@
  * calls are administration.
  *
  * A refused op is a result, never a rejection. A rejection is a Fault (core/faults), recognised by
- * its `code`: a whole-request fault of an op call, or an admin fault of the other calls.
+ * its `code`. Each call that uses the store can reject with `store_failed` and `shutting_down`, and
+ * each that writes with `no_space`. Calls on a missing process reject with `conv_not_found`, on a
+ * missing user with `user_not_found`, with a malformed user id or certificate name with
+ * `not_possible`. Each call states its other faults. A malformed option is a RangeError.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
@@ -105,7 +108,10 @@ export interface Engine {
   apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
   create(op: CreateInput, caller?: Caller): Promise<OpResult>
   modify(op: ModifyInput, caller?: Caller): Promise<OpResult>
-  /** The task, or undefined. Ended tasks are found by obj_id only. Rejects with `task_damaged`. */
+  /**
+   * The task, or undefined. Ended tasks are found by obj_id only. Rejects with `task_damaged`, and
+   * with a TypeError for a malformed target.
+   */
   task(target: TargetInput): Promise<Task | undefined>
   /**
    * Changes from now on, each after its commit. An iterator that falls more than
@@ -148,7 +154,10 @@ export interface Engine {
   flush(): Promise<void>
   /** Checks every invariant of the key table; one sentence for each breach. */
   check(): Promise<CheckReport>
-  /** Writes a synced and checked copy to a new path. Resolves with its size in bytes. */
+  /**
+   * Writes a synced and checked copy to a new path; resolves with its size in bytes. Rejects with
+   * `not_possible`.
+   */
   backup(path: string): Promise<{ readonly path: string; readonly bytes: number }>
   /** Refuses new ops with `shutting_down`, waits for those in flight, then closes the file. */
   close(): Promise<void>
@@ -202,9 +211,8 @@ export type Can = 'create' | 'modify' | 'show'
 
 export interface Processes {
   list(): Promise<ProcessInfo[]>
-  /** Rejects with `conv_not_found`, as the methods below do. */
   show(conv_id: string | number): Promise<ProcessDetails>
-  /** `can` defaults to all three rights. Rejects with `user_not_found`. */
+  /** `can` defaults to all three rights. */
   share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
   unshare(conv_id: string | number, user: string | number): Promise<void>
   pause(conv_id: string | number): Promise<void>
@@ -218,7 +226,7 @@ export interface TaskFilter {
   readonly status?: Status
   /** The most tasks to list; default 100. */
   readonly limit?: number
-  /** Continues behind this task, the last of an earlier list; it need not exist any more. */
+  /** Continues after this task, the last of an earlier list; it need not exist any more. */
   readonly after?: TaskPlace
 }
 
@@ -263,16 +271,16 @@ export interface Users {
   list(): Promise<UserInfo[]>
   /**
    * Makes a new secret; the old ones stay valid for `grace_ms`, default 0. Rejects with
-   * `user_not_found` or `key_missing`.
+   * `key_missing`.
    */
   rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
   remove(id: string | number): Promise<void>
-  /** Encrypts all secrets with the key of a new key file, or with `secret_key`. */
-  rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
   /**
-   * Lets a certificate name act as a user. Rejects with `user_not_found`, or `not_possible` for a
-   * malformed name.
+   * Encrypts all secrets with the key of a new key file, or with `secret_key`. Rejects with
+   * `key_missing` or `not_possible`.
    */
+  rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
+  /** Lets a certificate name act as a user. */
   bind(id: string | number, name: string): Promise<void>
   /** Lets a certificate name use every process. */
   bindAll(name: string): Promise<void>

@@ -1,7 +1,6 @@
 /**
- * Moves tasks out of nodes that an import dropped, to the nodes that the import names. They are
- * moved in slices in the background, or earlier by whatever needs one of them, so no task runs in a
- * node that is gone.
+ * Migrates tasks from nodes that an import dropped to the nodes that the import names: in slices in
+ * the background, or earlier by whatever needs one of them, so no task runs in a dropped node.
  */
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
@@ -10,8 +9,9 @@ import type { Transaction } from './transaction.ts'
 import { migrationTarget } from './waits.ts'
 
 /**
- * Moves the task if its node is gone; returns whether it did. The caller saves the task. A waiting
- * task enters the new node and advances; a failed one stays failed there until retry or cancel.
+ * Migrates the task if its node was dropped; returns whether it did. The caller saves the task. A
+ * waiting task enters the new node and advances; a failed one stays failed there until retry or
+ * cancel.
  */
 export function migrateTask(tx: Transaction, process: Process, draft: Draft): boolean {
   const { task } = draft

@@ -1,7 +1,7 @@
 /**
- * What ops do to tasks, and what they are refused for, in the order of the fault table. An op is
- * checked fully before its first write, so a refused op changes nothing, and the ops beside it
- * stand.
+ * What ops do to tasks, and why they are refused, in the order of the fault table. An op is checked
+ * fully before its first write, so a refused op changes nothing, and the other ops of its request
+ * are applied.
  */
 import { bytesOf } from '../codec/json.ts'
 import { isOp, refOf } from '../codec/op.ts'
@@ -80,8 +80,8 @@ function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
 }
 
 /**
- * The live task, moved first if an import dropped its node. The move stands even if the op is
- * refused, because the task may have created or changed other tasks on its way.
+ * The live task, migrated first if its node was dropped. The migration stays even if the op is
+ * refused, because the task may have created or changed other tasks in it.
  */
 function findMigrated(tx: Transaction, process: Process, op: ModifyOp): Draft | OpRefusal {
   const draft = findLive(tx.store, op)
@@ -90,6 +90,10 @@ function findMigrated(tx: Transaction, process: Process, op: ModifyOp): Draft | 
   return findLive(tx.store, op)
 }
 
+/**
+ * A show among other ops. It reads the changes of its transaction, which are not durable yet; its
+ * answer waits for their commit.
+ */
 function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
   const { answer_bytes_max } = tx.engine.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
@@ -107,7 +111,7 @@ function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
   return Object.assign(accepted(op, task), { task: viewTask(task) })
 }
 
-/** The task of a show by the embedder, who may see all tasks. Throws `task_damaged`. */
+/** The task of a show by the embedder, from durable state only. Throws `task_damaged`. */
 export function taskInView(view: View, op: ShowOp): Task | undefined {
   const draft = findTask(view, op)
   if (!('code' in draft)) return viewTask(draft.task)

@@ -2,8 +2,8 @@
  * Administration of processes: import, list, show, share, pause, resume, remove.
  *
  * A definition with a mistake is refused as a whole. An import never changes the status of an
- * existing process. A node with tasks can be dropped only if the import names the node they move
- * to; these moves stay in the process record until the last of the tasks has moved.
+ * existing process. A node with tasks can be dropped only if the import names the node to which
+ * they migrate; the process record keeps these migrations until the last of the tasks has migrated.
  */
 import { isObject } from '../codec/json.ts'
 import {

@@ -1,7 +1,7 @@
 /**
  * The transactions of the timers, each one slice of bounded size: fire due timers, run ready tasks,
- * empty the nodes that an import dropped, and remove ended tasks after their retention time. Also
- * the reads that find when the next slice is due.
+ * migrate tasks from dropped nodes, and remove ended tasks after their retention time. Also the
+ * reads that find when the next slice is due.
  */
 import {
   dueOf,
@@ -31,7 +31,7 @@ import { fail } from './transitions.ts'
 export interface Schedule {
   /** conv_id → the due time of its first timer. */
   readonly due: ReadonlyMap<string, number>
-  /** Processes with dropped nodes to empty. */
+  /** Processes with tasks in dropped nodes. */
   readonly to_migrate: readonly string[]
   readonly oldest_ended_ms: number | undefined
 }
@@ -109,7 +109,7 @@ export function quarantineFirstDue(tx: Transaction, conv_id: string): number | u
 }
 
 /**
- * Moves up to `tasks_max` tasks of a process out of dropped nodes; returns true once none is left
+ * Migrates up to `tasks_max` tasks of a process from dropped nodes; returns true once none is left
  * there, or only damaged ones, which stay for `check` to name.
  */
 export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number): boolean {

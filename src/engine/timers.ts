@@ -72,9 +72,9 @@ export function newTimers(options: TimersOptions): Timers {
     if (!is_started || is_stopped || running !== undefined) return
     cancel?.()
     cancel = undefined
-    const moves_ms = to_migrate.size > 0 ? 0 : earliest(due).ms
+    const step_ms = to_migrate.size > 0 ? 0 : earliest(due).ms
     const retry_ms = clock.now_ms() + full_disk_ms
-    const first_ms = Math.min(sweep_ms, isHeld() ? Math.max(moves_ms, retry_ms) : moves_ms)
+    const first_ms = Math.min(sweep_ms, isHeld() ? Math.max(step_ms, retry_ms) : step_ms)
     const next_ms = Math.max(first_ms, held_until_ms)
     if (next_ms === Number.POSITIVE_INFINITY) return
     cancel = clock.wake_at(next_ms, () => {
@@ -99,9 +99,9 @@ export function newTimers(options: TimersOptions): Timers {
       const [migrating] = to_migrate
       const { conv_id, ms, next_ms } = earliest(due)
       const now_ms = clock.now_ms()
-      const may_move = !isHeld()
-      if (may_move && migrating !== undefined) await migrate(migrating)
-      else if (may_move && conv_id !== undefined && ms <= now_ms) await fire(conv_id, next_ms)
+      const may_write = !isHeld()
+      if (may_write && migrating !== undefined) await migrate(migrating)
+      else if (may_write && conv_id !== undefined && ms <= now_ms) await fire(conv_id, next_ms)
       else if (sweep_ms <= now_ms) await sweep()
       else return
     }

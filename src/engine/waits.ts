@@ -24,7 +24,7 @@ export function isIdle(task: TaskRecord): boolean {
   return task.status === 'delayed' && task.wait === 'nothing'
 }
 
-/** The node for a task whose own an import dropped; undefined where its own is still there. */
+/** The node to which a task in a dropped node migrates; undefined for any other task. */
 export function migrationTarget(
   { graph, record }: Process,
   { node_id }: TaskRecord,
@@ -33,10 +33,10 @@ export function migrationTarget(
   return migrationOf(record.moves, node_id) ?? graph.start_id
 }
 
-/** The node that tasks of `node_id` move to. A node may be called `constructor`. */
+/** The node to which tasks of `node_id` migrate. A node may be called `constructor`. */
 export function migrationOf(
-  moves: Readonly<Record<string, string>>,
+  migrations: Readonly<Record<string, string>>,
   node_id: string,
 ): string | undefined {
-  return Object.hasOwn(moves, node_id) ? moves[node_id] : undefined
+  return Object.hasOwn(migrations, node_id) ? migrations[node_id] : undefined
 }

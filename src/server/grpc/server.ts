@@ -36,7 +36,10 @@ export interface GrpcOptions {
   readonly reflection?: boolean
   /** No TLS, for tests on loopback: every caller may use every process. */
   readonly plain?: true
-  /** Overrides of the engine's limits; the rate and unread answers stay bounded by the engine's. */
+  /**
+   * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
+   * limits of ops, tasks and the queue are the engine's.
+   */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Receives bugs, and an error with code `bad_certificates` for unusable new files. */
   readonly onBug?: (error: unknown) => void

@@ -21,7 +21,10 @@ export interface HttpOptions {
   readonly port?: number
   /** A path before `/api`, such as `/conveyor`. */
   readonly base?: string
-  /** Overrides of the engine's limits; the rate and unread answers stay bounded by the engine's. */
+  /**
+   * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
+   * limits of ops, tasks and the queue are the engine's.
+   */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
   readonly onBug?: (error: unknown) => void
