@@ -4,7 +4,7 @@
  *
  * An existing file is never overwritten: files are created with O_EXCL, and a call that cannot
  * create all its files removes those it created. Keys have mode 0600, and a folder created here has
- * 0700. A folder without `ca.key` still serves, but issues no more certificates.
+ * 0700. A server runs without `ca.key`; only issuing needs it.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'

@@ -1,5 +1,5 @@
 /**
- * THE table of verbs, in the order of the help, and the help that is printed from it.
+ * The table of verbs, in the order of the help, and the help that is printed from it.
  */
 import { columns } from './output.ts'
 import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'

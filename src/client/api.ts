@@ -40,7 +40,7 @@ export interface GrpcTarget {
   readonly key: string | Uint8Array
 }
 
-/** `data` is a JSON object, or `rawJson(text)` where numbers must keep their digits. */
+/** `data` is a JSON object, or `rawJson(text)` where numbers must keep their exact text. */
 export type ClientOp =
   | (CreateInput & Named & { readonly type: 'create' })
   | (ModifyInput & Named & { readonly type: 'modify' })
@@ -52,9 +52,7 @@ interface Named {
   readonly id?: string
 }
 
-/**
- * A task. Over HTTP its times are whole seconds; over gRPC it has no `status_details`.
- */
+/** A task. Over HTTP its times are whole seconds; over gRPC it has no `status_details`. */
 export type ClientTask = Omit<Task, 'ref_is_number'>
 
 export interface ClientResult {

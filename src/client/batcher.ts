@@ -1,13 +1,12 @@
 /**
  * Batches single ops: those called within one turn of the event loop, and those that wait while
- * `requests_max` requests are under way, travel in shared requests. A thousand concurrent callers
+ * `requests_max` requests are under way, are sent in shared requests. A thousand concurrent callers
  * cost the server a few commits. A turn's ops are split over a few requests, so that the server
  * works on one while this side encodes the next.
  *
- * Each op stays a call of its own: it is cancelled alone, its fault is repeated or not alone, and
- * where a request is refused for a reason that one op may have caused, each of its ops is sent
- * again alone. Ops on the same task (same ref or obj_id) called in one turn are applied in call
- * order, as long as they fit into one request.
+ * Each op is cancelled and retried on its own. Where a request is refused for a reason that one op
+ * may have caused, each of its ops is sent again alone. Ops on the same task (same ref or obj_id)
+ * called in one turn are applied in call order, as long as they fit into one request.
  */
 import type { ClientResult } from './api.ts'
 import { type Cancellation, type Canceller, newCanceller } from './cancellation.ts'
@@ -54,7 +53,7 @@ export function newBatcher({ encode }: Pick<Transport, 'encode'>, requests_max: 
       under_way++
       void sendTogether(takeFirst(waiting, share)).finally(() => {
         under_way--
-        // Waits a turn, so that ops called upon these answers travel along.
+        // Waits a turn, so that ops called upon these answers are in the next request.
         if (waiting.length > 0) scheduleSend()
       })
     }

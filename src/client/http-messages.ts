@@ -1,6 +1,7 @@
 /**
  * The signed requests of the JSON endpoint and its responses, version 2 (wire 1.1, 1.3). Numbers in
- * a task's data keep their tokens. A response of any other form is `bad_answer`, whoever sent it.
+ * a task's data keep their exact text. A response of any other form is `bad_answer`, whoever sent
+ * it.
  */
 import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json.ts'
 import { signatureOf } from '../codec/signature.ts'
@@ -138,7 +139,7 @@ function taskOf(result: JsonObject, conv_id: string): ClientTask {
   })
 }
 
-/** The digits of a number. */
+/** A text itself; a number by its exact text. */
 function textOrNull(value: JsonValue | undefined): string | null {
   if (isNumberToken(value)) return value.token
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null

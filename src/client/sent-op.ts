@@ -1,6 +1,6 @@
 /**
  * Ops in the form that both transports send, made once per call. Data becomes JSON text here, so
- * that numbers keep their digits over either transport.
+ * that numbers keep their exact text over either transport.
  *
  * Values that no message could carry are refused with a TypeError. All other validation is left to
  * the server.

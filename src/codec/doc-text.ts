@@ -22,8 +22,8 @@ import {
 } from './json-scanner.ts'
 
 /**
- * The one text of all equal values: keys sorted, numbers by their digits (wire 1.2). A NumberToken
- * prints as a string that no caller can send.
+ * The one text of all equal values: keys sorted, numbers by their exact text (wire 1.2). A
+ * NumberToken prints as a string that no caller can send.
  */
 export function canonicalText(value: JsonValue): string {
   return stableStringify(value)
@@ -96,7 +96,7 @@ function readArray(cursor: Cursor): string {
 
 const whole_digits = 15
 
-/** A word or a number. A number that its double would print otherwise gets a token's mark. */
+/** A word or a number. A number that its double would not print the same is marked as exact. */
 function readScalar(cursor: Cursor): string {
   const { text } = cursor
   const from = cursor.at
@@ -134,7 +134,7 @@ interface Member {
   readonly key: string
   readonly from: number
   readonly value_at: number
-  /** Behind the value. */
+  /** The end of the value. */
   readonly to: number
 }
 
@@ -179,7 +179,7 @@ function membersOf(text: string): Member[] {
   return members
 }
 
-/** The offset of the comma or bracket behind the value at `from`. */
+/** The offset of the comma or bracket after the value at `from`. */
 function valueEnd(text: string, from: number): number {
   let level = 0
   for (let at = from; at < text.length; at++) {
@@ -192,7 +192,7 @@ function valueEnd(text: string, from: number): number {
   throw new Error('a Doc whose text ends within a value')
 }
 
-/** The offset behind the string that opens at `open`. */
+/** The offset after the string that opens at `open`. */
 function stringEnd(text: string, open: number): number {
   for (let at = text.indexOf('"', open + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let slashes = 0

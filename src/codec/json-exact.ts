@@ -1,6 +1,6 @@
 /**
- * Exact values: every number keeps its digits, `__proto__` is a key like any other, and the last of
- * several equal keys holds. Slower than JSON.parse.
+ * Exact values: every number keeps its exact text, `__proto__` is a key like any other, and the
+ * last of several equal keys holds. Slower than JSON.parse.
  *
  * A NumberToken exists only for a number whose double would print otherwise (`1.10`, `1e400`).
  * Every other number is a plain double, so equal values have one form.
@@ -33,7 +33,7 @@ export function parseExact(text: string, bounds: JsonBounds): JsonValue {
   return value
 }
 
-/** The value at an offset; `scan.end` is the offset behind it. */
+/** The value at an offset; `scan.end` is the offset after it. */
 export function valueAt(scan: Scan, at: number, level: number): JsonValue {
   const byte = scan.bytes[at]
   if (byte === brace_open) return objectAt(scan, at, level)
@@ -67,7 +67,7 @@ function arrayAt(scan: Scan, open: number, level: number): JsonValue[] {
   return array
 }
 
-/** The string or key that was scanned last, from its first quote to behind its last. */
+/** The string or key that was scanned last, with its quotes. */
 export function stringAt(scan: Scan, from: number, to: number): string {
   if (!scan.has_escape) return textBetween(scan, from + 1, to - 1)
   return JSON.parse(textBetween(scan, from, to)) as string

@@ -1,10 +1,10 @@
 /**
- * The scanner: the only code that knows the grammar of JSON (RFC 8259). It reads UTF-8 once, byte
- * by byte, and makes no values: it checks the text, counts values and levels against the bounds,
- * refuses lone surrogates, and collects the text as `stringifyJson` would print it, without white
- * space and with each string in its shortest form.
+ * The scanner: the only parser of JSON grammar (RFC 8259). It reads UTF-8 once, byte by byte, and
+ * makes no values: it checks the text, counts values and levels against the bounds, refuses lone
+ * surrogates, and collects the text as `stringifyJson` would print it, without white space and with
+ * each string in its shortest form.
  *
- * A scan function takes the offset where something begins and returns the offset behind it. It
+ * A scan function takes the offset where something begins and returns the offset after it. It
  * throws a `format_error` Fault with line and column at the first mistake, so what was scanned to
  * its end is valid. Recursion is bounded by `nesting_max`.
  */
@@ -26,7 +26,7 @@ export interface Scan {
   readonly lone_at: number
   /** Values scanned so far. */
   values: number
-  /** Behind the object, array or value that ended last, where a function returns something else. */
+  /** The offset after the last object, array or value, for functions that return something else. */
   end: number
   /** Of the last string or key. */
   has_escape: boolean
@@ -123,7 +123,10 @@ export function scanValue(scan: Scan, at: number, level: number): number {
   return byte === minus || isDigit(byte) ? scanNumber(scan, at) : scanWord(scan, at)
 }
 
-/** What `enter` and `next` return at the end of an object or array; `scan.end` is behind it. */
+/**
+ * What `enter` and `next` return at the end of an object or array; `scan.end` is the offset after
+ * it.
+ */
 export const closed = -1
 
 /** From the bracket of an object or array to its first key or item, or `closed`. */
@@ -136,9 +139,9 @@ export function enter(scan: Scan, open: number, level: number, close: number): n
   return closed
 }
 
-/** From behind a value to the next key or item, or `closed`. */
-export function next(scan: Scan, behind: number, close: number): number {
-  const at = skipSpace(scan, behind)
+/** From the end of a value to the next key or item, or `closed`. */
+export function next(scan: Scan, value_end: number, close: number): number {
+  const at = skipSpace(scan, value_end)
   const byte = scan.bytes[at]
   if (byte === comma) return skipSpace(scan, at + 1)
   if (byte !== close) throw unclosed(scan, at, close)
@@ -177,7 +180,7 @@ export function scanKey(scan: Scan, open: number): number {
   return bytes[at] === quote && at < scan.lone_at ? at + 1 : scanEscapes(scan, open)
 }
 
-/** From behind a key to its value. */
+/** From the end of a key to its value. */
 export function skipColon(scan: Scan, key_end: number): number {
   const at = skipSpace(scan, key_end)
   if (scan.bytes[at] !== colon) throw mistake(scan, at, '":" was expected')
@@ -271,7 +274,7 @@ function scanNumber(scan: Scan, open: number): number {
   return skipDigits(bytes, sign === plus || sign === minus ? at + 2 : at + 1, at)
 }
 
-/** Behind the digits at `first`, or `otherwise` where there is none. */
+/** The offset after the digits at `first`, or `otherwise` where there is none. */
 function skipDigits(bytes: Uint8Array, first: number, otherwise = first): number {
   let at = first
   while (isDigit(bytes[at] as number)) at++

@@ -3,9 +3,9 @@
  *
  * - Splitting a request into ops without parsing their `data`: codec/request-body, with the scanner
  *   (codec/json-scanner), which alone knows the grammar and says what is wrong and where.
- * - Exact values: every number keeps its digits, `__proto__` is data, the last of equal keys holds,
- *   lone surrogates are refused (wire 1.7). JSON.parse is used where it gives the same, which a
- *   regular expression decides; codec/json-exact, on the scanner, is used for the rest.
+ * - Exact values: every number keeps its exact text, `__proto__` is data, the last of equal keys
+ *   holds, lone surrogates are refused (wire 1.7). JSON.parse is used where it gives the same,
+ *   which a regular expression decides; codec/json-exact, on the scanner, is used for the rest.
  * - Canonical text and merging, from the text of a Doc: codec/doc-text. That text is known to be
  *   valid, so it is read without the scanner, in half the time.
  *
@@ -96,7 +96,7 @@ export function stringifyJson(value: JsonValue): string {
 }
 
 // A NumberToken's toJSON gives a string that begins with a lone surrogate, which JSON.stringify
-// prints as an escape. No string of a caller holds one, so only a token looks like this.
+// prints as an escape. No string of a caller holds one, so only a NumberToken looks like this.
 const token_tag = '\\ud800'
 const tagged_token = /"\\ud800([^"]*)"/g
 
@@ -126,7 +126,7 @@ export function isDoc(value: unknown): value is Doc {
 }
 
 /**
- * The text of a JSON object as data, in which every number keeps its digits. Throws a
+ * The text of a JSON object as data, in which every number keeps its exact text. Throws a
  * `format_error` Fault if it is not a valid JSON object or is nested deeper than the limit.
  */
 export function rawJson(text: string, bounds: JsonBounds = default_bounds): Doc {
@@ -150,7 +150,7 @@ function wholeDoc(scan: Scan): Doc {
   return doc
 }
 
-/** The object at an offset as a Doc; `scan.end` is the offset behind it. */
+/** The object at an offset as a Doc; `scan.end` is the offset after it. */
 export function docAt(scan: Scan, open: number, level: number): Doc {
   scan.must_parse = false
   scan.is_printing = true
@@ -169,7 +169,7 @@ export function isObject(value: unknown): value is JsonObject {
   )
 }
 
-/** The digits of a number as it was sent. */
+/** The exact text of a number. */
 export function numberText(value: number | NumberToken): string {
   return typeof value === 'number' ? String(value) : value.token
 }

@@ -103,7 +103,7 @@ export const dueOf = (conv: string): KeyRange => rangeOfPrefix(prefix.due + part
 /** Ended keys of a process up to and including `ms`. */
 export const endedUpTo = (conv: string, ms: number): KeyRange => upTo(prefix.ended + part(conv), ms)
 export const endedOf = (conv: string): KeyRange => rangeOfPrefix(prefix.ended + part(conv))
-/** The ended keys of the processes behind `conv` in key order. */
+/** The ended keys of the processes after `conv` in key order. */
 export const endedAfter = (conv: string): KeyRange => ({
   from: rangeOfPrefix(prefix.ended + part(conv)).to,
   to: keysOfType('ended').to,
@@ -113,7 +113,7 @@ export const queueOf = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.queue + part(conv) + part(node))
 export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.sum + part(conv))
 
-/** The first possible key behind a key, where a scan continues. */
+/** The first possible key after a key, where a scan continues. */
 export const after = (key: Key): Key => `${key}\x00`
 
 // The parts of a key. Each function takes keys of its own type only.

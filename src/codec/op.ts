@@ -183,7 +183,7 @@ function readNodeId(value: unknown, limits: Limits): string | MalformedMember | 
   return shortText(value, limits.node_id_chars_max) ?? invalid('node_id', value)
 }
 
-/** The text itself, or the digits of a number; undefined for anything else. */
+/** The text itself, or the exact text of a number; undefined for anything else. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   return isNumber(value) ? numberText(value) : undefined

@@ -1,8 +1,8 @@
 /**
  * Data from the JavaScript values that an embedder passes. It takes what JSON holds exactly: null,
- * booleans, finite numbers, well-formed strings, arrays, plain objects, bigints (as their digits)
- * and data from `rawJson`. It refuses anything else by its path, so no value changes unnoticed. A
- * member that is undefined is left out.
+ * booleans, finite numbers, well-formed strings, arrays, plain objects, bigints (as their exact
+ * text) and data from `rawJson`. It refuses anything else by its path, so no value changes
+ * unnoticed. A member that is undefined is left out.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import {

@@ -98,7 +98,7 @@ function readOpsValue(scan: Scan, open: number): unknown {
   return ops
 }
 
-/** An object of `ops`; `scan.end` is the offset behind it. */
+/** An object of `ops`; `scan.end` is the offset after it. */
 function readOp(scan: Scan, open: number, level: number): RawOp {
   const op: RawOp = newOp()
   let at = enter(scan, open, level, brace_close)

@@ -49,7 +49,7 @@ function failed(version: 1 | 2, result: OpResult): string {
   return `${text}}`
 }
 
-/** What a show adds behind the result of a create. */
+/** The members of a show result that follow those of a create result. */
 function found(task: Task): string {
   const details = task.status_details
   let text = `,"status":"${task.status}"`

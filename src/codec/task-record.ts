@@ -22,7 +22,7 @@ import type { Doc, Ref, Status, StatusDetails } from '../core/model.ts'
 import { docOfText } from './json.ts'
 
 /**
- * What a task waits for. `callback`: a modify, which resumes it behind the logic `logic_at`.
+ * What a task waits for. `callback`: a modify, which resumes it after the logic `logic_at`.
  * `ready`: the next turn, which resumes it at `logic_at`. `reply`: the end of the task `called_id`.
  * `queue`: a task that takes it from the queue. `work`: a job outside the transaction. `nothing`:
  * its timer, if it has one.

@@ -2,13 +2,13 @@
  * The types that all layers share: ops, results, tasks, JSON values. Nothing here runs.
  *
  * `conv_id` (process), `obj_id` (task) and `ref` (the caller's name of a task) are called as in the
- * API. Ids are text: a conv_id or user id that looks like a number is its digits.
+ * API. Ids are text: a conv_id or user id that was sent as a number is its exact text.
  */
 import type { OpFaultCode } from './faults.ts'
 
 /**
- * A number that a double would change (`1.10`, `1e400`), kept as text. Ask `isNumberToken` of
- * codec/json: a caller's object may have the same members.
+ * A number that a double would change (`1.10`, `1e400`), kept as its exact text. Ask
+ * `isNumberToken` of codec/json: a caller's object may have the same members.
  */
 export interface NumberToken {
   readonly token: string

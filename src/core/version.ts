@@ -1,2 +1,2 @@
-/** This program's version; a test keeps it equal to package.json's. */
+/** The version of the package; a test compares it with package.json. */
 export const version = '0.1.0'

@@ -1,6 +1,6 @@
 /**
- * The commands that copy data to another task: create one, or modify one found by its ref.
- * The rules are those of an op (task-rules); what an op is refused for fails the command.
+ * The commands that copy data to another task: create one, or modify one found by its ref. The
+ * rules are those of an op (task-rules): where an op would be refused, the command fails.
  */
 import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'

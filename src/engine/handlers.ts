@@ -3,7 +3,7 @@
  * kept in memory only, so the embedder registers them at each start; until then their jobs wait.
  *
  * Everything a handler does becomes an outcome. A throw or a timeout is a hardware failure, which
- * may be tried again; a return value that is no plain JSON object is a software failure.
+ * is retryable; a return value that is no plain JSON object is a software failure, which is final.
  */
 import { dataBounds } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'

@@ -4,7 +4,7 @@
  * last one, count semaphores send their signal tasks.
  *
  * An op has a budget of moves. A task that is still ready when the budget is used up has a due key,
- * and runs in a later transaction; so nothing of the queue need be kept.
+ * and runs in a later transaction; so the queue is never stored.
  */
 import { docOfValue } from '../codec/json.ts'
 import { advance } from './advance.ts'

@@ -56,7 +56,7 @@ const certificate_codes = [
   'HOSTNAME_MISMATCH',
 ]
 
-/** The failure behind an error of a socket, of TLS or of the HTTP parser. */
+/** An error of a socket, of TLS or of the HTTP parser as a failure. */
 export function failureOfError(error: unknown): CallFailure {
   const { code = '', message = String(error) } = error as { code?: string; message?: string }
   if (certificate_codes.some((start) => code.startsWith(start))) {

@@ -15,7 +15,7 @@ export interface CodeExecutor {
   close(): Promise<void>
 }
 
-/** A short token may print as a long double: `1e20` has 21 characters. */
+/** A double may be printed longer than the number was sent: `1e20` has 21 characters. */
 const printed_chars_per_byte = 8
 
 /** Starts no thread before the first run. */

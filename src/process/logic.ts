@@ -1,6 +1,6 @@
 /**
  * What a logic is: a pure function from its definition and an evaluation context to one command of
- * a closed list. A logic sees no store, no clock and no socket; the engine carries its command out.
+ * a closed list. A logic has access to no store, clock or socket; the engine executes its command.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { Report } from './report.ts'

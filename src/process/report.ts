@@ -1,7 +1,7 @@
 /**
- * How the compiler reports: mistakes, which refuse a definition, and warnings, each with the place
- * it stands at. Values are quoted in JSON quotes and cut at 128 characters, so that no definition
- * makes a report longer than that and no value makes quoting throw.
+ * How the compiler reports: mistakes, which refuse a definition, and warnings, each with its
+ * location. Values are quoted in JSON quotes and cut at 128 characters, so that no definition makes
+ * a report longer than that and no value makes quoting throw.
  */
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { JsonValue } from '../core/model.ts'
@@ -27,7 +27,7 @@ export function reportAt(report: Report, place: string): Report {
 
 const quoted_chars_max = 128
 
-/** A text in quotes; any other value by its kind, and numbers by their token. */
+/** A text in quotes; any other value by its kind, and numbers by their exact text. */
 export function quoted(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(truncated(value))
   if (value === undefined) return 'nothing'

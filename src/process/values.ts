@@ -1,6 +1,6 @@
 /**
  * Conversions of values. `typeTable` holds the five types that a definition may ask for
- * (`extra_type`, `cast`). A number keeps its token through every conversion, and a value that
+ * (`extra_type`, `cast`). A number keeps its exact text through every conversion, and a value that
  * already has the type is returned unchanged. Ids are texts: a name longer than any that can be
  * stored is rejected here, before it becomes a database key.
  */

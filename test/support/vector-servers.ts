@@ -1,5 +1,5 @@
 /**
- * THE table of transports: the ways on which a caller reaches the engine. Every vector runs on each
+ * The table of transports: the ways on which a caller reaches the engine. Every vector runs on each
  * and must be answered alike and end alike. A new transport is one row here.
  *
  * A transport takes a request as text and returns the answer as text; what belongs to it

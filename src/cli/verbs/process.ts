@@ -1,5 +1,5 @@
 /**
- * `process …`: importing and exporting definitions, sharing, pausing and removing processes.
+ * The `process` verbs: import, export, list, show, share, pause and remove processes.
  */
 
 import type { Can } from '../../engine/api.ts'

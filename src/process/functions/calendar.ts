@@ -1,6 +1,6 @@
 /**
  * The calendar of date formats: wall-clock times of time zones, their fields, shifts of a moment,
- * and parsing of dates. It knows neither templates nor formats.
+ * and parsing of dates. It depends on neither templates nor formats.
  *
  * A time that a zone's clock shows twice is the earlier instant; a time it skips is read with the
  * offset before the skip.
@@ -136,9 +136,7 @@ const showable_to_ms = Date.UTC(years_max, 0, 1)
 const date_text =
   /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
 
-/**
- * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined otherwise.
- */
+/** `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined otherwise. */
 export function dateOf(text: string): WallMs | undefined {
   if (text.length > 64) return undefined
   const match = date_text.exec(text)

@@ -2,7 +2,7 @@
  * `$.map` and `$.filter`: a new list from each item of a list by one expression
  * (item-expression.ts). `$.map` replaces an item by the expression's value, by null where that is
  * missing. `$.filter` keeps the items for which the expression is true. A value that is no list, or
- * is missing, counts as an empty list. A result over the size of a task fails the expansion.
+ * is missing, counts as an empty list. A result larger than a task may be makes the template fail.
  */
 import type { JsonValue } from '../../core/model.ts'
 import {

@@ -2,7 +2,7 @@
  * `api_code`: JavaScript over the task's data. The code reads and changes a global `data`: it sets
  * and deletes members, or assigns another object. It runs outside the transaction, so the data may
  * have changed when it ends: only what the code changed and removed is applied to the data of that
- * time, and numbers that it did not change keep their exact tokens.
+ * time, and numbers that it did not change keep their exact text.
  *
  * Code is run as written: templates in it are not expanded, and there are no libraries. This file
  * runs nothing; executors/code.ts does.

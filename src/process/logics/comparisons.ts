@@ -3,9 +3,9 @@
  * example of each. Both sides are read as the cast, then compared. A pair that is not in the table
  * is refused when the definition is compiled.
  *
- * `string` compares texts, and other values by their compact JSON, so numbers by token (`1.10` is
- * not `1.1`); texts are ordered by UTF-16 code units. `number` compares doubles. `array` and
- * `object` compare members in any order of keys, with numbers by token.
+ * `string` compares texts, and other values by their compact JSON, so numbers by exact text (`1.10`
+ * is not `1.1`); texts are ordered by UTF-16 code units. `number` compares doubles. `array` and
+ * `object` compare members in any order of keys, with numbers by exact text.
  */
 import { canonicalText } from '../../codec/doc-text.ts'
 import type { JsonValue } from '../../core/model.ts'

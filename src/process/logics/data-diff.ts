@@ -1,9 +1,10 @@
 /**
- * What a program changed in data that it saw with doubles in place of numbers: the members it set
- * and those it removed. A number that the program did not change keeps its exact token. Two values
- * are equal if they are equal once every number is read as a double and printed as JSON, where a
- * number too large for a double is null (`1e400`). Pure; recursion is bounded by the nesting of the
- * values, which their parser has bounded.
+ * The difference between a task's data before and after a program: the members that the program
+ * set, and those that it removed. The program gets every number as a double, and its result is
+ * printed as JSON; a number that it did not change keeps its exact text. A number too large for a
+ * double (`1e400`) is printed as null, so null counts as unchanged there.
+ *
+ * Pure. The parser of the values bounds their nesting, and with it the recursion here.
  */
 import { isNumberToken, isObject, setMember } from '../../codec/json.ts'
 import type { JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
@@ -45,7 +46,7 @@ function withTokens(before: JsonValue | undefined, after: JsonValue): JsonValue 
   return isObject(before) && isObject(after) ? objectWithTokens(before, after) : after
 }
 
-/** Whether the token's double is printed as `value`. A zero loses its sign. */
+/** Whether the number's double is printed as `value`. A zero loses its sign. */
 function printsAs({ token }: NumberToken, value: JsonValue): boolean {
   const double = Number(token)
   return Number.isFinite(double) ? double === value : value === null

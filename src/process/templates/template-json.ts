@@ -1,7 +1,7 @@
 /**
  * A template whose text becomes JSON, as in `{"id":{{id}},"name":"{{name}}"}`. No inserted value
  * can change the structure: inside quotes it is escaped, outside quotes it must be one JSON value,
- * else the run fails. Numbers keep their digits.
+ * else the run fails. Numbers keep their exact text.
  */
 import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'

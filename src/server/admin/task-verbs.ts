@@ -1,6 +1,6 @@
 /**
  * The admin verbs on tasks. Data and refs cross the socket as JSON text, so that numbers keep their
- * tokens. Tasks are returned with their data as text, in which parameters with the flag
+ * exact text. Tasks are returned with their data as text, in which parameters with the flag
  * `auto-clear` are shown as `***`; the stored task keeps them.
  */
 import {

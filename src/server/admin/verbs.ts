@@ -1,5 +1,5 @@
 /**
- * THE table of admin verbs: the operations that the command line runs on a data file. Each takes
+ * The table of admin verbs: the operations that the command line runs on a data file. Each takes
  * the engine and its arguments and answers a value that survives JSON. The same table serves calls
  * in this process and calls over the socket. Refusals are the engine's.
  */

@@ -6,7 +6,7 @@
  * read. While `grpc_batches_max` batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are
  * under way, nothing more is read and flow control stops the caller; so one stream alone never
  * fills the engine's queue. Where the queue is full, a batch is retried instead of refused, and the
- * batches behind it wait.
+ * batches after it wait.
  *
  * A stream ends when the caller ends it, when the server drains, when it is older than
  * `grpc_age_ms_max`, or when its caller loses the right to call. Submitted batches are answered
@@ -132,7 +132,7 @@ function openStream(
   }
   /**
    * Submits a batch, again and again while the engine's queue is full. Resolves once the engine has
-   * queued or refused it, so that the next batch is queued behind it; leaves it unsubmitted where
+   * queued or refused it, so that the next batch is queued after it; leaves it unsubmitted where
    * the stream is stopped before. Rejects where the caller may no longer call.
    */
   const submit = async (one: PendingBatch): Promise<void> => {

@@ -71,7 +71,7 @@ async function serveBody(exchange: Exchange, target: Target, body: Buffer): Prom
   }
 }
 
-/** Shorter answers are not counted while unread, because node stops reading behind them. */
+/** Shorter answers are not counted: node reads no more requests while it cannot write them. */
 const counted_bytes_min = 16 * 1024
 
 /** 200, or 503 with the fault code. */
