@@ -1,7 +1,7 @@
 /**
  * The steps of a process written in TypeScript (define.ts): one function for each logic and
- * semaphor of the process format. A step contains its logic, and its type the nodes that it leads
- * to. Values are not checked here: the engine reports every mistake when the process is stored.
+ * semaphor of the process format. The type of a step names the nodes that it leads to. Values are
+ * not checked here: the engine reports every mistake when the process is stored.
  *
  * Texts may contain templates, `{{name}}`. A value that is no text is written as one, with its
  * type.
@@ -40,6 +40,7 @@ export function go<const Name extends string>(to: Name): Step<Name> {
 
 export type Comparison = 'eq' | 'not_eq' | 'less' | 'more' | 'less_or_eq' | 'more_or_eq' | 'regexp'
 
+/** A condition whose node is still to be named. */
 interface When {
   /** Adds a condition that must hold too. */
   and(param: string, fun: Comparison, value: unknown, cast?: ValueType): When
@@ -231,23 +232,24 @@ export interface Span {
   readonly seconds?: number
 }
 
-interface Timer {
+/** A semaphor whose node is still to be named. */
+interface Trigger {
   go<const Name extends string>(to: Name): Step<Name>
 }
 
 /** Sends the task to a node once it has waited so long. */
-export function after({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): Timer {
+export function after({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): Trigger {
   const value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
   return { go: (to) => semaphor({ type: 'time', value, dimension: 'sec', to_node_id: to }) }
 }
 
 /** Sends the task to a node at a Unix second that a template gives. */
-export function atTime(time: string): Timer {
+export function atTime(time: string): Trigger {
   return { go: (to) => semaphor({ type: 'time', value: time, dimension: 'sec', to_node_id: to }) }
 }
 
 /** Creates a signal task when the node's task count reaches the value, and when it falls below. */
-export function whenTasks(value: number): Timer {
+export function whenTasks(value: number): Trigger {
   return { go: (to) => semaphor({ type: 'count', value, esc_node_id: to }) }
 }
 

@@ -45,7 +45,7 @@ export async function initFolder(
   hosts: readonly string[],
   options: CertificateOptions,
 ): Promise<string[]> {
-  for (const host of hosts) demandHost(host)
+  for (const host of hosts) checkHost(host)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const { days = leaf_days } = options
   const found = await readPair(folder, 'ca')
@@ -155,7 +155,7 @@ function taken(folder: string, name: string): Error {
   )
 }
 
-function demandHost(host: string): void {
+function checkHost(host: string): void {
   const is_name = /^[A-Za-z0-9_*]([A-Za-z0-9_.*-]{0,251}[A-Za-z0-9])?$/.test(host)
   if (isIP(host) !== 0 || is_name) return
   throw fault('not_possible', `--host takes a name or an IP address, not ${JSON.stringify(host)}`)

@@ -23,7 +23,7 @@ export interface Canceller extends Cancellation {
 }
 
 export interface LinkedCancellation extends Canceller {
-  /** Unlinks it from the other; to be called when the work is over. */
+  /** Unlinks it from the other cancellation. Must be called when the work is over. */
   dispose(): void
 }
 

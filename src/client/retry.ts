@@ -4,7 +4,7 @@
  * A transient fault is retried if the server has certainly not applied the call (it said so, or no
  * connection was made), or if every op of the call may be applied twice (sent-op `isHarmless`). One
  * gap remains: a create whose task ends before the retry arrives makes a second task. Callers of
- * processes in which tasks never rest set `retries_max: 0` where that matters.
+ * processes in which tasks never wait set `retries_max: 0` where that matters.
  *
  * The pause before a retry is random, with a bound that doubles, and never shorter than the server
  * asked for. A pause that would outlast the deadline is not begun.

@@ -2,7 +2,8 @@
  * JSON text and values. Three jobs work on JSON text, each in one place:
  *
  * - Splitting a request into ops without parsing their `data`: codec/request-body, with the scanner
- *   (codec/json-scanner), which alone knows the grammar and says what is wrong and where.
+ *   (codec/json-scanner), the only parser of the grammar, which reports a mistake with its
+ *   location.
  * - Exact values: every number keeps its exact text, `__proto__` is data, the last of equal keys
  *   holds, lone surrogates are refused (wire 1.7). JSON.parse is used where it gives the same,
  *   which a regular expression decides; codec/json-exact, on the scanner, is used for the rest.

@@ -160,7 +160,7 @@ function checkUtf8(body: Buffer): void {
   }
 }
 
-/** Where a decoder first had to put U+FFFD for bytes that are not one. */
+/** The offset of the first malformed byte: a decoded U+FFFD whose bytes are another text. */
 function badByteOf(body: Buffer): number {
   const text = body.toString('utf8')
   let byte = 0

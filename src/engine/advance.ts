@@ -5,7 +5,7 @@
  * The logics of a node run in order. `next` and `set` continue with the next logic, `go` moves the
  * task to another node, `wait`, `call`, `queue` and `job` make it wait, `fail` moves it to the
  * error node or leaves it failed. After its last logic the task waits for a timer. A wait arms the
- * earliest time semaphore of the node; one that is armed already keeps its time. An end node ends
+ * earliest time semaphor of the node; one that is armed already keeps its time. An end node ends
  * the task. Commands never run another task: they make it ready and put it into the run queue.
  *
  * Moves are bounded twice. A task that has used up the moves of an op is `ready` and continues in a

@@ -1,7 +1,7 @@
 /**
- * The commands of a call between processes: `call` creates a task that owes its caller a reply,
- * `reply` and `reply_exception` give it. A caller whose called task ends or fails without a reply
- * goes to its error node.
+ * The commands of a call between processes: `call` creates a task that must reply to its caller,
+ * `reply` and `reply_exception` send the reply. A caller whose called task ends or fails without a
+ * reply goes to its error node.
  */
 import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'

@@ -22,7 +22,7 @@ export interface NewVersion {
 }
 
 /** A definition and its number in its file, from 1. */
-export interface Given {
+export interface NumberedDefinition {
   readonly definition: JsonObject
   readonly at: number
 }
@@ -44,7 +44,7 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
  * every definition needs an id of its own.
  */
 export function compileAll(
-  given: readonly Given[],
+  given: readonly NumberedDefinition[],
   given_id: string | number | undefined,
   limits: Limits,
   isHandled: (type: string) => boolean,

@@ -7,7 +7,7 @@
  *     ops                  checks each op, then creates, modifies or shows a task
  *     advance              runs the logics of the task until it waits, ends or fails
  *     task-store           writes the task and its index keys
- *     run-queue            runs the other tasks that this has made ready
+ *     run-queue            runs the other tasks that this made ready
  *
  * The results come back once the transaction is on disk. Its events are published then: to the
  * timers, to the dispatcher of jobs and to the watchers. Timers, outcomes of jobs, retry and cancel

@@ -1,6 +1,6 @@
 /**
  * The edges between the nodes of a definition, for diagrams. Any member that names a node counts,
- * in every logic and semaphore, so a new logic kind needs no change here.
+ * in every logic and semaphor, so a new logic kind needs no change here.
  */
 import { isObject, parseStored } from '../codec/json.ts'
 import type { JsonValue } from '../core/model.ts'

@@ -1,6 +1,7 @@
 /**
  * Migrates tasks from nodes that an import dropped to the nodes that the import names: in slices in
- * the background, or earlier by whatever needs one of them, so no task runs in a dropped node.
+ * the background, or earlier when an op, timer or job needs one of them, so no task runs in a
+ * dropped node.
  */
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'

@@ -13,7 +13,7 @@ export interface NodeCounters {
   begin(tx: Tx): void
   add(conv_id: string, node_id: string, by: 1 | -1): void
   of(conv_id: string, node_id: string): number
-  /** The nodes with count semaphores whose number has changed since the last call. */
+  /** The nodes with count semaphors whose number has changed since the last call. */
   takeChanges(): readonly CountChange[]
   end(): void
 }

@@ -44,8 +44,8 @@ import {
   aliasWarnings,
   badDefinition,
   compileAll,
-  type Given,
   type NewVersion,
+  type NumberedDefinition,
   readJson,
 } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
@@ -78,7 +78,7 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
 
   /** Stores all definitions in one transaction, or none. */
   async function putAll(
-    given: readonly Given[],
+    given: readonly NumberedDefinition[],
     known_mistakes: readonly string[],
     { conv_id, moves = {} }: PutOptions,
   ): Promise<PutResult[]> {

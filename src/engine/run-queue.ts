@@ -1,7 +1,7 @@
 /**
  * The run queue: tasks that an op makes ready run in the transaction of the op, first in first out.
  * Before each of them, callers whose called task has ended without a reply are resumed; after the
- * last one, count semaphores send their signal tasks.
+ * last one, count semaphors send their signal tasks.
  *
  * An op has a budget of moves. A task that is still ready when the budget is used up has a due key,
  * and runs in a later transaction; so the queue is never stored.
@@ -67,7 +67,7 @@ export function advanceReady(tx: Transaction, process: Process, draft: Draft): v
   if (!migrateTask(tx, process, draft)) advance(tx, process, draft, task.logic_at)
 }
 
-/** A count semaphore sends a task as the number of tasks in its node reaches or leaves a value. */
+/** A count semaphor sends a task when the number of tasks in its node reaches or leaves a value. */
 function sendSignals(tx: Transaction): void {
   for (const { conv_id, node_id, before, now } of tx.takeCountChanges()) {
     const process = tx.process(conv_id)

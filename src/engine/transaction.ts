@@ -48,7 +48,7 @@ export interface Transaction extends ReadContext {
   newTaskId(): string
   /** Adds to the number of live tasks in a node. */
   countTask(conv_id: string, node_id: string, by: 1 | -1): void
-  /** The nodes with count semaphores whose number has changed since the last call. */
+  /** The nodes with count semaphors whose number has changed since the last call. */
   takeCountChanges(): readonly CountChange[]
   /** Moves left for the current op; the rest runs in the next transaction. */
   moves_left: number

@@ -1,6 +1,6 @@
 /**
- * Users, their secrets, and what servers ask of them. Secrets are decrypted when the file is opened
- * and kept in memory; a stored secret is encrypted and bound to its user and number.
+ * Users and their secrets, for administration and for the servers. Secrets are decrypted when the
+ * file is opened and kept in memory; a stored secret is encrypted and bound to its user and number.
  */
 import {
   grantOfKey,

@@ -1,6 +1,6 @@
 /**
- * What a waiting task waits for, and where it belongs, by the present graph of its process. A new
- * definition may have changed the graph since the wait began.
+ * What a waiting task waits for, and the node to which it migrates, by the current graph of its
+ * process. A new definition may have changed the graph since the wait began.
  */
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { WaitReason } from '../process/logic.ts'

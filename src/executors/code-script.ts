@@ -1,6 +1,6 @@
 /**
- * Where a code thread finds its script and the bytes of QuickJS. Only this file knows: a bundle, in
- * which neither is a file of its own, replaces it by one that answers the same from the bundle.
+ * Finds the script of a code thread and the bytes of QuickJS. A bundle, in which neither is a file
+ * of its own, replaces this file by one that reads both from the bundle.
  */
 import { readFile } from 'node:fs/promises'
 import { type ThreadStart, threadStart } from '../core/thread-start.ts'

@@ -1,7 +1,7 @@
 /**
  * Compiles the semaphors of a node.
  *
- * A time semaphor has a number, or a text of digits: seconds from the time the task comes to rest
+ * A time semaphor has a number, or a text of digits: seconds from the time the task begins to wait
  * (`dimension` is only how editors show it). Or it has a template, which gives an absolute Unix
  * second: a past one fires at once, a missing or malformed one fails the task in its node. A count
  * semaphor has a number of tasks.

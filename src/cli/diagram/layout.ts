@@ -1,8 +1,9 @@
 /**
- * The positions of the boxes. If the definition gives every node a position of its own, those; else
- * a layered layout: the layer of a box is its longest path from the start without cycles, an arrow
- * over several layers gets a point in each, and each layer is ordered and shifted so that arrows
- * are short. Linear in the arrows, times a fixed number of rounds.
+ * The positions of the boxes. They are taken from the definition if it gives every node one, and no
+ * two boxes overlap there. Otherwise the layout is layered: the layer of a box is its longest path
+ * from the start without cycles, an arrow over several layers gets a point in each, and each layer
+ * is ordered and shifted so that arrows are short. Linear in the arrows, times a fixed number of
+ * rounds.
  */
 import type { Box, Picture, Point } from './graph.ts'
 
@@ -19,14 +20,14 @@ export interface Layout {
 }
 
 export function layoutOf(picture: Picture): Layout {
-  const drawn = drawnPlaces(picture.boxes)
+  const drawn = givenPositions(picture.boxes)
   return drawn === undefined
     ? layeredLayout(picture)
     : { boxes: drawn, bends: picture.arrows.map(() => []) }
 }
 
-/** Undefined where a box has no position, or two would overlap. */
-function drawnPlaces(boxes: readonly Box[]): Point[] | undefined {
+/** The positions in the definition; undefined where a box has none, or two would overlap. */
+function givenPositions(boxes: readonly Box[]): Point[] | undefined {
   const { width, height } = box_px
   const taken = new Set<string>()
   const places: Point[] = []
@@ -79,8 +80,8 @@ function layeredLayout({ boxes, arrows }: Picture): Layout {
     return top === start ? between : between.reverse()
   })
   const rows = Array.from(layers, (row) => row ?? [])
-  order(rows)
-  spread(rows)
+  orderLayers(rows)
+  spreadLayers(rows)
   const { height } = box_px
   const middle = ({ x, layer }: LayoutNode): Point => ({ x, y: layer * (height + gap_px.y) })
   return { boxes: nodes.map(middle), bends: bends.map((one) => one.map(middle)) }
@@ -130,7 +131,7 @@ function layersOf(boxes: readonly Box[], arrows: Picture['arrows']): number[] {
 const rounds = 8
 
 /** Orders each layer by the mean rank of its neighbours, downwards and upwards in turn. */
-function order(layers: readonly LayoutNode[][]): void {
+function orderLayers(layers: readonly LayoutNode[][]): void {
   for (let round = 0; round < rounds; round++) {
     const down = round % 2 === 0
     for (const row of down ? layers : layers.toReversed()) {
@@ -143,17 +144,17 @@ function order(layers: readonly LayoutNode[][]): void {
   }
 }
 
-/** Moves each node towards its neighbours as far as the order of its layer lets it. */
-function spread(layers: readonly LayoutNode[][]): void {
-  for (const row of layers) settle(row, 'none')
+/** Moves each node towards its neighbours as far as the order of its layer allows. */
+function spreadLayers(layers: readonly LayoutNode[][]): void {
+  for (const row of layers) placeRow(row, 'none')
   for (let round = 0; round < rounds; round++) {
     const down = round % 2 === 0
-    for (const row of down ? layers : layers.toReversed()) settle(row, down ? 'up' : 'down')
+    for (const row of down ? layers : layers.toReversed()) placeRow(row, down ? 'up' : 'down')
   }
-  for (const row of layers) settle(row, 'both')
+  for (const row of layers) placeRow(row, 'both')
 }
 
-function settle(row: readonly LayoutNode[], towards: 'none' | 'up' | 'down' | 'both'): void {
+function placeRow(row: readonly LayoutNode[], towards: 'none' | 'up' | 'down' | 'both'): void {
   const offsets: number[] = []
   let offset = 0
   for (const [at, node] of row.entries()) {

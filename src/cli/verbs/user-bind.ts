@@ -9,7 +9,7 @@ import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { idJson, jsonOf, printDone, printList } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, type Verb, word } from '../verb.ts'
-import { demandUserId } from './user.ts'
+import { checkUserId } from './user.ts'
 
 const flags = [db_flag, json_flag]
 
@@ -39,7 +39,7 @@ export const bindVerbs: readonly Verb[] = [
     ],
     async run(given, io) {
       const name = word(given, 0)
-      demandName(name)
+      checkCertificateName(name)
       await withAdmin(given, io, (admin) => admin.call('user.unbind', { name }))
       return printBinding(given, io, name, null)
     },
@@ -67,12 +67,12 @@ async function bind(given: Given, io: Io): Promise<Exit> {
   if (all !== (second === undefined)) {
     throw usageError('say whom it acts as: `user bind ID NAME`, or `user bind --all NAME`')
   }
-  demandName(name)
+  checkCertificateName(name)
   if (all) {
     await withAdmin(given, io, (admin) => admin.call('user.bindAll', { name }))
     return printBinding(given, io, name, 'all')
   }
-  demandUserId(first)
+  checkUserId(first)
   await withAdmin(given, io, (admin) => admin.call('user.bind', { id: first, name }))
   return printBinding(given, io, name, first)
 }
@@ -87,7 +87,7 @@ function bindingJson(name: string, acts_as: string | null): string {
 }
 
 /** A name needs its kind: a bare word could be a host, a person or a service. */
-function demandName(name: string): void {
+function checkCertificateName(name: string): void {
   if (/^(?:uri|dns|cn|sha256):./.test(name)) return
   throw usageError(
     'a certificate name opens with uri:, dns:, cn: or sha256:, such as dns:billing.local',

@@ -24,7 +24,7 @@ export const userVerbs: readonly Verb[] = [
     async run(given, io) {
       const id = text(given, 'id')
       const name = text(given, 'name')
-      if (id !== undefined) demandUserId(id)
+      if (id !== undefined) checkUserId(id)
       const made = await withAdmin(
         given,
         io,
@@ -140,6 +140,6 @@ export function durationMs(given: string): number {
 }
 
 /** The ids that the path of a signed request can hold (wire 1). */
-export function demandUserId(id: string): void {
+export function checkUserId(id: string): void {
   if (!/^[1-9][0-9]{0,15}$/.test(id)) throw usageError('a user id is a number of 1 to 16 digits')
 }

@@ -3,7 +3,7 @@
  * `obj_id_path` belong to the callback URL of the public service, which is not served here; they
  * are ignored.
  *
- * If a handler is registered for the node's title when the task comes to rest, the handler answers
+ * If a handler is registered for the node's title when the task begins to wait, the handler answers
  * in place of a modify, and its failure leads to `err_node_id`.
  */
 import type { Command, EvaluationContext, LogicKind } from '../logic.ts'

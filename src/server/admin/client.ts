@@ -1,8 +1,8 @@
 /**
  * The client of the admin socket. A call resolves with the verb's value or rejects with the Fault
- * that the verb threw; with `file_held` where the holder of the file cannot be understood, and with
- * `store_failed` where it ends before it answers. If nothing listens the system's error passes
- * through (`syscall` is `connect`): the holder has ended, and the file may be free.
+ * that the verb threw. It rejects with `file_held` if the process that holds the file sends an
+ * unreadable response, and with `store_failed` if that process ends before it answers. If nothing
+ * listens, it rejects with the system's error (`syscall` is `connect`): the file may be free.
  */
 import { Agent, request } from 'node:http'
 import { parsePlain } from '../../codec/json.ts'

@@ -1,7 +1,7 @@
 /**
  * The table of admin verbs: the operations that the command line runs on a data file. Each takes
- * the engine and its arguments and answers a value that survives JSON. The same table serves calls
- * in this process and calls over the socket. Refusals are the engine's.
+ * the engine and its arguments and returns a value that JSON keeps as it is. The same table serves
+ * calls in this process and calls over the socket. Refusals are the engine's.
  */
 import type { Can, Engine } from '../../engine/api.ts'
 import { applyTasks, cancelTask, listTasks, retryTask, showTask } from './task-verbs.ts'

@@ -1,9 +1,9 @@
 /**
- * Who calls: the verified client certificate of a connection, and the caller that its names are
- * bound to (wire 2).
+ * Authenticates a call by the verified client certificate of its connection, as the caller to which
+ * the names in it are bound (wire 2).
  *
- * The names and the end of a certificate are read once and cached. The bindings and the end are
- * checked again for each message, because both may change while a call is open.
+ * The names and the expiry of a certificate are read once and cached. The bindings and the expiry
+ * are checked again for each message, because a call may be open for long.
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'

@@ -1,6 +1,7 @@
 /**
- * Who calls: checks the signature over the raw body, then the timestamp (wire 1.1, 1.4). The body
- * is not decoded yet. An unknown user and a wrong signature get the same response in the same time.
+ * Authenticates a request: checks the signature over the raw body, then the timestamp (wire 1.1,
+ * 1.4). The body is not decoded yet. An unknown user and a wrong signature get the same response in
+ * the same time.
  */
 import { isSignedBy } from '../../codec/signature.ts'
 import type { Engine } from '../../engine/api.ts'

@@ -1,7 +1,7 @@
 /**
  * The events of node's HTTP server: counts connections and requests so that they can be bounded and
  * drained, and answers input that node rejects with a fault of the table instead of a bare status
- * line. Requests are not looked into here.
+ * line. Requests are not read here.
  *
  * A connection gets one response per request, in order, and at most one final error after them.
  */
