@@ -1,5 +1,5 @@
 /**
- * The house keeps its floors: a file imports only from its own floor or those below, there are no
+ * The source keeps its layers: a file imports only from its own layer or those below, there are no
  * circles, and what only one file may do stands in that file alone.
  */
 import assert from 'node:assert/strict'
@@ -11,7 +11,7 @@ import { top } from './support/package-folder.ts'
 const src = join(top, 'src')
 
 /** Lowest first: a folder, a file, and last `*`, the other files at the top of src. */
-const floors = [
+const layers = [
   'core',
   'codec',
   'certs',
@@ -31,7 +31,7 @@ const floors = [
 interface Source {
   readonly path: string
   readonly text: string
-  readonly floor: number
+  readonly layer: number
   readonly imports: readonly string[]
   readonly packages: readonly string[]
 }
@@ -48,7 +48,7 @@ const sources: Source[] = readdirSync(src, { recursive: true, encoding: 'utf8' }
     return {
       path: name,
       text,
-      floor: floorOf(name),
+      layer: layerOf(name),
       imports: named
         .filter((one) => one.startsWith('.'))
         .map((one) => relative(src, join(src, dirname(name), one))),
@@ -56,14 +56,14 @@ const sources: Source[] = readdirSync(src, { recursive: true, encoding: 'utf8' }
     }
   })
 
-function floorOf(name: string): number {
-  const at = floors.findIndex((floor) => name === floor || name.startsWith(`${floor}/`))
-  return at === -1 ? floors.length - 1 : at
+function layerOf(name: string): number {
+  const at = layers.findIndex((layer) => name === layer || name.startsWith(`${layer}/`))
+  return at === -1 ? layers.length - 1 : at
 }
 
-test('imports point down the floors', () => {
-  const up = sources.flatMap(({ path, imports, floor }) =>
-    imports.filter((target) => floorOf(target) > floor).map((target) => `${path} → ${target}`),
+test('imports point to the same layer or to one below', () => {
+  const up = sources.flatMap(({ path, imports, layer }) =>
+    imports.filter((target) => layerOf(target) > layer).map((target) => `${path} → ${target}`),
   )
   assert.deepEqual(up, [])
 })
