@@ -5,7 +5,7 @@
  * What proto3 has no form for (a member of another type, a ref that is a number, a raw body) is no
  * request of this server: `opMessages` says so, and the transport makes it in the process.
  */
-import type { ServiceError } from '@grpc/grpc-js'
+import type { ChannelCredentials, ServiceError } from '@grpc/grpc-js'
 import {
   isNumberToken,
   isObject,
@@ -16,11 +16,11 @@ import {
 import { renderFault, renderResults } from '../../src/codec/response-body.ts'
 import type { WholeFaultCode } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, OpType, Status, Task } from '../../src/core/model.ts'
-import { serveGrpc } from '../../src/grpc.ts'
+import { type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
-import { makeClient, type TestCertificate } from './grpc-certs.ts'
-import { openClient, type TestClient } from './grpc-client.ts'
+import { makeClient } from './grpc-certs.ts'
+import { openClient, type TestClient, tlsCredentials } from './grpc-client.ts'
 import { sharedAuthority } from './grpc-server.ts'
 import type { World } from './vector-state.ts'
 
@@ -30,28 +30,35 @@ export interface GrpcVectors {
   close(): Promise<void>
 }
 
-const certificates = new Map<string, Promise<TestCertificate>>()
+/** By the name of the client. Parsing a certificate costs as much as a few vectors. */
+const credentials = new Map<string, Promise<ChannelCredentials>>()
 
-export async function openGrpcVectors(world: World, bugs: unknown[]): Promise<GrpcVectors> {
-  const { folder, ca } = await sharedAuthority()
+async function credentialsOf(name: string): Promise<ChannelCredentials> {
+  const { ca } = await sharedAuthority()
+  const client = await makeClient(ca, { san: [{ type: 'url', value: name }] })
+  return tlsCredentials({ ca, client })
+}
+
+/** The server starts with the first request that messages can carry. */
+export function openGrpcVectors(world: World, bugs: unknown[]): GrpcVectors {
   const engine = world.engine()
-  const server = await serveGrpc(engine, {
-    port: 0,
-    tls: { folder },
-    onBug: (bug) => bugs.push(bug),
-  })
+  let server: Promise<GrpcServer> | undefined
   const clients = new Map<string | null, TestClient>()
+
+  async function startServer(): Promise<GrpcServer> {
+    const { folder } = await sharedAuthority()
+    return serveGrpc(engine, { port: 0, tls: { folder }, onBug: (bug) => bugs.push(bug) })
+  }
 
   async function clientOf(user: string | null): Promise<TestClient> {
     const known = clients.get(user)
     if (known !== undefined) return known
     const name = `vector:${user ?? 'all'}`
-    const made =
-      certificates.get(name) ??
-      sharedAuthority().then(() => makeClient(ca, { san: [{ type: 'url', value: name }] }))
-    certificates.set(name, made)
+    const made = credentials.get(name) ?? credentialsOf(name)
+    credentials.set(name, made)
     if (user !== null) await engine.users.bind(user, `uri:${name}`)
-    const client = openClient(server.address, { ca, client: await made })
+    server ??= startServer()
+    const client = openClient((await server).address, await made)
     clients.set(user, client)
     return client
   }
@@ -83,7 +90,7 @@ export async function openGrpcVectors(world: World, bugs: unknown[]): Promise<Gr
     },
     async close() {
       for (const client of clients.values()) client.close()
-      await server.drain()
+      await (await server)?.drain()
     },
   }
 }

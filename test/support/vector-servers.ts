@@ -97,7 +97,7 @@ async function openHttp(world: World): Promise<Link> {
 /** What messages cannot say, such as a raw body, is made in the process. */
 async function openGrpc(world: World): Promise<Link> {
   const bugs: unknown[] = []
-  const server = await openGrpcVectors(world, bugs)
+  const server = openGrpcVectors(world, bugs)
   return {
     async send(asked) {
       const { user, version, ops } = asked
