@@ -1,9 +1,9 @@
 /**
- * Opens an engine on a data file: the only place that decides which store a path means.
+ * Opens an engine on a data file: the only file that decides which store a path means.
  *
- * The order leaves nothing behind when an open is refused: lock the data file, open LMDB, check the
- * format, recover or start the log, write the owner record, start the engine, open the admin socket
- * if wanted. `close` goes the same way back.
+ * In order: lock the data file, open LMDB, check the format, recover or start the log, write the
+ * owner record, start the engine, open the admin socket if wanted. `close`, and an open that is
+ * refused, close what was opened, in reverse order.
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey } from './codec/keys.ts'

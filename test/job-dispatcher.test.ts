@@ -298,7 +298,7 @@ test('a host that hangs delays no other', async () => {
   await quick.close()
 })
 
-test('the outcome for a paused process is applied at resume, and holds no place until then', () => {
+test('the outcome for a paused process is applied at resume, and holds no slot until then', () => {
   const hanging = patient()
   const limits = { jobs_max: 1, call_host_max: 1 }
   return stage(
@@ -343,7 +343,7 @@ test('a paused process starts its calls when it is resumed', () => {
   )
 })
 
-test('a call whose host is at its limit gives its place in the logic to the next', async () => {
+test('a call whose host is at its limit gives its slot of the logic to the next', async () => {
   const quick = patient()
   const other = await callServer(quick.answer)
   const hanging = patient()

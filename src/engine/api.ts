@@ -167,7 +167,7 @@ export interface Engine {
 export interface PutOptions {
   /** Replaces the `obj_id` of the definition; only where there is one definition. */
   readonly conv_id?: string | number
-  /** For nodes that the new definition drops: old node id → the node their tasks move to. */
+  /** For nodes that the new definition drops: old node id → the node to which tasks migrate. */
   readonly moves?: Readonly<Record<string, string>>
 }
 
@@ -230,7 +230,7 @@ export interface TaskFilter {
   readonly after?: TaskPlace
 }
 
-/** The place of a task in a list. */
+/** The position of a task in a list. */
 export type TaskPlace = Pick<Task, 'obj_id' | 'node_id' | 'change_time_ms'>
 
 export interface Tasks {

@@ -58,14 +58,14 @@ export function compileAll(
   for (const { definition: value, at } of given) {
     const compiled = compileProcess(value, limits, isHandled)
     const { graph, warnings } = compiled
-    const place = is_one ? '' : `definition ${at}: `
-    for (const mistake of compiled.mistakes) mistakes.push(place + mistake)
+    const location = is_one ? '' : `definition ${at}: `
+    for (const mistake of compiled.mistakes) mistakes.push(location + mistake)
     if (graph === undefined) continue
     const conv_id = String(given_id ?? graph.conv_id ?? '')
     if (versions.some((other) => other.conv_id === conv_id)) {
-      mistakes.push(`${place}a second one of ${conv_id}`)
+      mistakes.push(`${location}a second one of ${conv_id}`)
     }
-    if (conv_id === '') mistakes.push(`${place}obj_id is missing, and no id was given`)
+    if (conv_id === '') mistakes.push(`${location}obj_id is missing, and no id was given`)
     const text = stringifyJson(value)
     const hash = createHash('sha256').update(canonicalText(value)).digest('hex')
     versions.push({ conv_id, text, hash, graph, warnings })

@@ -32,10 +32,10 @@ export interface Executors {
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   /** How often an order is tried before a failure is final. */
   attemptsMax(order: JobOrder): number
-  /** The concurrency limits that an order needs a place in. */
-  limitKeys(order: JobOrder, place: string): readonly string[]
-  /** Takes a place in each limit of the order, or names one that is reached. */
-  acquire(order: JobOrder, place: string): { release(): void } | { readonly full: string }
+  /** The concurrency limits of which an order needs a slot. */
+  limitKeys(order: JobOrder, logic_key: string): readonly string[]
+  /** Takes a slot of each limit of the order, or names one that is reached. */
+  acquire(order: JobOrder, logic_key: string): { release(): void } | { readonly full: string }
   close(): Promise<void>
 }
 
@@ -44,8 +44,8 @@ export interface Job {
   /** The same for each attempt of one job, and for no other job. */
   readonly key: string
   readonly signal: AbortSignal
-  /** The place of the logic: conv_id, node_id and the number of the logic. */
-  readonly place: string
+  /** Identifies the logic: its conv_id, node_id and number in the node. */
+  readonly logic_key: string
 }
 
 export interface JobDispatcherOptions {
@@ -83,10 +83,11 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const quarantined = new Set<string>()
   const queue = newJobQueue({
     isInFlight: (obj_id) => in_flight.has(obj_id) || quarantined.has(obj_id),
-    limitsOf: ({ order, place }) => (order.job === 'none' ? [] : executors.limitKeys(order, place)),
+    limitsOf: ({ order, logic_key }) =>
+      order.job === 'none' ? [] : executors.limitKeys(order, logic_key),
     onError,
   })
-  /** Jobs whose outcome waits for a paused process; they hold no place. */
+  /** Jobs whose outcome waits for a paused process; they hold no slot. */
   const paused_jobs = new Set<() => void>()
   let resumes = 0
   const running_jobs = new Set<Promise<void>>()
@@ -129,8 +130,9 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 
   function start(due: DueJob): void {
-    const { order, obj_id, visit, logic_at, task, place } = due
-    const acquired = order.job === 'none' ? { release: () => {} } : executors.acquire(order, place)
+    const { order, obj_id, visit, logic_at, task, logic_key } = due
+    const acquired =
+      order.job === 'none' ? { release: () => {} } : executors.acquire(order, logic_key)
     if ('full' in acquired) {
       if (queue.park(due, acquired.full)) is_due_again = true
       return
@@ -143,7 +145,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       queue.release(due)
     }
     const abort = new AbortController()
-    const job = { task, key: `${obj_id}-${visit}-${logic_at}`, signal: abort.signal, place }
+    const job = { task, key: `${obj_id}-${visit}-${logic_at}`, signal: abort.signal, logic_key }
     in_flight.set(obj_id, abort)
     const running_job = run(due, job, release)
       .catch((error: unknown) => {

@@ -2,9 +2,9 @@
  * The queue of listed jobs (key type outbox): which of them may start next.
  *
  * Jobs share concurrency limits: of a handler, of the code sandbox, of one logic's calls, of the
- * calls to one host. A job may need a place in several. Each listed job is read once: the scan
+ * calls to one host. A job may need a slot of several. Each listed job is read once: the scan
  * continues where the last one ended, and a job whose limit is reached is parked in memory until a
- * place of that limit is free. So a limit with many waiting jobs, or a handler that is not
+ * slot of that limit is free. So a limit with many waiting jobs, or a handler that is not
  * registered, delays no other job.
  *
  * The parked jobs are hints: each job is read again from the store before it starts.
@@ -28,10 +28,10 @@ export interface DueJob {
   /** `none` where no job is needed: the task makes `command`, or runs its node again. */
   readonly order: JobOrder | { readonly job: 'none'; readonly command: Command | undefined }
   readonly task: Task
-  /** The type of the logic; a new definition may have another one in its place. */
+  /** The type of the logic; a new definition may have another one in its stead. */
   readonly type: string | undefined
-  /** The place of the logic: conv_id, node_id and the number of the logic. */
-  readonly place: string
+  /** Identifies the logic: its conv_id, node_id and number in the node. */
+  readonly logic_key: string
 }
 
 export interface QueueScan {
@@ -47,7 +47,7 @@ export interface JobQueue {
   scan(context: ReadContext, jobs_max: number): QueueScan
   /** Parks a job whose limit is reached. Returns whether another job may start in its stead. */
   park(job: DueJob, limit: string): boolean
-  /** The job has given its places back. */
+  /** The job has given its slots back. */
   release(job: DueJob): void
   /** The job is no longer in flight. */
   onEnded(obj_id: string): void
@@ -58,7 +58,7 @@ export interface JobQueue {
 }
 
 export interface JobQueueOptions {
-  /** The concurrency limits that a job needs a place in. */
+  /** The concurrency limits of which a job needs a slot. */
   limitsOf(job: DueJob): readonly string[]
   /** Whether a job of this task is in flight or quarantined. */
   isInFlight(obj_id: string): boolean
@@ -79,8 +79,8 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
   const parked_for = new Map<string, Set<string>>()
   /** Parked obj_id → the time it is listed under. */
   const parked = new Map<string, number>()
-  /** Limit → the places that became free since the last scan. */
-  const free_places = new Map<string, number>()
+  /** Limit → the slots that became free since the last scan. */
+  const free_slots = new Map<string, number>()
   /** Listed again while its last job was in flight: obj_id → the time it is listed under. */
   const skipped = new Map<string, number>()
 
@@ -96,16 +96,16 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
     parked.set(job.obj_id, job.at_ms)
   }
 
-  /** Takes as many parked jobs of each limit as it has free places; true where some are left. */
+  /** Takes as many parked jobs of each limit as it has free slots; true where some are left. */
   function scanParked(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
     let scanned = 0
-    for (const [limit, places] of free_places) {
-      let left = places
+    for (const [limit, slots] of free_slots) {
+      let left = slots
       const line = parked_for.get(limit)
       for (const obj_id of line ?? []) {
         if (left === 0) break
         if (due.length >= jobs_max || scanned++ >= slice_keys) {
-          free_places.set(limit, left)
+          free_slots.set(limit, left)
           return true
         }
         line?.delete(obj_id)
@@ -119,7 +119,7 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
         if (limitsOf(job).includes(limit)) left--
       }
       if (line?.size === 0) parked_for.delete(limit)
-      free_places.delete(limit)
+      free_slots.delete(limit)
     }
     return false
   }
@@ -156,10 +156,10 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
     }
   }
 
-  /** Gives a place to the next job parked for the limit; false where there is none. */
-  function freePlace(limit: string): boolean {
+  /** Gives a slot to the next job parked for the limit; false where there is none. */
+  function freeSlot(limit: string): boolean {
     if (!parked_for.has(limit)) return false
-    free_places.set(limit, (free_places.get(limit) ?? 0) + 1)
+    free_slots.set(limit, (free_slots.get(limit) ?? 0) + 1)
     return true
   }
 
@@ -175,12 +175,12 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
     },
     park(job, reached) {
       parkFor(job, reached)
-      // It may have come for a place of another limit, which goes to the next job parked there.
+      // It may have come for a slot of another limit, which goes to the next job parked there.
       const others = limitsOf(job).filter((limit) => limit !== reached)
-      return others.filter(freePlace).length > 0
+      return others.filter(freeSlot).length > 0
     },
     release(job) {
-      for (const limit of limitsOf(job)) freePlace(limit)
+      for (const limit of limitsOf(job)) freeSlot(limit)
     },
     onEnded(obj_id) {
       const at_ms = skipped.get(obj_id)
@@ -192,7 +192,7 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
       cursor = range.from
       parked_for.clear()
       parked.clear()
-      free_places.clear()
+      free_slots.clear()
     },
   }
 }
@@ -213,7 +213,7 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const logic = process.graph.nodes.get(node_id)?.logics[logic_at]
   const made = logic?.job?.order(evaluationContextOf(context, process, task))
   const order = made !== undefined && 'job' in made ? made : { job: 'none' as const, command: made }
-  const place = `${conv_id} ${node_id} ${logic_at}`
+  const logic_key = `${conv_id} ${node_id} ${logic_at}`
   const type = logic?.type
-  return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), place, type }
+  return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), logic_key, type }
 }

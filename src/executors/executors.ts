@@ -38,7 +38,7 @@ export function newExecutors(options: ExecutorsOptions): Executors {
   let code: Promise<CodeExecutor> | undefined
   let call: Promise<CallExecutor> | undefined
 
-  function limitsOf(order: JobOrder, place: string): readonly ConcurrencyLimit[] {
+  function limitsOf(order: JobOrder, logic_key: string): readonly ConcurrencyLimit[] {
     if (order.job === 'code') return [{ name: 'code', max: limits.code_threads_max }]
     if (order.job === 'handler') {
       return [{ name: `handler ${order.handler}`, max: handlers.threadsMax(order.handler) ?? -1 }]
@@ -47,7 +47,7 @@ export function newExecutors(options: ExecutorsOptions): Executors {
     const read = readUrl(url)
     const host = isCallFailure(read) ? '' : hostOf(read)
     return [
-      { name: `call ${place}`, max: threads_max },
+      { name: `call ${logic_key}`, max: threads_max },
       { name: `host ${host}`, max: limits.call_host_max },
     ]
   }
@@ -78,9 +78,9 @@ export function newExecutors(options: ExecutorsOptions): Executors {
       if (order.job === 'code') return 1
       return order.job === 'call' ? call_attempts_max : handlers.attemptsMax(order.handler)
     },
-    limitKeys: (order, place) => limitsOf(order, place).map(({ name }) => name),
-    acquire(order, place) {
-      const limits_of_job = limitsOf(order, place)
+    limitKeys: (order, logic_key) => limitsOf(order, logic_key).map(({ name }) => name),
+    acquire(order, logic_key) {
+      const limits_of_job = limitsOf(order, logic_key)
       const full = limits_of_job.find(isFull)
       if (full !== undefined) return { full: full.name }
       for (const limit of limits_of_job) count(limit, 1)
