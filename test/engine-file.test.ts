@@ -32,6 +32,17 @@ it('a second engine is refused with the owner of the file; the first goes on', (
     await (await openEngine(path)).close()
   }))
 
+for (const text of ['', 'null', '[]', '"x"', '{"pid":1', '{"pid":"1"}', '{"pid":1,"socket":7}']) {
+  it(`an owner record ${JSON.stringify(text)} names nobody`, () =>
+    inFolder(async (_folder, path) => {
+      const engine = await openEngine(path)
+      await writeFile(`${path}-owner`, text)
+      assert.equal(await readOwner(path), undefined)
+      await assert.rejects(openEngine(path), { code: 'file_held', message: /by another process;/ })
+      await engine.close()
+    }))
+}
+
 /** Writes keys as another program might. */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
   const tree = await openLmdbTree(path)

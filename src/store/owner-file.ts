@@ -22,10 +22,17 @@ export async function writeOwner(real_path: string, owner: OwnerRecord): Promise
 /** Undefined if there is no record that can be read. */
 export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
   try {
-    return parsePlain(await readFile(ownerPath(await realpath(path)), 'utf8')) as OwnerRecord
+    const record = parsePlain(await readFile(ownerPath(await realpath(path)), 'utf8'))
+    return isOwner(record) ? record : undefined
   } catch {
     return undefined
   }
+}
+
+function isOwner(record: unknown): record is OwnerRecord {
+  const { pid, socket, file_id } = (record ?? {}) as Partial<OwnerRecord>
+  const is_reachable = socket === null || typeof socket === 'string'
+  return typeof pid === 'number' && is_reachable && typeof file_id === 'string'
 }
 
 function ownerPath(real_path: string): string {
