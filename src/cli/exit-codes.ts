@@ -12,7 +12,7 @@ export type Exit = (typeof exits)[keyof typeof exits]
 export interface Failure {
   readonly exit: Exit
   readonly code: string
-  /** One sentence that tells what to do. */
+  /** One sentence that says what to do. */
   readonly description: string
   readonly mistakes: readonly string[]
 }

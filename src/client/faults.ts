@@ -1,6 +1,6 @@
 /**
  * The errors of a client's calls: a code of the server's fault table, or one of three codes that
- * only a client has. `outcome` tells whether the server may have applied the call all the same.
+ * only a client has. `outcome` says whether the server may have applied the call nevertheless.
  */
 import {
   isWholeFaultCode,

@@ -2,8 +2,8 @@
  * Canonical text and merging, both done on the text of a Doc without parsing it.
  *
  * The text of a Doc is valid, without white space, and with each key and string in one spelling
- * (codec/json), so this file looks at brackets, commas and quotes only. What it returns is to the
- * byte what parsing, merging or sorting, and printing would give.
+ * (codec/json), so this file reads brackets, commas and quotes only. What it returns is to the byte
+ * what parsing, merging or sorting, and printing would give.
  */
 import { hash } from 'node:crypto'
 import stableStringify from 'fast-json-stable-stringify'

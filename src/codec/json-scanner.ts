@@ -192,7 +192,7 @@ const object_keys_max = 64
 /** Hashes of the keys of all open objects, the innermost last. One scan runs at a time. */
 const key_hashes = new Int32Array(4096)
 
-/** Sets `must_parse` where the key asks for it. Keys with the same hash count as the same. */
+/** Sets `must_parse` where the key requires it. Keys with the same hash count as the same. */
 function compareKey(scan: Scan, open: number, first_key: number): void {
   const { keys, key_hash } = scan
   const is_full = keys === key_hashes.length || keys - first_key === object_keys_max
@@ -213,7 +213,7 @@ function scanString(scan: Scan, open: number): number {
   return bytes[at] === quote && at < scan.lone_at ? at + 1 : scanEscapes(scan, open)
 }
 
-/** 1 for a byte that stands for itself in a string. */
+/** 1 for a byte that needs no escape in a string. */
 const in_string = new Uint8Array(256).fill(1, 0x20)
 in_string[quote] = 0
 in_string[backslash] = 0

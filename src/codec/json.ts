@@ -34,7 +34,7 @@ import {
 export { isNumberToken, numberToken, setMember } from './json-exact.ts'
 export type { JsonBounds } from './json-scanner.ts'
 
-/** Levels that stand around `data` in a request: the body, `ops` and the op (wire 1.1). */
+/** Levels of nesting around `data` in a request: the body, `ops` and the op (wire 1.1). */
 const levels_around_data = 3
 
 const default_bounds: JsonBounds = {

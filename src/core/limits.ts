@@ -1,6 +1,6 @@
 /**
  * The table of all limits. Each row is a default, a limit of `openEngine` under its own name, and a
- * flag of `conveyor serve`: the name with dashes, as in `--ops-max 500`. The unit stands last in a
+ * flag of `conveyor serve`: the name with dashes, as in `--ops-max 500`. The unit comes last in a
  * name, before `max` or `min`.
  *
  * `serveHttp` and `serveGrpc` take limits of their own, which bound their connections, heads and

@@ -164,7 +164,7 @@ function startWait(
   task.logic_at = logic_at
   task.at_ms = listTime(tx, task, wait)
   task.attempts = 0
-  // Each job is a visit of its own, also where a retry or a modify brings the task back.
+  // Each job is a visit of its own, also after a retry or a modify.
   if (wait === 'work') task.visit++
   if (task.due_ms === 0) {
     armTimer(task, node, evaluation)

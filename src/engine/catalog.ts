@@ -20,7 +20,7 @@ export interface Process {
 }
 
 export interface Catalog {
-  /** The process as `view` sees it; undefined where there is none. */
+  /** The process in the state of `view`; undefined where there is none. */
   find(view: View, conv_id: string): Process | undefined
 }
 

@@ -172,7 +172,7 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   return undefined
 }
 
-/** Whether the called task is live and knows its caller. */
+/** Whether the called task is live and names its caller. */
 function isOwedReply(view: View, { obj_id, called_id }: TaskRecord): boolean {
   const held = called_id === undefined ? undefined : loadTask(view, called_id)
   if (held === 'damaged') return true

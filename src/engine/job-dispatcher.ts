@@ -1,7 +1,7 @@
 /**
  * Dispatches jobs (code, calls and handlers) to their executors, outside transactions, each after
  * the commit that listed it, at least once. The store lists which jobs are open and when they may
- * start (key type outbox); job-queue decides which one is next; this file knows those in flight.
+ * start (key type outbox); job-queue decides which one is next; this file tracks those in flight.
  *
  * A task that waits with `wait` = `work` has a listed job. When it may start, the order is made
  * from the data as it is then, an executor does it, and the outcome is applied in a transaction, if

@@ -4,8 +4,8 @@
  * client's to that user and prints a line that calls over gRPC. Existing data and certificates stay
  * as they are.
  *
- * The HTTP lines need bash, curl and openssl; the secret stands in a shell variable and is no
- * program's argument. The gRPC line needs node and this package's client.
+ * The HTTP lines need bash, curl and openssl; the secret is in a shell variable and never an
+ * argument of a program. The gRPC line needs node and this package's client.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * `user bind`, `unbind` and `bindings`: the user that a certificate name acts as. Names carry their
- * kind (`dns:`, `cn:` …), so that a host name never stands for a person. A running server uses the
- * change from the next call on.
+ * `user bind`, `unbind` and `bindings`: the user that a certificate name acts as. Names include
+ * their kind (`dns:`, `cn:` …), so that a host name is never taken for a person. A running server
+ * uses the change from the next call on.
  */
 
 import { withAdmin } from '../admin-connection.ts'

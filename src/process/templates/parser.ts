@@ -96,7 +96,7 @@ function spellText(value: JsonValue | undefined): string {
   return value === undefined ? '' : textOf(value)
 }
 
-/** A function's argument: the value of a term that stands alone, else the parts as text. */
+/** A function's argument: the value of a single term, else the parts as text. */
 export function argumentOf(parts: readonly Part[]): Term {
   const filled = parts.filter((part) => typeof part !== 'string' || part.trim() !== '')
   const [only] = filled

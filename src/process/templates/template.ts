@@ -43,7 +43,7 @@ export function compileTemplate(text: string, report: Report, place: string): Te
   return parsedText(text, report, place, parse) ?? templateOf([])
 }
 
-/** Compiles a path that stands without braces, as the param of a condition does. */
+/** Compiles a path without braces, as the param of a condition does. */
 export function compilePath(text: string, report: Report, place: string): Term {
   return (
     parsedText(text, report, place, (cursor) => readPath(cursor, undefined)) ?? (() => undefined)

@@ -37,7 +37,7 @@ export function faultView(error: unknown): FaultView {
   return { code, message, ...(mistakes === undefined ? {} : { mistakes }) }
 }
 
-/** Throws `file_held` with a sentence that tells what differs and what to do. */
+/** Throws `file_held` with a sentence that says what differs and what to do. */
 export function checkEndpoint(mine: Endpoint, theirs: Endpoint): void {
   if (theirs.file_id !== mine.file_id) {
     throw fault('file_held', 'the socket belongs to another data file: run the command again')

@@ -1,6 +1,6 @@
 /**
  * The gRPC server: sets the bounds of a grpc-js server from the limits, listens and drains. Sockets
- * come from our own listener; the service definition carries our own codec (request-messages,
+ * come from our own listener; the service definition has our own codec (request-messages,
  * response-messages). No process-wide handler is installed and nothing exits.
  */
 import {

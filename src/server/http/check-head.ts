@@ -39,7 +39,7 @@ export function checkHead(
   const announced_bytes = announcedBytes(request)
   const fits = announced_bytes <= context.limits.body_bytes_max
   if (connection.is_over_limit) throw httpFault('overloaded', 'too many connections')
-  // A body over the limit is never read, and `overloaded` would ask its caller to try again.
+  // A body over the limit is never read, and `overloaded` would make its caller try again.
   if (fits && !hasCapacity(context.unverified, announced_bytes, request)) {
     throw httpFault('overloaded', 'too many bodies not yet verified')
   }
