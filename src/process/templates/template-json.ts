@@ -1,7 +1,7 @@
 /**
  * A template whose text becomes JSON, as in `{"id":{{id}},"name":"{{name}}"}`. No inserted value
  * can change the structure: inside quotes it is escaped, outside quotes it must be one JSON value,
- * else the run fails. Numbers keep their exact text.
+ * else the expansion fails. Numbers keep their exact text.
  */
 import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
@@ -11,7 +11,7 @@ import { textOf } from '../values.ts'
 import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 import type { Template } from './template.ts'
 
-/** Makes the JSON text; the function returns undefined where the run failed. */
+/** Makes the JSON text; the function returns undefined where the expansion failed. */
 export function jsonTemplate(template: Template): (expansion: Expansion) => string | undefined {
   const { parts } = template
   const is_in_string = quotesAround(parts)
