@@ -1,11 +1,11 @@
 /**
- * A Bloom filter over one family of keys, the refs: it tells that a key is certainly not in the
+ * A Bloom filter over one family of keys, the refs: it reports that a key is certainly not in the
  * tree, so that a task with a new ref costs no lookup.
  *
  * A key sets three bits of one word. There are no false negatives: keys are added before their
  * commit, and until all keys that the tree held at the start have been read, nothing is reported
  * absent. Those are read in the background after commits, a small part of the time, and only while
- * lookups ask. Bits are never cleared, so after very many keys every lookup goes to the tree.
+ * lookups are made. Bits are never cleared, so after very many keys every lookup goes to the tree.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'
 import { hashOf } from './hash-index.ts'

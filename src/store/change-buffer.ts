@@ -3,7 +3,7 @@
  * memtable of a log segment. `Tree.commit` takes one; the log copies its encoded bytes and adopts
  * its index entries.
  *
- * Changes are encoded one behind the other in one arena (store/change-encoding). A hash index finds
+ * Changes are encoded one after the other in one arena (store/change-encoding). A hash index finds
  * the last change of a key, and a sorted index is built when a range is first read. No per-change
  * object is retained: a key that is written twice is in the arena twice, and the last write wins.
  * Values that come out are slices of the arena, valid until the buffer is changed.
@@ -47,7 +47,7 @@ export interface ChangeBuffer extends Iterable<readonly [Key, Buffer | null]> {
   indexInto(target: ChangeBuffer, at: Offset): void
   /** Makes the change at `offset` of the arena visible as the last of its key. */
   index(offset: Offset, hash: number): void
-  /** Sets `bytes`, behind changes that were copied into the arena. */
+  /** Sets `bytes` after changes were copied into the arena. */
   extendTo(bytes: number): void
 }
 

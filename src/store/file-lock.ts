@@ -1,7 +1,7 @@
 /**
  * One process, and one engine in it, owns a data file: a kernel lock on the file itself.
  *
- * The lock belongs to the open descriptor, so it ends with the process however that dies, and a
+ * The lock belongs to the open descriptor, so it ends with the process however that ends, and a
  * second open in the same process is refused too. LMDB locks the `-lock` file, so the two do not
  * interfere. The descriptor is a plain number, which no garbage collection closes. The native
  * package is loaded at the first call: an engine in memory does not need it.

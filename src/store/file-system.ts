@@ -1,6 +1,6 @@
 /**
- * Helpers for files: why one cannot be opened, as a sentence that says what to do, and the sync
- * that makes a new or removed name survive a power cut.
+ * Explains why a file cannot be opened, in a sentence that says what to do, and syncs folders, so
+ * that a new or removed name survives a power cut.
  */
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'

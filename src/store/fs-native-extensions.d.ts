@@ -1,5 +1,5 @@
 /**
- * The calls of fs-native-extensions that store/file-lock uses; the package brings no types.
+ * The calls of fs-native-extensions that store/file-lock uses; the package has no types.
  */
 declare module 'fs-native-extensions' {
   /** Takes an exclusive lock on the whole file; false when another holds one. */

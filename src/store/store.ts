@@ -3,8 +3,8 @@
  * transactions.
  *
  * A transaction is a synchronous function without side effects except through `tx`, and may run
- * more than once: time, ids and random bytes are arguments. This keeps the port open for a remote
- * store, which runs the function on a snapshot, fetches missing keys and runs it again.
+ * more than once: time, ids and random bytes are arguments. So a remote store could implement this
+ * interface: it would run the function on a snapshot, fetch missing keys and run it again.
  */
 
 import type { Key } from '../codec/keys.ts'

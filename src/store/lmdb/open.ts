@@ -2,10 +2,10 @@
  * Opens a data file, and refuses one that LMDB cannot take: a foreign file, a truncated one, or one
  * that cannot be written. Nothing about a refused file is changed.
  *
- * LMDB kills the process for a file that is not its own, and for a page in use behind the end of
- * the file. So its magic is looked for in the file before LMDB sees it, and a file that is shorter
- * than LMDB's page count is first read by a process of its own. The caller must hold the file's
- * lock (store/file-lock).
+ * LMDB kills the process for a file that is not its own, and for a page in use after the end of the
+ * file. So the file's magic number is checked before LMDB opens it, and a file that is shorter than
+ * LMDB's page count is first read by a process of its own. The caller must hold the file's lock
+ * (store/file-lock).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -80,7 +80,7 @@ async function isNewFile(path: string): Promise<boolean> {
   }
 }
 
-/** Magic number and version, little-endian, behind the header of a page. */
+/** Magic number and version, little-endian, after the header of a page. */
 const magic = Buffer.from('dec0efbe02000000', 'hex')
 const magic_at = 24
 /** The second page begins at the page size, which is the one of the system that made the file. */

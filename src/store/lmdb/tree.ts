@@ -1,5 +1,5 @@
 /**
- * The data file: one LMDB file and its `-lock` file. Only the modules of this folder know LMDB.
+ * The data file: one LMDB file and its `-lock` file. Only this folder depends on LMDB.
  *
  * A commit is one LMDB transaction on the calling thread: LMDB writes its pages, syncs them, and
  * then writes the meta page that makes them count through a descriptor that syncs each write. A
@@ -161,8 +161,8 @@ function copyOf(shared: Buffer | undefined): Buffer | undefined {
 
 /**
  * LMDB includes `start` and excludes `end` by default, in both directions; here `from` is included
- * and `to` excluded. A bound that is too long for a key lies directly behind its longest prefix
- * that is one.
+ * and `to` excluded. A bound that is too long for a key lies directly after its longest prefix that
+ * is one.
  */
 function* rangeOf(db: LmdbDatabase, from: Key, to: Key, reverse: boolean): Generator<Entry> {
   if (from >= to) return

@@ -1,6 +1,6 @@
 /**
- * The worker thread of checkpoints, as the main thread sees it: started by the first job and kept
- * until it is closed. Only a thread at work keeps the process alive.
+ * Starts the checkpoint's worker thread on first use and closes it. Only a thread at work keeps the
+ * process alive.
  */
 import { Worker } from 'node:worker_threads'
 import { fault } from '../../core/faults.ts'

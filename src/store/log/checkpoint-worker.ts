@@ -1,5 +1,5 @@
 /**
- * What runs in the checkpoint thread: a handle of LMDB of its own, and one checkpoint after the
+ * The script of the checkpoint thread: opens LMDB for itself and runs one checkpoint after the
  * other. After a failure other than lack of space there is no further one, because the state of the
  * file is unknown. All work is synchronous, so it occupies no other thread of the process.
  */

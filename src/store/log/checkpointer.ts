@@ -1,5 +1,5 @@
 /**
- * When a checkpoint runs, and on which thread.
+ * Decides when a checkpoint runs, and on which thread.
  *
  * One frozen segment at a time is checkpointed by a worker thread, which the first checkpoint
  * starts. At the close, if there is no thread yet and little is left, this thread does it. A

@@ -55,7 +55,7 @@ function sortRun(sort: Sort, from: number, to: number, depth: number): void {
   insertionSort(sort, begin, to, deep)
 }
 
-/** The four key bytes at `depth` as a big-endian integer, with zeros behind the end of the key. */
+/** The four key bytes at `depth` as a big-endian integer, with zeros after the end of the key. */
 function wordAt(arena: Buffer, offset: Offset, depth: number): number {
   const left = keyBytesAt(arena, offset) - depth
   const at = keyStart(offset) + depth
@@ -96,7 +96,7 @@ function sortPacked({ offsets, scratch, packed, words }: Sort, from: number, to:
   }
 }
 
-/** Sorts each run of keys with the same word by the bytes behind it. */
+/** Sorts each run of keys with the same word by the bytes after it. */
 function sortTies(sort: Sort, from: number, to: number, depth: number): void {
   const { arena, offsets } = sort
   let begin = from

@@ -1,5 +1,5 @@
 /**
- * The manifest of the log: how far LMDB has caught up with it. It is a value in LMDB, under a key
+ * The manifest of the log: which frames are in LMDB already. It is a value in LMDB, under a key
  * that only the log writes, and commits together with the changes of a checkpoint.
  *
  *     0  id of the log (8)

@@ -23,7 +23,7 @@ export function newMemtable(): ChangeBuffer {
 }
 
 /**
- * Builds the frame of a commit behind the others, with zeros up to the end of its last block, and
+ * Builds the frame of a commit after the others, with zeros up to the end of its last block, and
  * returns its bytes. Reads do not see it before `publishFrame`.
  */
 export function buildFrame(

@@ -2,11 +2,11 @@
  * Recovery: reads the log that the last process left and checks it before anything else touches the
  * file. Nothing is changed here, so a refused file stays as it is.
  *
- * The acknowledged commits are the unbroken sequence of valid frames that starts behind the
- * manifest's. An invalid frame at its end was never acknowledged. If a valid frame follows an
+ * The acknowledged commits are the unbroken sequence of valid frames that follows the manifest's
+ * sequence number. An invalid frame at its end was never acknowledged. If a valid frame follows an
  * invalid one, an acknowledged commit is lost and the file is refused; so is a log of another file
- * or of another state of this one, and a data file without the log that its manifest requires.
- * If the manifest requires no log, segments with empty frames only are left by an interrupted open.
+ * or of another state of this one, and a data file without the log that its manifest requires. If
+ * the manifest requires no log, segments with empty frames only are left by an interrupted open.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
@@ -83,7 +83,7 @@ function segmentWith(path: string, bytes: Buffer, all: readonly Frame[]): Recove
   return { bytes, frames }
 }
 
-/** Whether both segments start, undamaged, with frames later than the one behind `seq`. */
+/** Whether both segments start, undamaged, with frames later than the one after `seq`. */
 function isNewer(segments: readonly Buffer[], seq: number): boolean {
   return segments.every((segment) => {
     const [first] = framesIn(segment)

@@ -3,7 +3,7 @@
  *
  * A write is durable when `write` resolves. The file is filled with zeros ahead of the writes, so
  * that a write changes existing bytes only and costs one sync. The last block is never written,
- * which lets recovery detect a truncated file. Behind the last frame the file holds what an earlier
+ * which lets recovery detect a truncated file. After the last frame the file holds what an earlier
  * round left there.
  *
  * A write goes through the thread pool, so the process works on while the disk does. If this thread
@@ -30,7 +30,7 @@ export interface SegmentOptions {
 export interface Segment {
   /**
    * Writes `from` to `to` of the arena, and the rest of their blocks, at the same position of the
-   * file. One write at a time, each behind the last one of the round.
+   * file. One write at a time, each after the last one of the round.
    */
   write(arena: Buffer, from: number, to: number): Promise<void>
   /** Writes up to this position allocate nothing on the disk. */

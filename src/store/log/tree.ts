@@ -11,7 +11,7 @@
  *
  * Invariants: each acknowledged change is at every moment in LMDB or in a segment that nobody
  * overwrites. Memory holds two segments at most, so commits that outrun the checkpoint wait for it.
- * Only the checkpoint thread commits to LMDB while it lives; before and after, this thread does.
+ * Only the checkpoint thread commits to LMDB while it runs; before and after, this thread does.
  *
  * A commit without disk space is refused, and a checkpoint without space is postponed; without
  * space for a log, commits go directly into LMDB. After a failed write or checkpoint, or the loss

@@ -83,7 +83,7 @@ export async function createLog(
   const [first, second] = await openBoth(path, (one) => createSegment(one, options))
   const log = logOver([sideOf(first), sideOf(second)], manifest.id, manifest.seq)
   try {
-    // An empty frame tells this log from an older one of the same file.
+    // An empty frame distinguishes this log from an older one of the same file.
     await log.write(newChangeBuffer())
     await syncFolder(path)
   } catch (error) {
@@ -93,7 +93,7 @@ export async function createLog(
   return log
 }
 
-/** Goes on behind the recovered frames, once they are durable. */
+/** Goes on after the recovered frames, once they are durable. */
 export async function continueLog(
   path: string,
   manifest: Manifest,
