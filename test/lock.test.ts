@@ -7,13 +7,15 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { lockFile } from '../src/store/file-lock.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 
-const waves = 10
-const openers_a_wave = 10
+const waves = 20
+const openers = 10
 
 let built: BuiltChild
 before(async () => {
@@ -23,7 +25,7 @@ after(() => built.remove())
 
 interface Opener {
   readonly child: ChildProcess
-  /** Resolves with the child's next line. */
+  /** The child's next line, `ended` after its last. */
   line(): Promise<string>
 }
 
@@ -31,27 +33,8 @@ function startOpener(path: string, mode = 'hold'): Opener {
   const child = spawn(process.execPath, [built.script, path, mode], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  let text = ''
-  child.stdout?.on('data', (bytes: Buffer) => {
-    text += bytes.toString()
-    child.emit('text')
-  })
-  return {
-    child,
-    line: async () => {
-      while (!text.includes('\n')) {
-        const ended = await Promise.race([
-          once(child, 'text').then(() => false),
-          once(child, 'close').then(() => true),
-        ])
-        if (ended && !text.includes('\n')) return 'ended'
-      }
-      const end = text.indexOf('\n')
-      const line = text.slice(0, end)
-      text = text.slice(end + 1)
-      return line
-    },
-  }
+  const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]()
+  return { child, line: async () => (await lines.next()).value ?? 'ended' }
 }
 
 async function kill({ child }: Opener): Promise<void> {
@@ -62,33 +45,32 @@ async function kill({ child }: Opener): Promise<void> {
 }
 
 describe('lock', () => {
-  it(`${waves * openers_a_wave} racing processes: one at a time, and the next after a kill`, async () => {
+  it(`${waves} waves of ${openers} racing processes: one at a time, and the next after a kill`, async () => {
     const path = join(built.folder, 'raced.conveyor')
-    let winner: Opener | undefined
+    const racers = Array.from({ length: openers }, () => startOpener(path))
     for (let wave = 0; wave < waves; wave++) {
-      // While an owner lives, half of the wave must be refused; killed in between, it frees the
-      // rest.
-      const early = Array.from({ length: openers_a_wave / 2 }, () => startOpener(path))
-      const said = await Promise.all(early.map((opener) => opener.line()))
-      const held = said.filter((line) => line === 'held').length
-      assert.equal(held, winner === undefined ? 1 : 0, `early openers of wave ${wave}`)
-      winner ??= early[said.indexOf('held')]
-      assert.ok(winner)
-      await kill(winner)
-      const late = Array.from({ length: openers_a_wave / 2 }, () => startOpener(path))
-      const saidLate = await Promise.all(late.map((opener) => opener.line()))
+      if (wave > 0) for (const { child } of racers) child.stdin?.write('\n')
+      const said = await Promise.all(racers.map((racer) => racer.line()))
+      assert.equal(said.filter((line) => line === 'held').length, 1, `wave ${wave}: ${said}`)
+      const at = said.indexOf('held')
+      const winner = racers[at] as Opener
+      // While an owner lives, all others are refused, those that have just started too.
+      racers[at] = startOpener(path)
+      assert.equal(await racers[at]?.line(), 'refused', `the late opener of wave ${wave}`)
+      for (const racer of racers) racer.child.stdin?.write('\n')
+      const again = await Promise.all(racers.map((racer) => racer.line()))
       assert.deepEqual(
-        saidLate.toSorted(),
-        ['held', ...Array(openers_a_wave / 2 - 1).fill('refused')],
-        `late openers of wave ${wave}`,
+        again,
+        racers.map(() => 'refused'),
+        `wave ${wave}, while its winner lives`,
       )
-      winner = late[saidLate.indexOf('held')]
+      assert.equal(await lockFile(path), undefined, 'the winner lives')
+      await kill(winner)
     }
-    assert.equal(await lockFile(path), undefined, 'the last winner still lives')
-    if (winner !== undefined) await kill(winner)
     const lock = await lockFile(path)
-    assert.ok(lock)
+    assert.ok(lock, 'free after the last kill')
     await lock.release()
+    for (const racer of racers) await kill(racer)
   })
 
   it('a kill in the middle of a commit frees the file, which then opens', async () => {

@@ -1,23 +1,27 @@
 /**
  * Tries to lock a file, prints `held` or `refused`, and keeps the lock until it is killed or its
- * input ends. With `work` it also opens LMDB and commits in a loop, as an owner does.
+ * input ends; after `refused` it tries again for each byte of input. With `work` it also opens LMDB
+ * and commits in a loop, as an owner does.
  */
 import { writeSync } from 'node:fs'
-import { lockFile } from '../../src/store/file-lock.ts'
+import { type FileLock, lockFile } from '../../src/store/file-lock.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 
 const [path = '', mode] = process.argv.slice(2)
-const lock = await lockFile(path)
-writeSync(1, lock === undefined ? 'refused\n' : 'held\n')
-if (lock !== undefined) {
-  process.stdin.resume()
-  process.stdin.on('end', () => void lock.release())
-  if (mode === 'work') {
-    const tree = await openLmdbTree(path)
-    for (let n = 0; ; n++) {
-      tree.commit((batch) => batch.put('n', Buffer.from(String(n))))
-      if (n === 0) writeSync(1, 'working\n')
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+let lock: FileLock | undefined
+await tryLock()
+process.stdin.on('data', tryLock)
+process.stdin.on('end', () => void lock?.release())
+if (mode === 'work') {
+  const tree = await openLmdbTree(path)
+  for (let n = 0; ; n++) {
+    tree.commit((batch) => batch.put('n', Buffer.from(String(n))))
+    if (n === 0) writeSync(1, 'working\n')
+    await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+async function tryLock(): Promise<void> {
+  lock ??= await lockFile(path)
+  writeSync(1, lock === undefined ? 'refused\n' : 'held\n')
 }
