@@ -131,15 +131,18 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
 
   it('in a write that hangs: a signal ends the process within the drain time', async () => {
     const path = await newFile()
-    const inject = ['-P', `${path}-log-0`, '-e', 'inject=pwrite64:delay_enter=4s:when=5+']
+    const inject = ['-P', `${path}-log-0`, '-e', 'inject=pwrite64:delay_enter=6s:when=5+']
     const served = await serveWith(built, path, inject)
     const refs = ['a', 'b', 'c']
     const sent = refs.map((ref) => create(path, ref).catch(() => 3))
     await new Promise((resolve) => setTimeout(resolve, 500))
     process.kill(pid(served), 'SIGTERM')
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
-    // By then it is dead, and strace alone waits for the write.
-    assert.match(served.err(), /a write hangs, so the process is killed/)
+    const killed = /a write hangs, so the process is killed/
+    for (let tries = 0; tries < 50 && !killed.test(served.err()); tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    // It says so while the write hangs, which strace alone then waits for.
+    assert.match(served.err(), killed)
     await served.ended
     const exits = await Promise.all(sent)
     const found = await refsIn(path)
