@@ -114,7 +114,14 @@ describe('serveHttp', () => {
   test('answers its address, and serves under a base path', async () => {
     const server = await openHttp({ base: '/conveyor' })
     assert.equal(server.http.url, `http://127.0.0.1:${server.port}/conveyor`)
+    assert.equal(server.http.public_url, server.http.url)
     assert.equal(codeOf(await server.send(body)), 'ok')
+    await server.close()
+  })
+
+  test('answers the public URL it was given, without a trailing slash', async () => {
+    const server = await openHttp({ public_url: 'https://x.example/a/' })
+    assert.equal(server.http.public_url, 'https://x.example/a')
     await server.close()
   })
 
@@ -127,6 +134,10 @@ describe('serveHttp', () => {
 
   const senseless = [
     { base: 'x' },
+    { public_url: 'x.example' },
+    { public_url: 'ftp://x.example' },
+    { public_url: 'https://x.example/?a' },
+    { public_url: 'https://me:secret@x.example' },
     { limits: { body_bytes_max: 1e9 } },
     { limits: { ops_max: -1 } },
   ]

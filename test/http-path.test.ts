@@ -69,14 +69,14 @@ describe('path', () => {
   const route = routeUnder('')
   for (const [says, url, [version, user, timestamp]] of served) {
     test(`served: ${says}`, () => {
-      assert.deepEqual(route(url), { version, user, timestamp, signature: hex })
+      assert.deepEqual(route(url), { kind: 'signed', version, user, timestamp, signature: hex })
     })
   }
   for (const [says, url] of unknown) {
     test(`unknown: ${says}`, () => assert.equal(route(url), undefined))
   }
   for (const url of ['/healthz', '/healthz?a']) {
-    test(url, () => assert.equal(route(url), 'health'))
+    test(url, () => assert.deepEqual(route(url), { kind: 'health' }))
   }
 })
 
@@ -89,8 +89,8 @@ describe('path under a base', () => {
       assert.equal(route(good), undefined, 'the base is missing')
       assert.equal(route(`${prefix}/${good}`), undefined, 'one slash too many')
       assert.equal(route(prefix.replace('.', 'x') + good) !== undefined, !prefix.includes('.'))
-      assert.equal(route(`${prefix}/healthz`), 'health')
-      assert.equal(route('/healthz'), 'health')
+      assert.deepEqual(route(`${prefix}/healthz`), { kind: 'health' })
+      assert.deepEqual(route('/healthz'), { kind: 'health' })
     })
   }
   for (const base of ['conveyor', 'http://x', '/a b', '/é']) {

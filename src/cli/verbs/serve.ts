@@ -58,6 +58,11 @@ export const serveVerb: Verb = {
     { name: 'reflection', says: 'tell gRPC callers what the service offers' },
     { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
     { name: 'base', value: 'PATH', says: 'the path in front of /api' },
+    {
+      name: 'public-url',
+      value: 'URL',
+      says: 'where callers reach /api from outside, for addresses made for them',
+    },
     { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
     {
       name: 'allow-host',

@@ -4,7 +4,7 @@
  * if it is wanted.
  */
 import type { Engine } from '../../engine/api.ts'
-import { serveHttp } from '../../server/http/server.ts'
+import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
 import { isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import { type Given, isOn, text } from '../verb.ts'
 
@@ -14,7 +14,7 @@ export interface ListenAddress {
 }
 
 export interface WantedServers {
-  readonly http?: ListenAddress & { readonly base?: string }
+  readonly http?: ListenAddress & Pick<HttpOptions, 'base' | 'public_url'>
   readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
@@ -23,11 +23,16 @@ export function wantedServers(given: Given): WantedServers {
   const http = listenAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const base = text(given, 'base')
+  const public_url = text(given, 'public-url')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
     throw usageError('--grpc needs --tls DIR: `conveyor certs init DIR` makes what stands in it')
   }
+  const paths = {
+    ...(base === undefined ? {} : { base }),
+    ...(public_url === undefined ? {} : { public_url }),
+  }
   return {
-    ...(http === undefined ? {} : { http: { ...http, ...(base === undefined ? {} : { base }) } }),
+    ...(http === undefined ? {} : { http: { ...http, ...paths } }),
     ...(grpc === undefined
       ? {}
       : {

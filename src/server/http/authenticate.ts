@@ -6,7 +6,7 @@
 import { isSignedBy } from '../../codec/signature.ts'
 import type { Engine } from '../../engine/api.ts'
 import { httpFault } from './fault-response.ts'
-import type { Target } from './path.ts'
+import type { SignedTarget } from './path.ts'
 
 /**
  * Throws `bad_signature`; `stale_timestamp` where the signature is right and the timestamp differs
@@ -16,7 +16,7 @@ import type { Target } from './path.ts'
 export function verifySignature(
   engine: Engine,
   window_s: number,
-  target: Target,
+  target: SignedTarget,
   body: Buffer,
 ): void {
   const secrets = engine.users.secrets(target.user)

@@ -18,6 +18,8 @@ export interface ServerContext {
   readonly route: Route
   readonly unverified: UnverifiedBodies
   readonly onBug: (bug: unknown) => void
+  /** What addresses for callers begin with, base path and all; empty until the server listens. */
+  public_url: string
   draining: boolean
 }
 
@@ -26,13 +28,13 @@ export function checkHead(
   context: ServerContext,
   connection: Connection,
   request: IncomingMessage,
-): Target | 'health' {
+): Target {
   const { headers } = request
   checkFraming(context.limits, request)
   const target = context.route(request.url as string)
   if (target === undefined) throw httpFault('not_found')
   checkMethod(target, request.method as string)
-  if (target === 'health') return target
+  if (target.kind === 'health') return target
 
   const health = healthOf(context)
   if (health === 'shutting_down' || health === 'store_failed') throw httpFault(health)
@@ -92,8 +94,8 @@ function hostsOf({ rawHeaders }: IncomingMessage): number {
   return hosts
 }
 
-function checkMethod(target: Target | 'health', method: string): void {
-  if (target !== 'health') {
+function checkMethod(target: Target, method: string): void {
+  if (target.kind !== 'health') {
     if (method === 'POST') return
     throw httpFault('method_not_allowed', undefined, { allow: 'POST' })
   }

@@ -1,10 +1,17 @@
 /**
- * The grammar of the two paths, the signed endpoint and /healthz (wire 1.1). Percent escapes are
- * not decoded, so only the literal path matches. A query is ignored. A configured base path
- * precedes both; /healthz also answers without it, for probes that bypass the proxy.
+ * The grammar of the paths: one row for each (wire 1.1). Percent escapes are not decoded, so only
+ * the literal path matches. A query is ignored. A configured base path precedes all; /healthz also
+ * answers without it, for probes that bypass the proxy.
  */
 
-export interface Target {
+/** What a request asks for. A new path is a kind here, a row of `paths` and a case in request. */
+export type Target = SignedTarget | HealthTarget
+/** A target whose request has a body: a POST. */
+export type BodyTarget = Exclude<Target, HealthTarget>
+
+/** Ops with a signature in the path. */
+export interface SignedTarget {
+  readonly kind: 'signed'
   /** Decides only the shape of the results. */
   readonly version: 1 | 2
   readonly user: string
@@ -14,7 +21,38 @@ export interface Target {
   readonly signature: string
 }
 
-export type Route = (url: string) => Target | 'health' | undefined
+export interface HealthTarget {
+  readonly kind: 'health'
+}
+
+export type Route = (url: string) => Target | undefined
+
+interface PathRow {
+  /** A regular expression of the whole path. */
+  readonly path: string
+  /** Whether the path is served without the base too. */
+  readonly is_base_optional?: true
+  /** From the path and the groups of its expression. */
+  target(groups: readonly string[]): Target
+}
+
+const user_id = '[1-9][0-9]{0,15}'
+const unix_seconds = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
+
+/** In the order in which a path is compared with them: the commonest first. */
+const paths: readonly PathRow[] = [
+  {
+    path: `/api/([12])/json/(${user_id})/(${unix_seconds})/([0-9a-fA-F]{40})`,
+    target: ([, version, user, timestamp, signature]) => ({
+      kind: 'signed',
+      version: version === '1' ? 1 : 2,
+      user: user as string,
+      timestamp: timestamp as string,
+      signature: (signature as string).toLowerCase(),
+    }),
+  },
+  { path: '/healthz', is_base_optional: true, target: () => ({ kind: 'health' }) },
+]
 
 /** `base` is empty or starts with a slash, else a RangeError. A trailing slash is dropped. */
 export function routeUnder(base: string): Route {
@@ -23,17 +61,15 @@ export function routeUnder(base: string): Route {
     throw new RangeError(`base: ${JSON.stringify(base)} is no path that opens with a slash`)
   }
   const literal = prefix.replace(/[^/A-Za-z0-9_-]/g, '\\$&')
-  const api = new RegExp(`^${literal}${api_path}(?:\\?|$)`)
-  const health = new RegExp(`^(?:${literal})?/healthz(?:\\?|$)`)
+  const routes = paths.map(({ path, is_base_optional, target }) => {
+    const opening = is_base_optional ? `(?:${literal})?` : literal
+    return { pattern: new RegExp(`^${opening}${path}(?:\\?|$)`), target }
+  })
   return (url) => {
-    const parts = api.exec(url)
-    if (parts === null) return health.test(url) ? 'health' : undefined
-    const [, version, user, timestamp, signature] = parts as unknown as ApiParts
-    return { version: version === '1' ? 1 : 2, user, timestamp, signature: signature.toLowerCase() }
+    for (const { pattern, target } of routes) {
+      const groups = pattern.exec(url)
+      if (groups !== null) return target(groups)
+    }
+    return undefined
   }
 }
-
-type ApiParts = [path: string, version: string, user: string, timestamp: string, signature: string]
-
-const api_path =
-  '/api/([12])/json/([1-9][0-9]{0,15})/([1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?)/([0-9a-fA-F]{40})'

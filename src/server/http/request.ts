@@ -2,34 +2,21 @@
  * Serves one request: checks the head, reads the body, verifies the signature, parses the ops,
  * submits them to the engine and writes the results. Whatever a step throws becomes one response.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
 import { renderResults } from '../../codec/response-body.ts'
-import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { verifySignature } from './authenticate.ts'
 import { readBody } from './body.ts'
-import { announcedBytes, checkHead, healthOf, type ServerContext } from './check-head.ts'
-import { type Connection, closeAfterAnswer } from './connection.ts'
-import { content_type, faultResponseOf } from './fault-response.ts'
-import type { Target } from './path.ts'
-
-/** A request and what serves it. */
-interface Exchange {
-  readonly context: ServerContext
-  readonly connection: Connection
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  /** The client sent `Expect: 100-continue` and holds its body back. */
-  readonly expects_continue: boolean
-}
+import { announcedBytes, checkHead, healthOf } from './check-head.ts'
+import type { BodyTarget, SignedTarget } from './path.ts'
+import { type Exchange, reply, replyFault } from './reply.ts'
 
 /** Answers a request, now or later. Never throws. */
 export function answer(exchange: Exchange): void {
   try {
     const { context, connection, request, response, expects_continue } = exchange
     const target = checkHead(context, connection, request)
-    if (target === 'health') {
+    if (target.kind === 'health') {
       replyHealth(exchange)
       return
     }
@@ -42,7 +29,7 @@ export function answer(exchange: Exchange): void {
         // An idle connection must not retain its last body.
         if (connection.reading === reading) connection.reading = undefined
         if (body === undefined) replyFault(exchange, reason)
-        else void serveBody(exchange, target, body)
+        else serveBody(exchange, target, body).catch((thrown) => replyFault(exchange, thrown))
       },
     )
     connection.reading = reading
@@ -51,88 +38,32 @@ export function answer(exchange: Exchange): void {
   }
 }
 
-async function serveBody(exchange: Exchange, target: Target, body: Buffer): Promise<void> {
-  try {
-    const { context } = exchange
-    verifySignature(context.engine, context.limits.window_s, target, body)
-    // A repeated request could be recognised here: (user, timestamp, signature) names it.
-    context.engine.checkRate(target.user)
-    const ops = parseRequest(body, context.limits).map((raw) => parseOp(raw, context.engine.limits))
-    const reservation = exchange.connection.answers.reserve(ops)
-    try {
-      const results = await context.engine.submit(ops, { user: target.user })
-      reply(exchange, 200, renderResults(target.version, results), reservation)
-    } catch (thrown) {
-      reservation.release()
-      throw thrown
-    }
-  } catch (thrown) {
-    replyFault(exchange, thrown)
+/** Rejects with the fault to answer. */
+function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promise<void> {
+  switch (target.kind) {
+    case 'signed':
+      return serveOps(exchange, target, body)
   }
 }
 
-/** Shorter answers are not counted: node reads no more requests while it cannot write them. */
-const counted_bytes_min = 16 * 1024
+async function serveOps(exchange: Exchange, target: SignedTarget, body: Buffer): Promise<void> {
+  const { context } = exchange
+  verifySignature(context.engine, context.limits.window_s, target, body)
+  // A repeated request could be recognised here: (user, timestamp, signature) names it.
+  context.engine.checkRate(target.user)
+  const ops = parseRequest(body, context.limits).map((raw) => parseOp(raw, context.engine.limits))
+  const reservation = exchange.connection.answers.reserve(ops)
+  try {
+    const results = await context.engine.submit(ops, { user: target.user })
+    reply(exchange, 200, renderResults(target.version, results), reservation)
+  } catch (thrown) {
+    reservation.release()
+    throw thrown
+  }
+}
 
 /** 200, or 503 with the fault code. */
 function replyHealth(exchange: Exchange): void {
   const health = healthOf(exchange.context)
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
-}
-
-function reply(
-  { context, connection, response }: Exchange,
-  status: number,
-  body: string,
-  reservation?: AnswerReservation,
-): void {
-  const bytes = Buffer.byteLength(body)
-  if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
-  else if (reservation !== undefined) {
-    reservation.set(bytes)
-    response.once('close', reservation.release)
-  }
-  const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
-  // While draining, the response to the last open request closes the connection.
-  if (connection.is_over_limit || (context.draining && connection.open_requests === 1)) {
-    headers.push('Connection', 'close')
-    closeAfterAnswer(connection)
-  }
-  response.writeHead(status, headers)
-  // Node reserves three times the length of a text, so a long one is encoded first.
-  if (bytes >= counted_bytes_min) send(response, Buffer.from(body))
-  else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
-}
-
-/** Writes body and end; `end(body)` alone would cost a second write of an empty chunk. */
-function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
-  const { socket } = response
-  socket?.cork()
-  response.write(body, encoding as BufferEncoding)
-  socket?.uncork()
-  response.end()
-}
-
-function replyFault(exchange: Exchange, thrown: unknown): void {
-  const { context, connection, request, response, expects_continue } = exchange
-  const fault_response = faultResponseOf(thrown, context.onBug)
-  // A bug while the response was written: the client must not take it for complete.
-  if (response.headersSent) {
-    response.destroy()
-    return
-  }
-  let { headers } = fault_response
-  // The rest of a short body is read and discarded, so that the connection stays usable.
-  const is_cut = !request.complete && (expects_continue || isLong(context, request))
-  const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
-  if (closes) closeAfterAnswer(connection)
-  if (closes && !fault_response.closes) headers = [...headers, 'Connection', 'close']
-  response.writeHead(fault_response.status, headers as string[])
-  response.end(fault_response.body)
-}
-
-/** Whether the body is, or may be, too long to be read and discarded. */
-function isLong(context: ServerContext, request: IncomingMessage): boolean {
-  if (request.headers['transfer-encoding'] !== undefined) return true
-  return announcedBytes(request) > context.limits.large_body_bytes
 }

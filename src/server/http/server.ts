@@ -22,6 +22,11 @@ export interface HttpOptions {
   /** A path before `/api`, such as `/conveyor`. */
   readonly base?: string
   /**
+   * What addresses made for callers begin with, such as `https://api.example.com/conveyor`; default
+   * `url`.
+   */
+  readonly public_url?: string
+  /**
    * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
    * limits of ops, tasks and the queue are the engine's.
    */
@@ -33,6 +38,8 @@ export interface HttpOptions {
 export interface HttpServer {
   /** With the base path, such as `http://127.0.0.1:8080/conveyor`. */
   readonly url: string
+  /** What addresses made for callers begin with. */
+  readonly public_url: string
   readonly address: AddressInfo
   /**
    * Answers new requests with `shutting_down`, gives those under way `drain_ms_max`, then closes
@@ -47,6 +54,7 @@ export interface HttpServer {
  */
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, base = '', onBug = () => {} } = options
+  const public_url = readPublicUrl(options.public_url)
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   if (limits.unverified_bytes_max < limits.body_bytes_max) {
     throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
@@ -57,6 +65,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
     route: routeUnder(base),
     unverified: newUnverifiedBodies(limits),
     onBug,
+    public_url: '',
     draining: false,
   }
   const server = serverWith(limits)
@@ -67,15 +76,26 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   const address = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
   const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
+  context.public_url = public_url ?? url
   let drained: Promise<void> | undefined
   return {
     url,
+    public_url: context.public_url,
     address,
     drain() {
       drained ??= drain()
       return drained
     },
   }
+}
+
+/** Without a trailing slash. Throws a RangeError unless it is an http URL without a query. */
+function readPublicUrl(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  const is_plain = url !== undefined && /^https?:$/.test(url.protocol) && url.username === ''
+  if (is_plain && !/[?#]/.test(given)) return url.href.replace(/\/+$/, '')
+  throw new RangeError(`public_url: ${JSON.stringify(given)} is no URL such as https://x.example`)
 }
 
 function serverWith(limits: Limits): Server {

@@ -1,0 +1,81 @@
+/**
+ * Writes the response to a request: an answer or a fault. Whatever serves a request ends in one
+ * call of `reply` or `replyFault`.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AnswerReservation } from '../../engine/unread-answers.ts'
+import { announcedBytes, type ServerContext } from './check-head.ts'
+import { type Connection, closeAfterAnswer } from './connection.ts'
+import { content_type, faultResponseOf } from './fault-response.ts'
+
+/** A request and what serves it. */
+export interface Exchange {
+  readonly context: ServerContext
+  readonly connection: Connection
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The client sent `Expect: 100-continue` and holds its body back. */
+  readonly expects_continue: boolean
+}
+
+/** Shorter answers are not counted: node reads no more requests while it cannot write them. */
+const counted_bytes_min = 16 * 1024
+
+/** Sends an answer; the reservation, where one was made, is released once it is read. */
+export function reply(
+  { context, connection, response }: Exchange,
+  status: number,
+  body: string,
+  reservation?: AnswerReservation,
+): void {
+  const bytes = Buffer.byteLength(body)
+  if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
+  else if (reservation !== undefined) {
+    reservation.set(bytes)
+    response.once('close', reservation.release)
+  }
+  const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
+  // While draining, the response to the last open request closes the connection.
+  if (connection.is_over_limit || (context.draining && connection.open_requests === 1)) {
+    headers.push('Connection', 'close')
+    closeAfterAnswer(connection)
+  }
+  response.writeHead(status, headers)
+  // Node reserves three times the length of a text, so a long one is encoded first.
+  if (bytes >= counted_bytes_min) send(response, Buffer.from(body))
+  else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
+}
+
+/** Writes body and end; `end(body)` alone would cost a second write of an empty chunk. */
+function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
+  const { socket } = response
+  socket?.cork()
+  response.write(body, encoding as BufferEncoding)
+  socket?.uncork()
+  response.end()
+}
+
+/** Sends what was thrown as a fault. */
+export function replyFault(exchange: Exchange, thrown: unknown): void {
+  const { context, connection, request, response, expects_continue } = exchange
+  const fault_response = faultResponseOf(thrown, context.onBug)
+  // A bug while the response was written: the client must not take it for complete.
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  let { headers } = fault_response
+  // The rest of a short body is read and discarded, so that the connection stays usable.
+  const is_cut = !request.complete && (expects_continue || isLong(context, request))
+  const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
+  if (closes) closeAfterAnswer(connection)
+  if (closes && !fault_response.closes) headers = [...headers, 'Connection', 'close']
+  response.writeHead(fault_response.status, headers as string[])
+  response.end(fault_response.body)
+}
+
+/** Whether the body is, or may be, too long to be read and discarded. */
+function isLong(context: ServerContext, request: IncomingMessage): boolean {
+  if (request.headers['transfer-encoding'] !== undefined) return true
+  return announcedBytes(request) > context.limits.large_body_bytes
+}
