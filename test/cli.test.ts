@@ -133,6 +133,17 @@ test('process import: again, under another id, from standard input', async () =>
   await ok('process remove 99')
 })
 
+test('process alias: set, listed, removed', async () => {
+  await ok('process alias @paid 1234')
+  assert.match(await ok('process aliases'), /^ALIAS +PROCESS\n@paid +1234\n$/)
+  assert.deepEqual(await okJson('process aliases'), { name: 'paid', conv_id: '1234' })
+  assert.deepEqual(await okJson('process alias paid --off'), { name: 'paid', conv_id: null })
+  assert.equal(await ok('process aliases'), '')
+  assert.equal((await on('process alias paid 4321')).exit, 1)
+  assert.equal((await on('process alias paid')).exit, 2)
+  assert.equal((await on('process alias paid 1234 --off')).exit, 2)
+})
+
 test('a bad definition names every mistake and stores none of the file', async () => {
   const bad = {
     ...callback_process,

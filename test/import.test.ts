@@ -29,7 +29,7 @@ function logicsOf(definition: JsonObject): JsonObject[] {
   return nodes[1]?.condition.logics.slice(0, -1) as JsonObject[]
 }
 
-const map = { '1': '101', '2': 'two' }
+const map = { '1': '101', '2': 'two', '@third': '3' }
 
 // [a logic of process 1, the logic after mapping 1 → 101 and 2 → two]
 const rows: [logic: JsonObject, becomes: JsonObject][] = [
@@ -37,9 +37,8 @@ const rows: [logic: JsonObject, becomes: JsonObject][] = [
   [copy('1'), copy('101')],
   [copy(2), copy('two')],
   [copy(12), copy(12)],
-  [copy('@second'), copy('two')],
-  [copy('@elsewhere'), copy('777')],
-  [copy('@nobody'), copy('@nobody')],
+  [copy('@second'), copy('@second')],
+  [copy('@third'), copy('3')],
   [copy('{{conv[1].ref[a].id}}'), copy('{{conv[101].ref[a].id}}')],
   [copy('{{to}}'), copy('{{to}}')],
   [sets('{{conv[1].ref[a].b}}'), sets('{{conv[101].ref[a].b}}')],
@@ -47,7 +46,8 @@ const rows: [logic: JsonObject, becomes: JsonObject][] = [
     sets('a {{ conv[ 1 ].ref[a].b }} and {{conv[2].ref[{{conv[1].ref[b].c}}].d}}'),
     sets('a {{ conv[ 101 ].ref[a].b }} and {{conv[two].ref[{{conv[101].ref[b].c}}].d}}'),
   ],
-  [sets('{{conv[@second].ref[a].b}}'), sets('{{conv[two].ref[a].b}}')],
+  [sets('{{conv[@second].ref[a].b}}'), sets('{{conv[@second].ref[a].b}}')],
+  [sets('{{conv[@third].ref[a].b}}'), sets('{{conv[3].ref[a].b}}')],
   [sets('{{conv[{{to}}].ref[a].b}}'), sets('{{conv[{{to}}].ref[a].b}}')],
   [sets('$.math({{conv[1].ref[a].b}}+1)'), sets('$.math({{conv[101].ref[a].b}}+1)')],
   [
@@ -76,13 +76,19 @@ const aliases: JsonObject[] = [
   { short_name: 'second', obj_to_id: 2, obj_to_type: 'conv', title: 'Second' },
   { short_name: 'elsewhere', obj_to_id: 777, obj_to_type: 'conv' },
   { short_name: 'nobody', obj_to_id: null },
+  { short_name: '@third', obj_to_id: 1 },
 ]
 
 for (const [logic, becomes] of rows) {
   test(`renames ${JSON.stringify(logic)}`, () => {
     const file: JsonValue = [processOf(1, logic), processOf(2), ...aliases]
-    const { definitions, mistakes } = readExport(file, map)
+    const { definitions, aliases: named, mistakes } = readExport(file, map)
     assert.deepEqual(mistakes, [])
+    assert.deepEqual(named, [
+      { name: 'second', conv_id: 'two' },
+      { name: 'elsewhere', conv_id: '777' },
+      { name: 'third', conv_id: '3' },
+    ])
     const [first, second] = definitions.map(({ definition }) => definition)
     assert.deepEqual(logicsOf(first as JsonObject), [becomes])
     assert.deepEqual([first?.obj_id, second?.obj_id], [101, 'two'])
@@ -113,6 +119,12 @@ const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] 
   [[], {}, ['the file holds no definition']],
   [[{ obj_type: 0, title: 'a folder' }], {}, ['the file holds no definition']],
   [[processOf(1), 7], {}, ['definition 2: no JSON object']],
+  [[{ short_name: '@@x', obj_to_id: 1 }], {}, ['definition 1: "@@x" is no alias']],
+  [
+    [{ short_name: 'x'.repeat(64), obj_to_id: 1 }],
+    {},
+    [`definition 1: "${'x'.repeat(64)}" is no alias`],
+  ],
   [processOf(1), { '2': '3' }, ['nothing in the file is or names "2", to be mapped']],
   [
     processOf(1),
@@ -208,7 +220,7 @@ test('a mistake or a refusal for one definition stores none', async () => {
     [
       [...aliases, processOf(1), 7, { ...two, scheme: {} }],
       {},
-      { message: /definition 6: scheme: nodes was expected to be an array, and 2 more/ },
+      { message: /definition 7: scheme: nodes was expected to be an array, and 2 more/ },
     ],
     ['[{"obj_id":1', {}, { code: 'format_error' }],
     [7, {}, { code: 'bad_definition' }],
@@ -230,12 +242,5 @@ test('the mistakes of all definitions are reported at once', async () => {
     'definition 1: nodes[1] "work": logics[0] type "odd" is no logic of this release',
     'definition 2: nodes[1] "work": logics[0] type "even" is no logic of this release',
   ])
-  await engine.close()
-})
-
-test('an unknown alias is a warning', async () => {
-  const engine = await openEngine(':memory:')
-  const [result] = await engine.putProcesses(processOf(1, copy('@who')))
-  assert.deepEqual(result?.warnings, ['conv_id "@who" is no process of the file; map it to one'])
   await engine.close()
 })

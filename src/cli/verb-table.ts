@@ -6,6 +6,7 @@ import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
 import { certsVerbs } from './verbs/certs.ts'
 import { fileVerbs } from './verbs/data-file.ts'
 import { processVerbs } from './verbs/process.ts'
+import { aliasVerbs } from './verbs/process-alias.ts'
 import { sendVerbs } from './verbs/send.ts'
 import { serveVerb } from './verbs/serve.ts'
 import { taskVerbs } from './verbs/task.ts'
@@ -17,6 +18,7 @@ export const verbs: readonly Verb[] = [
   ...userVerbs,
   ...bindVerbs,
   ...processVerbs,
+  ...aliasVerbs,
   ...taskVerbs,
   ...sendVerbs,
   ...certsVerbs,

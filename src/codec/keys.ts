@@ -22,6 +22,8 @@
  * | 0f | outbox      | ms (8), task (12)       | –               | of a task with a job; each is
  * | 10 | queue       | conv, node, ms (8), id  | –               | of a queued task; each is
  * | 11 | sum         | conv, node, name        | double (8)      | names a process
+ * | 12 | alias       | name, without @         | conv            | a name and a conv
+ * | 13 | variable    | name, without @         | JSON text       | a name and a value
  *
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
@@ -50,6 +52,8 @@ export const key_types = {
   outbox: 0x0f,
   queue: 0x10,
   sum: 0x11,
+  alias: 0x12,
+  variable: 0x13,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -82,6 +86,8 @@ export const queueKey = (conv: string, node: string, since_ms: number, obj_id: s
   prefix.queue + part(conv) + part(node) + u64(since_ms) + idBytes(obj_id)
 export const sumKey = (conv: string, node: string, name: string): Key =>
   prefix.sum + part(conv) + part(node) + utf8(name)
+export const aliasKey = (name: string): Key => prefix.alias + utf8(name)
+export const variableKey = (name: string): Key => prefix.variable + utf8(name)
 
 /** Keys in order: `from` included, `to` excluded. */
 export interface KeyRange {
@@ -119,6 +125,8 @@ export const after = (key: Key): Key => `${key}\x00`
 // The parts of a key. Each function takes keys of its own type only.
 export const userOfKey = (key: Key): string => text(key.slice(1))
 export const processOfKey = (key: Key): string => text(key.slice(1))
+export const aliasOfKey = (key: Key): string => text(key.slice(1))
+export const variableOfKey = (key: Key): string => text(key.slice(1))
 export const certificateOfKey = (key: Key): string => text(key.slice(1))
 export const taskOfKey = (key: Key): string => idHex(key.slice(-id_bytes))
 

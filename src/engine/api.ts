@@ -181,6 +181,14 @@ export interface PutResult {
   readonly version: number
   readonly state: 'created' | 'updated' | 'unchanged'
   readonly warnings: readonly string[]
+  readonly waits_for: WaitsFor
+}
+
+/** What a definition names and what is not there yet; `warnings` says the same in words. */
+export interface WaitsFor {
+  /** Aliases, as `@name`. */
+  readonly aliases: readonly string[]
+  readonly processes: readonly string[]
 }
 
 export interface ProcessInfo {
@@ -207,6 +215,16 @@ export interface ProcessDetails extends ProcessInfo {
   readonly shared_with: readonly { readonly user: string; readonly can: readonly Can[] }[]
 }
 
+/** A name that definitions may use as `@name` instead of an id; here without its `@`. */
+export interface Alias {
+  readonly name: string
+  readonly conv_id: string
+}
+
+export interface AliasResult extends Alias {
+  readonly state: PutResult['state']
+}
+
 export type Can = 'create' | 'modify' | 'show'
 
 export interface Processes {
@@ -219,6 +237,11 @@ export interface Processes {
   resume(conv_id: string | number): Promise<void>
   /** Rejects with `process_has_tasks` while it has live tasks. */
   remove(conv_id: string | number): Promise<void>
+  aliases(): Promise<Alias[]>
+  /** Lets `@name` in definitions stand for a process. Rejects with `not_possible` for no name. */
+  setAlias(name: string, conv_id: string | number): Promise<AliasResult>
+  /** Without the alias, what uses it finds no process. */
+  removeAlias(name: string): Promise<void>
 }
 
 export interface TaskFilter {

@@ -7,6 +7,7 @@
  */
 import {
   after,
+  aliasOfKey,
   atNodeKey,
   atNodeOfKey,
   certificateOfKey,
@@ -121,6 +122,10 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     const { conv, node, name } = sumOfKey(key)
     if (view.get(processKey(conv))) return undefined
     return `sum "${name}" in node "${node}" of ${conv}: no such process`
+  },
+  alias: (_view, { key, value }) => {
+    const name = aliasOfKey(key)
+    return name !== '' && value.length > 0 ? undefined : `alias "${name}" names no process`
   },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)

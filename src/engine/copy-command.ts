@@ -5,7 +5,7 @@
 import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
-import type { Command, TargetProcess } from '../process/logic.ts'
+import type { Command } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import {
@@ -38,7 +38,7 @@ export function copyCreate(
   if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
   // The task holds its own ref, also before it is saved for the first time.
-  const is_own = isOwnRef(task, conv, ref_text)
+  const is_own = isOwnRef(task, target, ref_text)
   if (is_own && target.record.status !== 'paused') return copyFailed(ref_taken, err_node_id)
   const check = checkNewTask(tx, target, ref, doc)
   if (typeof check === 'object' && 'code' in check) return copyFailed(check, err_node_id)
@@ -61,7 +61,7 @@ export function copyModify(
   if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   if (target.record.status === 'paused') return copyFailed(paused, err_node_id)
   const obj_id = taskIdOfRef(tx.view, target.conv_id, ref)
-  if (obj_id === task.obj_id || isOwnRef(task, conv, ref)) {
+  if (obj_id === task.obj_id || isOwnRef(task, target, ref)) {
     // The running task does not wait for a callback.
     if (is_sync) return copyFailed(no_callback, err_node_id)
     return copyDone(tx, mergeDocs(task.doc, doc), err_node_id)
@@ -89,7 +89,7 @@ function modifyOther(
   return undefined
 }
 
-function isOwnRef(task: TaskRecord, { conv_id }: TargetProcess, ref: string | undefined): boolean {
+function isOwnRef(task: TaskRecord, { conv_id }: Process, ref: string | undefined): boolean {
   return task.conv_id === conv_id && ref !== undefined && task.ref?.text === ref
 }
 

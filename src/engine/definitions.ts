@@ -73,11 +73,6 @@ export function compileAll(
   return { versions, mistakes }
 }
 
-/** Warnings for aliases that a file uses but does not define. */
-export function aliasWarnings(aliases: readonly string[] = []): string[] {
-  return aliases.map((alias) => `conv_id "${alias}" is no process of the file; map it to one`)
-}
-
 /** A fault whose text is the first mistake; `mistakes` has all. */
 export function badDefinition(mistakes: readonly string[]): Error {
   const more = mistakes.length > 1 ? `, and ${mistakes.length - 1} more` : ''

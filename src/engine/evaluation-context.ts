@@ -8,6 +8,7 @@ import { decodeCount, grant_bits } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { JsonValue } from '../core/model.ts'
 import type { EvaluationContext, RootName, TargetProcess } from '../process/logic.ts'
+import { convIdOf } from './aliases.ts'
 import type { Can } from './api.ts'
 import type { Process } from './catalog.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
@@ -51,9 +52,10 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
   },
   taskData(conv, ref) {
     const { context, process, task } = this
-    if (resolveTarget(context, process, task, conv, 'show') === undefined) return undefined
-    if (conv.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
-    const obj_id = taskIdOfRef(context.view, conv.conv_id, ref)
+    const target = resolveTarget(context, process, task, conv, 'show')
+    if (target === undefined) return undefined
+    if (target.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
+    const obj_id = taskIdOfRef(context.view, target.conv_id, ref)
     const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
     return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
   },
@@ -73,19 +75,23 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
 /**
  * The target process of a logic; undefined where there is none or the logic has no right to it. A
  * conv_id written in the definition has the right of the definition. One that a template gave needs
- * a grant of the task's user, or, for a task without a user, a definition that names it.
+ * a grant of the task's user, or, for a task without a user, a definition that names it. `@name` is
+ * looked up here, so the process found may have another id than the one asked for.
  */
 export function resolveTarget(
   context: ReadContext,
   process: Process,
   task: TaskRecord,
-  { conv_id, is_from_template }: TargetProcess,
+  target: TargetProcess,
   can: Can,
 ): Process | undefined {
+  const { view } = context
+  const conv_id = convIdOf(view, target.conv_id)
   const covered =
-    !is_from_template ||
+    !target.is_from_template ||
     (task.user_id === undefined
-      ? conv_id === process.conv_id || process.graph.target_conv_ids.includes(conv_id)
+      ? conv_id === process.conv_id ||
+        process.graph.target_conv_ids.some((named) => convIdOf(view, named) === conv_id)
       : (context.grantBits(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? context.process(conv_id) : undefined
 }

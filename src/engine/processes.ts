@@ -1,17 +1,15 @@
 /**
  * Administration of processes: import, list, show, share, pause, resume, remove.
  *
- * A definition with a mistake is refused as a whole. An import never changes the status of an
- * existing process. A node with tasks can be dropped only if the import names the node to which
- * they migrate; the process record keeps these migrations until the last of the tasks has migrated.
+ * A definition with a mistake is refused as a whole. What an import stores is told in imports.ts.
  */
 import { isObject } from '../codec/json.ts'
 import {
+  aliasKey,
   countsOf,
   grantKey,
   grantOfKey,
   keysOfType,
-  nodeCountKey,
   nodeCountOfKey,
   processKey,
   processOfKey,
@@ -29,8 +27,9 @@ import {
 } from '../codec/records.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import { readExport } from '../process/export-file.ts'
-import type { Store, Tx, View } from '../store/store.ts'
+import { type ExportFile, readExport } from '../process/export-file.ts'
+import type { Store, View } from '../store/store.ts'
+import { aliasName, listAliases, putAlias } from './aliases.ts'
 import type {
   ProcessDetails,
   Processes,
@@ -40,18 +39,11 @@ import type {
   PutResult,
 } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
-import {
-  aliasWarnings,
-  badDefinition,
-  compileAll,
-  type NewVersion,
-  type NumberedDefinition,
-  readJson,
-} from './definitions.ts'
+import { badDefinition, compileAll, readJson } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
+import { putVersion, waitsFor, waitWarnings } from './imports.ts'
 import { noProcess } from './task-rules.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
-import { migrationOf } from './waits.ts'
 
 export interface ProcessesOptions {
   readonly store: Store
@@ -78,25 +70,30 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
 
   /** Stores all definitions in one transaction, or none. */
   async function putAll(
-    given: readonly NumberedDefinition[],
-    known_mistakes: readonly string[],
+    { definitions, aliases, mistakes: known_mistakes }: ExportFile,
     { conv_id, moves = {} }: PutOptions,
   ): Promise<PutResult[]> {
-    const compiled = compileAll(given, conv_id, limits, isHandled)
+    const compiled = compileAll(definitions, conv_id, limits, isHandled)
     const { versions } = compiled
     const mistakes = [...compiled.mistakes, ...known_mistakes]
     if (mistakes.length > 0) throw badDefinition(mistakes)
     for (const version of versions) convId(version.conv_id)
     const isNode = (node_id: string): boolean =>
       versions.some(({ graph }) => graph.nodes.has(node_id))
-    const puts = await store.update((tx) =>
-      versions.map((version) => putVersion(tx, catalog, version, { given: moves, isNode })),
-    )
-    for (const version of versions) onChanged(version.conv_id)
-    return puts.map((put, at) => {
-      const { conv_id, warnings } = versions[at] as NewVersion
-      return { conv_id, ...put, warnings }
+    const puts = await store.update((tx) => {
+      const stored = versions.map((version) => ({
+        version,
+        put: putVersion(tx, catalog, version, { given: moves, isNode }),
+      }))
+      for (const alias of aliases) putAlias(tx, alias)
+      return stored.map(({ version, put }): PutResult => {
+        const waits_for = waitsFor(tx, version)
+        const warnings = [...version.warnings, ...waitWarnings(waits_for)]
+        return { conv_id: version.conv_id, ...put, warnings, waits_for }
+      })
     })
+    for (const version of versions) onChanged(version.conv_id)
+    return puts
   }
 
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
@@ -112,16 +109,12 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
     async put(definition, options = {}) {
       const value = readJson(definition, limits)
       if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
-      const [put] = await putAll([{ definition: value, at: 1 }], [], options)
+      const file = { definitions: [{ definition: value, at: 1 }], aliases: [], mistakes: [] }
+      const [put] = await putAll(file, options)
       return put as PutResult
     },
     async putMany(definitions, { map, ...options } = {}) {
-      const file = readExport(readJson(definitions, limits), map)
-      const puts = await putAll(file.definitions, file.mistakes, options)
-      return puts.map((put, at) => ({
-        ...put,
-        warnings: [...put.warnings, ...aliasWarnings(file.definitions[at]?.unknown_aliases)],
-      }))
+      return putAll(readExport(readJson(definitions, limits), map), options)
     },
     list: () => store.view((view) => listProcesses(view)),
     show: (given) =>
@@ -165,70 +158,19 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
         tx.del(processKey(conv_id))
       })
     },
+    aliases: () => store.view(listAliases),
+    async setAlias(given, to) {
+      const alias = { name: aliasName(given), conv_id: convId(to) }
+      return store.update((tx) => {
+        requireProcess(tx, catalog, alias.conv_id)
+        return putAlias(tx, alias)
+      })
+    },
+    async removeAlias(given) {
+      const name = aliasName(given)
+      await store.update((tx) => tx.del(aliasKey(name)))
+    },
   }
-}
-
-/** `moves` of an import, and the nodes of all its definitions. */
-interface Migrations {
-  readonly given: Readonly<Record<string, string>>
-  isNode(node_id: string): boolean
-}
-
-function putVersion(
-  tx: Tx,
-  catalog: Catalog,
-  next: NewVersion,
-  migrations: Migrations,
-): Pick<PutResult, 'version' | 'state'> {
-  const { conv_id, hash, graph } = next
-  const old = catalog.find(tx, conv_id)
-  if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
-  const version = (old?.record.version ?? 0) + 1
-  const record: ProcessRecord = {
-    title: graph.title,
-    status: old?.record.status ?? graph.status,
-    version,
-    hash,
-    moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
-  }
-  tx.put(versionKey(conv_id, version), Buffer.from(next.text))
-  tx.put(processKey(conv_id), encodeRecord(record))
-  return { version, state: old === undefined ? 'created' : 'updated' }
-}
-
-/** The target for each dropped node with tasks. Throws `tasks_in_node` where one is missing. */
-function pendingMigrations(
-  tx: Tx,
-  old: Process,
-  { graph, conv_id }: NewVersion,
-  { given, isNode }: Migrations,
-): Record<string, string> {
-  const mistakes = Object.values(given)
-    .filter((to) => !isNode(to))
-    .map((to) => `move to "${to}": no such node`)
-  if (mistakes.length > 0) throw badDefinition(mistakes)
-  // A migration belongs to the definition that has its target node.
-  const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
-  const wanted = Object.fromEntries(own)
-  const pending = Object.create(null) as Record<string, string>
-  const without_target: string[] = []
-  for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.record.moves)])) {
-    const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
-    if (tasks === 0 || graph.nodes.has(node_id)) continue
-    const before = migrationOf(old.record.moves, node_id)
-    const to =
-      migrationOf(wanted, node_id) ??
-      (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
-    if (to === undefined) without_target.push(`node "${node_id}" with ${tasks} tasks`)
-    else pending[node_id] = to
-  }
-  if (without_target.length > 0) {
-    throw fault(
-      'tasks_in_node',
-      `the definition drops ${without_target.join(', ')}; say where they go`,
-    )
-  }
-  return pending
 }
 
 /** Throws `conv_not_found`. */

@@ -19,6 +19,8 @@ export const pattern_program_max = 2_000
 export const pattern_text_chars_max = 100_000
 /** Characters of a process id, node id or ref that a definition or a template gives. */
 export const id_chars_max = limitTable.ref_chars_max.value
+/** Characters of an alias: with its `@` it is no longer than a conv_id. */
+export const alias_chars_max = limitTable.conv_id_chars_max.max - 1
 /** The last second that a JavaScript date can represent. */
 export const unix_seconds_max = 8.64e12
 

@@ -1,8 +1,8 @@
 /**
  * Reads an export: a file with one process, or with an array of processes, folders and aliases. A
  * map may give processes new ids; every place that names them changes with them: `conv_id` of
- * logics, and `{{conv[id]…}}` in their texts. `@name` is resolved by the aliases of the file and by
- * the map.
+ * logics, `{{conv[id]…}}` in their texts, and aliases. `@name` stays in a definition, to be looked
+ * up when a task runs, unless the map says what it means.
  *
  * Ids are replaced before a definition is compiled, so the stored definition is consistent and has
  * the same hash each time the file is imported. A definition in which nothing is replaced is the
@@ -11,16 +11,15 @@
 import { isObject, setMember } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { quoted } from './report.ts'
-import { idText } from './values.ts'
+import { idText, isAliasName, processId } from './values.ts'
 
 export interface ExportFile {
   readonly definitions: readonly {
     readonly definition: JsonObject
     /** Its place in the file, counted from 1. */
     readonly at: number
-    /** `@name` texts that neither the file nor the map defines. */
-    readonly unknown_aliases: readonly string[]
   }[]
+  readonly aliases: readonly { readonly name: string; readonly conv_id: string }[]
   readonly mistakes: readonly string[]
 }
 
@@ -34,27 +33,29 @@ export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
   for (const [n, item] of (Array.isArray(value) ? value : [value]).entries()) {
     const at = n + 1
     if (!isObject(item)) mistakes.push(`definition ${at}: no JSON object`)
-    else if (isAlias(item)) addAlias(item, aliases)
+    else if (isAlias(item)) addAlias(item, at, aliases, mistakes)
     else if (!isOther(item)) found.push({ definition: item, at })
   }
-  if (found.length === 0 && mistakes.length === 0) mistakes.push('the file holds no definition')
-  const own = new Set(found.map(({ definition }) => idText(definition.obj_id)))
+  if (found.length + aliases.size === 0 && mistakes.length === 0) {
+    mistakes.push('the file holds no definition')
+  }
   const used = new Set<string>()
-  const definitions = found.map(({ definition, at }) => {
-    const unknown = new Set<string>()
-    const newId = (id: string): string => {
-      const known = Object.hasOwn(map, id) || own.has(id) ? id : aliases.get(id)
-      if (known === undefined && id.startsWith('@')) unknown.add(id)
-      for (const name of [id, known ?? id]) used.add(name)
-      const to = known ?? id
-      return (Object.hasOwn(map, to) ? map[to] : undefined) ?? to
-    }
-    return { definition: renamed(definition, newId), at, unknown_aliases: [...unknown] }
+  const newId = (id: string): string => {
+    used.add(id)
+    return (Object.hasOwn(map, id) ? map[id] : undefined) ?? id
+  }
+  const definitions = found.map(({ definition, at }) => ({
+    definition: renamed(definition, newId),
+    at,
+  }))
+  const new_aliases = [...aliases].map(([name, to]) => {
+    const mapped = newId(`@${name}`)
+    return { name, conv_id: mapped === `@${name}` ? newId(to) : mapped }
   })
   for (const id of Object.keys(map)) {
     if (!used.has(id)) mistakes.push(`nothing in the file is or names ${quoted(id)}, to be mapped`)
   }
-  return { definitions, mistakes }
+  return { definitions, aliases: new_aliases, mistakes }
 }
 
 /** Whether the item is a folder, a dashboard or anything else that has no scheme. */
@@ -66,10 +67,17 @@ function isAlias(item: JsonObject): boolean {
   return typeof item.short_name === 'string' && item.scheme === undefined
 }
 
-/** An alias without a target is ignored. */
-function addAlias(item: JsonObject, aliases: Map<string, string>): void {
-  const to = idText(item.obj_to_id)
-  if (to !== undefined) aliases.set(`@${String(item.short_name).replace(/^@/, '')}`, to)
+/** An alias without a target is ignored: exports hold names that stand for nothing yet. */
+function addAlias(
+  { short_name, obj_to_id }: JsonObject,
+  at: number,
+  aliases: Map<string, string>,
+  mistakes: string[],
+): void {
+  const to = processId(obj_to_id)
+  const name = String(short_name).replace(/^@/, '')
+  if (!isAliasName(name)) mistakes.push(`definition ${at}: ${quoted(short_name)} is no alias`)
+  else if (to !== undefined) aliases.set(name, to)
 }
 
 type NewId = (id: string) => string

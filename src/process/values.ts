@@ -14,7 +14,7 @@ import {
 } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import type { JsonValue } from '../core/model.ts'
-import { id_chars_max, value_bounds } from './definition-limits.ts'
+import { alias_chars_max, id_chars_max, value_bounds } from './definition-limits.ts'
 
 interface TypeRow {
   /** Whether a value already has this type. */
@@ -95,6 +95,10 @@ export function idText(value: JsonValue | undefined): string | undefined {
 export function processId(value: JsonValue | undefined): string | undefined {
   const text = idText(value)
   return text !== undefined && isName(text, id_chars_max) ? text : undefined
+}
+
+export function isAliasName(name: string): boolean {
+  return isName(name, alias_chars_max) && !name.startsWith('@')
 }
 
 /** Whether a text is short enough for a ref or a node id. */

@@ -60,6 +60,11 @@ export const adminVerbs = {
   'process.pause': (engine: Engine, args: ById) => done(engine.processes.pause(args.id)),
   'process.resume': (engine: Engine, args: ById) => done(engine.processes.resume(args.id)),
   'process.remove': (engine: Engine, args: ById) => done(engine.processes.remove(args.id)),
+  'process.aliases': (engine: Engine, _args: object) => engine.processes.aliases(),
+  'process.setAlias': (engine: Engine, args: ById & { readonly name: string }) =>
+    engine.processes.setAlias(args.name, args.id),
+  'process.removeAlias': (engine: Engine, args: { readonly name: string }) =>
+    done(engine.processes.removeAlias(args.name)),
 
   'task.apply': applyTasks,
   'task.show': showTask,
