@@ -132,7 +132,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
       'scheme: there is no start (a node with obj_type 1)',
     ],
   ],
-  [nodes([]), ['scheme: there is no start (a node with obj_type 1)']],
+  [nodes([end]), ['scheme: there is no start (a node with obj_type 1)']],
   [nodes([{ id: 's', obj_type: 1 }]), ['nodes[0] "s": the start leads nowhere']],
   [
     nodes([{ id: 's', obj_type: 1, condition: { logics: to_end } }, end, end]),

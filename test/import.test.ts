@@ -244,3 +244,35 @@ test('the mistakes of all definitions are reported at once', async () => {
   ])
   await engine.close()
 })
+
+test('a process without nodes is a draft until an import brings nodes', async () => {
+  await using engine = await openEngine(':memory:')
+  const empty = { ...processOf(7), scheme: { nodes: [], web_settings: [[], []] } }
+  const [put] = await engine.putProcesses([empty, processOf(1, copy(7))])
+  assert.deepEqual(put?.warnings, ['scheme: there are no nodes, so it is stored as a draft'])
+  const status = async () => (await engine.processes.show(7)).status
+  assert.equal(await status(), 'draft')
+  assert.equal((await engine.processes.list())[1]?.status, 'draft')
+  const refusal = 'conveyor is not active: a draft without nodes'
+  for (const op of [{ type: 'create' }, { type: 'modify', ref: 'x' }]) {
+    const [result] = await engine.apply([{ ...op, obj: 'task', conv_id: 7, data: {} }])
+    assert.deepEqual([result?.proc, result?.description], ['conveyor_is_not_active', refusal])
+  }
+  const { obj_id } = await engine.create({ conv_id: 1, data: {} })
+  const task = await engine.task({ conv_id: 1, obj_id: obj_id as string })
+  assert.deepEqual(task?.status_details, { tag: 'conveyor_is_not_active', description: refusal })
+  assert.equal((await engine.putProcess(empty)).state, 'unchanged')
+
+  await engine.processes.pause(7)
+  const waits = processOf(7, { type: 'api_callback' })
+  assert.equal((await engine.putProcess(waits)).state, 'updated')
+  assert.equal(await status(), 'paused')
+  await engine.processes.resume(7)
+  await engine.create({ conv_id: 7, ref: 'x', data: {} })
+  await assert.rejects(engine.putProcess(empty), { code: 'tasks_in_node' })
+  const moves = { work: 'end' }
+  await assert.rejects(engine.putProcess(empty, { moves }), { code: 'bad_definition' })
+  await engine.tasks.cancel({ conv_id: 7, ref: 'x' })
+  assert.equal((await engine.putProcess(empty)).state, 'updated')
+  assert.equal(await status(), 'draft')
+})

@@ -8,6 +8,8 @@ import { parsePlain } from './json.ts'
 export interface ProcessRecord {
   readonly title: string
   readonly status: 'active' | 'paused'
+  /** True for a process without nodes, which takes no tasks. */
+  readonly is_draft?: boolean
   readonly version: number
   /** SHA-256 of the canonical text of the definition, hex. */
   readonly hash: string

@@ -194,7 +194,8 @@ export interface WaitsFor {
 export interface ProcessInfo {
   readonly conv_id: string
   readonly title: string
-  readonly status: 'active' | 'paused'
+  /** A draft has no nodes yet and takes no tasks. */
+  readonly status: 'active' | 'paused' | 'draft'
   readonly version: number
   /** SHA-256 of the canonical text of the definition, hex. */
   readonly hash: string

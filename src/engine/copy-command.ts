@@ -12,12 +12,12 @@ import {
   accessDenied,
   checkNewTask,
   damaged,
+  inactiveOf,
   modifyTask,
   no_callback,
   not_found_task,
   type OpRefusal,
   overSize,
-  paused,
   ref_taken,
   stays,
 } from './task-rules.ts'
@@ -59,7 +59,8 @@ export function copyModify(
   const { conv, ref, doc, is_sync, err_node_id } = command
   const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
-  if (target.record.status === 'paused') return copyFailed(paused, err_node_id)
+  const inactive = inactiveOf(target)
+  if (inactive !== undefined) return copyFailed(inactive, err_node_id)
   const obj_id = taskIdOfRef(tx.view, target.conv_id, ref)
   if (obj_id === task.obj_id || isOwnRef(task, target, ref)) {
     // The running task does not wait for a callback.

@@ -36,6 +36,7 @@ export function putVersion(
     status: old?.record.status ?? graph.status,
     version,
     hash,
+    ...(graph.nodes.size === 0 ? { is_draft: true } : {}),
     moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))

@@ -18,11 +18,11 @@ import {
   accessDenied,
   checkNewTask,
   damaged,
+  inactiveOf,
   modifyTask,
   noProcess,
   not_found_task,
   type OpRefusal,
-  paused,
   stays,
 } from './task-rules.ts'
 import { type Draft, loadTask, newTask, saveTask, taskIdOfRef } from './task-store.ts'
@@ -68,7 +68,8 @@ function create(tx: Transaction, process: Process, op: CreateOp, { user }: Calle
 }
 
 function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
-  if (process.record.status === 'paused') return refused(op, paused)
+  const inactive = inactiveOf(process)
+  if (inactive !== undefined) return refused(op, inactive)
   const draft = findMigrated(tx, process, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft

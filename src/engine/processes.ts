@@ -197,7 +197,8 @@ function listProcesses(view: View): ProcessInfo[] {
 }
 
 function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo {
-  const { title, status, version, hash } = record
+  const { title, version, hash } = record
+  const status = record.is_draft === true ? 'draft' : record.status
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
 

@@ -8,7 +8,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Command } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
-import { overSize, paused } from './task-rules.ts'
+import { inactiveOf, overSize } from './task-rules.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { type FailCommand, failCommand, resume, withMembers } from './transitions.ts'
@@ -42,7 +42,8 @@ export function take(
   ): FailCommand => failCommand('get_task', error_type, tag, description, err_node_id)
   const target = resolveTarget(tx, process, task, conv, 'modify')
   if (target === undefined) return notTaken('access_denied')
-  if (target.record.status === 'paused') return notTaken(paused.description)
+  const inactive = inactiveOf(target)
+  if (inactive !== undefined) return notTaken(inactive.description)
   const { logics = [] } = target.graph.nodes.get(node_id) ?? {}
   if (!logics.some(({ waits_for }) => waits_for === 'queue')) {
     const description = `No queue logic in conv_id: ${target.conv_id}`

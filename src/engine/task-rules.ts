@@ -39,7 +39,8 @@ export function checkNewTask(
       clash = { ...ref_taken, task: { obj_id: holder.task.obj_id } }
     }
   }
-  if (process.record.status === 'paused') return paused
+  const inactive = inactiveOf(process)
+  if (inactive !== undefined) return inactive
   const over = overSize(tx, doc)
   if (over !== undefined) return over
   const mistake = process.graph.checkParams(doc)
@@ -81,6 +82,15 @@ export function modifyTask(
 export const paused: OpRefusal = {
   code: 'conveyor_is_not_active',
   description: 'conveyor is not active',
+}
+
+/** Of a process that was imported without nodes. */
+const draft: OpRefusal = { ...paused, description: 'conveyor is not active: a draft without nodes' }
+
+/** Why a process takes no tasks; undefined where it takes them. */
+export function inactiveOf({ record }: Process): OpRefusal | undefined {
+  if (record.is_draft === true) return draft
+  return record.status === 'paused' ? paused : undefined
 }
 
 export const ref_taken: OpRefusal = { code: 'not_unical_ref', description: 'not unical reference' }

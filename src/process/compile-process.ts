@@ -53,15 +53,17 @@ export function compileProcess(
     const places = starts.map(([at, { raw }]) => placeOf(at, raw)).join(', ')
     mistakes.push(`scheme: one start was expected, there are ${starts.length}: ${places}`)
   }
-  if (start_id === undefined) {
+  const is_draft = listOfNodes(definition.scheme)?.length === 0
+  if (start_id === undefined && !is_draft) {
     mistakes.push('scheme: there is no start (a node with obj_type 1)')
     return { graph: undefined, mistakes, warnings }
   }
-  warnOfUnreachable(heads, start_id, findings)
+  if (start_id !== undefined) warnOfUnreachable(heads, start_id, findings)
+  if (is_draft) warnings.push('scheme: there are no nodes, so it is stored as a draft')
   if (mistakes.length > 0) return { graph: undefined, mistakes, warnings }
   const graph: Graph = {
     ...process,
-    start_id,
+    start_id: start_id ?? '',
     nodes,
     target_conv_ids: [...target_conv_ids],
     checkParams: params.check,
@@ -139,8 +141,8 @@ function readNodeHeads(
   mistakes: string[],
 ): Heads {
   const heads = new Map<number, NodeHead>()
-  const list = isObject(scheme) ? scheme.nodes : undefined
-  if (!Array.isArray(list)) {
+  const list = listOfNodes(scheme)
+  if (list === undefined) {
     mistakes.push('scheme: nodes was expected to be an array')
     return heads
   }
@@ -161,6 +163,10 @@ function readNodeHeads(
     heads.set(at, head)
   }
   return heads
+}
+
+function listOfNodes(scheme: JsonValue | undefined): readonly JsonValue[] | undefined {
+  return isObject(scheme) && Array.isArray(scheme.nodes) ? scheme.nodes : undefined
 }
 
 function readNodeHead(

@@ -48,6 +48,7 @@ export interface Graph {
   readonly kind: 'process' | 'state'
   /** As the definition says. It counts only when the process is stored for the first time. */
   readonly status: 'active' | 'paused'
+  /** Empty where there are no nodes: such a process is a draft and takes no tasks. */
   readonly start_id: string
   readonly nodes: ReadonlyMap<string, GraphNode>
   /** The first input parameter that the data does not satisfy. */
