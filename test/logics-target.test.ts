@@ -175,7 +175,11 @@ rows('api_rpc', [
 ])
 
 const replied = (data: string) => ({ command: 'reply', data })
-const thrown = (data: string, reason: string) => ({ command: 'reply_exception', data, reason })
+const thrown = (data: string, reason: string, more: object = {}) => ({
+  ...{ command: 'reply_exception', data, reason },
+  ...more,
+})
+const no_number = 'Param: r, Value: {{a}}, Try convert to: number'
 
 rows('api_rpc_reply', [
   [{ mode: 'key_value', res_data: {}, res_data_type: {} }, '{"a":1}', replied('{}')],
@@ -225,6 +229,31 @@ rows('api_rpc_reply', [
       'Param: r, Value: 1, Try convert to: array',
     ),
   ],
+  [
+    {
+      ...{ res_data: { r: '{{a}}' }, res_data_type: { r: 'number' } },
+      ...{ throw_exception: true, exception_reason: 'no {{b}}' },
+    },
+    '{"b":"amount"}',
+    thrown('{}', 'no amount'),
+  ],
+  [
+    {
+      ...{ res_data: { r: '{{a}}' }, res_data_type: { r: 'number' } },
+      ...{ throw_exception: true, err_node_id: 'b' },
+    },
+    '{}',
+    thrown('{}', no_number, {
+      failure: failed('rpc_reply', 'rpc_reply_wrong_convert_param', no_number, {
+        err_node_id: 'b',
+      }),
+    }),
+  ],
+  [
+    { throw_exception: true, exception_reason: '$.math({{a}}+1)' },
+    '{}',
+    thrown('{}', '$.math: {{a}} is missing'),
+  ],
   [{ mode: 'raw' }, '{}', { mistakes: ['mode "raw" is neither "key_value" nor "keys"'] }],
   [
     { mode: 'keys', res_data: { a: '1' } },
@@ -266,9 +295,9 @@ rows('api_queue', [
     { command: 'queue', doc: '{"a":1.0,"b":"1.0"}', err_node_id: 'b' },
   ],
   [
-    { data: { b: '{{c}}' }, data_type: { b: 'string' } },
+    { data: { b: '{{c}}' }, data_type: { b: 'number' } },
     '{}',
-    failed('queue', 'queue_wrong_convert_param', 'Param: b, Value: {{c}}, Try convert to: string'),
+    failed('queue', 'queue_wrong_convert_param', 'Param: b, Value: {{c}}, Try convert to: number'),
   ],
   [{ data: 5 }, '{}', { mistakes: ['data is 5, an object was expected'] }],
 ])
@@ -314,6 +343,19 @@ rows('api_get_task', [
   ],
 ])
 
+const no_text = { x: '{{none}}' }
+const as_text = { x: 'string' }
+
+rows('api_copy', [
+  [{ conv_id: 7, data: no_text, data_type: as_text }, '{}', made('{"x":""}')],
+  [{ conv_id: 7, ref: '{{r}}', data: no_text, data_type: as_text }, '{}', made('{"x":""}')],
+])
+rows('api_rpc', [[{ conv_id: 7, extra: no_text, extra_type: as_text }, '{}', called('{"x":""}')]])
+rows('api_rpc_reply', [
+  [{ res_data: no_text, res_data_type: as_text }, '{}', replied('{"x":""}')],
+  [{ mode: 'keys', res_data: ['x'], res_data_type: ['string'] }, '{}', replied('{"x":""}')],
+])
+
 const sums = (...terms: [name: string, value: number][]) => ({
   command: 'sum',
   terms: terms.map(([name, value]) => ({ name, value })),
@@ -334,10 +376,28 @@ rows('api_sum', [
   ],
   [{ extra: [] }, '{}', sums()],
   [{}, '{}', sums()],
+  [{ extra: [{ id: '1', name: 'n', value: '{{a}}' }] }, '{}', sums()],
+  [
+    {
+      extra: [
+        { id: '1', name: 'n', value: '{{a}}' },
+        { id: '2', name: 'm', value: '{{b}}' },
+        { id: '3', name: 'o', value: ' {{c}}' },
+        { id: '4', name: 'p', value: '' },
+      ],
+    },
+    '{"b":"2.5","a":null,"c":3}',
+    sums(['m', 2.5], ['o', 3]),
+  ],
+  [
+    { extra: [{ id: '1', name: 'n', value: '$.math({{a}}+1)' }] },
+    '{}',
+    failed('sum', 'sum_wrong_convert_param', '$.math: {{a}} is missing'),
+  ],
   [
     { extra: [{ id: '1', name: 'n', value: '{{a}}' }] },
-    '{}',
-    failed('sum', 'sum_wrong_convert_param', 'Param: n, Value: {{a}}, Try convert to: number'),
+    '{"a":"x"}',
+    failed('sum', 'sum_wrong_convert_param', 'Param: n, Value: x, Try convert to: number'),
   ],
   [
     { extra: [{ id: '1', name: 'n', value: '{{a}}' }], err_node_id: 'b' },

@@ -55,11 +55,9 @@ for (const { fun, cast, syntax, example } of comparisonTable) {
     const templated = condition('{{x}}', fun, fun === 'regexp' ? constant : '{{c}}', cast)
     assert.deepEqual(runLogic(templated, { x: holds, c: constant }), go_a)
     assert.deepEqual(runLogic(templated, { x: fails, c: constant }), next)
-    assert.deepEqual(
-      runLogic(text, {}),
-      fun === 'not_eq' ? go_a : next,
-      'missing holds for not_eq alone',
-    )
+    const absent = cast === 'string' ? { x: '' } : undefined
+    const wanted = absent ? runLogic(text, absent) : fun === 'not_eq' ? go_a : next
+    assert.deepEqual(runLogic(text, {}), wanted, 'a missing text is empty; else not_eq alone holds')
   })
 }
 
@@ -77,10 +75,28 @@ const conditions: [
   ['a', 'eq', '{"b":1.0}', 'string', '{"a":{"b":1.0}}', true],
   ['a', 'eq', 'null', 'string', '{"a":null}', true],
   ['a', 'eq', '', 'string', '{"a":""}', true],
-  ['a', 'eq', '', 'string', '{}', false],
-  ['a', 'not_eq', '', 'string', '{}', true],
+  ['a', 'eq', '', 'string', '{}', true],
+  ['{{a}}', 'eq', '', 'string', '{}', true],
+  ['{{a.b}}', 'eq', '', 'string', '{"a":1}', true],
+  ['a', 'eq', 'x', 'string', '{}', false],
+  ['a', 'not_eq', '', 'string', '{}', false],
+  ['a', 'not_eq', '', 'string', '{"a":1}', true],
   ['a', 'not_eq', '{{b}}', 'string', '{"a":1}', true],
-  ['a', 'eq', '{{b}}', 'string', '{}', false],
+  ['a', 'eq', '{{b}}', 'string', '{}', true],
+  ['a', 'eq', '{{b}}', 'string', '{"a":""}', true],
+  ['a', 'less', 'b', 'string', '{}', true],
+  ['a', 'regexp', '^$', 'string', '{}', true],
+  ['a', 'regexp', '^$', 'number', '{}', false],
+  ['a', 'regexp', '5', 'number', '{"a":"x5"}', false],
+  ['a', 'regexp', '^1.10$', 'number', '{"a":1.10}', true],
+  ['a', 'eq', '{{b}}', 'number', '{"a":1}', false],
+  ['a', 'not_eq', '{{b}}', 'number', '{}', true],
+  ['a', 'eq', '', 'number', '{}', false],
+  ['a', 'eq', 'true', 'boolean', '{}', false],
+  ['a', 'not_eq', 'true', 'boolean', '{}', true],
+  ['a', 'eq', '[]', 'array', '{}', false],
+  ['a', 'not_eq', '{}', 'object', '{"a":"x"}', true],
+  ['$.math({{a}}+1)', 'eq', '', 'string', '{}', false],
   ['a', 'eq', '5', 'number', '{"a":"five"}', false],
   ['a', 'not_eq', '5', 'number', '{"a":"five"}', true],
   ['a', 'less', '5', 'number', '{"a":null}', false],
@@ -105,7 +121,20 @@ const conditions: [
   ],
   ['a.b[1].c', 'eq', 'x', 'string', '{"a":{"b":[0,{"c":"x"}]}}', true],
   ['a[{{n}}]', 'eq', 'x', 'string', '{"a":["y","x"],"n":1}', true],
+  ['a.b', 'eq', 'x', 'string', '{"a.b":"x","a":{"b":"y"}}', true],
+  ['a.b', 'eq', '', 'string', '{"a":{"b":"y"}}', true],
+  [' a.b ', 'more', '1', 'number', '{"a.b":2}', true],
+  ['{{a.b}}', 'eq', 'y', 'string', '{"a.b":"x","a":{"b":"y"}}', true],
   ['a\\.b', 'eq', 'x', 'string', '{"a.b":"x"}', true],
+  ['a\\[0]', 'eq', 'x', 'string', '{"a[0]":"x"}', true],
+  ['first name', 'eq', 'Ann', 'string', '{"first name":"Ann"}', true],
+  ['{{n}}.b', 'eq', 'a.b', 'string', '{"n":"a"}', true],
+  ['a.{{n}}', 'eq', 'a.b', 'string', '{"n":"b"}', true],
+  ['a..b', 'eq', 'x', 'string', '{"a..b":"x"}', true],
+  ['', 'eq', '', 'string', '{"a":1}', true],
+  ['node[n].count', 'eq', '0', 'number', '{}', true],
+  ['conv[7].ref[r].x', 'eq', '', 'string', '{}', true],
+  ['root.own', 'eq', 'x', 'string', '{"root.own":"x"}', true],
   ['root.ref', 'eq', 'order-1', 'string', '{}', true],
   ['{{root.ref}}', 'eq', 'order-1', 'string', '{}', true],
   ['{{a}}-{{b}}', 'eq', 'x-1', 'string', '{"a":"x","b":1}', true],
@@ -156,10 +185,6 @@ const bad_conditions: [conditions: unknown, mistake: string][] = [
     'conditions[0] param is nothing, a name was expected',
   ],
   [
-    [{ param: 'a..b', fun: 'eq', const: '', cast: 'string' }],
-    'conditions[0] param "a..b": a name was expected at character 3',
-  ],
-  [
     [{ param: 'x', fun: 'eq', cast: 'string' }],
     'conditions[0] const is nothing, a text was expected',
   ],
@@ -205,6 +230,9 @@ const settings: [value: unknown, type: string | undefined, data: string, after: 
   ['{{a}}', undefined, '{"to":1}', '{"to":1}'],
   ['{{a}}{{b}}', undefined, '{"to":1}', '{"to":""}'],
   ['', 'string', '{"to":1}', '{"to":""}'],
+  ['{{a}}', 'string', '{"to":1}', '{"to":""}'],
+  ['{{a.b[0]}}', 'string', '{"a":{}}', '{"a":{},"to":""}'],
+  ['x {{a}}', 'string', '{}', '{"to":"x "}'],
   ['true', 'boolean', '{}', '{"to":true}'],
   ['{{a}}', 'array', '{"a":"[1.0]"}', '{"a":"[1.0]","to":[1.0]}'],
   ['[{{a}},"{{b}}"]', 'array', '{"a":1.0,"b":2.0}', '{"a":1.0,"b":2.0,"to":[1.0,"2.0"]}'],
@@ -233,7 +261,11 @@ for (const [value, type, data, after] of settings) {
 const failures: [value: unknown, type: string, data: string, description: string][] = [
   ['abc', 'number', '{}', 'Param: to, Value: abc, Try convert to: number'],
   ['{{a}}', 'number', '{"a":"x"}', 'Param: to, Value: x, Try convert to: number'],
-  ['{{a}}', 'string', '{}', 'Param: to, Value: {{a}}, Try convert to: string'],
+  ['{{a}}', 'number', '{}', 'Param: to, Value: {{a}}, Try convert to: number'],
+  ['{{a}}', 'boolean', '{}', 'Param: to, Value: {{a}}, Try convert to: boolean'],
+  ['{{a}}', 'object', '{}', 'Param: to, Value: {{a}}, Try convert to: object'],
+  ['{{a.b}}', 'array', '{"a":{}}', 'Param: to, Value: {{a.b}}, Try convert to: array'],
+  ['', 'number', '{}', 'Param: to, Value: , Try convert to: number'],
   ['{{a}}', 'object', '{"a":[]}', 'Param: to, Value: [], Try convert to: object'],
   ['{{a}}', 'boolean', '{"a":1}', 'Param: to, Value: 1, Try convert to: boolean'],
   ['{{a}}', 'array', '{"a":"[1"}', 'Param: to, Value: [1, Try convert to: array'],

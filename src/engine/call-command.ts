@@ -5,13 +5,13 @@
  */
 import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
-import type { Command } from '../process/logic.ts'
+import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import { accessDenied, checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
 import type { Transaction, UnansweredCaller } from './transaction.ts'
-import { type FailCommand, failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
+import { failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
 import { migrationTarget, waitLogic } from './waits.ts'
 
 type Call = Extract<Command, { command: 'call' }>
@@ -34,7 +34,7 @@ export function reply(tx: Transaction, task: TaskRecord, command: Reply): Comman
   task.caller_id = undefined
   const caller = caller_id === undefined ? undefined : findCaller(tx, caller_id, obj_id)
   if (caller !== undefined) resumeCaller(tx, caller, moves, mergeReply(tx, caller, command))
-  return command
+  return (command.command === 'reply_exception' ? command.failure : undefined) ?? command
 }
 
 /** Merges a reply into the data of the caller; returns why the call fails, if it does. */

@@ -1,11 +1,12 @@
 /**
  * The commands that copy data to another task: create one, or modify one found by its ref. The
- * rules are those of an op (task-rules): where an op would be refused, the command fails.
+ * rules are those of an op (task-rules): where an op would be refused, the command fails. Unlike an
+ * op, a create is never taken for the repetition of an earlier one: processes use a ref as a lock.
  */
 import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
-import type { Command } from '../process/logic.ts'
+import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import {
@@ -23,7 +24,7 @@ import {
 } from './task-rules.ts'
 import { loadTask, saveTask, taskIdOfRef } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
-import { type FailCommand, failCommand, resume, startTask, withMembers } from './transitions.ts'
+import { failCommand, resume, startTask, withMembers } from './transitions.ts'
 
 type CopyCreate = Extract<Command, { command: 'copy_create' }>
 type CopyModify = Extract<Command, { command: 'copy_modify' }>
@@ -38,12 +39,13 @@ export function copyCreate(
   if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
   // The task holds its own ref, also before it is saved for the first time.
-  const is_own = isOwnRef(task, target, ref_text)
-  if (is_own && target.record.status !== 'paused') return copyFailed(ref_taken, err_node_id)
-  const check = checkNewTask(tx, target, ref, doc)
-  if (typeof check === 'object' && 'code' in check) return copyFailed(check, err_node_id)
+  const check = isOwnRef(task, target, ref_text) ? ref_taken : checkNewTask(tx, target, ref, doc)
+  if (check !== 'new') {
+    const refusal = 'code' in check ? check : ref_taken
+    return copyFailed(inactiveOf(target) ?? refusal, err_node_id)
+  }
   const copied = copyDone(tx, task.doc, err_node_id)
-  if (check === 'new' && copied.command === 'set') {
+  if (copied.command === 'set') {
     const { user_id, moves } = task
     startTask(tx, { conv_id: target.conv_id, ref, user_id, doc }, target.graph.start_id, moves)
   }

@@ -5,13 +5,13 @@
 import { objectOf } from '../codec/json.ts'
 import { queueOf, queueOfKey } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
-import type { Command } from '../process/logic.ts'
+import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import { inactiveOf, overSize } from './task-rules.ts'
 import { type Draft, loadTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
-import { type FailCommand, failCommand, resume, withMembers } from './transitions.ts'
+import { failCommand, resume, withMembers } from './transitions.ts'
 import { waitLogic } from './waits.ts'
 
 type Queue = Extract<Command, { command: 'queue' }>

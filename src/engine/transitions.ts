@@ -5,11 +5,9 @@
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
-import type { Command } from '../process/logic.ts'
+import type { FailCommand } from '../process/logic.ts'
 import { type NewTask, newTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
-
-export type FailCommand = Extract<Command, { command: 'fail' }>
 
 /** Puts the task into a node without running anything there. */
 export function moveToNode(tx: Transaction, task: TaskRecord, node_id: string): void {

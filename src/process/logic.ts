@@ -94,7 +94,13 @@ export type Command =
   /** Merges `data` into the caller, which continues. */
   | { readonly command: 'reply'; readonly data: Doc }
   /** Sends the caller to its `err_node_id` with `reason`. */
-  | { readonly command: 'reply_exception'; readonly data: Doc; readonly reason: string }
+  | {
+      readonly command: 'reply_exception'
+      readonly data: Doc
+      readonly reason: string
+      /** What this task does then, where its data could not be made; else the next logic runs. */
+      readonly failure: FailCommand | undefined
+    }
   /** Waits in the queue of this node until a task takes it; the logics after this one run then. */
   | {
       readonly command: 'queue'
@@ -123,6 +129,8 @@ export type Command =
       readonly description: string
       readonly err_node_id: string | undefined
     }
+
+export type FailCommand = Extract<Command, { command: 'fail' }>
 
 /** Why a task waits in a node: for a callback, for the reply of a called task, or in a queue. */
 export type WaitReason = 'callback' | 'reply' | 'queue'

@@ -1,8 +1,9 @@
 /**
  * Conversions of values. `typeTable` holds the five types that a definition may ask for
- * (`extra_type`, `cast`). A number keeps its exact text through every conversion, and a value that
- * already has the type is returned unchanged. Ids are texts: a name longer than any that can be
- * stored is rejected here, before it becomes a database key.
+ * (`extra_type`, `cast`). A missing value is the empty text where the type is string and cannot be
+ * converted to any other type. A number keeps its exact text through every conversion, and a value
+ * that already has the type is returned unchanged. Ids are texts: a name longer than any that can
+ * be stored is rejected here, before it becomes a database key.
  */
 import {
   isNumberToken,
@@ -50,8 +51,9 @@ export function isValueType(name: unknown): name is ValueType {
   return typeof name === 'string' && Object.hasOwn(typeTable, name)
 }
 
-/** The value in the type; undefined where it cannot be converted. */
-export function convert(value: JsonValue, type: ValueType): JsonValue | undefined {
+/** The value in the type; undefined where it cannot be converted. A missing text is empty. */
+export function convert(value: JsonValue | undefined, type: ValueType): JsonValue | undefined {
+  if (value === undefined) return type === 'string' ? '' : undefined
   const row: TypeRow = typeTable[type]
   return row.is(value) ? value : row.convert(value)
 }

@@ -167,7 +167,7 @@ function set(
 
 function holds({ key, fun, cast, value }: PlanCondition, data: ModelData): boolean {
   const found = data[key]
-  const left = cast === 'number' ? numberOf(found) : found === undefined ? found : String(found)
+  const left = cast === 'number' ? numberOf(found) : String(found ?? '')
   const right = cast === 'number' ? Number(value) : value
   if (left === undefined) return fun === 'not_eq'
   return fun === 'eq' ? left === right : fun === 'less' ? left < right : left !== right

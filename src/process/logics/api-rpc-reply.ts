@@ -3,10 +3,13 @@
  * with `throw_exception` goes to its error node; this task continues either way. Only listed data
  * is sent: in mode `key_value` keys with values, in mode `keys` keys of this task's own data. A
  * task that has no caller, or has replied before, passes through.
+ *
+ * With `throw_exception` the caller always gets its exception: where the data cannot be made, the
+ * exception goes without data, and this task goes to its `err_node_id` or, without one, continues.
  */
 import { docOfValue, isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind } from '../logic.ts'
+import type { EvaluationContext, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
@@ -19,22 +22,32 @@ export const apiRpcReply: LogicKind = {
   compile(raw, report) {
     const assignments = readReply(raw, report)
     const throws = readFlag(raw, 'throw_exception', report)
-    const reasonOf = readTemplate(raw, 'exception_reason', report)
+    const reasonIn = readReason(raw, report)
     const err_node_id = readErrorNode(raw, report)
     return {
       err_node_id,
       run(context) {
         const expansion = expansionOf(context)
         const reply = assignedData(assignments, expansion)
-        const reason = throws && reply !== undefined ? reasonOf.text(expansion) : ''
-        if (reply === undefined || reason === undefined) {
-          return failedExpansion('rpc_reply', expansion, err_node_id)
-        }
-        const data = docOfValue(reply)
-        return throws ? { command: 'reply_exception', data, reason } : { command: 'reply', data }
+        const failure =
+          reply === undefined ? failedExpansion('rpc_reply', expansion, err_node_id) : undefined
+        const data = docOfValue(reply ?? {})
+        if (!throws) return failure ?? { command: 'reply', data }
+        const reason = reasonIn(context) || (failure?.description ?? '')
+        const leads_on = err_node_id !== undefined
+        return { command: 'reply_exception', data, reason, failure: leads_on ? failure : undefined }
       },
     }
   },
+}
+
+/** The text of `exception_reason`, or why it could not be made. */
+function readReason(raw: JsonObject, report: Report): (context: EvaluationContext) => string {
+  const template = readTemplate(raw, 'exception_reason', report)
+  return (context) => {
+    const expansion = expansionOf(context)
+    return template.text(expansion) ?? expansion.failure?.description ?? ''
+  }
 }
 
 /** Without a mode the form of `res_data` decides. */

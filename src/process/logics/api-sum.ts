@@ -1,6 +1,7 @@
 /**
- * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads. A value that is
- * missing or no finite number fails the logic, and nothing is added then.
+ * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads. A missing value (an
+ * empty text and null too) adds nothing. Any other value that is no finite number, nor a text that
+ * is one, fails the logic, and nothing is added then.
  */
 import { isNumberToken, numberText } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
@@ -11,7 +12,7 @@ import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { doubleOf } from '../values.ts'
 import { failConversion, failedExpansion } from './failures.ts'
-import { mapObjects, readErrorNode } from './members.ts'
+import { isAbsent, mapObjects, readErrorNode } from './members.ts'
 
 interface Addend {
   readonly name: string
@@ -31,7 +32,9 @@ export const apiSum: LogicKind = {
         const terms: { name: string; value: number }[] = []
         for (const { name, value: template, text } of addends) {
           const given = template.value(expansion)
-          const value = expansion.failure === undefined ? doubleOf(given) : undefined
+          const has_failed = expansion.failure !== undefined
+          if (!has_failed && isAbsent(given)) continue
+          const value = has_failed ? undefined : doubleOf(given)
           if (value === undefined) {
             failConversion(expansion, name, given ?? text, 'number')
             return failedExpansion('sum', expansion, err_node_id)

@@ -5,9 +5,9 @@
  * the list, so order matters only for equal keys, of which the last one wins. A key is one key of
  * the data, dots included.
  *
- * A missing value leaves its key unchanged where no type is given, and fails the conversion where
- * one is. A failed conversion, a missing key and values over the size of a task fail the expansion;
- * the caller then discards the data.
+ * A missing value leaves its key unchanged where no type is given, is the empty text where the type
+ * is string, and fails the conversion to any other type. A failed conversion, a missing key and
+ * values over the size of a task fail the expansion; the caller then discards the data.
  */
 import { isObject, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
@@ -130,8 +130,7 @@ function typedValue(term: Term, type: ValueType, missing: string): Assignment['v
   return (expansion, key) => {
     const value = term(expansion)
     if (expansion.failure !== undefined) return undefined
-    const converted = value === undefined ? undefined : convert(value, type)
-    return converted ?? failConversion(expansion, key, value ?? missing, type)
+    return convert(value, type) ?? failConversion(expansion, key, value ?? missing, type)
   }
 }
 

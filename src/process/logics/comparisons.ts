@@ -4,8 +4,9 @@
  * is refused when the definition is compiled.
  *
  * `string` compares texts, and other values by their compact JSON, so numbers by exact text (`1.10`
- * is not `1.1`); texts are ordered by UTF-16 code units. `number` compares doubles. `array` and
- * `object` compare members in any order of keys, with numbers by exact text.
+ * is not `1.1`); a missing value is the empty text; texts are ordered by UTF-16 code units.
+ * `number` compares doubles. `array` and `object` compare members in any order of keys, with
+ * numbers by exact text.
  */
 import { canonicalText } from '../../codec/doc-text.ts'
 import type { JsonValue } from '../../core/model.ts'
@@ -68,10 +69,9 @@ function row(
   return { fun, cast, syntax, example, compare: compares[fun] }
 }
 
-/** A value read as the cast; undefined where it is missing or cannot be converted. */
+/** A value read as the cast; undefined where it cannot be. A missing text is the empty text. */
 export function comparandOf(value: JsonValue | undefined, cast: ValueType): Comparand | undefined {
-  if (value === undefined) return undefined
-  if (cast === 'string') return textOf(value)
+  if (cast === 'string') return value === undefined ? '' : textOf(value)
   if (cast === 'number') return doubleOf(value)
   const converted = convert(value, cast)
   if (converted === undefined || typeof converted === 'boolean') return converted

@@ -1,18 +1,20 @@
 /**
  * One condition of `go_if_const`, `{param, fun, const, cast}`, compiled to a closure.
  *
- * Where a side is missing or cannot be read as the cast, `not_eq` holds and every other comparison
- * does not. A value that a template inserts into a pattern matches as literal text: data never
- * becomes part of a pattern's source.
+ * `param` is a template, a path with a bracket (`a[0].b`, `node[id].count`), a field of the task
+ * (`root.ref`), or else the name of one member of the data, dots included. With cast string a
+ * missing side is the empty text. With other casts, where a side is missing or cannot be read as
+ * the cast, `not_eq` holds and every other comparison does not. A value that a template inserts
+ * into a pattern matches as literal text: data never becomes part of a pattern's source.
  */
 import { isNumberToken, numberText, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { EvaluationContext } from '../logic.ts'
+import { type EvaluationContext, rootNames } from '../logic.ts'
 import { compilePattern, literalPattern } from '../pattern.ts'
 import type { Report } from '../report.ts'
 import { quoted } from '../report.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
-import { plainName } from '../templates/path.ts'
+import { nameTerm } from '../templates/path.ts'
 import {
   compilePath,
   compileTemplate,
@@ -33,6 +35,7 @@ export type Condition = (context: EvaluationContext) => boolean
 
 /** A param that is a template and no path: `items[{{n}}]` is a path, `{{items}}` is not. */
 const opens_template = /^\s*(?:\{\{|\$\.[A-Za-z_][A-Za-z0-9_]*\()/
+const opens_index = /(?<!\\)\[/
 
 /** Compiles a condition. Mistakes go to `report` with `place`. */
 export function compileCondition(raw: JsonObject, report: Report, place: string): Condition {
@@ -44,20 +47,32 @@ export function compileCondition(raw: JsonObject, report: Report, place: string)
   }
   const constant = constantOf(raw.const, report, `${place} const`)
   if (row === undefined || constant === undefined) return () => false
-  const value = opens_template.test(param)
-    ? compileTemplate(param, report, `${place} param`).value
-    : compilePath(param, report, `${place} param`)
-  if (row.compare === undefined) return patternCondition(value, constant, report, `${place} const`)
+  const given = readParam(param, report, `${place} param`)
+  const value = typeof given === 'string' ? nameTerm(given) : given
+  if (row.compare === undefined) {
+    return patternCondition(value, row.cast, constant, report, `${place} const`)
+  }
   if (constant.constant === undefined) return templateCondition(row, row.compare, value, constant)
   const comparand = comparandOf(constant.constant, row.cast)
   if (comparand === undefined) {
     report.warning(`${place} const ${quoted(constant.constant)} is no ${row.cast}`)
   }
-  const name = plainName(param)
-  if (name !== undefined && row.cast === 'string' && row.fun === 'eq') {
-    return (context) => isMember(objectOf(context.doc), name, constant.constant as string)
+  if (typeof given === 'string' && row.cast === 'string' && row.fun === 'eq') {
+    return (context) => isMember(objectOf(context.doc), given, constant.constant as string)
   }
   return constantCondition(row, row.compare, value, comparand)
+}
+
+/** A term, or the name of one member of the data. */
+function readParam(param: string, report: Report, place: string): Term | string {
+  if (opens_template.test(param)) return compileTemplate(param, report, place).value
+  const name = param.trim()
+  if (opens_index.test(name) || rootNames.some((field) => name === `root.${field}`)) {
+    return compilePath(param, report, place)
+  }
+  if (name.includes('{{')) return compileTemplate(param, report, place).value
+  if (name === '') report.warning(`${place} is empty, which is always missing`)
+  return name.replace(/\\(.)/gs, '$1')
 }
 
 function comparisonOf(raw: JsonObject, report: Report, place: string): Comparison | undefined {
@@ -88,7 +103,7 @@ function constantOf(
 }
 
 function isMember(data: JsonObject, name: string, text: string): boolean {
-  if (!Object.hasOwn(data, name)) return false
+  if (!Object.hasOwn(data, name)) return text === ''
   const value = data[name] as JsonValue
   return (typeof value === 'string' ? value : textOf(value)) === text
 }
@@ -125,6 +140,7 @@ function templateCondition(
 
 function patternCondition(
   value: Term,
+  cast: ValueType,
   constant: Template,
   report: Report,
   place: string,
@@ -135,10 +151,10 @@ function patternCondition(
   }
   return (context) => {
     const expansion = expansionOf(context)
-    const text = valueIn(value, expansion, 'string')
-    if (text === undefined) return false
+    const found = value(expansion)
+    if (expansion.failure !== undefined || comparandOf(found, cast) === undefined) return false
     const pattern = fixed ?? patternWith(constant, expansion)
-    return typeof pattern === 'function' && pattern(String(text))
+    return typeof pattern === 'function' && pattern(textOf(found ?? ''))
   }
 }
 

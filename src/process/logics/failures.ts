@@ -4,7 +4,7 @@
  */
 import { bytesOf } from '../../codec/json.ts'
 import type { Doc, JsonValue } from '../../core/model.ts'
-import type { Command, ErrorType } from '../logic.ts'
+import type { ErrorType, FailCommand } from '../logic.ts'
 import { truncated } from '../report.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
 import { textOf } from '../values.ts'
@@ -21,7 +21,7 @@ export function fail(
   kind: string,
   { error_type = 'software', tag, description }: LogicFailure,
   err_node_id: string | undefined,
-): Command {
+): FailCommand {
   return { command: 'fail', kind, error_type, tag, description, err_node_id }
 }
 
@@ -37,7 +37,7 @@ export function failedExpansion(
   { failure, context }: Expansion,
   err_node_id: string | undefined,
   tags: ExpansionTags = {},
-): Command {
+): FailCommand {
   const { convert = `${kind}_wrong_convert_param`, overflow = `${kind}_task_size_overflow` } = tags
   if (failure?.why === 'overflow') {
     const description = `the values are longer than ${context.task_bytes_max} bytes`

@@ -43,9 +43,12 @@ export function readPath(cursor: TemplateCursor, end: PathEnd): Term {
   return dataTerm(readKeys(cursor, end, [first]), cursor)
 }
 
-/** The text where it is a path of one plain name, which conditions read without an expansion. */
-export function plainName(text: string): string | undefined {
-  return /^[A-Za-z0-9_-]+$/.test(text) ? text : undefined
+/** The member of the task's data with this name, dots included. */
+export function nameTerm(name: string): Term {
+  return ({ context }) => {
+    const data = objectOf(context.doc)
+    return Object.hasOwn(data, name) ? data[name] : undefined
+  }
 }
 
 /** The member of an object or the element of an array; undefined where there is none. */
@@ -64,12 +67,7 @@ function dataTerm(keys: readonly Key[], cursor: TemplateCursor): Term {
     if (name !== undefined) return (expansion) => expansion.context.rootField(name)
     cursor.warn(`"root.${second}" is no field of a task and is looked for in its data`)
   }
-  if (keys.length === 1 && typeof first === 'string') {
-    return (expansion) => {
-      const data = objectOf(expansion.context.doc)
-      return Object.hasOwn(data, first) ? data[first] : undefined
-    }
-  }
+  if (keys.length === 1 && typeof first === 'string') return nameTerm(first)
   return (expansion) => follow(objectOf(expansion.context.doc), keys, expansion)
 }
 
