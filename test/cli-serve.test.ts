@@ -144,11 +144,20 @@ test('the curl line that sign prints works', { skip }, async () => {
   writeFileSync(file, create)
   const env = { CONVEYOR_SECRET: secret }
   const signed = await run(['sign', '--url', served.url, '--user', '13000', file], { env })
-  const [url, curl] = signed.out.split('\n')
+  const [url] = signed.out.split('\n')
   assert.match(String(url), /\/api\/1\/json\/13000\/\d{10}\/[0-9a-f]{40}$/)
-  const { stdout } = spawnSync('bash', ['-c', String(curl)], { encoding: 'utf8' })
-  assert.match(stdout, /"proc":"ok"/)
-  assert.ok(!signed.out.includes(secret))
+  const how = ['--url', served.url, '--user', '13000', '--sign', 'hmac']
+  const in_headers = await run(['sign', ...how, file], { env })
+  assert.equal(in_headers.out.split('\n')[0], `${served.url}/api/1/json`)
+  for (const { out } of [signed, in_headers]) {
+    const { stdout } = spawnSync('bash', ['-c', String(out.split('\n')[1])], { encoding: 'utf8' })
+    assert.match(stdout, /"proc":"ok"/)
+    assert.ok(!out.includes(secret))
+  }
+  const json = JSON.parse((await run(['sign', ...how, '--json', file], { env })).out)
+  assert.deepEqual(Object.keys(json.headers), ['X-API-Login', 'X-API-Timestamp', 'X-API-Signature'])
+  assert.equal((await run(['send', ...how], { env, stdin: create })).exit, 0)
+  assert.equal((await run(['send', ...how, '--sign', 'md5'], { env, stdin: create })).exit, 2)
 })
 
 test('the lines of the demo work as they are', { skip }, async () => {

@@ -86,6 +86,29 @@ test('user add, list, rotate, remove', async () => {
   assert.equal((await on('user remove 14001')).exit, 1)
 })
 
+test('user sign: which signatures a user may use', async () => {
+  await ok('user add --id 15500 --sign hmac')
+  await ok('user add --id 15501')
+  assert.deepEqual(await okJson('user sign 15501 path'), { id: 15501, sign: 'path' })
+  const listed = rowsOf(await ok('user list --json')).filter(({ id }) => Number(id) >= 15500)
+  assert.deepEqual(
+    listed.map(({ id, sign }) => [id, sign]),
+    [
+      [15500, 'hmac'],
+      [15501, 'path'],
+    ],
+  )
+  assert.match(await ok('user list'), /^15500 .* hmac/m)
+  for (const line of ['user sign 15500 md5', 'user add --sign md5']) {
+    const { exit, err } = await on(line)
+    assert.equal(exit, 2)
+    assert.match(err, /is one of hmac, path, both/)
+  }
+  assert.equal((await on('user sign 99 hmac')).exit, 1)
+  await ok('user remove 15500')
+  await ok('user remove 15501')
+})
+
 test('user bind, unbind, bindings', async () => {
   await ok('user add --id 16000')
   const fingerprint = `sha256:${'ab'.repeat(32)}`

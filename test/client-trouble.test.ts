@@ -224,29 +224,31 @@ describe('servers with bad answers', () => {
     })
   }
 
-  test('a retry sends the same bytes to the same signed path', async () => {
-    const seen: string[] = []
-    const server = createServer((request, response) => {
-      let body = ''
-      request.on('data', (chunk) => {
-        body += String(chunk)
+  for (const sign of ['path', 'hmac'] as const) {
+    test(`a retry sends the same bytes with the same signature: ${sign}`, async () => {
+      const seen: string[] = []
+      const server = createServer((request, response) => {
+        let body = ''
+        request.on('data', (chunk) => {
+          body += String(chunk)
+        })
+        request.on('end', () => {
+          seen.push(`${request.url} ${request.headers['x-api-signature']} ${body}`)
+          response.destroy()
+        })
       })
-      request.on('end', () => {
-        seen.push(`${request.url} ${body}`)
-        response.destroy()
-      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      const url = `http://127.0.0.1:${port}`
+      const client = await connect({ url, user: 1, secret: 's', sign, retries_max: 2 })
+      await assert.rejects(client.apply([named]), { code: 'unreachable' })
+      assert.equal(seen.length, 3)
+      assert.equal(new Set(seen).size, 1)
+      await client.close()
+      server.close()
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const url = `http://127.0.0.1:${port}`
-    const client = await connect({ url, user: 1, secret: 's', retries_max: 2 })
-    await assert.rejects(client.apply([named]), { code: 'unreachable' })
-    assert.equal(seen.length, 3)
-    assert.equal(new Set(seen).size, 1)
-    await client.close()
-    server.close()
-  })
+  }
 })
 
 describe('no server', () => {

@@ -10,6 +10,7 @@ import {
   type ClientOp,
   type ClientResult,
   connect,
+  type HttpTarget,
   isClientFault,
   rawJson,
 } from '../src/client.ts'
@@ -37,6 +38,19 @@ function seen({ obj_id, task, ...result }: ClientResult): object {
 }
 
 const ok = { proc: 'ok', has_obj_id: true }
+
+test('over HTTP it can sign in headers, and says how it may sign', async () => {
+  const { url, user, secret } = servers.targets.http as HttpTarget
+  const client = await connect({ url, user, secret, sign: 'hmac' })
+  await servers.engine.users.sign(user, 'hmac')
+  assert.equal((await client.create({ conv_id, ref: 'hmac', data: {} })).proc, 'ok')
+  const refused = servers.clients.http.create({ conv_id, data: {} })
+  await assert.rejects(refused, { code: 'bad_signature' })
+  await servers.engine.users.sign(user, 'both')
+  await client.close()
+  const wrong = connect({ url, user, secret, sign: 'none' as 'path' })
+  await assert.rejects(wrong, TypeError)
+})
 
 /** [what, ops, the results as seen]; `REF` stands for a ref of the row's own. */
 const rows: readonly (readonly [string, readonly ClientOp[], readonly object[]])[] = [

@@ -13,6 +13,7 @@ import { openHttp, type TestHttp, user } from './support/http-server.ts'
 const clients: [string, string[], string, string[]][] = [
   ['curl and openssl', ['sh'], 'client.sh', ['sh', '-c', 'curl --version && openssl version']],
   ['Python 3', ['python3'], 'client.py', ['python3', '--version']],
+  ['Python 3, signing in headers', ['python3'], 'client-headers.py', ['python3', '--version']],
   ['Python 2', ['python2'], 'client.py', ['python2', '--version']],
   ['Perl', ['perl'], 'client.pl', ['perl', '-MHTTP::Tiny', '-MDigest::SHA', '-e', '1']],
   ['PHP', ['php'], 'client.php', ['php', '--version']],

@@ -45,6 +45,19 @@ it('no file has a plain secret, and only its owner can read the key file', () =>
     await again.close()
   }))
 
+it('the signatures that a user may use outlive the engine; old records mean both', () =>
+  withFile(async ({ open }) => {
+    const engine = await open()
+    const { id, secret } = await engine.users.add({ sign: 'hmac' })
+    const both = await engine.users.add()
+    await engine.close()
+    const again = await open()
+    assert.deepEqual(again.users.secrets(id, 'hmac'), [secret])
+    assert.deepEqual(again.users.secrets(id, 'path'), [])
+    assert.deepEqual(again.users.secrets(both.id, 'path'), [both.secret])
+    await again.close()
+  }))
+
 const other_key = `${'ab'.repeat(32)}\n`
 // biome-ignore format: a table
 const shut: readonly (readonly [string, (key_path: string) => Promise<void>, RegExp])[] = [

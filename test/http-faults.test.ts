@@ -60,7 +60,7 @@ const rows: Row[] = [
     says: 'another path, before its body',
     code: 'not_found',
     closes: true,
-    send: () => 'POST /api/1/json HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n',
+    send: () => 'POST /api/3/json HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n',
   },
   { says: 'the root', code: 'not_found', send: () => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
   {
@@ -68,6 +68,12 @@ const rows: Row[] = [
     code: 'method_not_allowed',
     headers: { allow: 'POST' },
     send: (server) => `GET ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
+  },
+  {
+    says: 'GET, to be signed in headers',
+    code: 'method_not_allowed',
+    headers: { allow: 'POST' },
+    send: () => 'GET /api/1/json HTTP/1.1\r\nHost: x\r\n\r\n',
   },
   {
     says: 'HEAD',
@@ -201,6 +207,30 @@ const rows: Row[] = [
     send: (server) => server.post('x', { user: '13001', timestamp: old }),
   },
   {
+    says: 'no signature in the headers, and no JSON',
+    code: 'bad_signature',
+    description: 'unknown user or wrong signature',
+    send: (server) =>
+      `POST ${server.path('', { sign: 'hmac' })} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx`,
+  },
+  {
+    says: 'an unknown user in the headers is answered alike',
+    code: 'bad_signature',
+    description: 'unknown user or wrong signature',
+    send: (server) => server.post('x', { sign: 'hmac', user: '13001', timestamp: old }),
+  },
+  {
+    says: 'no signature in the headers, and a length over the limit',
+    code: 'body_too_large',
+    closes: true,
+    send: () => 'POST /api/1/json HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n',
+  },
+  {
+    says: 'an old time in the headers, and no JSON',
+    code: 'stale_timestamp',
+    send: (server) => server.post('x', { sign: 'hmac', timestamp: old }),
+  },
+  {
     says: 'an old time, and no JSON',
     code: 'stale_timestamp',
     send: (server) => server.post('x', { timestamp: old }),
@@ -310,8 +340,10 @@ describe('window', async () => {
   for (const [timestamp, later_ms, code] of windows) {
     test(`${timestamp} at 1700000000 s and ${later_ms} ms: ${code}`, async () => {
       now_ms = 1_700_000_000_000 + later_ms
-      assert.equal(codeOf(await server.send(body, { timestamp })), code)
-      assert.equal(codeOf(await open.send(body, { timestamp })), 'ok', 'without a window')
+      for (const sign of ['path', 'hmac'] as const) {
+        assert.equal(codeOf(await server.send(body, { sign, timestamp })), code, sign)
+        assert.equal(codeOf(await open.send(body, { sign, timestamp })), 'ok', 'without a window')
+      }
     })
   }
 })

@@ -29,6 +29,15 @@ const served: [string, string, [1 | 2, string, string]][] = [
   ['an empty query', `${good}?`, [1, '13000', '1370442000']],
 ]
 
+const header_signed: [string, 1 | 2][] = [
+  ['/api/1/json', 1],
+  ['/api/1/json/', 1],
+  ['/api/2/json', 2],
+  ['/api/2/json/', 2],
+  ['/api/2/json?a=b/c', 2],
+  ['/api/1/json/?', 1],
+]
+
 const unknown: [string, string][] = [
   ['a closing slash', `${good}/`],
   ['a closing slash before a query', `${good}/?a`],
@@ -36,6 +45,11 @@ const unknown: [string, string][] = [
   ['an encoded digit', `/api/%31/json/13000/1370442000/${hex}`],
   ['version 3', `/api/3/json/13000/1370442000/${hex}`],
   ['no version', `/api/json/13000/1370442000/${hex}`],
+  ['a doubled closing slash', '/api/1/json//'],
+  ['a user alone', '/api/1/json/13000'],
+  ['a format that goes on', '/api/1/jsonl'],
+  ['version 3 with headers', '/api/3/json'],
+  ['an encoded path', '/api/1/jso%6e'],
   ['another format', `/api/1/xml/13000/1370442000/${hex}`],
   ['another case', `/API/1/json/13000/1370442000/${hex}`],
   ['a doubled slash', `//api/1/json/13000/1370442000/${hex}`],
@@ -72,6 +86,11 @@ describe('path', () => {
       assert.deepEqual(route(url), { kind: 'signed', version, user, timestamp, signature: hex })
     })
   }
+  for (const [url, version] of header_signed) {
+    test(`signed in headers: ${url}`, () => {
+      assert.deepEqual(route(url), { kind: 'header_signed', version })
+    })
+  }
   for (const [says, url] of unknown) {
     test(`unknown: ${says}`, () => assert.equal(route(url), undefined))
   }
@@ -87,6 +106,8 @@ describe('path under a base', () => {
     test(base, () => {
       assert.notEqual(route(prefix + good), undefined)
       assert.equal(route(good), undefined, 'the base is missing')
+      assert.notEqual(route(`${prefix}/api/1/json/`), undefined)
+      assert.equal(route('/api/1/json'), undefined, 'the base is missing')
       assert.equal(route(`${prefix}/${good}`), undefined, 'one slash too many')
       assert.equal(route(prefix.replace('.', 'x') + good) !== undefined, !prefix.includes('.'))
       assert.deepEqual(route(`${prefix}/healthz`), { kind: 'health' })

@@ -1,7 +1,10 @@
-/** The signature rule (specification 5) on named bytes; the digests were made by another program. */
+/**
+ * The signature rules (specification 5, wire 1.10) on named bytes; the digests were made by another
+ * program.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isSignedBy, signatureOf } from '../src/codec/signature.ts'
+import { hmacOf, isSignedBy, signatureOf } from '../src/codec/signature.ts'
 
 interface Vector {
   readonly says: string
@@ -9,6 +12,7 @@ interface Vector {
   readonly secret: string
   readonly body_hex: string
   readonly signature: string
+  readonly hmac: string
 }
 
 const vectors: Vector[] = [
@@ -18,6 +22,7 @@ const vectors: Vector[] = [
     secret: '',
     body_hex: '',
     signature: 'a00e336e00fda552ed4f71bbc5167a21c5bf1c42',
+    hmac: 'cbdc3fb01b9cdf2326fb45a3d213231c31fc9ff42e5666abc88c9797cad0e634',
   },
   {
     says: 'a short body',
@@ -25,6 +30,7 @@ const vectors: Vector[] = [
     secret: 'b2cS_x',
     body_hex: '7b226f7073223a5b5d7d',
     signature: '43ae3d6c5f6730257a12c2548b4d050c5dea1ac7',
+    hmac: '65aba289abe124e4b9a713433d0291b39ed808036c39a093647d6be3cbfaabe2',
   },
   {
     says: 'a fraction is signed as written, bytes that are no text as they are',
@@ -32,6 +38,7 @@ const vectors: Vector[] = [
     secret: 'API_SECRET',
     body_hex: '00ff7b7d',
     signature: 'b488916db3807d423ba9baca29a17999b7e2d6fe',
+    hmac: '63ccb0304f7c93c2e50d8eaf105f1107ffa58b0f97cb552c888f412757f359b3',
   },
   {
     says: 'a secret beyond ASCII counts in UTF-8; {"ops":[{"ref":"é"}]} in UTF-8',
@@ -39,6 +46,7 @@ const vectors: Vector[] = [
     secret: 'ключ',
     body_hex: '7b226f7073223a5b7b22726566223a22c3a9227d5d7d',
     signature: '4cdaff166f5aeabb142fa283a47eeb24e92823a5',
+    hmac: '2c97b3d2c0dab9edc5532f079d30ab518804396a69bd7360d7af165c6f9271e7',
   },
   {
     says: 'the same JSON with \\u00e9 has another signature',
@@ -46,6 +54,7 @@ const vectors: Vector[] = [
     secret: 'ключ',
     body_hex: '7b226f7073223a5b7b22726566223a225c7530306539227d5d7d',
     signature: '0852394ae783b24510e141df0d01a468286a7964',
+    hmac: 'dd891aafbca1ce908397db8b2d8f12a4d12acda7463909f27d85a114560d1ebe',
   },
   {
     says: 'and so has the same text with a line feed behind it',
@@ -53,6 +62,7 @@ const vectors: Vector[] = [
     secret: 'ключ',
     body_hex: '7b226f7073223a5b7b22726566223a22c3a9227d5d7d0a',
     signature: '8ad9c35861f22d946f19aab0a90bedcd8a70f4ac',
+    hmac: '79e0b995a5074b282720a5c77fc7503a42d4d2439859d3fd7bce274899d90f1a',
   },
   {
     says: 'a long body',
@@ -60,38 +70,53 @@ const vectors: Vector[] = [
     secret: 'ключ',
     body_hex: '61'.repeat(5_000),
     signature: 'a1a928e1c79297c63ca18a3fd462591cda1ee59a',
+    hmac: '10263050ce99c481352747ed1d9cf3236fddc70603fac7e3e979520ffa18690f',
   },
 ]
 
-describe('signature', () => {
-  for (const { says, timestamp, secret, body_hex, signature } of vectors) {
-    test(says, () => {
-      const body = Buffer.from(body_hex, 'hex')
-      assert.equal(signatureOf(timestamp, secret, body), signature)
-      assert.equal(isSignedBy([secret], timestamp, body, signature), true)
-      assert.equal(isSignedBy([secret], timestamp, body, signature.toUpperCase()), true)
-      assert.equal(isSignedBy(['old', secret], timestamp, body, signature), true, 'a rotated one')
-      assert.equal(isSignedBy([secret, 'new'], timestamp, body, signature), true, 'a grace one')
-    })
-  }
+const kinds = [
+  ['path', signatureOf, ({ signature }: Vector) => signature],
+  ['hmac', hmacOf, ({ hmac }: Vector) => hmac],
+] as const
 
-  const [, vector] = vectors as [Vector, Vector]
-  const body = Buffer.from(vector.body_hex, 'hex')
-  const refused: [string, readonly string[], string, string][] = [
-    ['no secret at all', [], vector.timestamp, vector.signature],
-    ['another secret', ['b2cS_y'], vector.timestamp, vector.signature],
-    ['another timestamp', [vector.secret], '1370442001', vector.signature],
-    ['the same time, written otherwise', [vector.secret], '1370442000.0', vector.signature],
-    ['a cut signature', [vector.secret], vector.timestamp, vector.signature.slice(0, 38)],
-    ['a longer signature', [vector.secret], vector.timestamp, `${vector.signature}00`],
-    ['no hex', [vector.secret], vector.timestamp, 'z'.repeat(40)],
-    ['no signature', [vector.secret], vector.timestamp, ''],
-  ]
-  for (const [says, secrets, timestamp, signature] of refused) {
-    test(`refused: ${says}`, () => {
-      // The right one first: nothing of it may still count.
-      assert.equal(isSignedBy([vector.secret], vector.timestamp, body, vector.signature), true)
-      assert.equal(isSignedBy(secrets, timestamp, body, signature), false)
-    })
-  }
-})
+for (const [kind, sign, wanted] of kinds) {
+  describe(`signature: ${kind}`, () => {
+    for (const vector of vectors) {
+      const { says, timestamp, secret, body_hex } = vector
+      test(says, () => {
+        const body = Buffer.from(body_hex, 'hex')
+        const signature = wanted(vector)
+        const isSigned = (secrets: string[], given = signature): boolean =>
+          isSignedBy(secrets, kind, timestamp, body, given)
+        assert.equal(sign(timestamp, secret, body), signature)
+        assert.equal(isSigned([secret]), true)
+        assert.equal(isSigned([secret], signature.toUpperCase()), true)
+        assert.equal(isSigned(['old', secret]), true, 'a rotated one')
+        assert.equal(isSigned([secret, 'new']), true, 'a grace one')
+      })
+    }
+
+    const [, vector] = vectors as [Vector, Vector]
+    const body = Buffer.from(vector.body_hex, 'hex')
+    const signature = wanted(vector)
+    const other = kind === 'path' ? vector.hmac : vector.signature
+    const refused: [string, readonly string[], string, string][] = [
+      ['no secret at all', [], vector.timestamp, signature],
+      ['another secret', ['b2cS_y'], vector.timestamp, signature],
+      ['another timestamp', [vector.secret], '1370442001', signature],
+      ['the same time, written otherwise', [vector.secret], '1370442000.0', signature],
+      ['a cut signature', [vector.secret], vector.timestamp, signature.slice(0, -2)],
+      ['a longer signature', [vector.secret], vector.timestamp, `${signature}00`],
+      ['the signature of the other kind', [vector.secret], vector.timestamp, other],
+      ['no hex', [vector.secret], vector.timestamp, 'z'.repeat(signature.length)],
+      ['no signature', [vector.secret], vector.timestamp, ''],
+    ]
+    for (const [says, secrets, timestamp, given] of refused) {
+      test(`refused: ${says}`, () => {
+        // The right one first: nothing of it may still count.
+        assert.equal(isSignedBy([vector.secret], kind, vector.timestamp, body, signature), true)
+        assert.equal(isSignedBy(secrets, kind, timestamp, body, given), false)
+      })
+    }
+  })
+}

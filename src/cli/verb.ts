@@ -3,7 +3,7 @@
  * the same row.
  */
 
-import type { Exit } from './exit-codes.ts'
+import { type Exit, usageError } from './exit-codes.ts'
 import type { Env, Io } from './io.ts'
 
 export interface Flag {
@@ -48,6 +48,17 @@ export function word(given: Given, at: number): string {
 export function text(given: Given, name: string): string | undefined {
   const value = given.flags[name]
   return typeof value === 'string' ? value : undefined
+}
+
+/** The value, which must be one of these. Throws a usage fault. */
+export function oneOf<Value extends string>(
+  what: string,
+  value: string | undefined,
+  values: readonly Value[],
+): Value | undefined {
+  const known = values.find((one) => one === value)
+  if (known === value) return known
+  throw usageError(`${what} is one of ${values.join(', ')}`)
 }
 
 export function isOn(given: Given, name: string): boolean {

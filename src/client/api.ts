@@ -7,7 +7,7 @@
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
-import type { Task } from '../core/model.ts'
+import type { SignatureKind, Task } from '../core/model.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/api.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
@@ -25,6 +25,8 @@ export interface HttpTarget {
   readonly url: string
   readonly user: string | number
   readonly secret: string
+  /** `hmac` signs in headers, `path` (default) in the path, as servers of every version take it. */
+  readonly sign?: SignatureKind
   /** The most connections; calls beyond them wait. Default 16. */
   readonly sockets_max?: number
   /** For `https:`: the authorities to trust instead of the system's. PEM, or the path of a file. */

@@ -4,9 +4,9 @@
  * it.
  */
 import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json.ts'
-import { signatureOf } from '../codec/signature.ts'
+import { hmacOf, signatureOf } from '../codec/signature.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
+import type { JsonObject, JsonValue, SignatureKind } from '../core/model.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
@@ -22,17 +22,34 @@ export function serverBase(given: string): string | undefined {
 export interface Signer {
   readonly user: string
   readonly secret: string
+  /** Where the signature stands: in the path, or as an HMAC in headers. */
+  readonly sign: SignatureKind
 }
 
-/** The path of a signed request, from `/api` on. */
-export function signedPath(
+/** What a signature adds to a request: its path from `/api` on, and headers. */
+export interface Signed {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export function signed(
   version: 1 | 2,
-  { user, secret }: Signer,
+  { user, secret, sign }: Signer,
   now_ms: number,
   body: Buffer,
-): string {
+): Signed {
   const timestamp = String(Math.floor(now_ms / 1_000))
-  return `/api/${version}/json/${user}/${timestamp}/${signatureOf(timestamp, secret, body)}`
+  const path = `/api/${version}/json`
+  if (sign === 'path') {
+    const signature = signatureOf(timestamp, secret, body)
+    return { path: `${path}/${user}/${timestamp}/${signature}`, headers: {} }
+  }
+  const headers = {
+    'X-API-Login': user,
+    'X-API-Timestamp': timestamp,
+    'X-API-Signature': hmacOf(timestamp, secret, body),
+  }
+  return { path, headers }
 }
 
 export function requestBody(ops: readonly SentOp[]): Buffer {

@@ -1,6 +1,6 @@
 /**
  * The HTTP transport: posts to the signed JSON endpoint. A call is signed once; each try posts the
- * same bytes to the same path, so that a server could recognise a repeat.
+ * same bytes with the same signature, so that a server could recognise a repeat.
  *
  * Connections are kept and bounded. A try that fails before its connection is established has
  * certainly not been applied; one that fails later may have been.
@@ -16,13 +16,7 @@ import {
   throwIfCancelled,
 } from './cancellation.ts'
 import { type ClientFault, clientFault, isBatchFault, isClientFault } from './faults.ts'
-import {
-  type HttpResponse,
-  requestBody,
-  resultsOf,
-  serverBase,
-  signedPath,
-} from './http-messages.ts'
+import { type HttpResponse, requestBody, resultsOf, serverBase, signed } from './http-messages.ts'
 import type { SentOp } from './sent-op.ts'
 import { readPem, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
@@ -35,8 +29,9 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
   if (base === undefined) throw new TypeError('url is no address such as http://127.0.0.1:8080')
   const user = String(target.user)
   if (!/^[1-9][0-9]{0,15}$/.test(user)) throw new TypeError('user is no number of 1 to 16 digits')
-  const { secret, sockets_max = sockets_max_default } = target
+  const { secret, sign = 'path', sockets_max = sockets_max_default } = target
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret is empty')
+  if (sign !== 'path' && sign !== 'hmac') throw new TypeError('sign is neither path nor hmac')
   const is_tls = base.startsWith('https:')
   const options = { keepAlive: true, maxSockets: sockets_max, timeout: idle_ms_max }
   const ca = target.ca === undefined ? {} : { ca: await readPem('ca', target.ca) }
@@ -44,10 +39,10 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
 
   const encode: Transport['encode'] = (ops) => {
     const body = requestBody(ops)
-    const url = base + signedPath(2, { user, secret }, clock.now_ms(), body)
+    const { path, headers } = signed(2, { user, secret, sign }, clock.now_ms(), body)
     return {
       send: async (cancellation) =>
-        resultsOf(await post(url, { agent, is_tls, body }, cancellation), ops),
+        resultsOf(await post(base + path, { agent, is_tls, headers, body }, cancellation), ops),
     }
   }
 
@@ -102,12 +97,13 @@ function batchFaultResult(error: unknown): BatchResult {
 interface Post {
   readonly agent: http.Agent
   readonly is_tls: boolean
+  readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
 function post(
   url: string,
-  { agent, is_tls, body }: Post,
+  { agent, is_tls, headers: signature, body }: Post,
   cancellation: Cancellation,
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
@@ -117,7 +113,11 @@ function post(
       reject(cancellation.reason() ?? unreachableFault(url, error, may_be_sent))
     }
     const request = is_tls ? https.request : http.request
-    const headers = { 'content-type': 'application/json', 'content-length': body.length }
+    const headers = {
+      ...signature,
+      'content-type': 'application/json',
+      'content-length': body.length,
+    }
     const call = request(url, { agent, method: 'POST', headers }, (response) => {
       readBounded(response).then((body) => {
         removeListener()

@@ -3,6 +3,7 @@
  * here. Also the values that are plain numbers: counts and the bits of grants. Task records have
  * their own file, codec/task-record.
  */
+import type { SignatureKind } from '../core/model.ts'
 import { parsePlain } from './json.ts'
 
 export interface ProcessRecord {
@@ -20,6 +21,8 @@ export interface ProcessRecord {
 export interface UserRecord {
   readonly name: string
   readonly create_ms: number
+  /** The only signature the user may use; absent for both. */
+  readonly sign?: SignatureKind
 }
 
 /** `sealed` is the encrypted secret. `until_ms` is set once it is rotated. */

@@ -1,8 +1,10 @@
 /**
- * The signature of a request (specification 5): hex(SHA-1(timestamp + secret + body + secret)). The
- * timestamp is the text in the path and the body is the bytes as received; neither is decoded.
+ * The signatures of a request. In the path (specification 5): SHA-1 of timestamp, secret, body and
+ * secret. In headers (wire 1.10): HMAC-SHA-256 of timestamp and body, keyed with the secret. Both
+ * in hex; the timestamp is its text and the body its bytes as received, neither is decoded.
  */
-import { createHash, hash, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
+import type { SignatureKind } from '../core/model.ts'
 
 /** 40 lowercase hex digits. */
 export function signatureOf(timestamp: string, secret: string, body: Uint8Array | string): string {
@@ -22,21 +24,29 @@ export function signatureOf(timestamp: string, secret: string, body: Uint8Array 
   return hash('sha1', message.subarray(0, bytes))
 }
 
+/** 64 lowercase hex digits. */
+export function hmacOf(timestamp: string, secret: string, body: Uint8Array | string): string {
+  return createHmac('sha256', secret).update(timestamp).update(body).digest('hex')
+}
+
 /**
  * Whether the signature (hex, either case) was made with one of the secrets. Comparison takes
- * constant time, and an unknown user, who has no secret, takes as long as one with one secret.
+ * constant time, and a user without a secret, such as an unknown one, takes as long as one with
+ * one secret.
  */
 export function isSignedBy(
   secrets: readonly string[],
+  kind: SignatureKind,
   timestamp: string,
   body: Uint8Array,
   signature: string,
 ): boolean {
-  const is_whole =
-    signature.length === 2 * digest_bytes && given.write(signature, 'hex') === digest_bytes
+  const { sign, given, made } = forms[kind]
+  const bytes = given.length
+  const is_whole = signature.length === 2 * bytes && given.write(signature, 'hex') === bytes
   let matches = false
   for (const secret of secrets.length === 0 ? no_secrets : secrets) {
-    made.write(signatureOf(timestamp, secret, body), 'hex')
+    made.write(sign(timestamp, secret, body), 'hex')
     if (timingSafeEqual(given, made)) matches = true
   }
   return matches && is_whole && secrets.length > 0
@@ -48,8 +58,9 @@ const no_secrets = ['x'.repeat(43)]
 // Two costs are avoided. A digest as a new Buffer costs as much as hashing a short body, so digests
 // are hex, written into buffers that are reused. A short message is copied together and hashed in
 // one call; a long one is hashed in parts.
-const digest_bytes = 20
-const given = Buffer.alloc(digest_bytes)
-const made = Buffer.alloc(digest_bytes)
+const forms = {
+  path: { sign: signatureOf, given: Buffer.alloc(20), made: Buffer.alloc(20) },
+  hmac: { sign: hmacOf, given: Buffer.alloc(32), made: Buffer.alloc(32) },
+} as const
 const utf8_bytes_max = 3
 const message = Buffer.allocUnsafeSlow(4096)

@@ -34,6 +34,9 @@ export interface Caller {
   readonly user?: string
 }
 
+/** How a request is signed: SHA-1 in its path, or HMAC-SHA-256 in its headers. */
+export type SignatureKind = 'path' | 'hmac'
+
 export type OpType = 'create' | 'modify' | 'show'
 
 /** A ref: its text, and whether it was sent as a number. `7` and `"7"` are the same ref. */

@@ -11,7 +11,7 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
-import type { Caller, Change, OpResult, Status, Task } from '../core/model.ts'
+import type { Caller, Change, OpResult, SignatureKind, Status, Task } from '../core/model.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 
 export interface EngineOptions {
@@ -271,8 +271,12 @@ export interface UserInfo {
   readonly create_time_ms: number
   /** The number of valid secrets: 2 during the grace time of a rotation. */
   readonly secrets: number
+  readonly sign: Sign
   readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
 }
+
+/** The signatures that a user may use. */
+export type Sign = SignatureKind | 'both'
 
 export interface NewSecret {
   readonly id: string
@@ -288,16 +292,22 @@ export interface Binding {
 
 export interface Users {
   /**
-   * Without an id the user gets one above the highest so far, from 13000 on. Rejects with
-   * `user_exists` or `key_missing`.
+   * Without an id the user gets one above the highest so far, from 13000 on. `sign` defaults to
+   * `both`. Rejects with `user_exists` or `key_missing`.
    */
-  add(options?: { readonly id?: string | number; readonly name?: string }): Promise<NewSecret>
+  add(options?: {
+    readonly id?: string | number
+    readonly name?: string
+    readonly sign?: Sign
+  }): Promise<NewSecret>
   list(): Promise<UserInfo[]>
   /**
    * Makes a new secret; the old ones stay valid for `grace_ms`, default 0. Rejects with
    * `key_missing`.
    */
   rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
+  /** Says which signatures a user may use, from the next request on. */
+  sign(id: string | number, sign: Sign): Promise<void>
   remove(id: string | number): Promise<void>
   /**
    * Encrypts all secrets with the key of a new key file, or with `secret_key`. Rejects with
@@ -318,11 +328,11 @@ export interface Users {
    */
   callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
   /**
-   * For servers that check signatures: the valid secrets of a user, none for an unknown user.
-   * Throws `store_failed` with a sentence that names the key file where the key is missing or
-   * wrong.
+   * For servers that check signatures: the valid secrets of a user, none for an unknown user or one
+   * who may not sign this way. Throws `store_failed` with a sentence that names the key file where
+   * the key is missing or wrong.
    */
-  secrets(id: string): readonly string[]
+  secrets(id: string, kind?: SignatureKind): readonly string[]
 }
 
 export interface CheckReport {

@@ -22,8 +22,9 @@ import {
 } from '../codec/records.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
+import type { SignatureKind } from '../core/model.ts'
 import type { Entry, Store, Tx, View } from '../store/store.ts'
-import type { Can, NewSecret, UserInfo, Users } from './api.ts'
+import type { Can, NewSecret, Sign, UserInfo, Users } from './api.ts'
 import { openBindings } from './certificate-bindings.ts'
 import { type EncryptionKey, openEncryptionKey } from './encryption-key.ts'
 
@@ -50,6 +51,10 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
   const { store, clock, chance } = options
   const stored = await store.view((view) => ({
     check: view.get(check_key)?.toString('utf8'),
+    users: readAll(view, 'user').map(({ key, value }) => ({
+      id: userOfKey(key),
+      sign: decodeRecord<UserRecord>(value).sign,
+    })),
     secrets: readAll(view, 'secret').map(({ key, value }) => ({
       ...secretOfKey(key),
       record: decodeRecord<SecretRecord>(value),
@@ -66,6 +71,14 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       known.set(user, [...(known.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
     }
   }
+
+  /** The only signature of a user; users without an entry may use both. */
+  const only = new Map<string, SignatureKind>()
+  const setOnly = (id: string, sign: Sign | undefined): void => {
+    if (sign === undefined || sign === 'both') only.delete(id)
+    else only.set(id, sign)
+  }
+  for (const { id, sign } of stored.users) setOnly(id, sign)
 
   const validSecrets = (id: string): Secret[] => {
     const now_ms = clock.now_ms()
@@ -97,18 +110,29 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
   }
 
   const users: Users = {
-    async add({ id: wanted, name = '' } = {}) {
+    async add({ id: wanted, name = '', sign = 'both' } = {}) {
+      const allowed = signMember(sign)
       await encryptionKey.prepare()
       const given = wanted === undefined ? undefined : userId(wanted)
       const secret = { n: 1, plain: freshSecret(), until_ms: undefined }
-      const record: UserRecord = { name, create_ms: clock.now_ms() }
+      const record: UserRecord = { name, create_ms: clock.now_ms(), ...allowed }
       const id = await storeSecrets([secret], (tx) => {
         const id = given ?? nextUser(tx)
         if (tx.get(userKey(id)) !== undefined) throw fault('user_exists', `user ${id} exists`)
         tx.put(userKey(id), encodeRecord(record))
         return id
       })
+      setOnly(id, sign)
       return { id, secret: secret.plain }
+    },
+    async sign(wanted, sign) {
+      const id = userId(wanted)
+      const allowed = signMember(sign)
+      await store.update((tx) => {
+        const { name, create_ms } = requireUser(tx, id)
+        tx.put(userKey(id), encodeRecord({ name, create_ms, ...allowed }))
+      })
+      setOnly(id, sign)
     },
     list: () => store.view((view) => listUsers(view, (id) => validSecrets(id).length)),
     async rotate(wanted, { grace_ms = 0 } = {}): Promise<NewSecret> {
@@ -137,6 +161,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         return bindings.refuseAllOf(tx, id)
       })
       known.delete(id)
+      only.delete(id)
       bindings.refused(names)
     },
     async rekey({ secret_key } = {}) {
@@ -158,7 +183,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     },
     bind: async (wanted, name) => {
       const user = userId(wanted)
-      await bindings.set(name, { acts_as: 'user', user }, (tx) => requireUser(tx, user))
+      await bindings.set(name, { acts_as: 'user', user }, (tx) => void requireUser(tx, user))
     },
     bindAll: (name) => bindings.set(name, { acts_as: 'all' }),
     unbind: (name) => bindings.set(name, { acts_as: 'nobody' }),
@@ -168,9 +193,10 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         acts_as: record.acts_as === 'user' ? record.user : record.acts_as === 'all' ? 'all' : null,
       })),
     callerOf: (names, { strict = false } = {}) => bindings.boundCaller(names, strict),
-    secrets(id) {
+    secrets(id, kind) {
       const why = encryptionKey.problem()
       if (why !== undefined) throw fault('store_failed', why)
+      if (kind !== undefined && (only.get(id) ?? kind) !== kind) return []
       return validSecrets(id).map((one) => one.plain)
     },
   }
@@ -179,6 +205,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     ...users,
     add: (options) => inTurn(() => users.add(options)),
     rotate: (id, options) => inTurn(() => users.rotate(id, options)),
+    sign: (id, sign) => inTurn(() => users.sign(id, sign)),
     remove: (id) => inTurn(() => users.remove(id)),
     rekey: (options) => inTurn(() => users.rekey(options)),
   }
@@ -207,8 +234,17 @@ export function userId(given: string | number): string {
   )
 }
 
-export function requireUser(view: View, user: string): void {
-  if (view.get(userKey(user)) === undefined) throw fault('user_not_found', `no user ${user}`)
+export function requireUser(view: View, user: string): UserRecord {
+  const bytes = view.get(userKey(user))
+  if (bytes === undefined) throw fault('user_not_found', `no user ${user}`)
+  return decodeRecord<UserRecord>(bytes)
+}
+
+/** The member of the record. Throws `not_possible` for anything else. */
+function signMember(sign: Sign): Pick<UserRecord, 'sign'> {
+  if (sign === 'both') return {}
+  if (sign === 'hmac' || sign === 'path') return { sign }
+  throw fault('not_possible', "a user's sign is hmac, path or both")
 }
 
 export function rightsOf(bits: number): Can[] {
@@ -243,10 +279,10 @@ function nextUser(view: View): string {
 function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] {
   return readAll(view, 'user').map(({ key, value }) => {
     const id = userOfKey(key)
-    const { name, create_ms } = decodeRecord<UserRecord>(value)
+    const { name, create_ms, sign = 'both' } = decodeRecord<UserRecord>(value)
     const grants = view
       .scan({ ...grantsOf(id), limit: Infinity })
       .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }))
-    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), grants }
+    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), sign, grants }
   })
 }

@@ -3,7 +3,7 @@
  * callback, end. Tests send it given bytes.
  */
 
-import { signatureOf } from '../../src/codec/signature.ts'
+import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type HttpOptions, type HttpServer, serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
@@ -35,6 +35,8 @@ export interface TestHttp {
   readonly secret: string
   /** The path of a request signed now, or at `timestamp`. */
   path(body: string | Uint8Array, how?: Signing): string
+  /** The lines of the three headers that sign a body. */
+  signLines(body: string | Uint8Array, how?: Signing): string[]
   /** The bytes of a signed POST on HTTP/1.1, its connection kept. */
   post(body: string | Uint8Array, how?: Signing): Buffer
   /** Posts on a connection of its own. */
@@ -43,6 +45,8 @@ export interface TestHttp {
 }
 
 export interface Signing {
+  /** Default `path`. */
+  readonly sign?: 'path' | 'hmac'
   readonly version?: 1 | 2
   readonly user?: string
   readonly timestamp?: string
@@ -64,14 +68,25 @@ export async function openHttp(
   const { port } = http.address
   const base = options.base ?? ''
 
+  const timestampOf = (how: Signing): string =>
+    how.timestamp ?? String(Math.floor(engine.clock.now_ms() / 1000))
   const path: TestHttp['path'] = (body, how = {}) => {
-    const timestamp = how.timestamp ?? String(Math.floor(engine.clock.now_ms() / 1000))
+    const opening = `${base}/api/${how.version ?? 1}/json`
+    if (how.sign === 'hmac') return opening
+    const timestamp = timestampOf(how)
     const signature = signatureOf(timestamp, how.secret ?? secret, body)
-    return `${base}/api/${how.version ?? 1}/json/${how.user ?? user}/${timestamp}/${signature}`
+    return `${opening}/${how.user ?? user}/${timestamp}/${signature}`
+  }
+  const signLines: TestHttp['signLines'] = (body, how = {}) => {
+    const timestamp = timestampOf(how)
+    const signature = hmacOf(timestamp, how.secret ?? secret, body)
+    const login = `X-API-Login: ${how.user ?? user}`
+    return [login, `X-API-Timestamp: ${timestamp}`, `X-API-Signature: ${signature}`]
   }
   const post: TestHttp['post'] = (body, how = {}) => {
     const bytes = Buffer.from(body)
     const lines = [...(how.headers ?? ['Host: x']), `Content-Length: ${bytes.length}`]
+    if (how.sign === 'hmac') lines.push(...signLines(bytes, how))
     const head = `POST ${path(bytes, how)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
     return Buffer.concat([Buffer.from(head), bytes])
   }
@@ -81,6 +96,7 @@ export async function openHttp(
     port,
     secret,
     path,
+    signLines,
     post,
     send: (body, how) => exchange(port, post(body, how)),
     async close() {

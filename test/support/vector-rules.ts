@@ -99,6 +99,8 @@ export const rules: Readonly<Record<string, string>> = {
   'wire 1.9 can':         'a grant may be for create, modify or show alone',
   'wire 1.9 shared':      'all users of a process share its tasks',
 
+  'wire 1.10 headers':    'a request signed in headers has the answers of one signed in the path',
+
   'process definition':   'a definition with mistakes is refused whole',
   'process params':       'input parameters are checked on create',
   'process go_if_const':  'all conditions hold: on; else the next logic',

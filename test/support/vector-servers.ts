@@ -6,7 +6,7 @@
  * alone (status, headers) it checks itself.
  */
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { isObject, parseJson, rawJson, stringifyJson } from '../../src/codec/json.ts'
 import { parseRequest } from '../../src/codec/request-body.ts'
@@ -69,22 +69,28 @@ function withRawData(op: JsonValue): unknown {
 }
 
 /**
- * A client of its own, over a real socket. A caller without a name has no way in through this
+ * A client of its own, over a real socket. Every other request is signed in headers. A caller without a name has no way in through this
  * server, so his requests are made in the process.
  */
 async function openHttp(world: World): Promise<Link> {
   const bugs: unknown[] = []
   const server = await serveHttp(world.engine(), { port: 0, onBug: (bug) => bugs.push(bug) })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  let requests = 0
   return {
     async send(asked) {
       if (asked.user === null) return sendInProcess(world, asked)
       const body = Buffer.from(asked.body ?? `{"ops":${asked.ops}}`)
       const timestamp = String(Math.floor(world.engine().clock.now_ms() / 1000))
       const secret = world.secretOf(asked.user)
+      const base = `${server.url}/api/${asked.version}/json`
+      if (requests++ % 2 === 1) {
+        const hmac = createHmac('sha256', secret).update(timestamp).update(body).digest('hex')
+        const headers = { 'X-API-Login': asked.user, 'X-API-Timestamp': timestamp }
+        return post(base, body, agent, { ...headers, 'X-API-Signature': hmac })
+      }
       const hash = createHash('sha1').update(timestamp).update(secret).update(body).update(secret)
-      const path = `/api/${asked.version}/json/${asked.user}/${timestamp}/${hash.digest('hex')}`
-      return post(`${server.url}${path}`, body, agent)
+      return post(`${base}/${asked.user}/${timestamp}/${hash.digest('hex')}`, body, agent)
     },
     async close() {
       agent.destroy()
@@ -111,9 +117,14 @@ async function openGrpc(world: World): Promise<Link> {
   }
 }
 
-async function post(url: string, body: Buffer, agent: Agent): Promise<string> {
+async function post(
+  url: string,
+  body: Buffer,
+  agent: Agent,
+  headers: Record<string, string> = {},
+): Promise<string> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const sent = request(url, { method: 'POST', agent }, resolve)
+    const sent = request(url, { method: 'POST', agent, headers }, resolve)
     sent.on('error', reject)
     sent.end(body)
   })

@@ -5,12 +5,12 @@
  */
 import http from 'node:http'
 import https from 'node:https'
-import { serverBase, signedPath } from '../../client/http-messages.ts'
+import { type Signed, serverBase, signed } from '../../client/http-messages.ts'
 import { parsePlain } from '../../codec/json.ts'
 import { type Exit, exits, unreachableError, usageError } from '../exit-codes.ts'
 import { decodeText, type Io, print, readAll, readInput } from '../io.ts'
 import { clean } from '../output.ts'
-import { type Flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+import { type Flag, type Given, isOn, json_flag, oneOf, text, type Verb } from '../verb.ts'
 
 const secret_flag: Flag = {
   name: 'secret-file',
@@ -27,6 +27,7 @@ const flags: readonly Flag[] = [
   { name: 'url', value: 'URL', says: 'where the server is, such as http://127.0.0.1:8080' },
   { name: 'user', value: 'ID', says: 'the user who signs' },
   secret_flag,
+  { name: 'sign', value: 'HOW', says: 'path (default) or hmac: in the path or in headers' },
   json_flag,
 ]
 
@@ -45,8 +46,8 @@ export const sendVerbs: readonly Verb[] = [
       '4 where it does not know the signature.',
     ],
     async run(given, io) {
-      const { url, body } = await signedBody(given, io)
-      const { status, answer } = await post(url, body)
+      const { url, headers, body } = await signedBody(given, io)
+      const { status, answer } = await post(url, headers, body)
       await print(io.stdout, answer.endsWith('\n') ? answer : `${answer}\n`)
       return exitOf(status, answer)
     },
@@ -58,19 +59,25 @@ export const sendVerbs: readonly Verb[] = [
     says: 'print the signed URL of a body and a curl line',
     notes: ['FILE holds the body; without it, or as -, standard input does.', ...secret_notes],
     async run(given, io) {
-      const { url, file } = await signedBody(given, io)
-      const curl = `curl -sS --data-binary ${quoted(`@${file}`)} ${quoted(url)}`
-      const lines = isOn(given, 'json') ? JSON.stringify({ url, curl }) : `${url}\n${clean(curl)}`
+      const { url, headers, file } = await signedBody(given, io)
+      const lines_of_head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+      const options = lines_of_head.map((line) => ` -H ${quoted(line)}`).join('')
+      const curl = `curl -sS${options} --data-binary ${quoted(`@${file}`)} ${quoted(url)}`
+      const json = { url, ...(options === '' ? {} : { headers }), curl }
+      const lines = isOn(given, 'json') ? JSON.stringify(json) : `${url}\n${clean(curl)}`
       await print(io.stdout, `${lines}\n`)
       return exits.done
     },
   },
 ]
 
-async function signedBody(
-  given: Given,
-  io: Io,
-): Promise<{ readonly url: string; readonly body: Buffer; readonly file: string }> {
+interface SignedBody extends Pick<Signed, 'headers'> {
+  readonly url: string
+  readonly body: Buffer
+  readonly file: string
+}
+
+async function signedBody(given: Given, io: Io): Promise<SignedBody> {
   const [file = '-'] = given.words
   const base = serverBase(text(given, 'url') ?? '')
   if (base === undefined) {
@@ -80,14 +87,17 @@ async function signedBody(
   if (user === undefined || !/^[1-9][0-9]{0,15}$/.test(user)) {
     throw usageError('--user takes the number of the user who signs')
   }
+  const sign = oneOf('--sign', text(given, 'sign'), ['path', 'hmac']) ?? 'path'
   const secret = await readSecret(given, io, file !== '-')
   const body = await readInput(file, io)
-  return { url: base + signedPath(1, { user, secret }, io.clock.now_ms(), body), body, file }
+  const { path, headers } = signed(1, { user, secret, sign }, io.clock.now_ms(), body)
+  return { url: base + path, headers, body, file }
 }
 
 /** Uses node:http because `fetch` refuses some ports. */
 function post(
   url: string,
+  headers: Signed['headers'],
   body: Buffer,
 ): Promise<{ readonly status: number; readonly answer: string }> {
   return new Promise((resolve, reject) => {
@@ -97,7 +107,7 @@ function post(
       reject(unreachableError(`${origin} does not answer (${why}): does the server run there?`))
     }
     const request = url.startsWith('https:') ? https.request : http.request
-    const call = request(url, { method: 'POST' }, (response) => {
+    const call = request(url, { method: 'POST', headers }, (response) => {
       const status = response.statusCode ?? 0
       readAll(response).then((bytes) => resolve({ status, answer: bytes.toString('utf8') }), lost)
     })

@@ -21,7 +21,17 @@ import {
   taskJson,
   timeText,
 } from '../output.ts'
-import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import {
+  db_flag,
+  type Flag,
+  type Given,
+  isOn,
+  json_flag,
+  oneOf,
+  text,
+  type Verb,
+  word,
+} from '../verb.ts'
 import { createFromFile, dataText } from './task-import.ts'
 
 const flags = [db_flag, json_flag]
@@ -195,10 +205,10 @@ async function listTasks(given: Given, io: Io): Promise<Exit> {
 
 function filterOf(given: Given): TaskFilter {
   const node_id = text(given, 'node')
-  const status = text(given, 'status')
+  const status = oneOf('--status', text(given, 'status'), statuses)
   return {
     ...(node_id === undefined ? {} : { node_id }),
-    ...(status === undefined ? {} : { status: statusOf(status) }),
+    ...(status === undefined ? {} : { status }),
   }
 }
 
@@ -225,12 +235,6 @@ async function* pagesOf(
 }
 
 const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
-
-function statusOf(given: string): Status {
-  const status = statuses.find((name) => name === given)
-  if (status === undefined) throw usageError(`--status is one of ${statuses.join(', ')}`)
-  return status
-}
 
 function limitOf(given: string): number {
   if (!/^[0-9]{1,15}$/.test(given)) throw usageError('--limit is a whole number')

@@ -3,13 +3,15 @@
  * is printed once and never read from the command line.
  */
 
+import type { Sign } from '../../engine/api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
-import { db_flag, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { db_flag, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
+const signs: readonly Sign[] = ['hmac', 'path', 'both']
 
 export const userVerbs: readonly Verb[] = [
   {
@@ -18,12 +20,18 @@ export const userVerbs: readonly Verb[] = [
     flags: [
       { name: 'id', value: 'N', says: 'its number (default: the next free one)' },
       { name: 'name', value: 'S', says: 'a name to tell it by' },
+      {
+        name: 'sign',
+        value: 'HOW',
+        says: 'the signatures it may use: hmac, path or both (default)',
+      },
       ...flags,
     ],
     says: 'make a user and print its secret, once',
     async run(given, io) {
       const id = text(given, 'id')
       const name = text(given, 'name')
+      const sign = oneOf('--sign', text(given, 'sign'), signs)
       if (id !== undefined) checkUserId(id)
       const made = await withAdmin(
         given,
@@ -32,6 +40,7 @@ export const userVerbs: readonly Verb[] = [
           admin.call('user.add', {
             ...(id === undefined ? {} : { id }),
             ...(name === undefined ? {} : { name }),
+            ...(sign === undefined ? {} : { sign }),
           }),
         { creates: true },
       )
@@ -46,20 +55,22 @@ export const userVerbs: readonly Verb[] = [
     async run(given, io) {
       const users = await withAdmin(given, io, (admin) => admin.call('user.list', {}))
       return printList(io, isOn(given, 'json'), users, {
-        jsonOf: ({ id, name, create_time_ms, secrets, grants }) =>
+        jsonOf: ({ id, name, create_time_ms, secrets, sign, grants }) =>
           jsonOf({
             id: idJson(id),
             name: JSON.stringify(name),
             create_time_ms: String(create_time_ms),
             secrets: String(secrets),
+            sign: JSON.stringify(sign),
             grants: JSON.stringify(grants),
           }),
-        heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'PROCESSES'],
-        cellsOf: ({ id, name, create_time_ms, secrets, grants }) => [
+        heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PROCESSES'],
+        cellsOf: ({ id, name, create_time_ms, secrets, sign, grants }) => [
           id,
           name,
           timeText(create_time_ms),
           String(secrets),
+          sign,
           grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
         ],
       })
@@ -80,6 +91,23 @@ export const userVerbs: readonly Verb[] = [
       const args = grace === undefined ? { id } : { id, grace_ms: durationMs(grace) }
       const made = await withAdmin(given, io, (admin) => admin.call('user.rotate', args))
       return printSecret(io, isOn(given, 'json'), made)
+    },
+  },
+  {
+    name: 'user sign',
+    words: [{ name: 'ID' }, { name: 'HOW' }],
+    flags,
+    says: 'say which signatures a user may use: hmac, path or both',
+    notes: [
+      'hmac is a signature in headers (HMAC-SHA-256), path one in the path (SHA-1). It holds from',
+      'the next request on.',
+    ],
+    async run(given, io) {
+      const id = word(given, 0)
+      const sign = oneOf('HOW', word(given, 1), signs) as Sign
+      await withAdmin(given, io, (admin) => admin.call('user.sign', { id, sign }))
+      const json = jsonOf({ id: idJson(id), sign: JSON.stringify(sign) })
+      return printDone(io, isOn(given, 'json'), json)
     },
   },
   {

@@ -3,7 +3,7 @@
  * the engine and its arguments and returns a value that JSON keeps as it is. The same table serves
  * calls in this process and calls over the socket. Refusals are the engine's.
  */
-import type { Can, Engine } from '../../engine/api.ts'
+import type { Can, Engine, Sign } from '../../engine/api.ts'
 import { applyTasks, cancelTask, listTasks, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
@@ -30,11 +30,15 @@ export const adminVerbs = {
     ops_max: engine.limits.ops_max,
   }),
 
-  'user.add': (engine: Engine, args: { readonly id?: string; readonly name?: string }) =>
-    engine.users.add(args),
+  'user.add': (
+    engine: Engine,
+    args: { readonly id?: string; readonly name?: string; readonly sign?: Sign },
+  ) => engine.users.add(args),
   'user.list': (engine: Engine, _args: object) => engine.users.list(),
   'user.rotate': (engine: Engine, args: ById & { readonly grace_ms?: number }) =>
     engine.users.rotate(args.id, args.grace_ms === undefined ? {} : { grace_ms: args.grace_ms }),
+  'user.sign': (engine: Engine, args: ById & { readonly sign: Sign }) =>
+    done(engine.users.sign(args.id, args.sign)),
   'user.remove': (engine: Engine, args: ById) => done(engine.users.remove(args.id)),
   'user.rekey': (engine: Engine, args: { readonly secret_key?: string }) =>
     engine.users.rekey(args),

@@ -5,9 +5,12 @@
  */
 
 /** What a request asks for. A new path is a kind here, a row of `paths` and a case in request. */
-export type Target = SignedTarget | HealthTarget
+export type Target = OpsTarget | HealthTarget
 /** A target whose request has a body: a POST. */
 export type BodyTarget = Exclude<Target, HealthTarget>
+
+/** Ops, signed in the path or in headers. */
+export type OpsTarget = SignedTarget | HeaderSignedTarget
 
 /** Ops with a signature in the path. */
 export interface SignedTarget {
@@ -19,6 +22,12 @@ export interface SignedTarget {
   readonly timestamp: string
   /** In lower case. */
   readonly signature: string
+}
+
+/** Ops with a signature in headers. */
+export interface HeaderSignedTarget {
+  readonly kind: 'header_signed'
+  readonly version: 1 | 2
 }
 
 export interface HealthTarget {
@@ -36,23 +45,31 @@ interface PathRow {
   target(groups: readonly string[]): Target
 }
 
-const user_id = '[1-9][0-9]{0,15}'
-const unix_seconds = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
+export const user_id_pattern = '[1-9][0-9]{0,15}'
+export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
 
 /** In the order in which a path is compared with them: the commonest first. */
 const paths: readonly PathRow[] = [
   {
-    path: `/api/([12])/json/(${user_id})/(${unix_seconds})/([0-9a-fA-F]{40})`,
+    path: `/api/([12])/json/(${user_id_pattern})/(${timestamp_pattern})/([0-9a-fA-F]{40})`,
     target: ([, version, user, timestamp, signature]) => ({
       kind: 'signed',
-      version: version === '1' ? 1 : 2,
+      version: versionOf(version),
       user: user as string,
       timestamp: timestamp as string,
       signature: (signature as string).toLowerCase(),
     }),
   },
+  {
+    path: '/api/([12])/json/?',
+    target: ([, version]) => ({ kind: 'header_signed', version: versionOf(version) }),
+  },
   { path: '/healthz', is_base_optional: true, target: () => ({ kind: 'health' }) },
 ]
+
+function versionOf(digit: string | undefined): 1 | 2 {
+  return digit === '1' ? 1 : 2
+}
 
 /** `base` is empty or starts with a slash, else a RangeError. A trailing slash is dropped. */
 export function routeUnder(base: string): Route {

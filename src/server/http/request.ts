@@ -5,10 +5,10 @@
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
 import { renderResults } from '../../codec/response-body.ts'
-import { verifySignature } from './authenticate.ts'
+import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
-import type { BodyTarget, SignedTarget } from './path.ts'
+import type { BodyTarget, OpsTarget } from './path.ts'
 import { type Exchange, reply, replyFault } from './reply.ts'
 
 /** Answers a request, now or later. Never throws. */
@@ -42,19 +42,21 @@ export function answer(exchange: Exchange): void {
 function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promise<void> {
   switch (target.kind) {
     case 'signed':
+    case 'header_signed':
       return serveOps(exchange, target, body)
   }
 }
 
-async function serveOps(exchange: Exchange, target: SignedTarget, body: Buffer): Promise<void> {
-  const { context } = exchange
-  verifySignature(context.engine, context.limits.window_s, target, body)
+async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Promise<void> {
+  const { context, request } = exchange
+  const { engine, limits } = context
+  const user = authenticate(engine, limits.window_s, target, request.headers, body)
   // A repeated request could be recognised here: (user, timestamp, signature) names it.
-  context.engine.checkRate(target.user)
-  const ops = parseRequest(body, context.limits).map((raw) => parseOp(raw, context.engine.limits))
+  engine.checkRate(user)
+  const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
   const reservation = exchange.connection.answers.reserve(ops)
   try {
-    const results = await context.engine.submit(ops, { user: target.user })
+    const results = await engine.submit(ops, { user })
     reply(exchange, 200, renderResults(target.version, results), reservation)
   } catch (thrown) {
     reservation.release()
