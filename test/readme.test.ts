@@ -138,7 +138,13 @@ test('the table of logics has every type, with every member that is read', () =>
   for (const [at, { type, compile }] of logicTable.entries()) {
     const read = new Set<string>()
     const raw = new Proxy<JsonObject>({}, { get: (_raw, name) => void read.add(String(name)) })
-    compile(raw, { mistake() {}, warning() {}, targetNode: () => '', targetProcess() {} })
+    compile(raw, {
+      mistake() {},
+      warning() {},
+      targetNode: () => '',
+      targetProcess() {},
+      variable() {},
+    })
     // It is read only to warn that it is ignored.
     read.delete('cert_pem')
     const missing = [...read].filter((name) => !rows[at]?.[1]?.includes(code(name)))

@@ -90,6 +90,10 @@ export const limitTable = {
     says: 'milliseconds until a silent gRPC peer is sent a ping',
   },
   tls_reload_ms: { value: 1_000, says: 'milliseconds between two looks at the certificate files' },
+  variables_reload_ms: {
+    value: 1_000,
+    says: 'milliseconds between two looks at the file of variables',
+  },
 } as const satisfies Record<string, LimitRow>
 
 export type LimitName = keyof typeof limitTable

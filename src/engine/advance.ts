@@ -56,7 +56,7 @@ export function advance(
   for (;;) {
     const node = process.graph.nodes.get(task.node_id) as GraphNode
     if (task.moves >= moves_without_rest_max) {
-      fail(task, 'loop', `${moves_without_rest_max} moves without coming to rest`)
+      fail(tx, task, 'loop', `${moves_without_rest_max} moves without coming to rest`)
       return
     }
     if (node.kind === 'end') {
@@ -167,7 +167,7 @@ function startWait(
   // Each job is a visit of its own, also after a retry or a modify.
   if (wait === 'work') task.visit++
   if (task.due_ms === 0) {
-    armTimer(task, node, evaluation)
+    armTimer(tx, task, node, evaluation)
     // A past time is due now, after everything that is overdue: a stream of past times must not
     // delay the timers of other processes for ever.
     if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
@@ -189,11 +189,16 @@ function listTime(tx: Transaction, task: TaskRecord, wait: Wait): number {
   return last === undefined ? at_ms : Math.max(at_ms, queueOfKey(last.key).since_ms + 1)
 }
 
-function armTimer(task: TaskRecord, node: GraphNode, evaluation: EvaluationContext): void {
+function armTimer(
+  tx: Transaction,
+  task: TaskRecord,
+  node: GraphNode,
+  evaluation: EvaluationContext,
+): void {
   for (const [at, semaphor] of node.time_semaphors.entries()) {
     const due = semaphor.due(evaluation)
     if ('tag' in due) {
-      fail(task, due.tag, due.description)
+      fail(tx, task, due.tag, due.description)
       return
     }
     // 0 means no timer, so a time before 1970 becomes the first millisecond of 1970.

@@ -13,6 +13,7 @@ import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
 import type { Caller, Change, OpResult, SignatureKind, Status, Task } from '../core/model.ts'
 import type { AnswerAccount } from './unread-answers.ts'
+import type { GivenVariables } from './variables.ts'
 
 export interface EngineOptions {
   readonly limits?: Partial<Record<LimitName, number>>
@@ -45,8 +46,8 @@ export interface EngineOptions {
   readonly onBug?: (error: unknown) => void
   /** The key that encrypts the secrets, instead of the key file: 32 bytes in hex or base64. */
   readonly secret_key?: string
-  /** Values for `{{env_var[@name].key}}`, by name. */
-  readonly variables?: Readonly<Record<string, unknown>>
+  /** Values for `{{env_var[@name].key}}`, by name; `Engine.setVariables` replaces them. */
+  readonly variables?: GivenVariables
   /** `host:port` of endpoints that calls may reach although their address is not public. */
   readonly allow_hosts?: readonly string[]
   readonly clock?: Clock
@@ -132,6 +133,13 @@ export interface Engine {
   readonly users: Users
 
   /**
+   * Replaces the values of `EngineOptions.variables`. They count before those that imports have
+   * stored, are kept in memory only, and are masked in the descriptions of failures. Throws a
+   * TypeError for a value that is no plain JSON value, and then changes nothing.
+   */
+  setVariables(variables: GivenVariables): void
+
+  /**
    * Registers a handler for a logic kind that the engine does not run (`db_call`), or for each node
    * of this title that waits for a callback; the returned function removes it. A kind needs its
    * handler before a definition with it is stored. A task that already waits for a callback in such
@@ -189,6 +197,8 @@ export interface WaitsFor {
   /** Aliases, as `@name`. */
   readonly aliases: readonly string[]
   readonly processes: readonly string[]
+  /** Without their `@`. */
+  readonly variables: readonly string[]
 }
 
 export interface ProcessInfo {

@@ -35,6 +35,7 @@ import {
   tasksAtNode,
   timeOfKey,
   userKey,
+  variableOfKey,
   versionKey,
   versionOfKey,
 } from '../codec/keys.ts'
@@ -126,6 +127,10 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   alias: (_view, { key, value }) => {
     const name = aliasOfKey(key)
     return name !== '' && value.length > 0 ? undefined : `alias "${name}" names no process`
+  },
+  variable: (_view, { key, value }) => {
+    const name = variableOfKey(key)
+    return name !== '' && value.length > 0 ? undefined : `variable "${name}" has no value`
   },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)

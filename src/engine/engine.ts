@@ -14,14 +14,12 @@
  * enter at transaction-queue. A refused op is a result; a request refused as a whole rejects.
  */
 
-import { objectOf } from '../codec/json.ts'
 import { metaKey } from '../codec/keys.ts'
 import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
-import { docOfPlain } from '../codec/plain-value.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Caller, JsonValue, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
+import type { Caller, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAdmission } from './admission.ts'
 import type { EngineOptions, TargetInput } from './api.ts'
@@ -38,6 +36,7 @@ import type { CommitEvents, EngineContext } from './transaction.ts'
 import { newTransactionQueue } from './transaction-queue.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
+import { newVariables } from './variables.ts'
 import { newWatchers } from './watch.ts'
 
 export interface EngineParts {
@@ -66,7 +65,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     limits,
     id_middle: await store.view(idMiddle),
     fraction: () => chance.fraction(),
-    variables: variablesOf(options.variables, limits),
+    variables: newVariables(limits.nesting_max, options.variables),
     isHandled: (name) => handlers.has(name),
     isWatched: watchers.isWatched,
   }
@@ -89,6 +88,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     store: ordered_store,
     catalog,
     limits,
+    variables: engine_context.variables,
     isHandled: engine_context.isHandled,
     onChanged: (conv_id) => {
       timers.onProcessChanged(conv_id)
@@ -175,6 +175,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       },
     },
     users,
+    setVariables: engine_context.variables.give,
     handle(name, handler, how) {
       const unregister = handlers.add(name, handler, how)
       jobs.onProcessChanged()
@@ -193,23 +194,6 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     [Symbol.asyncDispose]: () => engine.close(),
   }
   return engine
-}
-
-/** The variables as exact JSON values. Throws a TypeError for one that is no plain JSON value. */
-function variablesOf(
-  given: EngineOptions['variables'],
-  limits: Limits,
-): EngineContext['variables'] {
-  const variables: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>
-  for (const [name, value] of Object.entries(given ?? {})) {
-    const doc = docOfPlain({ value }, limits.nesting_max)
-    const read = typeof doc === 'string' ? undefined : objectOf(doc).value
-    if (read === undefined) {
-      throw new TypeError(`variable ${name}: ${typeof doc === 'string' ? doc : 'is undefined'}`)
-    }
-    variables[name] = read
-  }
-  return variables
 }
 
 function idMiddle(view: View): string {

@@ -67,8 +67,8 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     return bytes === undefined ? undefined : decodeCount(bytes)
   },
   variable(name) {
-    const { variables } = this.context.engine
-    return Object.hasOwn(variables, name) ? variables[name] : undefined
+    const { view, engine } = this.context
+    return engine.variables.of(view, name)
   },
 }
 

@@ -13,6 +13,7 @@ import { convIdOf } from './aliases.ts'
 import type { PutResult, WaitsFor } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { badDefinition, type NewVersion } from './definitions.ts'
+import type { Variables } from './variables.ts'
 import { migrationOf } from './waits.ts'
 
 /** `moves` of an import, and the nodes of all its definitions. */
@@ -80,7 +81,7 @@ function pendingMigrations(
 }
 
 /** What a definition names and what is not there in this view. */
-export function waitsFor(view: View, { graph }: NewVersion): WaitsFor {
+export function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
   const isThere = (named: string): boolean =>
     view.get(processKey(convIdOf(view, named))) !== undefined
   const missing = graph.target_conv_ids.filter((named) => !isThere(named))
@@ -89,12 +90,14 @@ export function waitsFor(view: View, { graph }: NewVersion): WaitsFor {
     processes: missing
       .map((named) => convIdOf(view, named))
       .filter((conv_id) => !conv_id.startsWith('@')),
+    variables: graph.variables.filter((name) => given.of(view, name) === undefined),
   }
 }
 
-export function waitWarnings({ aliases, processes }: WaitsFor): string[] {
+export function waitWarnings({ aliases, processes, variables }: WaitsFor): string[] {
   return [
     ...aliases.map((name) => `alias ${name} is not there: import it or set it`),
     ...processes.map((conv_id) => `process ${conv_id} is not there`),
+    ...variables.map((name) => `variable @${name} has no value`),
   ]
 }

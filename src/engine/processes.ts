@@ -44,11 +44,13 @@ import { edgesOf } from './graph-edges.ts'
 import { putVersion, waitsFor, waitWarnings } from './imports.ts'
 import { noProcess } from './task-rules.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
+import type { Variables } from './variables.ts'
 
 export interface ProcessesOptions {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
+  readonly variables: Variables
   /** Whether a handler is registered for a logic type. */
   isHandled(type: string): boolean
   /** Called after a process was imported or resumed. */
@@ -61,7 +63,7 @@ export interface ProcessAdmin extends Processes {
 }
 
 export function newProcesses(options: ProcessesOptions): ProcessAdmin {
-  const { store, catalog, limits, isHandled, onChanged } = options
+  const { store, catalog, limits, variables, isHandled, onChanged } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
@@ -87,7 +89,7 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
       }))
       for (const alias of aliases) putAlias(tx, alias)
       return stored.map(({ version, put }): PutResult => {
-        const waits_for = waitsFor(tx, version)
+        const waits_for = waitsFor(tx, version, variables)
         const warnings = [...version.warnings, ...waitWarnings(waits_for)]
         return { conv_id: version.conv_id, ...put, warnings, waits_for }
       })

@@ -102,7 +102,7 @@ export function quarantineFirstDue(tx: Transaction, conv_id: string): number | u
   const [first] = tx.store.scan({ ...dueUpTo(conv_id, tx.now_ms), limit: 1 })
   const draft = first && loadTask(tx.store, taskOfKey(first.key))
   if (draft !== undefined && draft !== 'damaged') {
-    fail(draft.task, 'internal_error', 'the engine stumbled on this task')
+    fail(tx, draft.task, 'internal_error', 'the engine stumbled on this task')
     saveAndDrain(tx, draft)
   }
   return firstDue(tx.store, conv_id)

@@ -9,11 +9,12 @@
 import { grantKey, nodeCountKey } from '../codec/keys.ts'
 import { decodeCount } from '../codec/records.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Change, JsonValue } from '../core/model.ts'
+import type { Change } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type CountChange, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
+import type { Variables } from './variables.ts'
 
 /** What all transactions of an engine share. */
 export interface EngineContext {
@@ -22,8 +23,7 @@ export interface EngineContext {
   /** The 5 random bytes of the file, in hex: the middle of each task id. */
   readonly id_middle: string
   fraction(): number
-  /** Variables given to the engine, by name. */
-  readonly variables: Readonly<Record<string, JsonValue>>
+  readonly variables: Variables
   /** Whether a handler is registered for a logic kind or a node title. */
   isHandled(name: string): boolean
   /** Whether there are watchers; without one, changes are not recorded. */

@@ -64,14 +64,14 @@ export function moveToErrorNode(
   { err_node_id, kind, error_type, tag, description }: FailCommand,
 ): 'moved' | 'stays' {
   if (err_node_id === undefined) {
-    fail(task, tag, description)
+    fail(tx, task, tag, description)
     return 'stays'
   }
   const prefix = `__conveyor_${kind}_return`
   const doc = withMembers(task.doc, {
     [`${prefix}_type_error__`]: error_type,
     [`${prefix}_type_tag__`]: tag,
-    [`${prefix}_description__`]: boundedText(description),
+    [`${prefix}_description__`]: shownText(tx, description),
   })
   // The error fields are left out where the data would be over the limit.
   if (bytesOf(doc.text) <= tx.engine.limits.task_bytes_max) task.doc = doc
@@ -80,9 +80,9 @@ export function moveToErrorNode(
 }
 
 /** The task stays in its node as failed, until retry or cancel. */
-export function fail(task: TaskRecord, tag: string, description: string): void {
+export function fail(tx: Transaction, task: TaskRecord, tag: string, description: string): void {
   task.status = 'failed'
-  task.details = { tag, description: boundedText(description) }
+  task.details = { tag, description: shownText(tx, description) }
   task.wait = 'nothing'
   task.due_ms = 0
   task.at_ms = 0
@@ -90,9 +90,12 @@ export function fail(task: TaskRecord, tag: string, description: string): void {
 
 const description_chars_max = 1_000
 
-/** Code and endpoints give descriptions too. A cut must not leave half a surrogate pair. */
-function boundedText(description: string): string {
-  return description.slice(0, description_chars_max).toWellFormed()
+/**
+ * A description as it is stored, without the values of given variables. Code and endpoints give
+ * descriptions too. A cut must not leave half a surrogate pair.
+ */
+function shownText({ engine }: Transaction, description: string): string {
+  return engine.variables.masked(description).slice(0, description_chars_max).toWellFormed()
 }
 
 export function failCommand(

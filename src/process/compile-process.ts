@@ -23,6 +23,7 @@ interface Findings {
   /** Target nodes of each node, by node id. */
   readonly targets: ReadonlyMap<string, Set<string>>
   readonly target_conv_ids: Set<string>
+  readonly variables: Set<string>
 }
 
 /**
@@ -41,7 +42,8 @@ export function compileProcess(
   const heads = readNodeHeads(definition.scheme, limits, mistakes)
   const targets = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))
   const target_conv_ids = new Set<string>()
-  const findings: Findings = { mistakes, warnings, targets, target_conv_ids }
+  const variables = new Set<string>()
+  const findings: Findings = { mistakes, warnings, targets, target_conv_ids, variables }
   const nodes = new Map<string, GraphNode>()
   for (const [at, node] of heads) {
     const report = nodeReport(`${placeOf(at, node.raw)}: `, node.id, findings)
@@ -66,6 +68,7 @@ export function compileProcess(
     start_id: start_id ?? '',
     nodes,
     target_conv_ids: [...target_conv_ids],
+    variables: [...variables],
     checkParams: params.check,
     masked: params.masked,
   }
@@ -203,11 +206,12 @@ function readTitle({ title }: JsonObject, place: string, mistakes: string[]): st
 }
 
 function nodeReport(place: string, id: string, findings: Findings): Report {
-  const { mistakes, warnings, targets, target_conv_ids } = findings
+  const { mistakes, warnings, targets, target_conv_ids, variables } = findings
   return {
     mistake: (text) => mistakes.push(place + text),
     warning: (text) => warnings.push(place + text),
     targetProcess: (conv_id) => target_conv_ids.add(conv_id),
+    variable: (name) => variables.add(name),
     targetNode(member, to_node_id) {
       if (typeof to_node_id === 'string' && targets.has(to_node_id)) {
         targets.get(id)?.add(to_node_id)

@@ -55,6 +55,8 @@ export interface Graph {
   checkParams(doc: Doc): ParamMistake | undefined
   /** The processes that the definition names without a template. */
   readonly target_conv_ids: readonly string[]
+  /** The variables that the definition names without a template. */
+  readonly variables: readonly string[]
   /** Names of parameters with flag `auto-clear`. */
   readonly masked: readonly string[]
 }

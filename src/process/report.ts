@@ -14,6 +14,8 @@ export interface Report {
   targetNode(member: string, to_node_id: JsonValue | undefined): string | undefined
   /** Notes a process that the definition names. */
   targetProcess(conv_id: string): void
+  /** Notes a variable that the definition names, without its `@`. */
+  variable(name: string): void
 }
 
 /** The same report with `place` before each text, except those of `targetNode`. */

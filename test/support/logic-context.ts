@@ -70,6 +70,7 @@ export function notes(): Report & {
     warnings,
     target_conv_ids,
     targetProcess: (conv_id) => target_conv_ids.push(conv_id),
+    variable() {},
     mistake: (text) => mistakes.push(text),
     warning: (text) => warnings.push(text),
     targetNode(member, id) {

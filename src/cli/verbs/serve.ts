@@ -32,6 +32,7 @@ import {
   makeDemoCertificates,
 } from './demo.ts'
 import { type RunningServers, startServers, type WantedServers, wantedServers } from './servers.ts'
+import { variablesOf } from './variables-file.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   name: name.replaceAll('_', '-'),
@@ -70,6 +71,7 @@ export const serveVerb: Verb = {
       many: true,
       says: 'calls of processes may reach it although it is no public address',
     },
+    { name: 'variables', value: 'FILE', says: 'what {{env_var[@name]}} gives: a JSON object' },
     db_flag,
     json_flag,
     ...limit_flags,
@@ -95,7 +97,12 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     const printNotice = (sentence: string): Promise<void> =>
       print(io.stderr, noticeLine(sentence, json))
     const onNotice = (sentence: string): void => void printNotice(sentence)
-    const engine = await openToServe(given, { limits, onFailure: stop.fail, onBug, onNotice })
+    const variables = await variablesOf(given, io)
+    const engine = await openToServe(given, {
+      ...{ limits, onFailure: stop.fail, onBug, onNotice },
+      ...(variables === undefined ? {} : { variables: variables.first }),
+    })
+    const stopWatching = variables?.watch(engine, onNotice)
     const watchdog = killIfHung(engine, io, printNotice)
     void stop.reason.then(watchdog.flush)
     try {
@@ -112,6 +119,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
         )
       }
     } finally {
+      stopWatching?.()
       await watchdog.close()
     }
     return exits.done
@@ -213,7 +221,7 @@ function newStop(io: Io): Stop {
 
 async function openToServe(
   given: Given,
-  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'onBug' | 'onNotice'>,
+  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'onBug' | 'onNotice' | 'variables'>,
 ): Promise<Engine> {
   const path = dbOf(given)
   try {

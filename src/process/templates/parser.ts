@@ -40,6 +40,8 @@ export interface TemplateCursor {
   warn(text: string): void
   /** Notes a process that the text names. */
   targetProcess(conv_id: string): void
+  /** Notes a variable that the text names. */
+  variable(name: string): void
   /** Parses the `{{…}}` or `$.function(…)` that begins here; undefined where neither does. */
   term(): Term | undefined
   /** Parses up to one of the characters of `stops`, which is not consumed, or to the end. */

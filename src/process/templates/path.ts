@@ -116,12 +116,17 @@ function readConv(cursor: TemplateCursor, end: PathEnd): Term {
 
 function readVariable(cursor: TemplateCursor, end: PathEnd): Term {
   const variable = readIndex(cursor)
+  if (typeof variable === 'string') cursor.variable(variableName(variable))
   const keys = readKeys(cursor, end, [])
   return (expansion) => {
     const name = keyOf(variable, expansion)
     if (name === undefined) return undefined
-    return follow(expansion.context.variable(name.replace(/^@/, '')), keys, expansion)
+    return follow(expansion.context.variable(variableName(name)), keys, expansion)
   }
+}
+
+function variableName(written: string): string {
+  return written.replace(/^@/, '')
 }
 
 /** Parses the keys that follow and appends them to `keys`. */

@@ -95,6 +95,7 @@ function cursorOf(text: string, report: Report, place: string): TemplateCursor {
     depth: 0,
     warn: (warning) => report.warning(`${place}: ${warning}`),
     targetProcess: (conv_id) => report.targetProcess(conv_id),
+    variable: (name) => report.variable(name),
     term: () => readTerm(cursor),
     parts: (stops) => readParts(cursor, stops),
   }

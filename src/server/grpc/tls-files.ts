@@ -2,15 +2,14 @@
  * Reads the three files of a mutual TLS server and reloads them when they change.
  *
  * A set is used only if the key matches the certificate and there is a CA certificate; without one
- * node would trust every public CA. The files are polled by content, which works on every file
- * system and for swapped links. A new set is used once two polls have read the same bytes, so that
- * half-written files are not reported; an unusable set leaves the old one in use.
+ * node would trust every public CA. An unusable set leaves the old one in use.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
+import { poll } from '../../core/poll.ts'
 
 export type TlsOptions =
   | { readonly ca_path: string; readonly cert_path: string; readonly key_path: string }
@@ -41,38 +40,22 @@ export function watchTls(
   use: (set: TlsSet) => void,
   onBroken: (error: Error) => void,
 ): () => void {
-  let used = first
-  let seen: TlsSet | string = first
-  let reported: TlsSet | string = first
-  let stopped = false
-  let cancel = (): void => {}
-
-  const poll = async (): Promise<void> => {
-    const found = await readSet(options).catch((error: Error) => error.message)
-    const settled = isSame(found, seen)
-    seen = found
-    if (stopped || !settled || isSame(found, used) || isSame(found, reported)) return
-    reported = found
-    try {
-      if (typeof found === 'string') throw new Error(found)
-      checkSet(found)
-      use(found)
-      used = found
-    } catch (cause) {
-      const why = (cause as Error).message
-      const text = `the certificate files have changed and cannot be used: ${why}`
+  return poll<TlsSet>({
+    clock: systemClock,
+    every_ms,
+    first,
+    read: () => readSet(options),
+    isSame: ({ ca, cert, key }, other) =>
+      ca.equals(other.ca) && cert.equals(other.cert) && key.equals(other.key),
+    use(set) {
+      checkSet(set)
+      use(set)
+    },
+    onBroken(cause) {
+      const text = `the certificate files have changed and cannot be used: ${cause.message}`
       onBroken(Object.assign(new Error(text, { cause }), { code: 'bad_certificates' }))
-    }
-  }
-  const arm = (): void => {
-    if (stopped) return
-    cancel = systemClock.wake_at(systemClock.now_ms() + every_ms, () => void poll().finally(arm))
-  }
-  arm()
-  return () => {
-    stopped = true
-    cancel()
-  }
+    },
+  })
 }
 
 async function readSet(options: TlsOptions): Promise<TlsSet> {
@@ -94,9 +77,4 @@ function checkSet({ ca, cert, key }: TlsSet): void {
     throw new Error('the key does not belong to the certificate')
   }
   createSecureContext({ ca, cert, key })
-}
-
-function isSame(one: TlsSet | string, other: TlsSet | string): boolean {
-  if (typeof one === 'string' || typeof other === 'string') return one === other
-  return one.ca.equals(other.ca) && one.cert.equals(other.cert) && one.key.equals(other.key)
 }
