@@ -7,7 +7,7 @@
  * |----|-------------|-------------------------|-----------------|---------------------------------
  * | 01 | meta        | name                    | by name         | format and file id exist
  * | 02 | user        | user                    | user record     |
- * | 03 | secret      | user, n (4)             | secret record   | names a user
+ * | 03 | secret      | user, n (4)             | secret record   | names a user, or of addresses
  * | 04 | certificate | name                    | whom it acts as | a user, all or nobody
  * | 05 | grant       | user, conv              | bits (1)        | names a user
  * | 06 | process     | conv                    | process record  | its version is stored
@@ -65,6 +65,8 @@ const prefix = Object.fromEntries(
 export const metaKey = (name: string): Key => prefix.meta + utf8(name)
 export const userKey = (user: string): Key => prefix.user + utf8(user)
 export const secretKey = (user: string, n: number): Key => prefix.secret + part(user) + u32(n)
+/** In place of a user: the secret from which addresses are derived (engine/addresses). */
+export const address_secret = '0'
 export const certificateKey = (name: string): Key => prefix.certificate + utf8(name)
 export const grantKey = (user: string, conv: string): Key => prefix.grant + part(user) + utf8(conv)
 export const processKey = (conv: string): Key => prefix.process + utf8(conv)

@@ -16,6 +16,15 @@ export interface ProcessRecord {
   readonly hash: string
   /** The dropped nodes that still have tasks, each with the node to which they migrate. */
   readonly moves: Readonly<Record<string, string>>
+  /** Absent while its webhook is closed. */
+  readonly webhook?: WebhookRecord | undefined
+}
+
+export interface WebhookRecord {
+  /** 32 random hex digits; with the file's secret they give the hash of the address. */
+  readonly nonce: string
+  /** The user whose credentials a request must carry. */
+  readonly user?: string
 }
 
 export interface UserRecord {

@@ -1,5 +1,5 @@
 /**
- * The response bodies of the JSON endpoint (wire 1.3 to 1.5).
+ * The response bodies of the JSON endpoint (wire 1.3 to 1.5, 1.11).
  *
  * They are built by concatenation, because the order of their keys is part of the contract. What a
  * caller may choose (ref, id, texts, data) arrives as JSON text or is quoted here.
@@ -18,6 +18,14 @@ export function renderResults(version: 1 | 2, results: readonly OpResult[]): str
     else text += done(result)
   }
   return `${text}]}`
+}
+
+/** For an address without a signature: `ops` is one result, the same in both versions. */
+export function renderOneResult(result: OpResult): string {
+  const obj_id = result.obj_id === undefined ? '' : `,"obj_id":"${result.obj_id}"`
+  let text = `"proc":"${result.proc}","obj":"task","ref":${refText(result)}${obj_id}`
+  if (result.proc !== 'ok') text += failure(result)
+  return `{"request_proc":"ok","ops":{${text}}}`
 }
 
 /** For a request that was refused as a whole. */
@@ -44,9 +52,12 @@ function failed(version: 1 | 2, result: OpResult): string {
   let text = id_text === undefined ? '' : `"id":${id_text},`
   text += `"ref":${refText(result)},"obj":"task"`
   if (result.obj_id !== undefined) text += `,"obj_id":"${result.obj_id}"`
-  text += `,"proc":"${result.proc}","description":${JSON.stringify(result.description ?? '')}`
-  if (result.key !== undefined) text += `,"key":${JSON.stringify(result.key)}`
-  return `${text}}`
+  return `${text},"proc":"${result.proc}"${failure(result)}}`
+}
+
+function failure({ description = '', key }: OpResult): string {
+  const text = `,"description":${JSON.stringify(description)}`
+  return key === undefined ? text : `${text},"key":${JSON.stringify(key)}`
 }
 
 /** The members of a show result that follow those of a create result. */

@@ -32,6 +32,8 @@ export interface Doc {
 /** The caller. Without a user it is the embedder or a trusted caller, who may use every process. */
 export interface Caller {
   readonly user?: string
+  /** Whose rate pays, where it is not the user's: such as an address. */
+  readonly payer?: string
 }
 
 /** How a request is signed: SHA-1 in its path, or HMAC-SHA-256 in its headers. */

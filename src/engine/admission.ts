@@ -74,13 +74,13 @@ export function newAdmission(options: AdmissionOptions): Admission {
   return {
     health: () => refusal(0, 0) ?? 'ok',
     checkRate: rate.check,
-    enter(ops, { user }) {
+    enter(ops, { user, payer = user }) {
       let bytes = 0
       for (const op of ops) bytes += dataBytesOf(op)
-      if (user !== undefined) rate.check(user)
+      if (payer !== undefined) rate.check(payer)
       const code = refusal(ops.length, bytes)
       if (code !== undefined) throw fault(code)
-      if (user !== undefined) rate.take(user, ops.length)
+      if (payer !== undefined) rate.take(payer, ops.length)
       ops_waiting += ops.length
       bytes_waiting += bytes
       return bytes

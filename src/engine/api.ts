@@ -48,6 +48,11 @@ export interface EngineOptions {
   readonly secret_key?: string
   /** Values for `{{env_var[@name].key}}`, by name; `Engine.setVariables` replaces them. */
   readonly variables?: GivenVariables
+  /**
+   * What callback addresses begin with, such as `https://api.example.com`; default: the `url` of an
+   * HTTP server, once it listens.
+   */
+  readonly public_url?: string | undefined
   /** `host:port` of endpoints that calls may reach although their address is not public. */
   readonly allow_hosts?: readonly string[]
   readonly clock?: Clock
@@ -236,6 +241,23 @@ export interface AliasResult extends Alias {
   readonly state: PutResult['state']
 }
 
+export interface WebhookChange {
+  /** `new`: a new address, in place of an open one; `off`: none. Default: an open one stays. */
+  readonly address?: 'new' | 'off'
+  /** Opens the webhook; each request must carry HTTP basic credentials of this user. */
+  readonly user?: string | number
+}
+
+/** Addresses are URLs, or paths where no HTTP server has told its URL. */
+export interface WebhookInfo {
+  readonly conv_id: string
+  /** Null while it is closed. */
+  readonly address: string | null
+  /** The user whose credentials a request must carry, if any. */
+  readonly user: string | null
+  readonly callbacks: readonly { readonly node_id: string; readonly address: string }[]
+}
+
 export type Can = 'create' | 'modify' | 'show'
 
 export interface Processes {
@@ -246,6 +268,11 @@ export interface Processes {
   unshare(conv_id: string | number, user: string | number): Promise<void>
   pause(conv_id: string | number): Promise<void>
   resume(conv_id: string | number): Promise<void>
+  /**
+   * The addresses of a process that need no signature: its webhook, after `change`, and those of
+   * its nodes with an `api_callback`. Rejects with `key_missing`.
+   */
+  webhook(conv_id: string | number, change?: WebhookChange): Promise<WebhookInfo>
   /** Rejects with `process_has_tasks` while it has live tasks. */
   remove(conv_id: string | number): Promise<void>
   aliases(): Promise<Alias[]>

@@ -21,6 +21,7 @@ import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
+import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
 import type { EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
@@ -67,6 +68,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     fraction: () => chance.fraction(),
     variables: newVariables(limits.nesting_max, options.variables),
     isHandled: (name) => handlers.has(name),
+    callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     isWatched: watchers.isWatched,
   }
   const admission = newAdmission({ limits, store, clock, failure })
@@ -84,11 +86,15 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     given_key: options.secret_key,
     certificate_name_bytes_max: limits.certificate_name_bytes_max,
   })
+  const { public_url } = options
+  const addresses = newAddresses({ store, catalog, limits, users, public_url })
   const processes = newProcesses({
     store: ordered_store,
     catalog,
     limits,
     variables: engine_context.variables,
+    chance,
+    addresses,
     isHandled: engine_context.isHandled,
     onChanged: (conv_id) => {
       timers.onProcessChanged(conv_id)
@@ -183,6 +189,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     },
     health: admission.health,
     checkRate: admission.checkRate,
+    addresses,
     answerAccount: newAnswerAccounts(limits),
     flush: () => transactions.update(() => {}).catch(() => {}),
     check: () => checkStore(store),

@@ -66,6 +66,9 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     const bytes = this.context.view.get(sumKey(this.process.conv_id, node_id, name))
     return bytes === undefined ? undefined : decodeCount(bytes)
   },
+  callbackUrl(node_id) {
+    return this.context.engine.callbackUrl(this.process, node_id)
+  },
   variable(name) {
     const { view, engine } = this.context
     return engine.variables.of(view, name)

@@ -15,6 +15,7 @@ import type { Catalog, Process } from './catalog.ts'
 import { badDefinition, type NewVersion } from './definitions.ts'
 import type { Variables } from './variables.ts'
 import { migrationOf } from './waits.ts'
+import { firstWebhook } from './webhooks.ts'
 
 /** `moves` of an import, and the nodes of all its definitions. */
 export interface Migrations {
@@ -22,11 +23,13 @@ export interface Migrations {
   isNode(node_id: string): boolean
 }
 
+/** `nonce` is a new one, for a webhook that this opens. */
 export function putVersion(
   tx: Tx,
   catalog: Catalog,
   next: NewVersion,
   migrations: Migrations,
+  nonce: string,
 ): Pick<PutResult, 'version' | 'state'> {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
@@ -39,6 +42,7 @@ export function putVersion(
     hash,
     ...(graph.nodes.size === 0 ? { is_draft: true } : {}),
     moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
+    webhook: old?.record.webhook ?? firstWebhook(old?.graph, graph, nonce),
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))

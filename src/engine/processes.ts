@@ -25,10 +25,13 @@ import {
   grant_bits,
   type ProcessRecord,
 } from '../codec/records.ts'
+import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import { type ExportFile, readExport } from '../process/export-file.ts'
+import { callback_url } from '../process/templates/path.ts'
 import type { Store, View } from '../store/store.ts'
+import type { Addresses } from './addresses.ts'
 import { aliasName, listAliases, putAlias } from './aliases.ts'
 import type {
   ProcessDetails,
@@ -45,12 +48,15 @@ import { putVersion, waitsFor, waitWarnings } from './imports.ts'
 import { noProcess } from './task-rules.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
 import type { Variables } from './variables.ts'
+import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
 export interface ProcessesOptions {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
   readonly variables: Variables
+  readonly chance: Chance
+  readonly addresses: Addresses
   /** Whether a handler is registered for a logic type. */
   isHandled(type: string): boolean
   /** Called after a process was imported or resumed. */
@@ -63,7 +69,7 @@ export interface ProcessAdmin extends Processes {
 }
 
 export function newProcesses(options: ProcessesOptions): ProcessAdmin {
-  const { store, catalog, limits, variables, isHandled, onChanged } = options
+  const { store, catalog, limits, variables, chance, addresses, isHandled, onChanged } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
@@ -82,10 +88,12 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
     for (const version of versions) convId(version.conv_id)
     const isNode = (node_id: string): boolean =>
       versions.some(({ graph }) => graph.nodes.has(node_id))
+    if (versions.some(({ text }) => text.includes(callback_url))) await addresses.prepare()
+    const nonces = versions.map(() => newNonce(chance))
     const puts = await store.update((tx) => {
-      const stored = versions.map((version) => ({
+      const stored = versions.map((version, at) => ({
         version,
-        put: putVersion(tx, catalog, version, { given: moves, isNode }),
+        put: putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
       }))
       for (const alias of aliases) putAlias(tx, alias)
       return stored.map(({ version, put }): PutResult => {
@@ -139,6 +147,20 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
         requireUser(tx, id)
         tx.del(grantKey(id, conv_id))
       })
+    },
+    async webhook(given, change = {}) {
+      const conv_id = convId(given)
+      const nonce = newNonce(chance)
+      await addresses.prepare()
+      const process = await store.update((tx) => {
+        const found = requireProcess(tx, catalog, conv_id)
+        const webhook = changedWebhook(found.record.webhook, change, nonce)
+        if (change.user !== undefined) requireUser(tx, userId(change.user))
+        const record = { ...found.record, webhook }
+        if (webhook !== found.record.webhook) tx.put(processKey(conv_id), encodeRecord(record))
+        return { ...found, record }
+      })
+      return webhookInfo(addresses, process)
     },
     pause: (given) => setStatus(given, 'paused'),
     resume: (given) => setStatus(given, 'active'),

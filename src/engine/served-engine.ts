@@ -3,6 +3,7 @@
  * embedders use `apply`, which parses plain values.
  */
 import type { Caller, Op, OpResult } from '../core/model.ts'
+import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 
 export interface ServedEngine extends Engine {
@@ -11,6 +12,7 @@ export interface ServedEngine extends Engine {
    * back in its place.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
+  readonly addresses: Addresses
 }
 
 /** Throws a TypeError for an engine that `openEngine` has not made. */

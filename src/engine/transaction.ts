@@ -26,6 +26,8 @@ export interface EngineContext {
   readonly variables: Variables
   /** Whether a handler is registered for a logic kind or a node title. */
   isHandled(name: string): boolean
+  /** The callback address of a node; undefined where it takes no callbacks. */
+  callbackUrl(process: Process, node_id: string): string | undefined
   /** Whether there are watchers; without one, changes are not recorded. */
   isWatched(): boolean
 }

@@ -3,6 +3,7 @@
  * file is opened and kept in memory; a stored secret is encrypted and bound to its user and number.
  */
 import {
+  address_secret,
   grantOfKey,
   grantsOf,
   keysOfType,
@@ -43,11 +44,18 @@ interface Secret {
   readonly until_ms: number | undefined
 }
 
+export interface UsersAndAddresses extends Users {
+  /** The secret from which addresses are derived; undefined until it is made, or cannot be read. */
+  addressSecret(): string | undefined
+  /** Makes that secret unless there is one. Rejects with `key_missing`. */
+  makeAddressSecret(): Promise<void>
+}
+
 const check_key = metaKey('key_check')
 const first_user = 13_000n
 const secret_bytes = 32
 
-export async function openUsers(options: UsersOptions): Promise<Users> {
+export async function openUsers(options: UsersOptions): Promise<UsersAndAddresses> {
   const { store, clock, chance } = options
   const stored = await store.view((view) => ({
     check: view.get(check_key)?.toString('utf8'),
@@ -109,7 +117,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     return id
   }
 
-  const users: Users = {
+  const users: UsersAndAddresses = {
     async add({ id: wanted, name = '', sign = 'both' } = {}) {
       const allowed = signMember(sign)
       await encryptionKey.prepare()
@@ -199,6 +207,15 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       if (kind !== undefined && (only.get(id) ?? kind) !== kind) return []
       return validSecrets(id).map((one) => one.plain)
     },
+    addressSecret: () => known.get(address_secret)?.[0]?.plain,
+    async makeAddressSecret() {
+      await encryptionKey.prepare()
+      if (known.has(address_secret)) return
+      await storeSecrets(
+        [{ n: 1, plain: freshSecret(), until_ms: undefined }],
+        () => address_secret,
+      )
+    },
   }
   const inTurn = newSerialQueue()
   return {
@@ -208,6 +225,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     sign: (id, sign) => inTurn(() => users.sign(id, sign)),
     remove: (id) => inTurn(() => users.remove(id)),
     rekey: (options) => inTurn(() => users.rekey(options)),
+    makeAddressSecret: () => inTurn(users.makeAddressSecret),
   }
 }
 

@@ -29,7 +29,8 @@ export interface NodeHead {
 /** Compiles a node. `report` is one that adds the place of the node to each text. */
 export function compileNode(head: NodeHead, report: Report, isHandled: IsHandled): GraphNode {
   const { id, kind, title, raw } = head
-  const node = { id, kind, title, save_task: saveTask(raw.options, report) }
+  const { save_task, direct_url } = optionsOf(raw.options, report)
+  const node = { id, kind, title, save_task: save_task === true, direct_url: direct_url === true }
   if (kind === 'end') return { ...node, logics: [], time_semaphors: [], count_semaphors: [] }
   const condition = conditionOf(raw.condition, report)
   const logics = compileLogics(listIn(condition, 'logics', report), report, isHandled)
@@ -48,14 +49,14 @@ function warnOfWait(logics: readonly Logic[], report: Report): void {
   }
 }
 
-function saveTask(options: JsonValue | undefined, report: Report): boolean {
-  if (options === undefined || options === null || options === '') return false
+function optionsOf(options: JsonValue | undefined, report: Report): JsonObject {
+  if (options === undefined || options === null || options === '') return {}
   const read = typeof options === 'string' ? parsed(options) : options
-  if (isObject(read)) return read.save_task === true
+  if (isObject(read)) return read
   // An empty map comes as an array from some editors.
-  if (read === null || (Array.isArray(read) && read.length === 0)) return false
+  if (read === null || (Array.isArray(read) && read.length === 0)) return {}
   report.mistake(`options is ${quoted(options)}, an object was expected`)
-  return false
+  return {}
 }
 
 function parsed(text: string): JsonValue | undefined {
@@ -103,6 +104,6 @@ function compileLogic(
   raw: JsonObject,
   report: Report,
 ): Logic {
-  const { err_node_id, run, job } = compile(raw, report)
-  return { type, waits_for, err_node_id, run, job }
+  const { err_node_id, run, job, callback } = compile(raw, report)
+  return { type, waits_for, err_node_id, run, job, callback }
 }

@@ -32,6 +32,8 @@ export interface GraphNode {
   readonly count_semaphors: readonly CountSemaphor[]
   /** On an end node: the ended task is kept for the retention time. */
   readonly save_task: boolean
+  /** On a start node: an import of it opens the webhook of the process. */
+  readonly direct_url: boolean
 }
 
 export interface ParamMistake {

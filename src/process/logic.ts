@@ -21,6 +21,8 @@ export interface EvaluationContext {
   nodeCount(node_id: string): number
   /** A running sum of a node of this process; undefined where nothing has been added yet. */
   nodeSum(node_id: string, name: string): number | undefined
+  /** The callback address of a node of this process; undefined where it takes no callbacks. */
+  callbackUrl(node_id: string): string | undefined
   /** A variable given to the engine; undefined where there is none of that name. */
   variable(name: string): JsonValue | undefined
 }
@@ -150,6 +152,16 @@ export interface CompiledLogic {
   run(context: EvaluationContext): Command
   /** What a `job` command orders, and what its outcome does. */
   readonly job?: LogicJob | undefined
+  /** How the callback address of its node is used. */
+  readonly callback?: CallbackRules | undefined
+}
+
+/** How a request to a callback address names its task (wire 1.11). */
+export interface CallbackRules {
+  /** Only a task that waits in the node takes the request. */
+  readonly is_sync: boolean
+  /** The names that lead to the task's id in the body; empty for the default. */
+  readonly id_path: readonly string[]
 }
 
 /** A job runs outside the transaction, after the commit, at least once. Both functions are pure. */
@@ -166,6 +178,7 @@ export interface Logic extends CompiledLogic {
   readonly waits_for: WaitReason | undefined
   readonly err_node_id: string | undefined
   readonly job: LogicJob | undefined
+  readonly callback: CallbackRules | undefined
 }
 
 export type JobOrder =

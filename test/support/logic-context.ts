@@ -35,6 +35,7 @@ export function contextOf(
     taskData: () => undefined,
     nodeCount: () => 0,
     nodeSum: () => undefined,
+    callbackUrl: () => undefined,
     variable: () => undefined,
     ...more,
   }

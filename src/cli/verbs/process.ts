@@ -130,6 +130,23 @@ export const processVerbs: readonly Verb[] = [
       return printState(given, io, { user: idJson(user), can: '[]' })
     },
   },
+  {
+    name: 'process webhook',
+    words: [id_word],
+    flags: [
+      { name: 'new', says: 'open it at a new address, in place of an open one' },
+      { name: 'off', says: 'close it' },
+      { name: 'basic-auth', value: 'USER', says: 'open it to whom has the secret of a user' },
+      ...flags,
+    ],
+    says: 'print the addresses that take requests without a signature',
+    notes: [
+      'Whoever knows the address of the webhook can make tasks, and whoever knows the callback',
+      'address of a node can let tasks go on that wait there. With --basic-auth a request to the',
+      'webhook must also carry HTTP basic credentials: the id and the secret of the user.',
+    ],
+    run: showWebhook,
+  },
   ...(
     [
       ['pause', 'refuse creates and modifies; no task moves', { status: '"paused"' }],
@@ -150,6 +167,25 @@ export const processVerbs: readonly Verb[] = [
     }),
   ),
 ]
+
+async function showWebhook(given: Given, io: Io): Promise<Exit> {
+  const [is_new, is_off] = [isOn(given, 'new'), isOn(given, 'off')]
+  const user = text(given, 'basic-auth')
+  if (is_off && (is_new || user !== undefined)) throw usageError('--off goes with no other')
+  const change = {
+    ...(is_new || is_off ? { address: is_new ? ('new' as const) : ('off' as const) } : {}),
+    ...(user === undefined ? {} : { user }),
+  }
+  const found = await withAdmin(given, io, (admin) =>
+    admin.call('process.webhook', { id: word(given, 0), ...change }),
+  )
+  const page = columns([
+    ['webhook', found.address ?? '-'],
+    ...(found.user === null ? [] : [['user', found.user] as const]),
+    ...found.callbacks.map(({ node_id, address }) => [`callback ${node_id}`, address] as const),
+  ])
+  return printDone(io, isOn(given, 'json'), JSON.stringify(found), page)
+}
 
 async function importFile(given: Given, io: Io): Promise<Exit> {
   const file = word(given, 0)

@@ -231,6 +231,7 @@ async function openToServe(
       blocking_commits: false,
       probe: true,
       allow_hosts: list(given, 'allow-host'),
+      public_url: text(given, 'public-url'),
       ...engineOptionsFrom(given.env),
     })
   } catch (error) {

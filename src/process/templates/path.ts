@@ -4,6 +4,7 @@
  * - `name`, `a.b[0].c`: into the task's data. `\.` and `\[` are a dot and a bracket in a name;
  * - `root.x`: a field of the task itself;
  * - `node[id].count`, `node[id].name`: live tasks and running sums of a node of this process;
+ * - `node[id].public_callback_corezoid`: the callback address of a node of this process;
  * - `conv[id].ref[ref].…`: the data of another task;
  * - `env_var[@name]`: a variable given to the engine.
  *
@@ -31,6 +32,9 @@ type Key = string | ((expansion: Expansion) => string | undefined)
 
 /** Where a path ends: before the braces of its template, or with the text. */
 type PathEnd = '}}' | undefined
+
+/** What a node's callback address is called in a path. */
+export const callback_url = 'public_callback_corezoid'
 
 /** Parses a path up to `end`, which is not consumed, or to the end of the text. */
 export function readPath(cursor: TemplateCursor, end: PathEnd): Term {
@@ -92,6 +96,7 @@ function readNode(cursor: TemplateCursor, end: PathEnd): Term {
     const wanted = node_id === undefined ? undefined : keyOf(name, expansion)
     if (node_id === undefined || wanted === undefined) return undefined
     const { context } = expansion
+    if (wanted === callback_url) return context.callbackUrl(node_id)
     return wanted === 'count' ? context.nodeCount(node_id) : context.nodeSum(node_id, wanted)
   }
 }

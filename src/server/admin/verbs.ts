@@ -3,7 +3,7 @@
  * the engine and its arguments and returns a value that JSON keeps as it is. The same table serves
  * calls in this process and calls over the socket. Refusals are the engine's.
  */
-import type { Can, Engine, Sign } from '../../engine/api.ts'
+import type { Can, Engine, Sign, WebhookChange } from '../../engine/api.ts'
 import { applyTasks, cancelTask, listTasks, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
@@ -61,6 +61,8 @@ export const adminVerbs = {
     done(engine.processes.share(args.id, args.user, args.can)),
   'process.unshare': (engine: Engine, args: Grant) =>
     done(engine.processes.unshare(args.id, args.user)),
+  'process.webhook': (engine: Engine, { id, ...change }: ById & WebhookChange) =>
+    engine.processes.webhook(id, change),
   'process.pause': (engine: Engine, args: ById) => done(engine.processes.pause(args.id)),
   'process.resume': (engine: Engine, args: ById) => done(engine.processes.resume(args.id)),
   'process.remove': (engine: Engine, args: ById) => done(engine.processes.remove(args.id)),

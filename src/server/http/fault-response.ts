@@ -30,6 +30,8 @@ export interface HttpDetail {
   readonly retry_after_s?: number
   /** The allowed methods, for `method_not_allowed`. */
   readonly allow?: string
+  /** The scheme by which the caller may authenticate. */
+  readonly challenge?: 'Basic'
 }
 
 interface HttpFault extends Fault {
@@ -90,6 +92,7 @@ function refusal(code: WholeFaultCode, description: string, http: HttpDetail): F
   const body = renderFault(code, description)
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
   if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
+  if (http.challenge !== undefined) headers.push('WWW-Authenticate', 'Basic realm="conveyor"')
   if (http.allow !== undefined) headers.push('Allow', http.allow)
   if (closes) headers.push('Connection', 'close')
   return { code, status: http.status ?? wholeFaults[code].http, headers, body, closes }

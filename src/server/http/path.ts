@@ -1,11 +1,13 @@
 /**
- * The grammar of the paths: one row for each (wire 1.1). Percent escapes are not decoded, so only
- * the literal path matches. A query is ignored. A configured base path precedes all; /healthz also
- * answers without it, for probes that bypass the proxy.
+ * The grammar of the paths: one row for each (wire 1.1, 1.11). A query is ignored. A configured
+ * base path precedes all; /healthz also answers without it, for probes that bypass the proxy.
+ *
+ * Percent escapes are decoded in the ids of an address only, and only where each is needed, so that
+ * an address has one spelling.
  */
 
 /** What a request asks for. A new path is a kind here, a row of `paths` and a case in request. */
-export type Target = OpsTarget | HealthTarget
+export type Target = OpsTarget | WebhookTarget | CallbackTarget | HealthTarget
 /** A target whose request has a body: a POST. */
 export type BodyTarget = Exclude<Target, HealthTarget>
 
@@ -30,6 +32,24 @@ export interface HeaderSignedTarget {
   readonly version: 1 | 2
 }
 
+/** A task to make without a signature. */
+export interface WebhookTarget {
+  readonly kind: 'webhook'
+  /** The form of the body: JSON, or names and values. */
+  readonly form: 'json' | 'nvp'
+  readonly conv_id: string
+  /** 40 lowercase hex digits, as in every address. */
+  readonly hash: string
+}
+
+/** A task that waits in a node and may go on. */
+export interface CallbackTarget {
+  readonly kind: 'callback'
+  readonly conv_id: string
+  readonly node_id: string
+  readonly hash: string
+}
+
 export interface HealthTarget {
   readonly kind: 'health'
 }
@@ -41,12 +61,25 @@ interface PathRow {
   readonly path: string
   /** Whether the path is served without the base too. */
   readonly is_base_optional?: true
-  /** From the path and the groups of its expression. */
-  target(groups: readonly string[]): Target
+  /** From the path and the groups of its expression; undefined where it is misspelt after all. */
+  target(groups: readonly string[]): Target | undefined
 }
 
 export const user_id_pattern = '[1-9][0-9]{0,15}'
 export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
+
+const id = '([^/?#]+)'
+const hash = '([0-9a-f]{40})'
+
+/** The id of a path segment; undefined where it is not spelt as addresses spell it. */
+function idOf(segment: string | undefined): string | undefined {
+  try {
+    const id = decodeURIComponent(segment as string)
+    return encodeURIComponent(id) === segment ? id : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** In the order in which a path is compared with them: the commonest first. */
 const paths: readonly PathRow[] = [
@@ -63,6 +96,22 @@ const paths: readonly PathRow[] = [
   {
     path: '/api/([12])/json/?',
     target: ([, version]) => ({ kind: 'header_signed', version: versionOf(version) }),
+  },
+  {
+    path: `/api/[12]/(json|nvp)/public/${id}/${hash}`,
+    target: ([, form, conv, hash]) => {
+      const conv_id = idOf(conv)
+      if (conv_id === undefined) return undefined
+      return { kind: 'webhook', form: form as 'json' | 'nvp', conv_id, hash: hash as string }
+    },
+  },
+  {
+    path: `/api/[12]/json/callback/${id}/${id}/${hash}`,
+    target: ([, conv, node, hash]) => {
+      const [conv_id, node_id] = [idOf(conv), idOf(node)]
+      if (conv_id === undefined || node_id === undefined) return undefined
+      return { kind: 'callback', conv_id, node_id, hash: hash as string }
+    },
   },
   { path: '/healthz', is_base_optional: true, target: () => ({ kind: 'health' }) },
 ]

@@ -9,6 +9,7 @@ import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
 import type { BodyTarget, OpsTarget } from './path.ts'
+import { serveCallback, serveWebhook } from './public.ts'
 import { type Exchange, reply, replyFault } from './reply.ts'
 
 /** Answers a request, now or later. Never throws. */
@@ -44,6 +45,10 @@ function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promis
     case 'signed':
     case 'header_signed':
       return serveOps(exchange, target, body)
+    case 'webhook':
+      return serveWebhook(exchange, target, body)
+    case 'callback':
+      return serveCallback(exchange, target, body)
   }
 }
 

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
+import { readPublicUrl } from '../../engine/addresses.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { newUnverifiedBodies } from './body.ts'
@@ -77,6 +78,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   const name = host.includes(':') ? `[${host}]` : host
   const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
   context.public_url = public_url ?? url
+  context.engine.addresses.serveAt(context.public_url)
   let drained: Promise<void> | undefined
   return {
     url,
@@ -87,15 +89,6 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
       return drained
     },
   }
-}
-
-/** Without a trailing slash. Throws a RangeError unless it is an http URL without a query. */
-function readPublicUrl(given: string | undefined): string | undefined {
-  if (given === undefined) return undefined
-  const url = URL.canParse(given) ? new URL(given) : undefined
-  const is_plain = url !== undefined && /^https?:$/.test(url.protocol) && url.username === ''
-  if (is_plain && !/[?#]/.test(given)) return url.href.replace(/\/+$/, '')
-  throw new RangeError(`public_url: ${JSON.stringify(given)} is no URL such as https://x.example`)
 }
 
 function serverWith(limits: Limits): Server {

@@ -1,0 +1,127 @@
+/**
+ * Addresses that are used without a signature, because nobody can guess them: the webhook of a
+ * process, and the callback address of a node (wire 1.11).
+ *
+ * The hash in an address is an HMAC, under a secret of the file, of what the address opens. So the
+ * file has no hash, addresses stay the same over restarts and imports, and a copy of the file opens
+ * none. The nonce in the process record makes a new address of a webhook, and closes the old one.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { address_secret, processKey } from '../codec/keys.ts'
+import { isName } from '../codec/op.ts'
+import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../codec/records.ts'
+import type { Limits } from '../core/limits.ts'
+import type { CallbackRules } from '../process/logic.ts'
+import type { Store } from '../store/store.ts'
+import type { Catalog, Process } from './catalog.ts'
+import type { UsersAndAddresses } from './users.ts'
+
+export interface Addresses {
+  /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
+  prepare(): Promise<void>
+  /** Addresses begin with the url of this server from now on, unless a public one was given. */
+  serveAt(url: string): void
+  /** The path of the webhook's address, after the url. Needs the secret. */
+  webhookPath(conv_id: string, webhook: WebhookRecord): string
+  callbackPath(conv_id: string, node_id: string): string
+  /** With the url where it is known. */
+  printed(path: string): string
+  /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
+  callbackUrl(process: Process, node_id: string): string | undefined
+  /** The open webhook of which this is the hash. Rejects with `store_failed` as `users.secrets`. */
+  findWebhook(conv_id: string, hash: string): Promise<WebhookRecord | undefined>
+  /** The rules of the node of which this is the hash, also where it takes no callbacks any more. */
+  findCallback(conv_id: string, node_id: string, hash: string): Promise<CallbackRules | undefined>
+}
+
+export interface AddressesOptions {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly users: UsersAndAddresses
+  /** What addresses begin with, whatever `serveAt` is told. */
+  readonly public_url: string | undefined
+}
+
+const default_rules: CallbackRules = { is_sync: true, id_path: [] }
+/** Stands in for a nonce or a secret that is not there, so that every guess costs the same. */
+const nothing = '0'.repeat(43)
+
+/** Throws a RangeError for a `public_url` that is none. */
+export function newAddresses(options: AddressesOptions): Addresses {
+  const { store, catalog, limits, users } = options
+  const public_url = readPublicUrl(options.public_url)
+  let url = public_url
+
+  /** Whether this is the hash of `parts`. Constant time; false where there is no secret. */
+  function isHashOf(hash: string, parts: readonly string[]): boolean {
+    const [secret] = users.secrets(address_secret)
+    const is_same = timingSafeEqual(
+      Buffer.from(hashOf(secret ?? nothing, parts)),
+      Buffer.from(hash),
+    )
+    return is_same && secret !== undefined
+  }
+
+  function pathOf(kind: string, names: readonly string[], parts: readonly string[]): string {
+    const secret = users.addressSecret()
+    if (secret === undefined) throw new Error('there is no secret for addresses')
+    const segments = [...names.map(encodeURIComponent), hashOf(secret, parts)]
+    return `/api/1/json/${kind}/${segments.join('/')}`
+  }
+
+  const addresses: Addresses = {
+    prepare: users.makeAddressSecret,
+    serveAt(given) {
+      url = public_url ?? given
+    },
+    webhookPath: (conv_id, webhook) =>
+      pathOf('public', [conv_id], webhookParts(conv_id, webhook.nonce)),
+    callbackPath: (conv_id, node_id) =>
+      pathOf('callback', [conv_id, node_id], callbackParts(conv_id, node_id)),
+    printed: (path) => (url ?? '') + path,
+    callbackUrl({ conv_id, graph }, node_id) {
+      const is_served = url !== undefined && users.addressSecret() !== undefined
+      if (!is_served || !graph.nodes.get(node_id)?.logics.some((one) => one.callback))
+        return undefined
+      return url + addresses.callbackPath(conv_id, node_id)
+    },
+    async findWebhook(conv_id, hash) {
+      if (!isName(conv_id, limits.conv_id_chars_max)) return undefined
+      const webhook = await store.view((view) => {
+        const record = view.get(processKey(conv_id))
+        return record && decodeRecord<ProcessRecord>(record).webhook
+      })
+      const is_right = isHashOf(hash, webhookParts(conv_id, webhook?.nonce ?? nothing))
+      return is_right ? webhook : undefined
+    },
+    async findCallback(conv_id, node_id, hash) {
+      if (!isHashOf(hash, callbackParts(conv_id, node_id))) return undefined
+      return store.view((view) => {
+        const process = catalog.find(view, conv_id)
+        if (process === undefined) return undefined
+        const logics = process.graph.nodes.get(node_id)?.logics ?? []
+        return logics.find((one) => one.callback)?.callback ?? default_rules
+      })
+    },
+  }
+  return addresses
+}
+
+// The last part may hold any character; the others hold no control character.
+const webhookParts = (conv_id: string, nonce: string) => ['webhook', conv_id, nonce]
+const callbackParts = (conv_id: string, node_id: string) => ['callback', conv_id, node_id]
+
+/** 40 lowercase hex digits. */
+function hashOf(secret: string, parts: readonly string[]): string {
+  return createHmac('sha256', secret).update(parts.join('\0')).digest('hex').slice(0, 40)
+}
+
+/** Without a trailing slash. Throws a RangeError unless it is an http URL without a query. */
+export function readPublicUrl(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  const is_plain = url !== undefined && /^https?:$/.test(url.protocol) && url.username === ''
+  if (is_plain && !/[?#]/.test(given)) return url.href.replace(/\/+$/, '')
+  throw new RangeError(`public_url: ${JSON.stringify(given)} is no URL such as https://x.example`)
+}

@@ -1,0 +1,102 @@
+/**
+ * Serves the addresses that need no signature (wire 1.11): a webhook makes a task of the body, a
+ * callback merges the body into the task that it names. The hash of the path is compared once the
+ * body has been read, where a signature would be; a wrong hash, a closed address and a process that
+ * is not there are all `not_found`, in the same time. The tasks have no user.
+ */
+import { hash as digest, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { docOfForm } from '../../codec/form-body.ts'
+import { docOfBytes, objectOf } from '../../codec/json.ts'
+import { type OpMembers, opWithData } from '../../codec/op.ts'
+import { renderOneResult } from '../../codec/response-body.ts'
+import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
+import type { Engine } from '../../engine/api.ts'
+import type { CallbackRules } from '../../process/logic.ts'
+import { member } from '../../process/templates/path.ts'
+import type { ServerContext } from './check-head.ts'
+import { httpFault } from './fault-response.ts'
+import type { CallbackTarget, WebhookTarget } from './path.ts'
+import { type Exchange, reply } from './reply.ts'
+
+/** Rejects with the fault to answer. */
+export async function serveWebhook(
+  exchange: Exchange,
+  { conv_id, hash, form }: WebhookTarget,
+  body: Buffer,
+): Promise<void> {
+  const { context, request } = exchange
+  const { engine, limits } = context
+  const webhook = await engine.addresses.findWebhook(conv_id, hash)
+  if (webhook === undefined) throw httpFault('not_found')
+  const { user } = webhook
+  if (user !== undefined && !hasCredentials(engine, user, request.headers.authorization)) {
+    throw httpFault('bad_signature', 'wrong or no basic credentials', { challenge: 'Basic' })
+  }
+  await applyOne(exchange, user ?? addressOf(request), () => {
+    const is_form = form === 'nvp'
+    const data = is_form ? docOfForm(body, limits.body_values_max) : readJson(context, body)
+    return opWithData('create', { conv_id }, data, engine.limits)
+  })
+}
+
+/** Rejects with the fault to answer. */
+export async function serveCallback(
+  exchange: Exchange,
+  { conv_id, node_id, hash }: CallbackTarget,
+  body: Buffer,
+): Promise<void> {
+  const { context, request } = exchange
+  const rules = await context.engine.addresses.findCallback(conv_id, node_id, hash)
+  if (rules === undefined) throw httpFault('not_found')
+  await applyOne(exchange, addressOf(request), () => {
+    const data = readJson(context, body)
+    const demands = rules.is_sync ? { is_sync: true, node_id } : {}
+    const members = { conv_id, ...taskNamed(data, rules), ...demands }
+    return opWithData('modify', members, data, context.engine.limits)
+  })
+}
+
+/** Applies the op that `readOp` makes, within the rate of `payer`, and answers its result. */
+async function applyOne(
+  exchange: Exchange,
+  payer: string,
+  readOp: () => Op | OpResult,
+): Promise<void> {
+  const { engine } = exchange.context
+  engine.checkRate(payer)
+  const [result] = await engine.submit([readOp()], { payer })
+  reply(exchange, 200, renderOneResult(result as OpResult))
+}
+
+function readJson({ limits }: ServerContext, body: Buffer): Doc {
+  return docOfBytes(body, { nesting_max: limits.nesting_max, values_max: limits.body_values_max })
+}
+
+/** The task's id is at the path of the rules: its obj_id, or its ref where it is no obj_id. */
+function taskNamed(data: Doc, { id_path }: CallbackRules): OpMembers {
+  const object = objectOf(data)
+  if (id_path.length === 0) return { obj_id: member(object, 'obj_id'), ref: member(object, 'ref') }
+  let id: JsonValue | undefined = object
+  for (const name of id_path) id = member(id, name)
+  return typeof id === 'string' && /^[0-9a-fA-F]{24}$/.test(id) ? { obj_id: id } : { ref: id }
+}
+
+/** Whether a header has HTTP basic credentials of the user; all secrets are compared. */
+function hasCredentials(engine: Engine, user: string, header: string | undefined): boolean {
+  const [, given = ''] = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '') ?? []
+  const made = Buffer.from(given, 'base64').toString('utf8')
+  const matches = engine.users
+    .secrets(user)
+    .filter((secret) => isSame(digest('sha256', `${user}:${secret}`), digest('sha256', made)))
+  return matches.length > 0
+}
+
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+/** Whose rate pays where there is no user. No user has such an id. */
+function addressOf({ socket }: IncomingMessage): string {
+  return `address ${socket.remoteAddress ?? ''}`
+}
