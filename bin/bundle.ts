@@ -10,7 +10,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { build, type Metafile, type Plugin } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
+import { libraryFiles } from '../src/executors/code-library-files.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const out = resolve(process.argv[2] ?? join(top, 'dist/conveyor.mjs'))
@@ -44,7 +45,7 @@ const addonInside: Plugin = {
   },
 }
 
-/** Embeds the script of the code threads, and QuickJS. */
+/** Embeds the script of the code threads, QuickJS, and the libraries that code may require. */
 const codeInside: Plugin = {
   name: 'code-inside',
   setup({ onLoad }) {
@@ -53,11 +54,14 @@ const codeInside: Plugin = {
         `import { gunzipSync } from 'node:zlib'`,
         `const script = ${JSON.stringify(code.outputFiles[0]?.text)}`,
         `const wasm = ${JSON.stringify(packed(join(top, quickjs, 'emscripten-module.wasm')))}`,
+        `const libraries = ${JSON.stringify(packedLibraries())}`,
+        `const unpacked = (text) => gunzipSync(Buffer.from(text, 'base64'))`,
         `const options = { eval: true, execArgv: [] }`,
         `export const codeStart = () => ({ script, options })`,
         `export async function codeScript() {`,
-        `  return { ...codeStart(), wasm: gunzipSync(Buffer.from(wasm, 'base64')) }`,
+        `  return { ...codeStart(), wasm: unpacked(wasm) }`,
         `}`,
+        `export const libraryText = async (name) => unpacked(libraries[name]).toString()`,
       ].join('\n'),
     }))
   },
@@ -144,7 +148,7 @@ const { outputFiles, metafile } = await build({
 if (metafile.inputs['addon:binding'] === undefined) {
   throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
 }
-if (!outputFiles[0]?.text.includes('gunzipSync(Buffer.from(wasm')) {
+if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
 }
 if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
@@ -153,7 +157,10 @@ if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
 mkdirSync(dirname(out), { recursive: true })
 writeFileSync(
   out,
-  `${outputFiles[0]?.text}${licencesOf({ ...code.metafile.inputs, ...metafile.inputs })}`,
+  `${outputFiles[0]?.text}${licencesOf([
+    ...[code, { metafile }].flatMap((made) => Object.keys(made.metafile.inputs)),
+    ...Object.values(libraryFiles).map((file) => `node_modules/${file}`),
+  ])}`,
 )
 
 function entry(): string {
@@ -177,13 +184,22 @@ function packedAddons(): Record<string, string> {
   )
 }
 
+function packedLibraries(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(libraryFiles).map(([name, file]) => [
+      name,
+      packed(join(top, 'node_modules', file)),
+    ]),
+  )
+}
+
 function packed(path: string): string {
   return gzipSync(readFileSync(path), { level: 9 }).toString('base64')
 }
 
 /** A comment for each distinct licence text, with the packages that it covers. */
-function licencesOf(inputs: Metafile['inputs']): string {
-  const names = Object.keys(inputs).flatMap(
+function licencesOf(paths: readonly string[]): string {
+  const names = paths.flatMap(
     (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
   )
   const byText = new Map<string, string[]>()

@@ -72,7 +72,13 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       failure: () => failure,
       options,
       handlers,
-      executors: newExecutors({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
+      executors: newExecutors({
+        limits,
+        clock,
+        chance,
+        allow_hosts: options.allow_hosts ?? [],
+        handlers,
+      }),
     })
     file.onClose(() => engine.close())
     if (socket !== null) {

@@ -6,23 +6,29 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { docOfText } from '../src/codec/json.ts'
-import { limitsWith } from '../src/core/limits.ts'
+import { systemChance } from '../src/core/clock.ts'
+import { type LimitName, limitsWith } from '../src/core/limits.ts'
 import { newCodeExecutor } from '../src/executors/code.ts'
-import type { JobOutcome } from '../src/process/logic.ts'
+import type { JobOrder, JobOutcome } from '../src/process/logic.ts'
+import { namedLibraries } from '../src/process/logics/code-libraries.ts'
 import { codePath, node_flags } from './support/package-folder.ts'
 
 describe('the sandbox', () => {
-  const patient = newCodeExecutor(limitsWith({ code_ms_max: 20_000, task_bytes_max: 1_000 }))
-  const hasty = newCodeExecutor(limitsWith({ code_ms_max: 80 }))
-  const small = newCodeExecutor(
-    limitsWith({ code_ms_max: 20_000, code_bytes_max: 18 * 1024 * 1024 }),
-  )
+  const executorWith = (given: Partial<Record<LimitName, number>>) =>
+    newCodeExecutor(limitsWith(given), systemChance)
+  const patient = executorWith({ code_ms_max: 20_000, task_bytes_max: 1_000 })
+  const hasty = executorWith({ code_ms_max: 80 })
+  const small = executorWith({ code_ms_max: 20_000, code_bytes_max: 18 * 1024 * 1024 })
   after(async () => {
     for (const executor of [patient, hasty, small]) await (await executor).close()
   })
 
+  const order = (src: string, data: string): Extract<JobOrder, { job: 'code' }> => {
+    const { libraries } = namedLibraries(src)
+    return { job: 'code', src, libraries, doc: docOfText(data) }
+  }
   const run = async (executor: typeof patient, src: string, data: string): Promise<JobOutcome> =>
-    (await executor).run({ job: 'code', src, doc: docOfText(data) })
+    (await executor).run(order(src, data))
 
   /** [code, data before, data after] */
   const good: readonly (readonly [string, string, string])[] = [
@@ -53,6 +59,13 @@ describe('the sandbox', () => {
       repeated('undefined', 1),
     ],
     ['data.k = Object.keys(globalThis)', '{}', '{"k":["data"]}'],
+    ['data.t = typeof window + typeof crypto + typeof CryptoJS', '{}', repeated('undefined', 3)],
+    ['for (const k of Object.keys(console)) console[k](data)', '{}', '{}'],
+    [
+      'data.n = ["log", "info", "warn", "error", "debug", "trace"].map((k) => typeof console[k]())',
+      '{}',
+      `{"n":${JSON.stringify(Array(6).fill('undefined'))}}`,
+    ],
     // Changes of built-in objects affect only its own result.
     ['JSON.stringify = () => "hack"; JSON.parse = null; data.b = 2', '{}', '{"b":2}'],
     ['Object.prototype.toJSON = () => ({ fake: 1 })', '{"a":1}', '{"fake":1}'],
@@ -88,6 +101,14 @@ describe('the sandbox', () => {
     ['\n  data.a = = 1', exception, /^SyntaxError: .*, line 2$/],
     ['process.exit(1)', exception, /^ReferenceError: 'process' is not defined, line 1$/],
     ['require("fs")', exception, /^require\("fs"\) is not served.*, line 1$/],
+    ['require("libs/../x")', exception, /^require\("libs\/\.\.\/x"\) is not served: there is no /],
+    ['require("moment")', exception, /^require\("moment"\) is not served: there is no /],
+    ['require("libs/moment.js.js")', exception, /there is no such library, line 1$/],
+    ['require("__proto__")', exception, /there is no such library, line 1$/],
+    ['require("libs/constructor")', exception, /there is no such library, line 1$/],
+    ['require({ toString: () => "libs/moment" })', exception, /there is no such library, line 1$/],
+    ['require()', exception, /^require\(undefined\) is not served/],
+    ['require("libs/" + "moment")', exception, /^require\("libs\/moment"\) is served where the /],
     ['import fs from "fs"', exception, /^SyntaxError: /],
     ['(function f() { f() })()', exception, /stack overflow/],
     ['('.repeat(100_000), exception, /stack overflow/],
@@ -117,6 +138,7 @@ describe('the sandbox', () => {
   }
 
   const endless: readonly string[] = [
+    'require("libs/moment"); for (;;) moment()',
     'for (;;);',
     'for (;;) try { for (;;); } catch {}',
     'try { for (;;); } finally { for (;;); }',
@@ -143,6 +165,7 @@ describe('the sandbox', () => {
     'var a = []; for (;;) a.push({ x: 1 })',
     'var s = "x"; for (;;) s += s',
     'data.a = []; for (;;) data.a.push(new ArrayBuffer(1e5))',
+    'require("libs/aes"); var a = []; for (;;) a.push(CryptoJS.lib.WordArray.random(1e4))',
     'var m = new Map(); for (var i = 0; ; i++) m.set(i, "k" + i)',
   ]
   for (const src of greedy) {
@@ -156,9 +179,9 @@ describe('the sandbox', () => {
   }
 
   test('runs queue for the threads allowed, each with its own data', async () => {
-    const executor = await newCodeExecutor(limitsWith({ code_threads_max: 2 }))
+    const executor = await executorWith({ code_threads_max: 2 })
     const runs = Array.from({ length: 20 }, (_, at) =>
-      executor.run({ job: 'code', src: 'data.b = data.a * 2', doc: docOfText(`{"a":${at}}`) }),
+      executor.run(order('data.b = data.a * 2', `{"a":${at}}`)),
     )
     for (const [at, outcome] of (await Promise.all(runs)).entries()) {
       assert.deepEqual(outcome, { outcome: 'done', text: `{"a":${at},"b":${at * 2}}` })
@@ -170,8 +193,9 @@ describe('the sandbox', () => {
     const steps = [
       `import { newCodeExecutor } from ${JSON.stringify(codePath('src/executors/code'))}`,
       `import { limitsWith } from ${JSON.stringify(codePath('src/core/limits'))}`,
-      `const executors = [await newCodeExecutor(limitsWith()), await newCodeExecutor(limitsWith())]`,
-      `const order = { job: 'code', src: 'data.b = 2', doc: { text: '{}' } }`,
+      `const made = () => newCodeExecutor(limitsWith(), { bytes: (count) => Buffer.alloc(count) })`,
+      `const executors = [await made(), await made()]`,
+      `const order = { job: 'code', src: 'data.b = 2', libraries: [], doc: { text: '{}' } }`,
       `for (const executor of executors) console.log((await executor.run(order)).text)`,
       `await executors[0].close()`,
       `console.log('closed')`,
@@ -182,13 +206,13 @@ describe('the sandbox', () => {
   })
 
   test('closing ends running code and fails queued runs', async () => {
-    const executor = await newCodeExecutor(limitsWith({ code_ms_max: 3_600_000 }))
-    await executor.run({ job: 'code', src: '', doc: docOfText('{}') })
-    const order = { job: 'code', src: 'for (;;);', doc: docOfText('{}') } as const
-    const runs = [executor.run(order), executor.run(order)]
+    const executor = await executorWith({ code_ms_max: 3_600_000 })
+    await executor.run(order('', '{}'))
+    const endless_order = order('for (;;);', '{}')
+    const runs = [executor.run(endless_order), executor.run(endless_order)]
     await new Promise((resolve) => setImmediate(resolve))
     await executor.close()
-    for (const outcome of await Promise.all([...runs, executor.run(order)])) {
+    for (const outcome of await Promise.all([...runs, executor.run(endless_order)])) {
       assert.equal(outcome.outcome, 'failed')
     }
   })

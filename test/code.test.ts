@@ -14,6 +14,7 @@ import type { JobOutcome } from '../src/process/logic.ts'
 import { apiCode } from '../src/process/logics/api-code.ts'
 import { applyDiff, diffData } from '../src/process/logics/data-diff.ts'
 import { type CodeBed, codeBed, codeProcess, inNode } from './support/code-setup.ts'
+import { fakeChance } from './support/fake-clock.ts'
 import { contextOf, notes } from './support/logic-context.ts'
 
 describe('the definition', () => {
@@ -28,7 +29,15 @@ describe('the definition', () => {
     [{ lang: 'js', src: ['data'] }, [/src is an array, a text/], []],
     [{ lang: 'js', src: '', err_node_id: 'nowhere' }, [/err_node_id is no node/], []],
     [{ lang: 'js', src: 'data.a = = 1' }, [], [/src is no JavaScript: /]],
-    [{ lang: 'js', src: 'var m = require("libs/md5.js")' }, [], [/no libraries/]],
+    [{ lang: 'js', src: 'var m = require("libs/md5.js")' }, [], []],
+    [
+      { src: `require("libs/sha1"); require('libs/moment.js'); require(\`libs/xregexp.js\`)` },
+      [],
+      [],
+    ],
+    [{ src: 'require("fs")' }, [], [/^src requires "fs", which is no library here$/]],
+    [{ src: 'require("libs/../x"); require("fs")' }, [], [/"libs\/..\/x"/, /"fs"/]],
+    [{ src: 'require("libs/" + "moment.js")' }, [], [/what is no name in quotes/]],
     [{ lang: 'js', src: 'data.k = "{{env_var[@k].v}}"' }, [], [/template/]],
   ]
   for (const [raw, mistakes, warnings] of rows) {
@@ -170,7 +179,7 @@ describe('the result applied to the data of that time', () => {
 describe('in the engine', () => {
   const bugs: unknown[] = []
   const opened: Engine[] = []
-  const shared = newCodeExecutor(limitsWith({ code_ms_max: 20_000 }))
+  const shared = newCodeExecutor(limitsWith({ code_ms_max: 20_000 }), fakeChance())
   after(async () => {
     await Promise.all(opened.map((engine) => engine.close()))
     await (await shared).close()

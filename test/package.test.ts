@@ -172,6 +172,12 @@ describe('the package', () => {
     })
   })
 
+  test('brings the libraries that code requires', () => {
+    writeFileSync(join(user, 'code.mjs'), code_program)
+    const told = run(user, process.execPath, ['--no-warnings', 'code.mjs'])
+    assert.equal(told, '2001-09-09 04 d41d8cd98f00b204e9800998ecf8427e b\n')
+  })
+
   /** [what, how it is built into a file, whether it then opens] */
   const bundles: [string, (entry: string, out: string) => unknown, boolean][] = [
     [
@@ -240,6 +246,23 @@ describe('the package', () => {
     run(user, process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', '.'])
   })
 })
+
+const code_program = `
+import { openEngine } from 'conveyor-engine'
+const src = \`require('libs/moment-timezone.js'); require('libs/md5.js'); require('libs/xregexp.js')
+  data.v = moment.tz(1e12, 'Europe/Kyiv').format('YYYY-MM-DD HH') + ' ' + CryptoJS.MD5('') +
+    ' ' + XRegExp.replace('a', XRegExp('a'), 'b')\`
+const logics = [{ type: 'api_code', lang: 'js', src }, { type: 'go', to_node_id: 'end' }]
+const nodes = [{ id: 'start', obj_type: 1, condition: { logics } }]
+nodes.push({ id: 'end', obj_type: 2, options: { save_task: true } })
+const engine = await openEngine(':memory:')
+await engine.putProcess({ obj_id: 5, scheme: { nodes } })
+const changes = engine.watch({ conv_id: 5 })
+const { obj_id } = await engine.create({ conv_id: 5, data: {} })
+for await (const { node_id } of changes) if (node_id === 'end') break
+console.log((await engine.task({ conv_id: 5, obj_id })).data.v)
+await engine.close()
+`
 
 const quiet = { bundle: true, platform: 'node', logLevel: 'silent' } as const
 

@@ -1,8 +1,11 @@
 /**
  * The sandbox: runs one piece of code over one task's data in QuickJS, a JavaScript engine in
- * WebAssembly that can access nothing but its own memory. Each run has a new runtime, so nothing of
- * one task is left for the next. The code gets no function of the host, so there is nothing to
- * escape through.
+ * WebAssembly that can access nothing but its own memory. Each run starts from an image of that
+ * memory in which no code has run (code-image.ts), so nothing of one task is left for the next. The
+ * code gets no function of the host, so there is nothing to escape through.
+ *
+ * There is an image without libraries and one for each set of libraries that code has named; such
+ * an image is made once, and outside the time of a run.
  *
  * Time, stack and memory of a run are bounded. Time is checked every few thousand steps; a loop
  * inside a single step is ended with its thread (code-thread.ts). Memory is bounded by the size of
@@ -10,17 +13,19 @@
  * a run that hit a bound or made the memory grow, the whole instance is discarded: memory never
  * shrinks, and a stack overflow may leave the instance in any state.
  */
-import quickjs_variant from '@jitl/quickjs-wasmfile-release-sync'
+import type { CodeLibrary } from '../process/logics/code-libraries.ts'
+import { imageOf, type MemoryImage, restore } from './code-image.ts'
 import {
-  newQuickJSWASMModuleFromVariant,
-  newVariant,
-  type QuickJSContext,
-  type QuickJSHandle,
-  type QuickJSRuntime,
-  type QuickJSSyncVariant,
-  type QuickJSWASMModule,
-} from 'quickjs-emscripten-core'
-import { newWasmMemory, type WasmMemory, type WasmModule } from './code-wasm.ts'
+  call,
+  describeThrown,
+  file_name,
+  hasGrown,
+  type Instance,
+  newInstance,
+  textOf,
+} from './code-instance.ts'
+import { library_scope } from './code-prelude.ts'
+import type { WasmModule } from './code-wasm.ts'
 
 export interface CodeLimits {
   readonly time_ms_max: number
@@ -28,6 +33,17 @@ export interface CodeLimits {
   readonly memory_bytes_max: number
   /** Characters of the result. */
   readonly text_chars_max: number
+}
+
+/** One run of code. */
+export interface CodeRequest {
+  readonly src: string
+  /** JSON text of an object. */
+  readonly data_text: string
+  /** Those that the code may require; `addLibrary` has been called for each. */
+  readonly libraries: readonly CodeLibrary[]
+  /** Four random integers of 32 bits for `Math.random`. */
+  readonly seed: readonly number[]
 }
 
 /** How a run ended. */
@@ -39,225 +55,155 @@ export type CodeResult =
   | { readonly end: 'format'; readonly description: string }
 
 export interface Sandbox {
-  /** Runs `src` over the data, JSON text of an object. */
-  run(src: string, data_text: string): Promise<CodeResult>
-  /** Creates the runtime of the next run ahead of time. */
-  prepare(): Promise<void>
+  run(request: CodeRequest): Promise<CodeResult>
+  /** The text of a library, a CommonJS module. */
+  addLibrary(name: CodeLibrary, text: string): void
+  /** Makes the memory ready for a run with these libraries; the run says where they do not fit. */
+  prepare(libraries: readonly CodeLibrary[]): Promise<void>
 }
 
-/** A runtime in which no code has run yet, and the functions of the prelude. */
-interface PreparedRuntime {
-  readonly runtime: QuickJSRuntime
-  readonly context: QuickJSContext
-  readonly prelude: Readonly<Record<PreludeFunction, QuickJSHandle>>
-  readonly memory: WasmMemory
-}
-
-const prelude_names = ['begin', 'end', 'describe', 'stack'] as const
-type PreludeFunction = (typeof prelude_names)[number]
-
-const stack_bytes_max = 256 * 1024
-const description_chars_max = 1_000
-/** The file name of the code in stack traces. */
-const file_name = 'code'
-
-/**
- * Runs in each runtime before the code. It keeps references to the built-in objects that it needs,
- * so code that changes those objects changes only its own result.
- */
-const prelude_src = `(() => {
-  const { parse, stringify } = JSON, text = String, Failure = Error
-  const hidden = { writable: true, configurable: true, enumerable: false }
-  Object.defineProperty(globalThis, 'require', { ...hidden, value: function require(name) {
-    throw new Failure('require(' + stringify(name) + ') is not served: code has no libraries')
-  } })
-  return {
-    begin(data) { globalThis.data = parse(data) },
-    end: (data) => stringify(data),
-    describe(thrown) {
-      if (typeof thrown !== 'object' || thrown === null) return text(thrown)
-      const { name, message } = thrown
-      if (typeof message !== 'string') return stringify(thrown)
-      return typeof name === 'string' && name !== 'Error' ? name + ': ' + message : message
-    },
-    stack: (thrown) => thrown.stack,
-  }
-})()`
-
-interface Instance {
-  readonly module: QuickJSWASMModule
-  readonly memory: WasmMemory
-}
-
-/** The memory that the module requires when it starts. */
-const memory_bytes_min = 16 * 1024 * 1024
+/** Images with libraries; the one that was made first is dropped for another. */
+const images_max = 4
 
 /** `wasm` is the compiled module of the QuickJS variant. */
 export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
+  const texts = new Map<CodeLibrary, string>()
   let instance: Instance | undefined
-  let next: PreparedRuntime | undefined
+  /** The image that the memory is equal to; undefined where code has run since. */
+  let ready: string | undefined
+  let ends_at_ms = Number.POSITIVE_INFINITY
+  let is_late = false
 
-  async function takeRuntime(): Promise<PreparedRuntime> {
-    instance ??= await newInstance(wasm, limits.memory_bytes_max)
-    const made = next ?? newPreparedRuntime(instance)
-    next = undefined
-    return made
+  function discard(): void {
+    instance = undefined
+    ready = undefined
   }
 
-  async function runOnce(src: string, data_text: string, ends_at_ms: number): Promise<CodeResult> {
-    const prepared = await takeRuntime()
-    let is_late = false
-    prepared.runtime.setInterruptHandler(() => {
+  async function takeInstance(): Promise<Instance> {
+    const isLate = (): boolean => {
       is_late ||= performance.now() >= ends_at_ms
       return is_late
-    })
+    }
+    instance ??= await newInstance(wasm, limits.memory_bytes_max, isLate)
+    return instance
+  }
+
+  /** The instance, its memory as before any code; or why a library cannot be loaded. */
+  async function prepare(libraries: readonly CodeLibrary[]): Promise<Instance | string> {
+    const taken = await takeInstance()
+    const key = libraries.join()
+    if (ready === key) return taken
+    ready = undefined
+    const { images, memory } = taken
+    const image = images.get(key)
+    restore(memory, image ?? (images.get('') as MemoryImage))
+    if (image === undefined) {
+      for (const name of libraries) {
+        const why = load(taken, name)
+        if (why === undefined) continue
+        discard()
+        return `the library ${name} cannot be loaded: ${why}`
+      }
+      const [, oldest] = images.keys()
+      if (images.size > images_max && oldest !== undefined) images.delete(oldest)
+      images.set(key, imageOf(memory))
+    }
+    taken.ready_bytes = memory.buffer.byteLength
+    ready = key
+    return taken
+  }
+
+  function load(taken: Instance, name: CodeLibrary): string | undefined {
+    const { context } = taken
+    const body = `(function (${library_scope}) {${texts.get(name)}\n})`
+    try {
+      const made = context.evalCode(body, `libs/${name}.js`, { type: 'global' })
+      if (made.error !== undefined) return describeThrown(taken, made.error)
+      const loaded = call(taken, 'load', context.newString(name), made.value)
+      if ('thrown' in loaded) return describeThrown(taken, loaded.thrown)
+      loaded.value.dispose()
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  async function runOnce(src: string, request: CodeRequest): Promise<CodeResult> {
+    const taken = await prepare(request.libraries)
+    if (typeof taken === 'string') return exception(taken)
+    ready = undefined
+    // Making ready is not the code's: a library may take longer to load than code may run.
+    if (ends_at_ms === Number.POSITIVE_INFINITY) ends_at_ms = performance.now() + limits.time_ms_max
     let result: CodeResult
     let is_broken = false
     try {
-      result = execute(prepared, src, data_text, limits.text_chars_max)
+      result = execute(taken, src, request, limits.text_chars_max)
     } catch (error) {
       is_broken = true
-      result = exception(`the sandbox broke: ${error instanceof Error ? error.message : error}`)
+      result = exception(`the sandbox broke: ${messageOf(error)}`)
     }
     if (is_late) result = { end: 'timeout' }
-    const is_dirty = is_broken || is_late || hasOverflowed(result) || hasGrown(prepared)
-    if (is_dirty || !disposeRuntime(prepared)) instance = undefined
+    if (is_broken || is_late || hasGrown(taken) || hasOverflowed(result)) discard()
     return result
   }
 
   return {
-    async run(src, data_text) {
-      const ends_at_ms = performance.now() + limits.time_ms_max
-      const result = await runOnce(src, data_text, ends_at_ms)
-      if (result.end !== 'exception' || !returns_on_top.test(result.description)) return result
-      // A syntax error, so nothing of it has run. Some code is written as the body of a function.
-      return runOnce(`(function () {${src}\n})()`, data_text, ends_at_ms)
+    async run(request) {
+      const { src } = request
+      try {
+        const result = await runOnce(src, request)
+        if (result.end !== 'exception' || !returns_on_top.test(result.description)) return result
+        // A syntax error, so nothing of it has run. Some code is written as the body of a function.
+        return await runOnce(`(function () {${src}\n})()`, request)
+      } finally {
+        ends_at_ms = Number.POSITIVE_INFINITY
+        is_late = false
+      }
     },
-    async prepare() {
-      next ??= await takeRuntime()
+    addLibrary: (name, text) => void texts.set(name, text),
+    async prepare(libraries) {
+      await prepare(libraries)
     },
   }
 }
 
-/** Emscripten options that its types lack: they suppress what a broken instance prints. */
-const quiet: object = { print() {}, printErr() {} }
 const returns_on_top = /^SyntaxError: return not in a function/
 
-async function newInstance(wasm: WasmModule, memory_bytes_max: number): Promise<Instance> {
-  const memory = newWasmMemory(memory_bytes_min, memory_bytes_max)
-  // Its types describe a CommonJS module; the import gives the module's default itself.
-  const base = quickjs_variant as unknown as QuickJSSyncVariant
-  const options = { wasmModule: wasm, wasmMemory: memory, emscriptenModule: quiet }
-  return { module: await newQuickJSWASMModuleFromVariant(newVariant(base, options)), memory }
-}
-
-function newPreparedRuntime({ module, memory }: Instance): PreparedRuntime {
-  const runtime = module.newRuntime()
-  runtime.setMaxStackSize(stack_bytes_max)
-  const context = runtime.newContext()
-  const made = context.unwrapResult(context.evalCode(prelude_src, 'prelude'))
-  const prelude = {} as Record<PreludeFunction, QuickJSHandle>
-  for (const name of prelude_names) prelude[name] = context.getProp(made, name)
-  made.dispose()
-  return { runtime, context, prelude, memory }
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 function hasOverflowed(result: CodeResult): boolean {
   return result.end === 'exception' && /stack overflow/.test(result.description)
 }
 
-function hasGrown({ memory }: PreparedRuntime): boolean {
-  return memory.buffer.byteLength > memory_bytes_min
-}
-
-/** False where disposing failed. */
-function disposeRuntime({ runtime, context, prelude }: PreparedRuntime): boolean {
-  try {
-    for (const name of prelude_names) prelude[name].dispose()
-    context.dispose()
-    runtime.dispose()
-    return true
-  } catch {
-    return false
-  }
-}
-
 function execute(
-  prepared: PreparedRuntime,
+  taken: Instance,
   src: string,
-  data_text: string,
+  { data_text, seed }: CodeRequest,
   text_chars_max: number,
 ): CodeResult {
-  const { context, runtime } = prepared
-  const begun = call(prepared, 'begin', context.newString(data_text))
-  if ('thrown' in begun) return exception(describeThrown(prepared, begun.thrown))
+  const { context, runtime } = taken
+  const given = [data_text, JSON.stringify(seed)].map((text) => context.newString(text))
+  const begun = call(taken, 'begin', ...given)
+  if ('thrown' in begun) return exception(describeThrown(taken, begun.thrown))
   begun.value.dispose()
 
   const ran = context.evalCode(src, file_name, { type: 'global' })
-  if (ran.error !== undefined) return exception(describeThrown(prepared, ran.error))
+  if (ran.error !== undefined) return exception(describeThrown(taken, ran.error))
   ran.value.dispose()
   const jobs = runtime.executePendingJobs()
-  if (jobs.error !== undefined) return exception(describeThrown(prepared, jobs.error))
+  if (jobs.error !== undefined) return exception(describeThrown(taken, jobs.error))
 
   // Evaluated by name, so that a `let data` of the code is found too.
   const data = context.evalCode('data', 'result')
-  if (data.error !== undefined) return malformed(describeThrown(prepared, data.error))
-  const printed = call(prepared, 'end', data.value)
-  if ('thrown' in printed) return malformed(describeThrown(prepared, printed.thrown))
+  if (data.error !== undefined) return malformed(describeThrown(taken, data.error))
+  const printed = call(taken, 'end', data.value)
+  if ('thrown' in printed) return malformed(describeThrown(taken, printed.thrown))
   const text = textOf(context, printed.value, text_chars_max)
   if (text === undefined) return malformed('data is no object')
   if (text.length > text_chars_max) return malformed(`data is over ${text_chars_max} characters`)
   return text.startsWith('{') ? { end: 'data', text } : malformed('data is no object')
-}
-
-/** Calls a function of the prelude and disposes `given`. */
-function call(
-  { context, prelude }: PreparedRuntime,
-  name: PreludeFunction,
-  given: QuickJSHandle,
-): { value: QuickJSHandle } | { thrown: QuickJSHandle } {
-  const result = context.callFunction(prelude[name], context.undefined, given)
-  given.dispose()
-  return result.error === undefined ? { value: result.value } : { thrown: result.error }
-}
-
-/** Describes a thrown value, which may be anything, with its line; disposes it. */
-function describeThrown(prepared: PreparedRuntime, thrown: QuickJSHandle): string {
-  const described = callForText(prepared, 'describe', thrown)
-  const stack = callForText(prepared, 'stack', thrown)
-  thrown.dispose()
-  // Without memory for an error object, QuickJS throws an empty value.
-  if (is_nothing.has(described) && hasGrown(prepared)) return 'InternalError: out of memory'
-  const line = new RegExp(`\\b${file_name}:([0-9]+)`).exec(stack ?? '')?.[1]
-  const text = (described ?? 'a value that cannot be told').slice(0, description_chars_max)
-  return line === undefined ? text : `${text}, line ${line}`
-}
-
-const is_nothing: ReadonlySet<string | undefined> = new Set([undefined, '', 'null'])
-
-function callForText(
-  prepared: PreparedRuntime,
-  name: PreludeFunction,
-  about: QuickJSHandle,
-): string | undefined {
-  const answer = call(prepared, name, about.dup())
-  if ('value' in answer) return textOf(prepared.context, answer.value, description_chars_max)
-  answer.thrown.dispose()
-  return undefined
-}
-
-/**
- * A string of at most `chars_max` + 1 characters; undefined for other values. Disposes the handle.
- */
-function textOf(
-  context: QuickJSContext,
-  handle: QuickJSHandle,
-  chars_max: number,
-): string | undefined {
-  const is_text = context.typeof(handle) === 'string'
-  const text = is_text ? context.getString(handle).slice(0, chars_max + 1) : undefined
-  handle.dispose()
-  return text
 }
 
 function exception(description: string): CodeResult {

@@ -1,9 +1,11 @@
 /**
- * Finds the script of a code thread and the bytes of QuickJS. A bundle, in which neither is a file
- * of its own, replaces this file by one that reads both from the bundle.
+ * Finds the script of a code thread, the bytes of QuickJS and the texts of libraries. A bundle, in
+ * which none of them is a file of its own, replaces this file by one that reads them from itself.
  */
 import { readFile } from 'node:fs/promises'
 import { type ThreadStart, threadStart } from '../core/thread-start.ts'
+import type { CodeLibrary } from '../process/logics/code-libraries.ts'
+import { libraryFiles } from './code-library-files.ts'
 
 export interface CodeScript extends ThreadStart {
   /** The bytes of the WebAssembly module. */
@@ -19,4 +21,9 @@ export function codeStart(): ThreadStart {
 export async function codeScript(): Promise<CodeScript> {
   const wasm = import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
   return { ...codeStart(), wasm: await readFile(new URL(wasm)) }
+}
+
+/** The text of a library. Rejects where its package is not installed. */
+export function libraryText(name: CodeLibrary): Promise<string> {
+  return readFile(new URL(import.meta.resolve(libraryFiles[name])), 'utf8')
 }

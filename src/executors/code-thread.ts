@@ -11,10 +11,11 @@
  */
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../core/clock.ts'
-import type { CodeLimits, CodeResult } from './code-sandbox.ts'
-import { codeScript } from './code-script.ts'
+import type { CodeLibrary } from '../process/logics/code-libraries.ts'
+import type { CodeLimits, CodeRequest, CodeResult } from './code-sandbox.ts'
+import { codeScript, libraryText } from './code-script.ts'
 import { compileWasm } from './code-wasm.ts'
-import type { CodeRequest, CodeWorkerData, CodeWorkerMessage } from './code-worker.ts'
+import type { CodeLibraries, CodeWorkerData, CodeWorkerMessage } from './code-worker.ts'
 
 export interface CodeThread {
   /** One run at a time. Never rejects: `lost` is a thread that did not start or died. */
@@ -31,6 +32,8 @@ const heap_mb = 128
 
 export function newCodeThread(limits: CodeLimits): CodeThread {
   let worker: Worker | undefined
+  /** The libraries whose texts the worker has. */
+  const sent = new Set<CodeLibrary>()
   let closed = false
   let received: ((message: CodeWorkerMessage) => void) | undefined
   let lost: ((error: Error) => void) | undefined
@@ -57,8 +60,21 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
     made.on('error', (error: Error) => drop(made, error))
     made.on('exit', () => drop(made, new Error('the thread has ended')))
     worker = made
+    sent.clear()
     await nextMessage()
     return made
+  }
+
+  /** Loading is not bounded by the time of a run: it is no code of the task. */
+  async function sendLibraries(to: Worker, libraries: readonly CodeLibrary[]): Promise<void> {
+    const missing = libraries.filter((name) => !sent.has(name))
+    if (missing.length === 0) return
+    const texts = new Map<CodeLibrary, string>()
+    for (const name of missing) texts.set(name, await libraryText(name))
+    const loaded = nextMessage()
+    to.postMessage({ libraries, texts } satisfies CodeLibraries)
+    await loaded
+    for (const name of missing) sent.add(name)
   }
 
   function drop(gone: Worker, error: Error): void {
@@ -82,6 +98,7 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
       try {
         const mine = worker ?? (await start())
         mine.ref()
+        await sendLibraries(mine, request.libraries)
         const disarm = after(limits.time_ms_max + grace_ms, () => {
           is_late = true
           void end()

@@ -3,6 +3,7 @@
  * pieces of code run at once as the limits allow; the others queue. It turns the end of a run into
  * an outcome with its tag; logics/api-code.ts applies the outcome to the task.
  */
+import type { Chance } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JobOrder, JobOutcome } from '../process/logic.ts'
 import type { CodeLimits } from './code-sandbox.ts'
@@ -18,8 +19,10 @@ export interface CodeExecutor {
 /** A double may be printed longer than the number was sent: `1e20` has 21 characters. */
 const printed_chars_per_byte = 8
 
+const seed_bytes = 16
+
 /** Starts no thread before the first run. */
-export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
+export async function newCodeExecutor(limits: Limits, chance: Chance): Promise<CodeExecutor> {
   const code_limits: CodeLimits = {
     time_ms_max: limits.code_ms_max,
     memory_bytes_max: limits.code_bytes_max,
@@ -49,10 +52,11 @@ export async function newCodeExecutor(limits: Limits): Promise<CodeExecutor> {
   }
 
   return {
-    async run({ src, doc }) {
+    async run({ src, libraries, doc }) {
       const thread = await take()
       if (thread === undefined) return failed('hardware', 'code_executing_error', 'closed')
-      const result = await thread.run({ src, data_text: doc.text })
+      const seed = [...new Uint32Array(new Uint8Array(chance.bytes(seed_bytes)).buffer)]
+      const result = await thread.run({ src, libraries, data_text: doc.text, seed })
       release(thread)
       return outcomeOf(result)
     },
@@ -75,7 +79,7 @@ function outcomeOf(result: Awaited<ReturnType<CodeThread['run']>>): JobOutcome {
     case 'format':
       return failed('software', 'code_return_format_error', result.description)
     case 'lost':
-      return failed('hardware', 'code_executing_error', `no thread for code: ${result.why}`)
+      return failed('hardware', 'code_executing_error', `code cannot be run: ${result.why}`)
   }
 }
 

@@ -3,7 +3,7 @@
  * two are loaded when they are first needed. Each job counts against concurrency limits; a job that
  * finds one of them full has to wait.
  */
-import type { Clock } from '../core/clock.ts'
+import type { Chance, Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Handlers } from '../engine/handlers.ts'
 import type { Executors } from '../engine/job-dispatcher.ts'
@@ -16,6 +16,7 @@ import type { CodeExecutor } from './code.ts'
 export interface ExecutorsOptions {
   readonly limits: Limits
   readonly clock: Clock
+  readonly chance: Chance
   /** `host:port` entries that calls may connect to although they are no public address. */
   readonly allow_hosts: readonly string[]
   readonly handlers: Handlers
@@ -32,7 +33,7 @@ const call_attempts_max = 8
 
 /** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
 export function newExecutors(options: ExecutorsOptions): Executors {
-  const { limits, clock, allow_hosts, handlers } = options
+  const { limits, clock, chance, allow_hosts, handlers } = options
   readAllowHosts(allow_hosts)
   const running = new Map<string, number>()
   let code: Promise<CodeExecutor> | undefined
@@ -64,7 +65,7 @@ export function newExecutors(options: ExecutorsOptions): Executors {
 
   return {
     async code(order) {
-      code ??= import('./code.ts').then(({ newCodeExecutor }) => newCodeExecutor(limits))
+      code ??= import('./code.ts').then(({ newCodeExecutor }) => newCodeExecutor(limits, chance))
       return (await code).run(order)
     },
     async call(order, job) {

@@ -3,6 +3,7 @@
  * a closed list. A logic has access to no store, clock or socket; the engine executes its command.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import type { CodeLibrary } from './logics/code-libraries.ts'
 import type { Report } from './report.ts'
 
 /** Everything that a logic or a template may read. */
@@ -182,7 +183,12 @@ export interface Logic extends CompiledLogic {
 }
 
 export type JobOrder =
-  | { readonly job: 'code'; readonly src: string; readonly doc: Doc }
+  | {
+      readonly job: 'code'
+      readonly src: string
+      readonly libraries: readonly CodeLibrary[]
+      readonly doc: Doc
+    }
   | { readonly job: 'call'; readonly request: CallRequest; readonly doc: Doc }
   /** The embedder's own function, registered under `handler`. */
   | { readonly job: 'handler'; readonly handler: string; readonly doc: Doc }

@@ -20,6 +20,8 @@ export interface Seen {
   readonly created: string
   readonly second: string
   readonly answer: unknown
+  /** What code with a library made. */
+  readonly hash: string | undefined
   readonly status: string | undefined
   readonly reopened: string | undefined
   readonly breaches: readonly string[]
@@ -51,6 +53,7 @@ async function work(): Promise<Seen> {
   await server.drain()
   const { obj_id } = created as { obj_id: string }
   const task = await engine.task({ conv_id: 1234, obj_id })
+  const hash = await hashedByCode(engine)
   const { breaches } = await engine.check()
   await engine.close()
 
@@ -65,12 +68,29 @@ async function work(): Promise<Seen> {
     created: created.proc,
     second: JSON.parse(told) as string,
     answer,
+    hash,
     status: task?.status,
     reopened: kept?.dataText,
     breaches,
     merged,
     hidden: await missing(['fs-native-extensions', 're2js', 'fast-json-stable-stringify']),
   }
+}
+
+async function hashedByCode(engine: Index.Engine): Promise<string | undefined> {
+  const src = 'require("libs/sha1.js"); data.hash = CryptoJS.SHA1("x").toString()'
+  const logics = [
+    { type: 'api_code', lang: 'js', src },
+    { type: 'go', to_node_id: 'end' },
+  ]
+  const end = { id: 'end', obj_type: 2, options: { save_task: true } }
+  const nodes = [{ id: 'start', obj_type: 1, condition: { logics } }, end]
+  await engine.putProcess({ obj_id: 5, scheme: { nodes } })
+  const changes = engine.watch({ conv_id: 5 })
+  const { obj_id = '' } = await engine.create({ conv_id: 5, data: {} })
+  for await (const { node_id } of changes) if (node_id === 'end') break
+  const task = await engine.task({ conv_id: 5, obj_id })
+  return JSON.parse(task?.dataText ?? '{}').hash
 }
 
 async function withLog(path: string): Promise<number | undefined> {

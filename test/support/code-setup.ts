@@ -70,7 +70,13 @@ export async function codeBed(
     clock,
     async open() {
       const handlers = newHandlers({ clock, limits })
-      const executors = newExecutors({ limits, clock, allow_hosts: [], handlers })
+      const executors = newExecutors({
+        limits,
+        clock,
+        chance: fakeChance(),
+        allow_hosts: [],
+        handlers,
+      })
       let closed = false
       return startEngine({
         path: ':memory:',

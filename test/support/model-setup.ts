@@ -63,7 +63,13 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     failure: () => failure,
     options: { secret_key: '11'.repeat(32), ...options },
     handlers,
-    executors: newExecutors({ limits, clock, allow_hosts: options.allow_hosts ?? [], handlers }),
+    executors: newExecutors({
+      limits,
+      clock,
+      chance,
+      allow_hosts: options.allow_hosts ?? [],
+      handlers,
+    }),
   })
 }
 

@@ -4,14 +4,15 @@
  * have changed when it ends: only what the code changed and removed is applied to the data of that
  * time, and numbers that it did not change keep their exact text.
  *
- * Code is run as written: templates in it are not expanded, and there are no libraries. This file
- * runs nothing; executors/code.ts does.
+ * Code is run as written: templates in it are not expanded. It is given the libraries that it names
+ * in quotes (code-libraries.ts). This file runs nothing; executors/code.ts does.
  */
 import { docOfValue, isObject, objectOf, parseJson } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
 import type { Command, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
+import { namedLibraries } from './code-libraries.ts'
 import { applyDiff, diffData } from './data-diff.ts'
 import { fail, oversize } from './failures.ts'
 import { readErrorNode } from './members.ts'
@@ -22,6 +23,7 @@ export const apiCode: LogicKind = {
   type: 'api_code',
   compile(raw, report) {
     const src = readCode(raw, report)
+    const { libraries } = namedLibraries(src)
     const err_node_id = readErrorNode(raw, report)
     const malformed = (description: string): Command =>
       fail('code', { tag: 'code_return_format_error', description }, err_node_id)
@@ -29,7 +31,7 @@ export const apiCode: LogicKind = {
       err_node_id,
       run: () => job_command,
       job: {
-        order: (context) => ({ job: 'code', src, doc: context.doc }),
+        order: (context) => ({ job: 'code', src, libraries, doc: context.doc }),
         finish(context, order_doc, outcome) {
           if (outcome.outcome === 'failed') return fail('code', outcome, err_node_id)
           const after = parseData(outcome.text)
@@ -54,7 +56,10 @@ function readCode({ lang = 'js', src }: JsonObject, report: Report): string {
 
 /** Warns of code that is legal in a definition and will fail when it runs. */
 function warnOfCode(src: string, report: Report): void {
-  if (/\brequire\s*\(/.test(src)) report.warning('src calls require, and there are no libraries')
+  const { unknown, has_computed } = namedLibraries(src)
+  for (const name of unknown)
+    report.warning(`src requires ${quoted(name)}, which is no library here`)
+  if (has_computed) report.warning('src calls require with what is no name in quotes')
   if (/\{\{\s*(env_var|conv|node|root)\b/.test(src)) {
     report.warning('src holds a template, which is not read in code')
   }
