@@ -43,5 +43,7 @@ export type {
   Tasks,
   UserInfo,
   Users,
+  WebhookChange,
+  WebhookInfo,
 } from './engine/api.ts'
 export { openEngine } from './open.ts'

@@ -167,6 +167,27 @@ test('process alias: set, listed, removed', async () => {
   assert.equal((await on('process alias paid 1234 --off')).exit, 2)
 })
 
+test('process webhook prints, opens and closes the addresses of a process', async () => {
+  const path = /^\/api\/1\/json\/public\/1234\/[0-9a-f]{40}$/
+  const closed = await okJson('process webhook 1234')
+  assert.deepEqual([closed.address, closed.user], [null, null])
+  const opened = await okJson('process webhook 1234 --new')
+  assert.match(String(opened.address), path)
+  assert.deepEqual(await okJson('process webhook 1234'), opened)
+  assert.match(await ok('process webhook 1234'), /^webhook +\/api.*\ncallback \S+ +\/api.*\n$/)
+  await ok('user add --id 16000')
+  const demanding = await okJson('process webhook 1234 --basic-auth 16000')
+  assert.deepEqual([demanding.address, demanding.user], [opened.address, '16000'])
+  assert.match(await ok('process webhook 1234'), /\nuser +16000\n/)
+  assert.notEqual((await okJson('process webhook 1234 --new')).address, opened.address)
+  assert.equal((await on('process webhook 1234 --new --off')).exit, 2)
+  assert.equal((await on('process webhook 1234 --off --basic-auth 16000')).exit, 2)
+  assert.equal((await on('process webhook 1234 --basic-auth 16001')).exit, 1)
+  assert.equal((await on('process webhook 404')).exit, 1)
+  assert.match(await ok('process webhook 1234 --off'), /^webhook +-\n/)
+  await ok('user remove 16000')
+})
+
 test('a bad definition names every mistake and stores none of the file', async () => {
   const bad = {
     ...callback_process,

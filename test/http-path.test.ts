@@ -38,7 +38,25 @@ const header_signed: [string, 1 | 2][] = [
   ['/api/1/json/?', 1],
 ]
 
+const addresses: [string, object][] = [
+  [`/api/1/json/public/1234/${hex}`, { kind: 'webhook', form: 'json', conv_id: '1234' }],
+  [`/api/2/nvp/public/1234/${hex}?a`, { kind: 'webhook', form: 'nvp', conv_id: '1234' }],
+  [`/api/2/json/public/a%2Fb%20!/${hex}`, { kind: 'webhook', form: 'json', conv_id: 'a/b !' }],
+  [`/api/1/json/callback/1234/wait/${hex}`, { kind: 'callback', conv_id: '1234', node_id: 'wait' }],
+]
+
 const unknown: [string, string][] = [
+  ['an address of version 3', `/api/3/json/public/1234/${hex}`],
+  ['a callback as a form', `/api/1/nvp/callback/1234/wait/${hex}`],
+  ['an address in upper case', `/api/1/json/public/1234/${hex.toUpperCase()}`],
+  ['an address with a closing slash', `/api/1/json/public/1234/${hex}/`],
+  ['an address without a process', `/api/1/json/public/${hex}`],
+  ['an address with an empty process', `/api/1/json/public//${hex}`],
+  ['an address with a needless escape', `/api/1/json/public/%31234/${hex}`],
+  ['an address with an escape in lower case', `/api/1/json/public/a%2fb/${hex}`],
+  ['an address with a needed escape left out', `/api/1/json/public/ф/${hex}`],
+  ['an address with half an escape', `/api/1/json/public/a%2/${hex}`],
+  ['an address that is not UTF-8', `/api/1/json/public/%ff/${hex}`],
   ['a closing slash', `${good}/`],
   ['a closing slash before a query', `${good}/?a`],
   ['an encoded slash', `/api/1/json/13000%2F1370442000/${hex}`],
@@ -90,6 +108,9 @@ describe('path', () => {
     test(`signed in headers: ${url}`, () => {
       assert.deepEqual(route(url), { kind: 'header_signed', version })
     })
+  }
+  for (const [url, target] of addresses) {
+    test(url, () => assert.deepEqual(route(url), { ...target, hash: hex }))
   }
   for (const [says, url] of unknown) {
     test(`unknown: ${says}`, () => assert.equal(route(url), undefined))

@@ -24,8 +24,12 @@
  *     { reopen: true, closed_ms? }   the engine is closed, for so long, and opened on the same file
  *     { admin: [verb, …], result | refused }   administration, on every transport done in the process:
  *                     put definition moves? → { version, state } · pause, resume, remove conv_id ·
- *                     share conv_id user can? · unshare conv_id user · cancel task ·
+ *                     share conv_id user can? · unshare conv_id user · webhook conv_id new|off ·
+ *                     cancel task ·
  *                     retry task node_id? → the result of an op in version 1
+ *     { post: ["public", conv_id] | ["callback", conv_id, node_id], body, version?, form?, hash?,
+ *                     result | refused }   a body to an address, on every transport over HTTP;
+ *                     `hash` is a guess, default: the right one; `form` is json (default) or nvp
  *     { damage: task }   one byte of the stored task record is changed while the file is closed
  *     { expect: … }   as `end`, in between
  *

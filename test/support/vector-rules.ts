@@ -101,6 +101,13 @@ export const rules: Readonly<Record<string, string>> = {
 
   'wire 1.10 headers':    'a request signed in headers has the answers of one signed in the path',
 
+  'wire 1.11 webhook':    'a body makes a task without a user; ops is an object',
+  'wire 1.11 form':       'a form gives strings, and arrays where a name is repeated',
+  'wire 1.11 refused':    'a refused op has the same shape with its code',
+  'wire 1.11 guess':      'a wrong or closed address, and no such process, are not_found',
+  'wire 1.11 callback':   'a body is merged into the task that it names, as a modify with node_id and is_sync',
+  'wire 1.11 path':       'obj_id_path says where the body has the id of the task',
+
   'process definition':   'a definition with mistakes is refused whole',
   'process params':       'input parameters are checked on create',
   'process go_if_const':  'all conditions hold: on; else the next logic',

@@ -9,6 +9,7 @@ import { renderResults } from '../../src/codec/response-body.ts'
 import { isFault } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, Task } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'
+import { postToAddress } from './vector-addresses.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 import type { Link, Transport } from './vector-servers.ts'
 import { openWorld, type TaskTarget, type World } from './vector-state.ts'
@@ -47,7 +48,8 @@ export async function runVector(vector: Vector, transport: Transport): Promise<v
 
 async function doStep(run: Run, step: JsonObject, at: string): Promise<void> {
   const { world } = run
-  if ('ops' in step || 'body' in step) await doRequest(run, step, at)
+  if (Array.isArray(step.post)) await doPost(run, step, at)
+  else if ('ops' in step || 'body' in step) await doRequest(run, step, at)
   else if (Array.isArray(step.admin)) await doAdmin(run, step, at)
   else if ('advance_ms' in step) world.advance(step.advance_ms as number)
   else if ('set_clock_ms' in step) world.setClock(step.set_clock_ms as number)
@@ -74,11 +76,7 @@ async function doRequest(run: Run, step: JsonObject, at: string): Promise<void> 
     ops: ops === undefined ? undefined : withIds(run, stringifyJson(ops)),
   })
   if (step.refused !== undefined) {
-    const { request_proc, ops, description } = JSON.parse(answer) as JsonObject
-    assert.deepEqual(ops, [], at)
-    const wanted = step.refused as JsonObject
-    const told = wanted.description === undefined ? {} : { description }
-    assert.deepEqual({ code: request_proc, ...told } as unknown, { ...wanted }, at)
+    expectRefused(answer, step.refused as JsonObject, at)
     return
   }
   const { results } = step
@@ -88,6 +86,23 @@ async function doRequest(run: Run, step: JsonObject, at: string): Promise<void> 
     for (const { proc } of done.ops) assert.equal(proc, 'ok', `${at}: ${answer}`)
   } else
     expectText(run, answer, `{"request_proc":"ok","ops":${stringifyJson(results ?? null)}}`, at)
+}
+
+function expectRefused(answer: string, wanted: JsonObject, at: string): void {
+  const { request_proc, ops, description } = JSON.parse(answer) as JsonObject
+  assert.deepEqual(ops, [], at)
+  const told = wanted.description === undefined ? {} : { description }
+  assert.deepEqual({ code: request_proc, ...told } as unknown, { ...wanted }, at)
+}
+
+async function doPost(run: Run, step: JsonObject, at: string): Promise<void> {
+  const body = withIds(run, String(step.body))
+  const answer = await postToAddress(run.world.engine(), { ...step, body })
+  if (step.refused !== undefined) expectRefused(answer, step.refused as JsonObject, at)
+  else {
+    const ops = stringifyJson(step.result ?? null)
+    expectText(run, answer, `{"request_proc":"ok","ops":${ops}}`, at)
+  }
 }
 
 async function doAdmin(run: Run, step: JsonObject, at: string): Promise<void> {
@@ -124,6 +139,10 @@ const verbs: Record<string, (run: Run, args: JsonValue[]) => Promise<string | un
     ),
   unshare: ({ world }, [conv_id, user]) =>
     done(world.engine().processes.unshare(conv_id as number, user as number)),
+  webhook: async ({ world }, [conv_id, address]) =>
+    void (await world
+      .engine()
+      .processes.webhook(conv_id as number, { address: address as 'new' | 'off' })),
   cancel: async (run, [task]) =>
     resultText(await run.world.engine().tasks.cancel(targetOf(run, task))),
   retry: async (run, [task, node_id]) =>
