@@ -23,7 +23,6 @@ describe('the definition', () => {
     [{ lang: 'js', src: 'data.a = 1', err_node_id: 'a' }, [], []],
     [{ lang: 'js', src: '' }, [], []],
     [{ lang: 'js', src: 'if (data.a) return; data.b = 1' }, [], []],
-    [{ lang: 'erl', src: '-module(node).' }, [/lang "erl" is not run here/], []],
     [{ src: 'data.a = 1' }, [], []],
     [{ lang: 'js' }, [/src is nothing, a text/], []],
     [{ lang: 'js', src: ['data'] }, [/src is an array, a text/], []],

@@ -291,6 +291,75 @@ const warnings: [definition: JsonObject, warnings: string[]][] = [
   ],
 ]
 
+/** start → mid → end, with the logic in a node `lost` that the given parts of `mid` may lead to. */
+function lostWith(
+  logic: object,
+  mid: { logics?: object[]; semaphors?: object[] } = {},
+): JsonObject {
+  const { logics: more = [], semaphors = [] } = mid
+  return nodes([
+    { id: 's', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'mid' }] } },
+    { id: 'mid', obj_type: 0, condition: { logics: [...more, ...to_end], semaphors } },
+    end,
+    { id: 'lost', obj_type: 0, condition: { logics: [logic, ...to_end] } },
+  ])
+}
+
+const erl = { type: 'api_code', lang: 'erl', src: '-module(node).' }
+/** [a logic that is not run here, the text that says so] */
+const not_run: [logic: object, text: string][] = [
+  [{ type: 'git_call' }, 'type "git_call" is not run here'],
+  [{ type: 'db_call', err_node_id: 'mid' }, 'type "db_call" is not run here'],
+  [{ type: 'api_form' }, 'type "api_form" is not run here'],
+  [{ type: 'api_git' }, 'type "api_git" is not run here'],
+  [{ type: 'x' }, 'type "x" is no logic of this release'],
+  [erl, 'api_code: lang "erl" is not run here, only "js" is'],
+]
+
+for (const [logic, text] of not_run) {
+  test(`${JSON.stringify(logic)} is a mistake where a task can reach it, else a warning`, () => {
+    const place = `nodes[3] "lost"`
+    const compiled = compileProcess(lostWith(logic), limits)
+    assert.deepEqual(compiled.mistakes, [])
+    assert.deepEqual(compiled.warnings, [
+      `${place}: logics[0] ${text}, and a task that is moved here fails`,
+      `${place}: nothing leads here from the start`,
+    ])
+    const edges: Parameters<typeof lostWith>[1][] = [
+      { logics: [{ type: 'go', to_node_id: 'lost' }] },
+      { logics: [{ type: 'go_if_const', to_node_id: 'lost', conditions: [] }] },
+      { logics: [{ type: 'set_param', err_node_id: 'lost' }] },
+      { semaphors: [{ type: 'time', value: 60, to_node_id: 'lost' }] },
+      { semaphors: [{ type: 'count', value: 60, esc_node_id: 'lost' }] },
+    ]
+    for (const edge of edges) {
+      const reached = compileProcess(lostWith(logic, edge), limits)
+      assert.deepEqual(reached.mistakes, [`${place}: logics[0] ${text}`], JSON.stringify(edge))
+    }
+  })
+}
+
+test('a handler of the embedder lifts the refusal, but not of a type that is none', () => {
+  for (const [logic, text] of not_run) {
+    const reached = lostWith(logic, { logics: [{ type: 'go', to_node_id: 'lost' }] })
+    const { mistakes: named } = compileProcess(reached, limits, () => true)
+    assert.deepEqual(named, text.endsWith('release') ? [`nodes[3] "lost": logics[0] ${text}`] : [])
+  }
+})
+
+test('nodes that only nodes without a way from the start lead to are not reached', () => {
+  const lost = lostWith({ type: 'git_call', err_node_id: 'lost' }) as {
+    scheme: { nodes: object[] }
+  }
+  const before = {
+    id: 'before',
+    obj_type: 0,
+    condition: { logics: [{ type: 'go', to_node_id: 'lost' }] },
+  }
+  lost.scheme.nodes.push(before)
+  assert.deepEqual(compileProcess(lost as unknown as JsonObject, limits).mistakes, [])
+})
+
 for (const [definition, expected] of warnings) {
   test(`warns: ${expected.join(' | ')}`, () => {
     const compiled = compileProcess(definition, limits)

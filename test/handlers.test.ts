@@ -199,6 +199,51 @@ test('a definition with a kind without a handler is refused, and a stored one al
   await next.close()
 })
 
+test('a task that an import moves to a node that nothing runs or leads to fails there', async () => {
+  const lost = (type: string, more: object = {}): object => ({
+    obj_id: 1,
+    scheme: {
+      nodes: [
+        { id: 'start', obj_type: 1, condition: { logics: [go('rest')] } },
+        { id: 'rest', obj_type: 0, condition: { logics: [{ type: 'api_callback' }] } },
+        { id: 'work', obj_type: 0, condition: { logics: [{ type, ...more }, go('done')] } },
+        { id: 'done', ...end },
+      ],
+    },
+  })
+  const tag = '__conveyor_handler_return_type_tag__'
+  for (const [type, more] of [
+    ['git_call', {}],
+    ['api_code', { lang: 'erl', src: '' }],
+    ['x', { err_node_id: 'done' }],
+  ] as const) {
+    const { bed, engine } = await opened()
+    const before = lost(type, more) as { scheme: { nodes: { id: string }[] } }
+    await engine.putProcess(before)
+    const obj_id = await created(engine)
+    const nodes = before.scheme.nodes.filter(({ id }) => id !== 'rest')
+    const start = { id: 'start', obj_type: 1, condition: { logics: [go('done')] } }
+    const after = { ...before, scheme: { nodes: [start, ...nodes.slice(1)] } }
+    await engine.putProcess(after, { moves: { rest: 'work' } })
+    const settled = async (): Promise<boolean> =>
+      (await taskOf(engine, obj_id)).status === 'failed' ||
+      (await taskOf(engine, obj_id)).node_id === 'done'
+    await until(settled)
+    const task = await taskOf(engine, obj_id)
+    if (type === 'x') assert.equal((task.data as Record<string, unknown>)[tag], 'handler_error')
+    else assert.deepEqual(task.status_details?.tag, 'handler_error')
+    if (type === 'git_call') {
+      engine.handle('git_call', () => ({ b: 2 }))
+      await engine.tasks.retry({ conv_id: 1, obj_id })
+      assert.deepEqual((await atNode(engine, obj_id, 'done')).data, { a: 1, b: 2 })
+    }
+    await engine.close()
+    const next = await bed.open()
+    assert.equal((await next.create({ conv_id: 1, data: {} })).proc, 'ok', 'it compiles again')
+    await next.close()
+  }
+})
+
 test('a task that waited for a modify before the registration goes on waiting for it', async () => {
   const { engine } = await opened()
   await engine.putProcess(by_title)

@@ -145,9 +145,10 @@ export interface Engine {
   setVariables(variables: GivenVariables): void
 
   /**
-   * Registers a handler for a logic kind that the engine does not run (`db_call`), or for each node
-   * of this title that waits for a callback; the returned function removes it. A kind needs its
-   * handler before a definition with it is stored. A task that already waits for a callback in such
+   * Registers a handler for a logic kind that the engine does not run (`db_call`; `api_code` for
+   * another language than `js`), or for each node of this title that waits for a callback; the
+   * returned function removes it. A kind needs its handler before a definition in which a task can
+   * reach it is stored. A task that already waits for a callback in such
    * a node goes on waiting for a modify. A task that waits for a handler resumes by the handler,
    * its timer, retry or cancel only; a modify just merges its data. While no handler is registered
    * the task waits. Throws a RangeError for an option that is no whole number above 0.

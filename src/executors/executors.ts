@@ -42,7 +42,8 @@ export function newExecutors(options: ExecutorsOptions): Executors {
   function limitsOf(order: JobOrder, logic_key: string): readonly ConcurrencyLimit[] {
     if (order.job === 'code') return [{ name: 'code', max: limits.code_threads_max }]
     if (order.job === 'handler') {
-      return [{ name: `handler ${order.handler}`, max: handlers.threadsMax(order.handler) ?? -1 }]
+      const max = handlers.threadsMax(order.handler) ?? (order.is_awaited ? -1 : 0)
+      return [{ name: `handler ${order.handler}`, max }]
     }
     const { url, threads_max } = order.request
     const read = readUrl(url)
@@ -77,7 +78,9 @@ export function newExecutors(options: ExecutorsOptions): Executors {
     handler: (order, job) => handlers.run(order.handler, job),
     attemptsMax(order) {
       if (order.job === 'code') return 1
-      return order.job === 'call' ? call_attempts_max : handlers.attemptsMax(order.handler)
+      if (order.job === 'call') return call_attempts_max
+      const is_awaited = order.is_awaited || handlers.has(order.handler)
+      return is_awaited ? handlers.attemptsMax(order.handler) : 1
     },
     limitKeys: (order, logic_key) => limitsOf(order, logic_key).map(({ name }) => name),
     acquire(order, logic_key) {

@@ -8,12 +8,22 @@ import { compileSemaphors } from './compile-semaphors.ts'
 import { node_parts_max } from './definition-limits.ts'
 import type { GraphNode, NodeKind } from './graph.ts'
 import type { Logic, LogicKind } from './logic.ts'
+import { handlerKind } from './logics/handler.ts'
 import { mapObjects } from './logics/members.ts'
-import { handler_types, kindOf } from './logics/table.ts'
+import { kindOf, whyNotRun } from './logics/table.ts'
 import { quoted, type Report, reportAt } from './report.ts'
 
 /** Whether the embedder has a handler for a logic type. */
 export type IsHandled = (type: string) => boolean
+
+/** What is known of logics that this program does not run. */
+export interface HandlerRules {
+  readonly isHandled: IsHandled
+  /** Takes the text of a logic that nothing runs: a mistake if a task can reach the node. */
+  notRun(text: string): void
+  /** Whether a task can reach the node. Known once all nodes are compiled. */
+  isReachable(): boolean
+}
 
 /** By `obj_type`. The public editor can answer nodes of 4 from a stub; here they are run. */
 export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation', 'logic']
@@ -27,13 +37,13 @@ export interface NodeHead {
 }
 
 /** Compiles a node. `report` is one that adds the place of the node to each text. */
-export function compileNode(head: NodeHead, report: Report, isHandled: IsHandled): GraphNode {
+export function compileNode(head: NodeHead, report: Report, rules: HandlerRules): GraphNode {
   const { id, kind, title, raw } = head
   const { save_task, direct_url } = optionsOf(raw.options, report)
   const node = { id, kind, title, save_task: save_task === true, direct_url: direct_url === true }
   if (kind === 'end') return { ...node, logics: [], time_semaphors: [], count_semaphors: [] }
   const condition = conditionOf(raw.condition, report)
-  const logics = compileLogics(listIn(condition, 'logics', report), report, isHandled)
+  const logics = compileLogics(listIn(condition, 'logics', report), report, rules)
   const semaphors = listIn(condition, 'semaphors', report)
   const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
@@ -86,16 +96,19 @@ function listIn(condition: JsonObject, name: string, report: Report): readonly J
   return []
 }
 
-function compileLogics(list: readonly JsonValue[], report: Report, isHandled: IsHandled): Logic[] {
+function compileLogics(list: readonly JsonValue[], report: Report, rules: HandlerRules): Logic[] {
   return mapObjects(list, 'logics', report, (raw, place) => {
-    const kind = kindOf(raw.type, isHandled)
-    if (kind !== undefined)
-      return [compileLogic(kind, raw, reportAt(report, `${place} ${kind.type}`))]
-    const is_known = handler_types.some((type) => type === raw.type)
-    const what = is_known ? 'is not run here' : 'is no logic of this release'
-    report.mistake(`${place} type ${quoted(raw.type)} ${what}`)
-    return []
-  }).flat()
+    const kind = kindOf(raw) ?? handlerKindOf(raw, place, rules)
+    return compileLogic(kind, raw, reportAt(report, `${place} ${kind.type}`))
+  })
+}
+
+/** Also of a type that nothing runs: a task that an import moves to such a node fails there. */
+function handlerKindOf(raw: JsonObject, place: string, rules: HandlerRules): LogicKind {
+  const { text, may_be_handled } = whyNotRun(raw)
+  const type = typeof raw.type === 'string' ? raw.type : quoted(raw.type)
+  if (!may_be_handled || !rules.isHandled(type)) rules.notRun(`${place} ${text}`)
+  return handlerKind(type, rules.isReachable)
 }
 
 /** All logics have the same members in the same order, which keeps running them fast. */

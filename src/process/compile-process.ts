@@ -7,7 +7,13 @@ import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { compileNode, type IsHandled, type NodeHead, node_kinds } from './compile-node.ts'
+import {
+  compileNode,
+  type HandlerRules,
+  type IsHandled,
+  type NodeHead,
+  node_kinds,
+} from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
 import { nodes_max } from './definition-limits.ts'
 import type { CompileResult, Graph, GraphNode } from './graph.ts'
@@ -28,7 +34,8 @@ interface Findings {
 
 /**
  * Compiles one process object of the process format. A logic type that this program does not run is
- * a mistake unless `isHandled` says that the embedder has a handler for it.
+ * a mistake where a task can reach its node, and warned of where none can, unless `isHandled` says
+ * that the embedder has a handler for it.
  */
 export function compileProcess(
   definition: JsonObject,
@@ -45,9 +52,17 @@ export function compileProcess(
   const variables = new Set<string>()
   const findings: Findings = { mistakes, warnings, targets, target_conv_ids, variables }
   const nodes = new Map<string, GraphNode>()
+  const reachable = new Set<string>()
+  const not_run: { readonly id: string; readonly text: string }[] = []
   for (const [at, node] of heads) {
-    const report = nodeReport(`${placeOf(at, node.raw)}: `, node.id, findings)
-    nodes.set(node.id, compileNode(node, report, isHandled))
+    const { id } = node
+    const place = `${placeOf(at, node.raw)}: `
+    const rules: HandlerRules = {
+      isHandled,
+      notRun: (text) => not_run.push({ id, text: place + text }),
+      isReachable: () => reachable.has(id),
+    }
+    nodes.set(id, compileNode(node, nodeReport(place, id, findings), rules))
   }
   const starts = [...heads].filter(([, { kind }]) => kind === 'start')
   const start_id = starts[0]?.[1].id
@@ -60,7 +75,16 @@ export function compileProcess(
     mistakes.push('scheme: there is no start (a node with obj_type 1)')
     return { graph: undefined, mistakes, warnings }
   }
-  if (start_id !== undefined) warnOfUnreachable(heads, start_id, findings)
+  // By any member of a logic or a semaphor that names a node.
+  if (start_id !== undefined) reachable.add(start_id)
+  for (const id of reachable) for (const to of targets.get(id) ?? []) reachable.add(to)
+  for (const { id, text } of not_run) {
+    if (reachable.has(id)) mistakes.push(text)
+    else warnings.push(`${text}, and a task that is moved here fails`)
+  }
+  for (const [at, { id, raw }] of heads) {
+    if (!reachable.has(id)) warnings.push(`${placeOf(at, raw)}: nothing leads here from the start`)
+  }
   if (is_draft) warnings.push('scheme: there are no nodes, so it is stored as a draft')
   if (mistakes.length > 0) return { graph: undefined, mistakes, warnings }
   const graph: Graph = {
@@ -220,14 +244,6 @@ function nodeReport(place: string, id: string, findings: Findings): Report {
       mistakes.push(`${place}${member} ${quoted(to_node_id)} is no node`)
       return undefined
     },
-  }
-}
-
-function warnOfUnreachable(heads: Heads, start_id: string, { targets, warnings }: Findings): void {
-  const reachable = new Set([start_id])
-  for (const id of reachable) for (const to of targets.get(id) ?? []) reachable.add(to)
-  for (const [at, { id, raw }] of heads) {
-    if (!reachable.has(id)) warnings.push(`${placeOf(at, raw)}: nothing leads here from the start`)
   }
 }
 

@@ -191,7 +191,13 @@ export type JobOrder =
     }
   | { readonly job: 'call'; readonly request: CallRequest; readonly doc: Doc }
   /** The embedder's own function, registered under `handler`. */
-  | { readonly job: 'handler'; readonly handler: string; readonly doc: Doc }
+  | {
+      readonly job: 'handler'
+      readonly handler: string
+      /** Whether the job waits until there is a handler; otherwise it fails without one. */
+      readonly is_awaited: boolean
+      readonly doc: Doc
+    }
 
 /** An HTTP request that an `api` logic orders. */
 export interface CallRequest {

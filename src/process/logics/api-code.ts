@@ -47,11 +47,13 @@ export const apiCode: LogicKind = {
   },
 }
 
-function readCode({ lang = 'js', src }: JsonObject, report: Report): string {
-  if (lang !== 'js') report.mistake(`lang ${quoted(lang)} is not run here, only "js" is`)
-  if (typeof src !== 'string') report.mistake(`src is ${quoted(src)}, a text was expected`)
-  else if (lang === 'js') warnOfCode(src, report)
-  return typeof src === 'string' ? src : ''
+function readCode({ src }: JsonObject, report: Report): string {
+  if (typeof src !== 'string') {
+    report.mistake(`src is ${quoted(src)}, a text was expected`)
+    return ''
+  }
+  warnOfCode(src, report)
+  return src
 }
 
 /** Warns of code that is legal in a definition and will fail when it runs. */

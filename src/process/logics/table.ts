@@ -1,10 +1,11 @@
 /**
  * The table of logic kinds. A new kind is one file beside this one and one row here. It also names
- * the types that this program does not run itself: a definition with one of them is refused unless
- * the embedder has registered a handler for the type.
+ * the types that this program does not run itself: a definition with one of them in a node that a
+ * task can reach is refused unless the embedder has registered a handler for the type.
  */
-import type { JsonValue } from '../../core/model.ts'
+import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
+import { quoted } from '../report.ts'
 import { api } from './api.ts'
 import { apiCallback } from './api-callback.ts'
 import { apiCode } from './api-code.ts'
@@ -16,7 +17,7 @@ import { apiRpcReply } from './api-rpc-reply.ts'
 import { apiSum } from './api-sum.ts'
 import { go } from './go.ts'
 import { goIfConst } from './go-if-const.ts'
-import { handlerKind } from './handler.ts'
+import { isAbsent } from './members.ts'
 import { setParam } from './set-param.ts'
 
 export const logicTable: readonly LogicKind[] = [
@@ -38,13 +39,19 @@ export const logicTable: readonly LogicKind[] = [
 export const handler_types = ['git_call', 'db_call', 'api_form', 'api_git'] as const
 export type HandlerType = (typeof handler_types)[number]
 
-/** The kind of a logic type; undefined where neither this program nor a handler runs it. */
-export function kindOf(
-  type: JsonValue | undefined,
-  isHandled: (type: string) => boolean,
-): LogicKind | undefined {
+/** The kind of a raw logic; undefined where this program does not run it. */
+export function kindOf({ type, lang }: JsonObject): LogicKind | undefined {
   const kind = logicTable.find((one) => one.type === type)
-  if (kind !== undefined) return kind
-  const handled = handler_types.find((one) => one === type)
-  return handled !== undefined && isHandled(handled) ? handlerKind(handled) : undefined
+  return kind === apiCode && !isAbsent(lang) && lang !== 'js' ? undefined : kind
+}
+
+/** Why there is no kind of a raw logic, and whether a handler of the embedder may run it. */
+export function whyNotRun({ type, lang }: JsonObject): { text: string; may_be_handled: boolean } {
+  if (type === apiCode.type) {
+    const text = `api_code: lang ${quoted(lang)} is not run here, only "js" is`
+    return { text, may_be_handled: true }
+  }
+  const may_be_handled = handler_types.some((one) => one === type)
+  const what = may_be_handled ? 'is not run here' : 'is no logic of this release'
+  return { text: `type ${quoted(type)} ${what}`, may_be_handled }
 }
