@@ -1,11 +1,11 @@
 /**
- * The rate limit of users: a token bucket of ops for each user, which fills at `rate_ops_per_s` and
- * holds one second's worth.
+ * The rate limit: a token bucket of ops for each user, and for each remote address whose requests
+ * have no user. It fills at `rate_ops_per_s` and holds one second's worth.
  *
  * A request enters while the bucket of its user is not empty, and may take it below zero. So the
  * long-run rate holds, a batch larger than the bucket can still enter, and a server can refuse
- * before it parses the body. Only verified users get a bucket. Full buckets are removed, because a
- * new one is full too.
+ * before it parses the body. Only verified requests get a bucket. Full buckets are removed, because
+ * a new one is full too.
  */
 import { fault } from '../core/faults.ts'
 
