@@ -220,7 +220,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   ],
   [
     timer({ value: '{{a' }),
-    ['nodes[1] "Middle": semaphors[0] time: value "{{a": "}}" was expected at character 4'],
+    ['nodes[1] "Middle": semaphors[0] time: value "{{a" is neither seconds nor a template'],
   ],
   [{ ...good, params: {} }, ['params: is an object, an array was expected']],
   [{ ...good, params: [1] }, ['params[0]: is 1, an object was expected']],

@@ -118,7 +118,7 @@ rows('api_copy', [
   ],
   [{}, '{}', { mistakes: ['conv_id is nothing, the id of a process was expected'] }],
   [{ conv_id: {} }, '{}', { mistakes: ['conv_id is an object, the id of a process was expected'] }],
-  [{ conv_id: '{{' }, '{}', { mistakes: ['conv_id "{{": a name was expected at character 3'] }],
+  [{ conv_id: '{{' }, '{}', made('{}', { conv: conv('{{') })],
   [{ conv_id: 'a\nb' }, '{}', { mistakes: ['conv_id "a\\nb" is no id of a process'] }],
   [
     { conv_id: 7, mode: 'move' },

@@ -338,11 +338,9 @@ const bad_settings: [logic: unknown, mistake: string][] = [
     { extra: { a: '1' }, extra_type: { a: 'float' } },
     'extra_type["a"] "float" is none of string number boolean array object',
   ],
-  [{ extra: { a: '{{' } }, 'extra["a"] "{{": a name was expected at character 3'],
-  [{ extra: { '{{': '' } }, 'the key "{{": a name was expected at character 3'],
   [
-    { extra: { a: ['{{b}}'] } },
-    'extra["a"] holds a template inside an array: write the value as a text',
+    { extra: { a: '$.math()' } },
+    'extra["a"] "$.math()": a number or a template was expected at character 8',
   ],
   [{ extra: {}, err_node_id: 'x' }, 'err_node_id is no node'],
 ]
@@ -354,10 +352,54 @@ for (const [logic, mistake] of bad_settings) {
   })
 }
 
-test('a constant that cannot be converted is a warning', () => {
-  const { warnings } = compiledLogic(setting({ a: 'x' }, { a: 'number' }), contextOf({}))
-  assert.deepEqual(warnings, ['extra["a"] "x" cannot be converted to number'])
-})
+const warned_settings: [extra: object, extra_type: object, after: string, warning: string][] = [
+  [
+    { to: 'x' },
+    { to: 'number' },
+    'set_param_wrong_convert_param',
+    'extra["to"] "x" cannot be converted to number',
+  ],
+  [
+    { to: '{{' },
+    {},
+    '{"b":"x\\"y","to":"{{"}',
+    'extra["to"]: "{{" is text there: a name was expected at character 3',
+  ],
+  [
+    { '{{': '1' },
+    {},
+    '{"b":"x\\"y","{{":"1"}',
+    'the key: "{{" is text there: a name was expected at character 3',
+  ],
+  [
+    { to: ['{{b}}', { '{{b}}': 1.5 }] },
+    {},
+    '{"b":"x\\"y","to":["x\\"y",{"x\\"y":1.5}]}',
+    'extra["to"] holds a template inside an array: it is read as its JSON text',
+  ],
+  [
+    { to: { a: '{{b}} {{none}}' } },
+    { to: 'string' },
+    '{"b":"x\\"y","to":"{\\"a\\":\\"x\\\\\\"y \\"}"}',
+    'extra["to"] holds a template inside an object: it is read as its JSON text',
+  ],
+  [
+    { to: { a: '{{' } },
+    { to: 'object' },
+    '{"b":"x\\"y","to":{"a":"{{"}}',
+    'extra["to"]: "{\\"a\\":\\"{{\\"}" is text there: "}}" was expected at character 11',
+  ],
+]
+
+for (const [extra, extra_type, after, warning] of warned_settings) {
+  test(`warns: ${warning}`, () => {
+    const context = contextOf({ b: 'x"y' })
+    const { command, mistakes, warnings } = compiledLogic(setting(extra, extra_type), context)
+    const done = command?.command === 'fail' ? command.tag : undefined
+    assert.equal(command?.command === 'set' ? command.doc.text : done, after)
+    assert.deepEqual([mistakes, warnings], [[], [warning]])
+  })
+}
 
 // A number token of any shape: signs, zeros at the end, exponents, more digits than a double has.
 const token = fc

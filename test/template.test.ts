@@ -66,7 +66,9 @@ for (const [text, data, gives] of values) {
   test(`${text} over ${data}`, () => assert.equal(expanded(text, data), gives))
 }
 
-const mistakes: [text: string, mistake: string][] = [
+// What only looks like a template is text as it stands, and the first of a text is warned of.
+const lookalikes: [text: string, warning: string][] = [
+  ['{{', 'a name was expected at character 3'],
   ['{{a', '"}}" was expected at character 4'],
   ['{{}}', 'a name was expected at character 3'],
   ['{{ }}', 'a name was expected at character 4'],
@@ -76,14 +78,45 @@ const mistakes: [text: string, mistake: string][] = [
   ['{{a[]}}', 'an index was expected at character 6'],
   ['{{a]}}', '"]" was not expected in a name at character 4'],
   ['{{a[0]b}}', '"b" was not expected in a name at character 7'],
-  ['{{a{{b}}}}', 'a name cannot come from a template at character 4'],
-  ['{{{{a}}}}', 'a name cannot come from a template at character 1'],
+  ['{{a\\{{', 'a name cannot come from a template at character 5'],
   ['{{node[66a1]}}', 'node[…] is followed by ".count" or the name of a sum at character 13'],
   ['{{node[66a1].a.b}}', 'node[…] is followed by ".count" or the name of a sum at character 13'],
   ['{{conv[1]}}', 'conv[…] is followed by ".ref[…]" at character 10'],
-  ['{{conv[1].node[2].count}}', 'conv[…] is followed by ".ref[…]" at character 10'],
   ['{{conv[1].ref[]}}', 'an index was expected at character 16'],
   ['{{env_var[@key}}', '"]" was expected at character 17'],
+  ['$.md6(x)', '"$.md6" is no function of this release at character 1'],
+  ['cost: $.fold(1)', '"$.fold" is no function of this release at character 7'],
+  ['$.md5(x', '")" was expected at character 8'],
+  ['$.math((1)', '")" was expected at character 11'],
+  ['$.md5({{)', '"}}" was expected at character 10'],
+  ['{{{a}', '"}}" was expected at character 6'],
+]
+
+for (const [text, warning] of lookalikes) {
+  test(`${text} is text`, () => {
+    const report = notes()
+    const template = compileTemplate(text, report, 'here')
+    assert.deepEqual([template.constant, report.mistakes], [text, []])
+    assert.deepEqual(report.warnings, [`here: ${JSON.stringify(text)} is text there: ${warning}`])
+  })
+}
+
+test('the templates beside such text are templates, and one warning is enough', () => {
+  for (const [text, gives] of [
+    ['{{a{{b}}}}', '{{a2}}'],
+    ['{{}} {{b}} {{a', '{{}} 2 {{a'],
+    ['{{{{b}}}}', '{{2}}'],
+    ['$.none({{b}}) $.math({{b}}+1)', '$.none(2) 3'],
+    ['{{a[{{b}}', '{{a[2'],
+  ] as const) {
+    const report = notes()
+    const value = compileTemplate(text, report, 'here').value(expansionOf(contextOf({ b: 2 })))
+    assert.equal(value, gives)
+    assert.equal(report.warnings.length, text === '{{{{b}}}}' ? 0 : 1)
+  }
+})
+
+const mistakes: [text: string, mistake: string][] = [
   ['{{a['.repeat(40), 'nested deeper than 32 at character 67'],
   ['\ud800', 'a lone surrogate stands in the text at character 1'],
 ]
@@ -250,9 +283,10 @@ test('a lone template gives the value as it is, whatever it contains', () => {
 
 test('very long texts are parsed in linear time', () => {
   const count = 200_000
-  for (const text of ['{', '{{a}}', '$.', '$.math(1)', '}}', '\\'].map((part) =>
-    part.repeat(count),
-  )) {
+  for (const text of [
+    ...['{', '{{a}}', '$.', '$.math(1)', '}}', '\\', '{{a', '{{', '{{a]', '$.x(', '\\{{'],
+    ...['{{a\\.', '{{a[{{b}}', '{{a}} {{b.'],
+  ].map((part) => part.repeat(count))) {
     compileTemplate(text, notes(), 'text')
   }
   assert.equal(mistakeOf(`{{${'a.'.repeat(count)}a}}`), '')

@@ -108,7 +108,12 @@ function readValue(
   if (isDeep(raw, value_bounds.nesting_max)) {
     report.mistake(`${place} is nested deeper than ${value_bounds.nesting_max}`)
   } else if (looksTemplated(stringifyJson(raw))) {
-    report.mistake(`${place} holds a template inside ${quoted(raw)}: write the value as a text`)
+    const template = compileTemplate(stringifyJson(raw), report, place)
+    if (template.constant === undefined) {
+      report.warning(`${place} holds a template inside ${quoted(raw)}: it is read as its JSON text`)
+      const own_type = Array.isArray(raw) ? 'array' : 'object'
+      return typedValue(jsonTemplate(template), type ?? own_type, stringifyJson(raw))
+    }
   }
   return constantValue(raw, type, report, place)
 }

@@ -4,10 +4,10 @@
  * reached through the cursor, so templates may contain functions and functions templates without a
  * circle of imports.
  *
- * Parsing throws a `bad_definition` fault at the first mistake of a text; only template.ts catches
- * it. Evaluation never throws: it sets the expansion's failure and returns undefined.
+ * Parsing throws a `ParseFault` at the first mistake of a text; only template.ts catches it. What only
+ * looks like a template (`notTemplate`) is text as it stands, and no mistake. Evaluation never
+ * throws: it sets the expansion's failure and returns undefined.
  */
-import { fault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { template_depth_max } from '../definition-limits.ts'
 import type { EvaluationContext } from '../logic.ts'
@@ -37,6 +37,8 @@ export interface TemplateCursor {
   readonly text: string
   at: number
   depth: number
+  /** Whether a part that only looks like a template has been warned of. */
+  has_text: boolean
   warn(text: string): void
   /** Notes a process that the text names. */
   targetProcess(conv_id: string): void
@@ -107,9 +109,32 @@ export function argumentOf(parts: readonly Part[]): Term {
     : (expansion) => joinParts(parts, expansion)
 }
 
-/** The fault for a mistake at the cursor. Characters are counted from 1. */
-export function mistakeAt(cursor: TemplateCursor, what: string): Error {
-  return fault('bad_definition', `${what} at character ${cursor.at + 1}`)
+/** What parsing throws: a plain object, because a text may hold a great many of them. */
+export interface ParseFault {
+  readonly parse_fault: string
+  /** Whether what was parsed only looked like a template, so it is text and no mistake. */
+  readonly is_text: boolean
+}
+
+/**
+ * The fault for a mistake at the cursor. Characters are counted from 1. At the end of the text a
+ * brace or a parenthesis did not close, so it was no template.
+ */
+export function mistakeAt(cursor: TemplateCursor, what: string): ParseFault {
+  return { parse_fault: placed(cursor, what), is_text: cursor.at >= cursor.text.length }
+}
+
+/** The fault where braces hold no path, or a function is not known: a text, not a mistake. */
+export function notTemplate(cursor: TemplateCursor, what: string): ParseFault {
+  return { parse_fault: placed(cursor, what), is_text: true }
+}
+
+export function isParseFault(error: unknown): error is ParseFault {
+  return typeof error === 'object' && error !== null && 'parse_fault' in error
+}
+
+function placed(cursor: TemplateCursor, what: string): string {
+  return `${what} at character ${cursor.at + 1}`
 }
 
 /** Parses a nested construct, within the limit on nesting. */

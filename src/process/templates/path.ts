@@ -21,7 +21,7 @@ import {
   type Expansion,
   expectText,
   joinParts,
-  mistakeAt,
+  notTemplate,
   skipSpaces,
   type TemplateCursor,
   type Term,
@@ -89,7 +89,7 @@ function readNode(cursor: TemplateCursor, end: PathEnd): Term {
   const [name] = keys
   if (keys.length !== 1 || name === undefined) {
     cursor.at = at
-    throw mistakeAt(cursor, 'node[…] is followed by ".count" or the name of a sum')
+    throw notTemplate(cursor, 'node[…] is followed by ".count" or the name of a sum')
   }
   return (expansion) => {
     const node_id = keyOf(node, expansion)
@@ -105,7 +105,7 @@ function readConv(cursor: TemplateCursor, end: PathEnd): Term {
   const conv = readIndex(cursor)
   if (typeof conv === 'string') cursor.targetProcess(conv)
   if (!cursor.text.startsWith('.ref[', cursor.at)) {
-    throw mistakeAt(cursor, 'conv[…] is followed by ".ref[…]"')
+    throw notTemplate(cursor, 'conv[…] is followed by ".ref[…]"')
   }
   expectText(cursor, '.ref')
   const ref = readIndex(cursor)
@@ -144,7 +144,7 @@ function readKeys(cursor: TemplateCursor, end: PathEnd, keys: Key[]): Key[] {
       keys.push(is_template ? readTemplateName(cursor) : readName(cursor, end))
     } else if (char === '[') keys.push(readIndex(cursor))
     else if (char === undefined || isAtEnd(cursor, end)) return trimLast(cursor, keys)
-    else throw mistakeAt(cursor, `${quoted(char)} was not expected in a name`)
+    else throw notTemplate(cursor, `${quoted(char)} was not expected in a name`)
   }
 }
 
@@ -157,9 +157,9 @@ function readName(cursor: TemplateCursor, end: PathEnd): string {
     if (char === '.' || char === '[' || char === ']') break
     if (isAtEnd(cursor, end)) break
     if (char === '{' && text[cursor.at + 1] === '{') {
-      throw mistakeAt(cursor, 'a name cannot come from a template')
+      throw notTemplate(cursor, 'a name cannot come from a template')
     }
-    if (char === '\\' && cursor.at + 1 < text.length) {
+    if (char === '\\' && cursor.at + 1 < text.length && !text.startsWith('{{', cursor.at + 1)) {
       name += text.slice(from, cursor.at)
       from = cursor.at + 1
       cursor.at++
@@ -167,13 +167,13 @@ function readName(cursor: TemplateCursor, end: PathEnd): string {
     cursor.at++
   }
   name += text.slice(from, cursor.at)
-  if (name.trim() === '') throw mistakeAt(cursor, 'a name was expected')
+  if (name.trim() === '') throw notTemplate(cursor, 'a name was expected')
   return name
 }
 
 function readTemplateName(cursor: TemplateCursor): Key {
   const term = cursor.term()
-  if (term === undefined) throw mistakeAt(cursor, 'a name was expected')
+  if (term === undefined) throw notTemplate(cursor, 'a name was expected')
   return (expansion) => keyText(term(expansion))
 }
 
@@ -190,7 +190,7 @@ function readIndexKey(cursor: TemplateCursor): Key {
   expectText(cursor, ']')
   if (parts.every((part) => typeof part === 'string')) {
     const key = parts.join('').trim()
-    if (key === '') throw mistakeAt(cursor, 'an index was expected')
+    if (key === '') throw notTemplate(cursor, 'an index was expected')
     return key
   }
   return (expansion) => joinParts(parts, expansion, keyText)?.trim()

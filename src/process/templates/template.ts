@@ -4,10 +4,13 @@
  *
  * A text that is exactly one template evaluates to the value with its type, or to nothing where the
  * value is missing. In a longer text values are inserted as text: a text as it is, any other value
- * (null included) as its compact JSON, a missing one as the empty string. Parsing takes time linear
- * in the length of the text.
+ * (null included) as its compact JSON, a missing one as the empty string.
+ *
+ * Braces that do not close or hold no path, and functions that are not known, are text as it stands;
+ * the first of a text is warned of. Arguments that a known function does not take are a mistake.
+ * Parsing takes time linear in the length of the text: what fails is read up to the next braces, or
+ * as deep as templates may nest.
  */
-import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { functionTable } from '../functions/table.ts'
 import { quoted, type Report } from '../report.ts'
@@ -15,14 +18,16 @@ import {
   deeper,
   type Expansion,
   expectText,
+  isParseFault,
   joinParts,
   matchAt,
   mistakeAt,
+  notTemplate,
   type Part,
   type TemplateCursor,
   type Term,
 } from './parser.ts'
-import { readPath } from './path.ts'
+import { nameTerm, readPath } from './path.ts'
 
 export interface Template {
   /** The text itself where it contains no template. */
@@ -43,14 +48,12 @@ export function compileTemplate(text: string, report: Report, place: string): Te
   return parsedText(text, report, place, parse) ?? templateOf([])
 }
 
-/** Compiles a path without braces, as the param of a condition does. */
+/** Compiles a path without braces, as the param of a condition is. A text that is none is a name. */
 export function compilePath(text: string, report: Report, place: string): Term {
-  return (
-    parsedText(text, report, place, (cursor) => readPath(cursor, undefined)) ?? (() => undefined)
-  )
+  return parsedText(text, report, place, (cursor) => readPath(cursor, undefined)) ?? nameTerm(text)
 }
 
-/** Undefined where the text has a mistake, which has been reported. */
+/** Undefined where the text has a mistake, or is no path, which has been reported. */
 function parsedText<Made>(
   text: string,
   report: Report,
@@ -60,8 +63,9 @@ function parsedText<Made>(
   try {
     return parse(cursorOf(text, report, place))
   } catch (error) {
-    if (!isFault(error) || error.code !== 'bad_definition') throw error
-    report.mistake(`${place} ${quoted(text)}: ${error.message}`)
+    if (!isParseFault(error)) throw error
+    const tell = error.is_text ? report.warning : report.mistake
+    tell(`${place} ${quoted(text)}: ${error.parse_fault}`)
     return undefined
   }
 }
@@ -93,6 +97,7 @@ function cursorOf(text: string, report: Report, place: string): TemplateCursor {
     text,
     at: 0,
     depth: 0,
+    has_text: false,
     warn: (warning) => report.warning(`${place}: ${warning}`),
     targetProcess: (conv_id) => report.targetProcess(conv_id),
     variable: (name) => report.variable(name),
@@ -110,7 +115,7 @@ function readParts(cursor: TemplateCursor, stops: string): Part[] {
     const char = text[cursor.at] as string
     if (stops.includes(char)) break
     const at = cursor.at
-    const term = char === '{' || char === '$' ? readTerm(cursor) : undefined
+    const term = char === '{' || char === '$' ? readTermOrText(cursor) : undefined
     if (term === undefined) cursor.at++
     else {
       if (at > from) parts.push(text.slice(from, at))
@@ -122,6 +127,20 @@ function readParts(cursor: TemplateCursor, stops: string): Part[] {
   return parts
 }
 
+/** Undefined also for what only looks like a template. Inside another one that is none either. */
+function readTermOrText(cursor: TemplateCursor): Term | undefined {
+  const { at, depth } = cursor
+  if (depth > 0) return readTerm(cursor)
+  try {
+    return readTerm(cursor)
+  } catch (error) {
+    if (!isParseFault(error) || !error.is_text) throw error
+    if (!cursor.has_text) cursor.warn(`${quoted(cursor.text)} is text there: ${error.parse_fault}`)
+    Object.assign(cursor, { at, depth, has_text: true })
+    return undefined
+  }
+}
+
 function readTerm(cursor: TemplateCursor): Term | undefined {
   const { text, at } = cursor
   if (text.startsWith('{{', at)) return readBraces(cursor)
@@ -130,13 +149,12 @@ function readTerm(cursor: TemplateCursor): Term | undefined {
   const row = functionTable.find((known) => known.name === name)
   if (row !== undefined) return deeper(cursor, () => row.read(cursor))
   cursor.at = at
-  throw mistakeAt(cursor, `"$.${name}" is no function of this release`)
+  throw notTemplate(cursor, `"$.${name}" is no function of this release`)
 }
 
-/** Of three braces the first is text, as in `{"a":{{{x}}:1}}`; four are a mistake. */
+/** Of three braces and more the first is text, as in `{"a":{{{x}}:1}}`. */
 function readBraces(cursor: TemplateCursor): Term | undefined {
   const { text, at } = cursor
-  if (text.startsWith('{{{{', at)) throw mistakeAt(cursor, 'a name cannot come from a template')
   if (text[at + 2] === '{') return undefined
   cursor.at += 2
   return deeper(cursor, () => {
