@@ -81,7 +81,8 @@ const lookalikes: [text: string, warning: string][] = [
   ['{{a\\{{', 'a name cannot come from a template at character 5'],
   ['{{node[66a1]}}', 'node[…] is followed by ".count" or the name of a sum at character 13'],
   ['{{node[66a1].a.b}}', 'node[…] is followed by ".count" or the name of a sum at character 13'],
-  ['{{conv[1]}}', 'conv[…] is followed by ".ref[…]" at character 10'],
+  ['{{conv[1]}}', 'conv[…] is followed by ".ref[…]" or ".node[…]" at character 10'],
+  ['{{conv[1].node}}', 'conv[…] is followed by ".ref[…]" or ".node[…]" at character 10'],
   ['{{conv[1].ref[]}}', 'an index was expected at character 16'],
   ['{{env_var[@key}}', '"]" was expected at character 17'],
   ['$.md6(x)', '"$.md6" is no function of this release at character 1'],
@@ -132,9 +133,13 @@ const beyond = {
     if (conv_id === 'none' || ref === 'none') return undefined
     return { conv_id, is_from_template, ref, list: [{ x: 1 }] }
   },
-  nodeCount: (node_id: string) => node_id.length,
-  nodeSum: (node_id: string, name: string) => (name === 'total' ? node_id.length / 2 : undefined),
-  variable: (name: string) => ({ url: 'http', keys: { a: ['b'] } })[name],
+  nodeCount: (node_id: string, conv?: TargetProcess) =>
+    conv?.conv_id === 'none' ? undefined : node_id.length + Number(conv?.conv_id ?? 0),
+  nodeSum: (node_id: string, name: string, conv?: TargetProcess) =>
+    name === 'total' ? node_id.length / 2 + Number(conv?.conv_id ?? 0) : undefined,
+  callbackUrl: (node_id: string, conv?: TargetProcess) => `${conv?.conv_id ?? 'own'}/${node_id}`,
+  variable: (name: string) =>
+    ({ url: 'http', keys: { a: ['b'] }, text: '{"a":{"b":[1.10]}}' })[name],
 }
 
 const reached: [text: string, data: string, gives: string][] = [
@@ -145,6 +150,16 @@ const reached: [text: string, data: string, gives: string][] = [
   ['{{node[66a1].none}}', '{}', 'absent'],
   ['{{ node[66a1].count }}', '{}', '4'],
   ['$.math({{node[66a1].count}}+1)', '{}', '5'],
+  ['{{node[66a1].public_callback_corezoid}}', '{}', '"own/66a1"'],
+  ['{{conv[7].node[66a1].count}}', '{}', '11'],
+  ['{{conv[{{c}}].node[{{n}}].count}}', '{"c":7,"n":"ab"}', '9'],
+  ['{{conv[{{c}}].node[ab].count}}', '{}', 'absent'],
+  ['{{conv[none].node[ab].count}}', '{}', 'absent'],
+  ['{{conv[7].node[{{n}}].count}}', '{}', 'absent'],
+  ['{{conv[7].node[{{n}}].count}}', `{"n":"${'x'.repeat(256)}"}`, 'absent'],
+  ['{{conv[7].node[ab].total}}', '{}', '8'],
+  ['{{conv[7].node[ab].none}}', '{}', 'absent'],
+  ['{{conv[7].node[ab].public_callback_corezoid}}', '{}', '"7/ab"'],
   ['{{conv[12].ref[a].conv_id}}', '{}', '"12"'],
   ['{{conv[12].ref[a].is_from_template}}', '{}', 'false'],
   ['{{conv[{{c}}].ref[a].is_from_template}}', '{"c":12}', 'true'],
@@ -168,6 +183,9 @@ const reached: [text: string, data: string, gives: string][] = [
   ['{{env_var[@keys].c}}', '{}', 'absent'],
   ['{{env_var[@{{n}}]}}', '{"n":"url"}', '"http"'],
   ['{{env_var[@none].a}}', '{}', 'absent'],
+  ['{{env_var[@text].a.b[0]}}', '{}', '1.10'],
+  ['{{env_var[@text]}}', '{}', '"{\\"a\\":{\\"b\\":[1.10]}}"'],
+  ['{{env_var[@url].a}}', '{}', 'absent'],
 ]
 
 for (const [text, data, gives] of reached) {

@@ -59,20 +59,36 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
     return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
   },
-  nodeCount(node_id) {
-    return this.context.nodeCount(this.process.conv_id, node_id)
+  nodeCount(node_id, conv) {
+    const process = processOf(this, conv, 'show')
+    return process && this.context.nodeCount(process.conv_id, node_id)
   },
-  nodeSum(node_id, name) {
-    const bytes = this.context.view.get(sumKey(this.process.conv_id, node_id, name))
+  nodeSum(node_id, name, conv) {
+    const process = processOf(this, conv, 'show')
+    if (process === undefined) return undefined
+    const sum = (of: string) => this.context.view.get(sumKey(process.conv_id, node_id, of))
+    const by_id = process.graph.nodes.get(node_id)?.sum_names.get(name)
+    const bytes = sum(name) ?? (by_id === undefined ? undefined : sum(by_id))
     return bytes === undefined ? undefined : decodeCount(bytes)
   },
-  callbackUrl(node_id) {
-    return this.context.engine.callbackUrl(this.process, node_id)
+  callbackUrl(node_id, conv) {
+    // Whoever has the address may modify tasks.
+    const process = processOf(this, conv, 'modify')
+    return process && this.context.engine.callbackUrl(process, node_id)
   },
   variable(name) {
     const { view, engine } = this.context
     return engine.variables.of(view, name)
   },
+}
+
+/** The process that a template reads: the task's own, or one to which it must have the right. */
+function processOf(
+  { context, process, task }: TaskContext,
+  conv: TargetProcess | undefined,
+  can: Can,
+): Process | undefined {
+  return conv === undefined ? process : resolveTarget(context, process, task, conv, can)
 }
 
 /**

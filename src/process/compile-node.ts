@@ -8,6 +8,7 @@ import { compileSemaphors } from './compile-semaphors.ts'
 import { node_parts_max } from './definition-limits.ts'
 import type { GraphNode, NodeKind } from './graph.ts'
 import type { Logic, LogicKind } from './logic.ts'
+import { sumNames } from './logics/api-sum.ts'
 import { handlerKind } from './logics/handler.ts'
 import { mapObjects } from './logics/members.ts'
 import { kindOf, whyNotRun } from './logics/table.ts'
@@ -41,14 +42,18 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
   const { id, kind, title, raw } = head
   const { save_task, direct_url } = optionsOf(raw.options, report)
   const node = { id, kind, title, save_task: save_task === true, direct_url: direct_url === true }
-  if (kind === 'end') return { ...node, logics: [], time_semaphors: [], count_semaphors: [] }
+  if (kind === 'end') {
+    return { ...node, logics: [], time_semaphors: [], count_semaphors: [], sum_names: sumNames([]) }
+  }
   const condition = conditionOf(raw.condition, report)
-  const logics = compileLogics(listIn(condition, 'logics', report), report, rules)
+  const raw_logics = listIn(condition, 'logics', report)
+  const logics = compileLogics(raw_logics, report, rules)
   const semaphors = listIn(condition, 'semaphors', report)
   const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
   else if (time_semaphors.length === 0) warnOfWait(logics, report)
-  return { ...node, logics, time_semaphors, count_semaphors }
+  const sum_names = sumNames(raw_logics)
+  return { ...node, logics, time_semaphors, count_semaphors, sum_names }
 }
 
 function warnOfWait(logics: readonly Logic[], report: Report): void {

@@ -30,6 +30,8 @@ export interface GraphNode {
   readonly logics: readonly Logic[]
   readonly time_semaphors: readonly TimeSemaphor[]
   readonly count_semaphors: readonly CountSemaphor[]
+  /** Names of the running sums of this node, by the ids that `api_sum` gives them. */
+  readonly sum_names: ReadonlyMap<string, string>
   /** On an end node: the ended task is kept for the retention time. */
   readonly save_task: boolean
   /** On a start node: an import of it opens the webhook of the process. */

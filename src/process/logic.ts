@@ -18,12 +18,12 @@ export interface EvaluationContext {
   readonly task_bytes_max: number
   /** Data of a task of a process, found by ref; undefined where there is none or no permission. */
   taskData(conv: TargetProcess, ref: string): JsonObject | undefined
-  /** Live tasks in a node of this process. */
-  nodeCount(node_id: string): number
-  /** A running sum of a node of this process; undefined where nothing has been added yet. */
-  nodeSum(node_id: string, name: string): number | undefined
-  /** The callback address of a node of this process; undefined where it takes no callbacks. */
-  callbackUrl(node_id: string): string | undefined
+  /** Live tasks in a node of a process, by default of this one; undefined without permission. */
+  nodeCount(node_id: string, conv?: TargetProcess): number | undefined
+  /** A running sum of a node, by name or id; undefined also where nothing has been added yet. */
+  nodeSum(node_id: string, name: string, conv?: TargetProcess): number | undefined
+  /** The callback address of a node; undefined also where it takes no callbacks. */
+  callbackUrl(node_id: string, conv?: TargetProcess): string | undefined
   /** A variable given to the engine; undefined where there is none of that name. */
   variable(name: string): JsonValue | undefined
 }

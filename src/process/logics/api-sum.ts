@@ -1,16 +1,16 @@
 /**
- * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads. A missing value (an
- * empty text and null too) adds nothing. Any other value that is no finite number, nor a text that
- * is one, fails the logic, and nothing is added then.
+ * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads, by the name or the
+ * id of the sum. A missing value (an empty text and null too) adds nothing. Any other value that
+ * is no finite number, nor a text that is one, fails the logic, and nothing is added.
  */
-import { isNumberToken, numberText } from '../../codec/json.ts'
-import type { JsonObject } from '../../core/model.ts'
+import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
+import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
-import { doubleOf } from '../values.ts'
+import { doubleOf, idText } from '../values.ts'
 import { failConversion, failedExpansion } from './failures.ts'
 import { isAbsent, mapObjects, readErrorNode } from './members.ts'
 
@@ -45,6 +45,19 @@ export const apiSum: LogicKind = {
       },
     }
   },
+}
+
+/** The names of the sums of these logics, by their ids. */
+export function sumNames(logics: readonly JsonValue[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const logic of logics) {
+    if (!isObject(logic) || logic.type !== 'api_sum' || !Array.isArray(logic.extra)) continue
+    for (const sum of logic.extra) {
+      const id = isObject(sum) ? idText(sum.id) : undefined
+      if (id !== undefined && isObject(sum) && typeof sum.name === 'string') names.set(id, sum.name)
+    }
+  }
+  return names
 }
 
 function readAddends({ extra }: JsonObject, report: Report): readonly Addend[] {

@@ -4,8 +4,8 @@
  * reached through the cursor, so templates may contain functions and functions templates without a
  * circle of imports.
  *
- * Parsing throws a `ParseFault` at the first mistake of a text; only template.ts catches it. What only
- * looks like a template (`notTemplate`) is text as it stands, and no mistake. Evaluation never
+ * Parsing throws a `ParseFault` at the first mistake of a text; only template.ts catches it. What
+ * only looks like a template (`notTemplate`) is text as it stands, and no mistake. Evaluation never
  * throws: it sets the expansion's failure and returns undefined.
  */
 import type { JsonValue } from '../../core/model.ts'

@@ -5,6 +5,7 @@
  * - `root.x`: a field of the task itself;
  * - `node[id].count`, `node[id].name`: live tasks and running sums of a node of this process;
  * - `node[id].public_callback_corezoid`: the callback address of a node of this process;
+ * - `conv[id].node[id].…`: the same of another process;
  * - `conv[id].ref[ref].…`: the data of another task;
  * - `env_var[@name]`: a variable given to the engine.
  *
@@ -13,14 +14,15 @@
  */
 import { isObject, objectOf } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { rootNames } from '../logic.ts'
+import { rootNames, type TargetProcess } from '../logic.ts'
 import { quoted } from '../report.ts'
-import { isIdLength, processId, textOf } from '../values.ts'
+import { isIdLength, parsedValue, processId, textOf } from '../values.ts'
 import {
   deeper,
   type Expansion,
   expectText,
   joinParts,
+  matchAt,
   notTemplate,
   skipSpaces,
   type TemplateCursor,
@@ -82,7 +84,10 @@ const contextPaths: Readonly<Record<string, (cursor: TemplateCursor, end: PathEn
   env_var: readVariable,
 }
 
-function readNode(cursor: TemplateCursor, end: PathEnd): Term {
+type ConvTerm = (expansion: Expansion) => TargetProcess | undefined
+
+/** Parses `[node].name`, of this process where there is no `convOf`. */
+function readNode(cursor: TemplateCursor, end: PathEnd, convOf?: ConvTerm): Term {
   const node = readIndex(cursor)
   const at = cursor.at
   const keys = readKeys(cursor, end, [])
@@ -92,30 +97,37 @@ function readNode(cursor: TemplateCursor, end: PathEnd): Term {
     throw notTemplate(cursor, 'node[…] is followed by ".count" or the name of a sum')
   }
   return (expansion) => {
+    const conv = convOf?.(expansion)
+    if (convOf !== undefined && conv === undefined) return undefined
     const node_id = keyOf(node, expansion)
     const wanted = node_id === undefined ? undefined : keyOf(name, expansion)
-    if (node_id === undefined || wanted === undefined) return undefined
+    if (node_id === undefined || wanted === undefined || !isIdLength(node_id)) return undefined
     const { context } = expansion
-    if (wanted === callback_url) return context.callbackUrl(node_id)
-    return wanted === 'count' ? context.nodeCount(node_id) : context.nodeSum(node_id, wanted)
+    if (wanted === callback_url) return context.callbackUrl(node_id, conv)
+    if (wanted === 'count') return context.nodeCount(node_id, conv)
+    return context.nodeSum(node_id, wanted, conv)
   }
 }
 
 function readConv(cursor: TemplateCursor, end: PathEnd): Term {
   const conv = readIndex(cursor)
   if (typeof conv === 'string') cursor.targetProcess(conv)
-  if (!cursor.text.startsWith('.ref[', cursor.at)) {
-    throw notTemplate(cursor, 'conv[…] is followed by ".ref[…]"')
+  const is_from_template = typeof conv !== 'string'
+  const convOf: ConvTerm = (expansion) => {
+    const conv_id = processId(keyOf(conv, expansion))
+    return conv_id === undefined ? undefined : { conv_id, is_from_template }
   }
-  expectText(cursor, '.ref')
+  if (matchAt(cursor, /\.node(?=\[)/y)) return readNode(cursor, end, convOf)
+  if (!matchAt(cursor, /\.ref(?=\[)/y)) {
+    throw notTemplate(cursor, 'conv[…] is followed by ".ref[…]" or ".node[…]"')
+  }
   const ref = readIndex(cursor)
   const keys = readKeys(cursor, end, [])
   return (expansion) => {
-    const conv_id = processId(keyOf(conv, expansion))
-    const found = conv_id === undefined ? undefined : keyOf(ref, expansion)
-    if (conv_id === undefined || found === undefined || !isIdLength(found)) return undefined
-    const is_from_template = typeof conv !== 'string'
-    return follow(expansion.context.taskData({ conv_id, is_from_template }, found), keys, expansion)
+    const target = convOf(expansion)
+    const found = target === undefined ? undefined : keyOf(ref, expansion)
+    if (target === undefined || found === undefined || !isIdLength(found)) return undefined
+    return follow(expansion.context.taskData(target, found), keys, expansion)
   }
 }
 
@@ -126,7 +138,10 @@ function readVariable(cursor: TemplateCursor, end: PathEnd): Term {
   return (expansion) => {
     const name = keyOf(variable, expansion)
     if (name === undefined) return undefined
-    return follow(expansion.context.variable(variableName(name)), keys, expansion)
+    const value = expansion.context.variable(variableName(name))
+    // A path into a text reads it as JSON: exports write the values of variables as text.
+    const is_json = typeof value === 'string' && keys.length > 0
+    return follow(is_json ? parsedValue(value) : value, keys, expansion)
   }
 }
 

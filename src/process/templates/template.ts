@@ -6,10 +6,10 @@
  * value is missing. In a longer text values are inserted as text: a text as it is, any other value
  * (null included) as its compact JSON, a missing one as the empty string.
  *
- * Braces that do not close or hold no path, and functions that are not known, are text as it stands;
- * the first of a text is warned of. Arguments that a known function does not take are a mistake.
- * Parsing takes time linear in the length of the text: what fails is read up to the next braces, or
- * as deep as templates may nest.
+ * Braces that do not close or hold no path, and functions that are not known, are text as it
+ * stands; the first in a text is warned of. Arguments that a known function does not take are a
+ * mistake. Parsing takes time linear in the length of the text: what fails is read up to the next
+ * braces, or as deep as templates may nest.
  */
 import type { JsonValue } from '../../core/model.ts'
 import { functionTable } from '../functions/table.ts'
@@ -48,7 +48,7 @@ export function compileTemplate(text: string, report: Report, place: string): Te
   return parsedText(text, report, place, parse) ?? templateOf([])
 }
 
-/** Compiles a path without braces, as the param of a condition is. A text that is none is a name. */
+/** Compiles a path without braces. A text that is no path is a name. */
 export function compilePath(text: string, report: Report, place: string): Term {
   return parsedText(text, report, place, (cursor) => readPath(cursor, undefined)) ?? nameTerm(text)
 }
