@@ -8,6 +8,9 @@ import { docOfText } from '../src/codec/json.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { type LimitName, limitsWith } from '../src/core/limits.ts'
 import { newCodeExecutor } from '../src/executors/code.ts'
+import { newSandbox } from '../src/executors/code-sandbox.ts'
+import { codeScript } from '../src/executors/code-script.ts'
+import { compileWasm } from '../src/executors/code-wasm.ts'
 import type { JobOutcome } from '../src/process/logic.ts'
 import { codeLibraries, namedLibraries } from '../src/process/logics/code-libraries.ts'
 import { fakeChance } from './support/fake-clock.ts'
@@ -150,6 +153,36 @@ describe('the libraries of code', () => {
     assert.equal(late.outcome === 'failed' && late.tag, 'code_timeout')
     assert.equal((await run(executor, `${all} data.b = 2`, '{}')).outcome, 'done')
     await (await executor).close()
+  })
+
+  test('closing while libraries load fails the run', async () => {
+    const executor = executorWith({})
+    await run(executor, '', '{}')
+    const outcome = run(executor, `${all} data.b = 2`, '{}')
+    await new Promise((resolve) => setImmediate(resolve))
+    await (await executor).close()
+    assert.equal((await outcome).outcome, 'failed')
+  })
+
+  test('a library that cannot be loaded fails the code that names it, with a sentence', async () => {
+    const { wasm } = await codeScript()
+    const limits = { time_ms_max: 20_000, memory_bytes_max: 32 << 20, text_chars_max: 100 }
+    const sandbox = newSandbox(await compileWasm(wasm), limits)
+    const request = { src: 'data.a = 1', data_text: '{}', seed: [1, 2, 3, 4] }
+    sandbox.addLibrary('moment', 'throw new Error("no room")')
+    sandbox.addLibrary('xregexp', '= 1')
+    for (const [name, why] of [
+      ['moment', /^the library moment cannot be loaded: no room$/],
+      ['xregexp', /^the library xregexp cannot be loaded: SyntaxError: /],
+    ] as const) {
+      const libraries = [name]
+      await sandbox.prepare(libraries)
+      const result = await sandbox.run({ ...request, libraries })
+      assert.ok(result.end === 'exception')
+      assert.match(result.description, why)
+      const next = await sandbox.run({ ...request, libraries: [] })
+      assert.deepEqual(next, { end: 'data', text: '{"a":1}' })
+    }
   })
 
   test('chance comes from the engine, and differs between runs', async () => {

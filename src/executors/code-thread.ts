@@ -71,6 +71,7 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
     if (missing.length === 0) return
     const texts = new Map<CodeLibrary, string>()
     for (const name of missing) texts.set(name, await libraryText(name))
+    if (worker !== to) throw new Error('the thread has ended')
     const loaded = nextMessage()
     to.postMessage({ libraries, texts } satisfies CodeLibraries)
     await loaded
@@ -98,12 +99,13 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
       try {
         const mine = worker ?? (await start())
         mine.ref()
-        await sendLibraries(mine, request.libraries)
-        const disarm = after(limits.time_ms_max + grace_ms, () => {
-          is_late = true
-          void end()
-        })
+        let disarm = (): void => {}
         try {
+          await sendLibraries(mine, request.libraries)
+          disarm = after(limits.time_ms_max + grace_ms, () => {
+            is_late = true
+            void end()
+          })
           const result = nextMessage()
           mine.postMessage(request)
           return (await result) as CodeResult
