@@ -311,6 +311,9 @@ function callbackProcess(obj_id: string | number, logic: object, wait = 'wait'):
   return { obj_type: 1, obj_id, title: 'Back', conv_type: 'process', scheme: { nodes } }
 }
 
+const plain = { obj_type: 1, obj_id: 7, title: 'Plain', conv_type: 'process' }
+const start = (logics: object[]): object => ({ id: 'start', obj_type: 1, condition: { logics } })
+
 interface Waiting {
   readonly server: TestHttp
   readonly obj_id: string
@@ -444,6 +447,41 @@ describe('a callback address', () => {
       assert.equal(told(await post(server, pathname, '{"ref":"r"}')), 'ok')
     }))
 
+  test('of another process is a right to modify its tasks, and no name in the data gives one', () =>
+    withHttp(async ({ engine }) => {
+      const url = 'public_callback_corezoid'
+      const extra = {
+        named: `{{conv[7].node[wait].${url}}}`,
+        given: `{{conv[{{conv}}].node[wait].${url}}}`,
+        shared: `{{conv[{{mine}}].node[wait].${url}}}`,
+        elsewhere: `{{conv[404].node[wait].${url}}}`,
+        takes_none: `{{conv[7].node[start].${url}}}`,
+        by_data: '{{conv[7].node[wait].{{name}}}}',
+      }
+      const types = Object.keys(extra).map((key) => [key, 'string'])
+      const tell = { type: 'set_param', extra, extra_type: Object.fromEntries(types) }
+      const logics = [tell, { type: 'api_callback' }]
+      await engine.putProcess(callbackProcess(7, {}))
+      await engine.putProcess({ ...plain, obj_id: 8, scheme: { nodes: [start(logics)] } })
+      await engine.processes.share(8, user)
+      const data = { conv: '9', mine: conv_id, name: url }
+      await engine.putProcess(callbackProcess(9, {}))
+      await engine.processes.share(9, user, ['create', 'show'])
+      await engine.create({ conv_id: 8, ref: 'r', data }, { user })
+      const read = (await engine.task({ conv_id: 8, ref: 'r' }))?.data as JsonObject
+      const right = await engine.processes.webhook(7)
+      const shared = await engine.processes.webhook(conv_id)
+      assert.deepEqual(read, {
+        ...data,
+        named: right.callbacks[0]?.address,
+        given: '',
+        shared: shared.callbacks[0]?.address,
+        elsewhere: '',
+        takes_none: '',
+        by_data: '',
+      })
+    }))
+
   test('begins with the public URL; without one, and of other nodes, it is missing', async () => {
     for (const [public_url, url] of [
       ['https://x.example/a/', /^https:\/\/x\.example\/a\/api\/1\/json\/callback\/7\/wait\//],
@@ -533,7 +571,7 @@ describe('the secret of addresses', () => {
     const bed = await fileBed()
     try {
       const engine = await openEngine(bed.path)
-      await engine.putProcess({ ...callbackProcess(7, {}), scheme: { nodes: plainNodes } })
+      await engine.putProcess({ ...plain, scheme: { nodes: [start([{ type: 'api_callback' }])] } })
       await engine.close()
       await assert.rejects(readFile(`${bed.path}.key`), { code: 'ENOENT' })
     } finally {
@@ -541,5 +579,3 @@ describe('the secret of addresses', () => {
     }
   })
 })
-
-const plainNodes = [{ id: 'start', obj_type: 1, condition: { logics: [{ type: 'api_callback' }] } }]

@@ -44,8 +44,10 @@ export interface AddressesOptions {
 }
 
 const default_rules: CallbackRules = { is_sync: true, id_path: [] }
-/** Stands in for a nonce or a secret that is not there, so that every guess costs the same. */
-const nothing = '0'.repeat(43)
+// What stands in for what is not there is as long, so that every guess costs the same.
+const no_secret = '0'.repeat(43)
+const no_nonce = '0'.repeat(32)
+const no_process = Buffer.from('{"title":"","status":"active","version":1,"hash":"","moves":{}}')
 
 /** Throws a RangeError for a `public_url` that is none. */
 export function newAddresses(options: AddressesOptions): Addresses {
@@ -57,7 +59,7 @@ export function newAddresses(options: AddressesOptions): Addresses {
   function isHashOf(hash: string, parts: readonly string[]): boolean {
     const [secret] = users.secrets(address_secret)
     const is_same = timingSafeEqual(
-      Buffer.from(hashOf(secret ?? nothing, parts)),
+      Buffer.from(hashOf(secret ?? no_secret, parts)),
       Buffer.from(hash),
     )
     return is_same && secret !== undefined
@@ -88,11 +90,10 @@ export function newAddresses(options: AddressesOptions): Addresses {
     },
     async findWebhook(conv_id, hash) {
       if (!isName(conv_id, limits.conv_id_chars_max)) return undefined
-      const webhook = await store.view((view) => {
-        const record = view.get(processKey(conv_id))
-        return record && decodeRecord<ProcessRecord>(record).webhook
-      })
-      const is_right = isHashOf(hash, webhookParts(conv_id, webhook?.nonce ?? nothing))
+      const { webhook } = await store.view((view) =>
+        decodeRecord<ProcessRecord>(view.get(processKey(conv_id)) ?? no_process),
+      )
+      const is_right = isHashOf(hash, webhookParts(conv_id, webhook?.nonce ?? no_nonce))
       return is_right ? webhook : undefined
     },
     async findCallback(conv_id, node_id, hash) {

@@ -103,7 +103,8 @@ function readNode(cursor: TemplateCursor, end: PathEnd, convOf?: ConvTerm): Term
     const wanted = node_id === undefined ? undefined : keyOf(name, expansion)
     if (node_id === undefined || wanted === undefined || !isIdLength(node_id)) return undefined
     const { context } = expansion
-    if (wanted === callback_url) return context.callbackUrl(node_id, conv)
+    // An address is a right: no name out of the data gives it.
+    if (name === callback_url) return context.callbackUrl(node_id, conv)
     if (wanted === 'count') return context.nodeCount(node_id, conv)
     return context.nodeSum(node_id, wanted, conv)
   }
