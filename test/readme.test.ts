@@ -18,6 +18,8 @@ import { serveHttp } from '../src/http.ts'
 import { type Engine, openEngine, version } from '../src/index.ts'
 import { compileProcess } from '../src/process/compile-process.ts'
 import * as definition_limits from '../src/process/definition-limits.ts'
+import { erlangFunctions } from '../src/process/functions/erlang/functions.ts'
+import { operatorLevels, prefixOperators } from '../src/process/functions/erlang/operators.ts'
 import { functionTable } from '../src/process/functions/table.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
@@ -74,6 +76,20 @@ function table(name: string): string[][] {
 
 const code = (value: unknown): string => `\`${value}\``
 
+const operatorNames = new Set([
+  ...Object.keys(prefixOperators),
+  ...operatorLevels.toReversed().flatMap(({ operators }) => Object.keys(operators)),
+])
+
+/** The functions of a module that a fun may call. */
+function erlangNames(module: string): string[] {
+  return [...erlangFunctions.keys()]
+    .map((name) => (name.includes(':') ? name : `:${name}`).split(':'))
+    .filter(([of]) => of === module)
+    .map(([, name = '']) => name)
+    .sort()
+}
+
 const tables: [string, string[][]][] = [
   [
     'whole',
@@ -116,6 +132,16 @@ const tables: [string, string[][]][] = [
       syntax.map(code).join(', '),
       result,
     ]),
+  ],
+  [
+    'erlang',
+    [
+      ['operators', code([...operatorNames].join(' '))],
+      ...['', 'base64', 'binary', 'eutils', 'proplists'].map((module) => [
+        module === '' ? 'built in, also with `erlang:`' : code(module),
+        code(erlangNames(module).join(' ')),
+      ]),
+    ],
   ],
   [
     'definition limits',

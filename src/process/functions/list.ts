@@ -1,30 +1,86 @@
 /**
- * `$.map` and `$.filter`: a new list from each item of a list by one expression
- * (item-expression.ts). `$.map` replaces an item by the expression's value, by null where that is
- * missing. `$.filter` keeps the items for which the expression is true. A value that is no list, or
- * is missing, counts as an empty list. A result larger than a task may be makes the template fail.
+ * `$.map` and `$.filter`: a new list from each item of a list by a fun of a small part of Erlang
+ * (the folder erlang). `$.filter` keeps the items for which the fun is true. An object is a list of
+ * its pairs, here and wherever an item holds one; a list of pairs is an object again. A value that
+ * is no list, or is missing, counts as an empty list. What Erlang answers with an exception fails
+ * the template, and so does a result larger than a task may be.
  */
+import { isObject } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import {
   argumentOf,
-  type Expansion,
   expectText,
   failWith,
-  matchAt,
-  mistakeAt,
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { charsOf, convert } from '../values.ts'
+import { parsedValue } from '../values.ts'
+import { compileFun, type Fun } from './erlang/compile.ts'
+import { jsonOf } from './erlang/json.ts'
+import { skipBlanks } from './erlang/lexer.ts'
+import {
+  type ErlangTerm,
+  type Evaluation,
+  evaluationOf,
+  failTerm,
+  listOf,
+  remainder,
+  shown,
+} from './erlang/terms.ts'
 import type { FunctionKind } from './function.ts'
-import { type ItemTerm, readItemExpression, skipBlanks } from './item-expression.ts'
 
 export const mapFunction: FunctionKind = {
   name: 'map',
   syntax: ['$.map(fun(X) -> expression end, list)'],
   result: 'array',
   examples: [
-    { text: '$.map(fun(X) -> X*2 end, {{a}})', data: { a: [1, 2, 3] }, gives: [2, 4, 6] },
+    { text: '$.map(fun(Item) -> Item*2 end, {{a}})', data: { a: [1, 2, 3] }, gives: [2, 4, 6] },
+    {
+      text: `$.map(fun(E) -> FieldName = eutils:get_value(<<"fieldName">>, E), FieldName end,
+        {{arr}})`,
+      data: { arr: [{ fieldName: 1 }, { fieldName: 'x' }] },
+      gives: [1, 'x'],
+    },
+    {
+      text: '$.map(fun(E) -> eutils:get_value(<<"fieldName">>, E) end, {{arr}})',
+      data: { arr: [{ fieldName: 1 }, { fieldName: 'x' }] },
+      gives: [1, 'x'],
+    },
+    {
+      text: `$.map(fun(Value) -> #{<<"fieldName1">> => Value, <<"fieldName2">> => Value} end,
+        {{arr}})`,
+      data: { arr: [1, 2] },
+      gives: [
+        { fieldName1: 1, fieldName2: 1 },
+        { fieldName1: 2, fieldName2: 2 },
+      ],
+    },
+    {
+      text: `$.map(fun(Value) -> [{<<"fieldName1">>, Value}, {<<"fieldName2">>, Value}] end,
+        {{arr}})`,
+      data: { arr: [1, 2] },
+      gives: [
+        { fieldName1: 1, fieldName2: 1 },
+        { fieldName1: 2, fieldName2: 2 },
+      ],
+    },
+    {
+      text: `$.map(fun(Item) -> Test = proplists:get_value(<<"test">>, Item),
+        [{<<"test">>, Test + 1} | proplists:delete(<<"test">>, Item)] end, {{arr}})`,
+      data: { arr: [{ test: 1 }] },
+      gives: [{ test: 2 }],
+    },
+    {
+      text: `$.map(fun(Item) -> Test0 = eutils:get_value(<<"test">>, Item),
+        Test1 = eutils:from_json(Test0), [{<<"a">>, eutils:get_value(<<"a">>, Test1)} | Item] end,
+        {{arr}})`,
+      data: { arr: [{ test: '{"a":1}' }, { test: '{"a":2}' }, { test: '{"a":4}' }] },
+      gives: [
+        { a: 1, test: '{"a":1}' },
+        { a: 2, test: '{"a":2}' },
+        { a: 4, test: '{"a":4}' },
+      ],
+    },
     { text: '$.map(fun(X) -> X.id end, {{a}})', data: { a: [{ id: 7 }, {}] }, gives: [7, null] },
     { text: '$.map(fun(N) -> N rem 2 == 1 end, [1,2])', gives: [true, false] },
   ],
@@ -36,9 +92,13 @@ export const filterFunction: FunctionKind = {
   syntax: ['$.filter(fun(X) -> condition end, list)'],
   result: 'array',
   examples: [
-    { text: '$.filter(fun(X) -> X > 1 end, {{a}})', data: { a: [1, 2, 3] }, gives: [2, 3] },
     {
-      text: '$.filter(fun(U) -> U.age >= 18 andalso U.name /= "Bo" end, {{a}})',
+      text: '$.filter(fun(Item) when Item rem 2 < 1 -> true; (_) -> false end, {{b}})',
+      data: { b: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] },
+      gives: [2, 4, 6, 8, 10, 12, 14],
+    },
+    {
+      text: '$.filter(fun(U) -> U.age >= 18 andalso U.name /= <<"Bo">> end, {{a}})',
       data: {
         a: [
           { age: 20, name: 'Al' },
@@ -53,89 +113,69 @@ export const filterFunction: FunctionKind = {
 }
 
 type Make = (
-  list: readonly JsonValue[],
-  body: ItemTerm,
-  expansion: Expansion,
-) => JsonValue[] | undefined
-
-const list_opening = /\s*fun\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)\s*->/y
-const reserved_words = [
-  'true',
-  'false',
-  'not',
-  'div',
-  'rem',
-  'and',
-  'or',
-  'xor',
-  'andalso',
-  'orelse',
-  'end',
-]
+  items: readonly ErlangTerm[],
+  fun: Fun,
+  evaluation: Evaluation,
+  list: JsonValue,
+) => ErlangTerm | undefined
 
 function readList(cursor: TemplateCursor, make: Make): Term {
-  const at = cursor.at
-  const name = matchAt(cursor, list_opening)?.[1]
-  if (name === undefined) throw mistakeAt(cursor, '"fun(X) -> expression end" was expected')
-  if (reserved_words.includes(name)) {
-    cursor.at = at
-    throw mistakeAt(cursor, `"${name}" cannot be the name of an item`)
-  }
-  const body = readItemExpression(cursor, name)
-  skipBlanks(cursor)
-  expectText(cursor, 'end')
+  const fun = compileFun(cursor)
   skipBlanks(cursor)
   expectText(cursor, ',')
-  const list = readListArgument(cursor)
+  const read = readListArgument(cursor)
   return (expansion) => {
-    const items = list(expansion)
-    return items === undefined ? undefined : make(items, body, expansion)
+    const list = read(expansion)
+    if (list === undefined) return undefined
+    const evaluation = evaluationOf(expansion)
+    const items = listOf(evaluation, list)
+    const made = items && make(items, fun, evaluation, list)
+    const value = made === undefined ? undefined : jsonOf(evaluation, made)
+    const { failure } = evaluation
+    return failure === undefined ? value : failWith(expansion, failure.why, failure.description)
   }
 }
 
-function readListArgument(
-  cursor: TemplateCursor,
-): (expansion: Expansion) => readonly JsonValue[] | undefined {
+/** A list, or an object, which is a list of its pairs; anything else counts as an empty list. */
+function readListArgument(cursor: TemplateCursor): Term {
   const argument = argumentOf(cursor.parts(')'))
   expectText(cursor, ')')
   return (expansion) => {
     const value = argument(expansion)
     if (expansion.failure !== undefined) return undefined
-    const list = value === undefined ? undefined : convert(value, 'array')
-    return Array.isArray(list) ? list : []
+    const read = typeof value === 'string' ? parsedValue(value) : value
+    return Array.isArray(read) || isObject(read) ? read : []
   }
 }
 
 function mapped(
-  list: readonly JsonValue[],
-  body: ItemTerm,
-  expansion: Expansion,
-): JsonValue[] | undefined {
-  const made: JsonValue[] = []
-  let left_chars = expansion.context.task_bytes_max
-  for (const item of list) {
-    const value = body(expansion, item) ?? null
-    if (expansion.failure !== undefined) return undefined
-    left_chars -= 1 + charsOf(value)
-    if (left_chars < 0) return failWith(expansion, 'overflow', '')
-    made.push(value)
+  items: readonly ErlangTerm[],
+  fun: Fun,
+  evaluation: Evaluation,
+): ErlangTerm | undefined {
+  const made: ErlangTerm[] = []
+  for (const item of items) {
+    const term = fun(evaluation, item)
+    if (term === undefined) return undefined
+    made.push(term)
   }
   return made
 }
 
 function kept(
-  list: readonly JsonValue[],
-  body: ItemTerm,
-  expansion: Expansion,
-): JsonValue[] | undefined {
-  const made: JsonValue[] = []
-  for (const item of list) {
-    const value = body(expansion, item)
-    if (expansion.failure !== undefined) return undefined
-    if (value === true) made.push(item)
-    else if (value !== false) {
-      return failWith(expansion, 'convert', '$.filter: the condition is neither true nor false')
+  items: readonly ErlangTerm[],
+  fun: Fun,
+  evaluation: Evaluation,
+  list: JsonValue,
+): ErlangTerm | undefined {
+  const made: ErlangTerm[] = []
+  for (const item of items) {
+    const term = fun(evaluation, item)
+    if (term === true) made.push(item)
+    else if (term === undefined) return undefined
+    else if (term !== false) {
+      return failTerm(evaluation, `$.filter: ${shown(term)} is neither true nor false`)
     }
   }
-  return made
+  return remainder(list, made)
 }

@@ -1,0 +1,190 @@
+/**
+ * The functions that a fun may call: those that the public service documents, by name and number of
+ * arguments, the built-in ones also with `erlang:`. A function gives undefined where its arguments
+ * do not fit, which fails the evaluation.
+ */
+import { stringifyJson } from '../../../codec/json.ts'
+import { parsedValue } from '../../values.ts'
+import { jsonOf } from './json.ts'
+import { bigintOf, isInteger, numericOf, termOf } from './numbers.ts'
+import type { Apply } from './operators.ts'
+import { getValue, proplistFunctions } from './proplists.ts'
+import {
+  atomName,
+  type ErlangTerm,
+  type Evaluation,
+  isAtom,
+  isList,
+  isNumber,
+  listOf,
+  remainder,
+  sized,
+  spend,
+  tooLong,
+  undefined_atom,
+} from './terms.ts'
+
+/** By name with its module and number of arguments. */
+export const erlangFunctions: ReadonlyMap<string, Apply> = new Map<string, Apply>([
+  ...proplistFunctions,
+  ['eutils:get_value/2', memberOf],
+  ['eutils:from_json/1', onText((_evaluation, text) => parsedValue(text))],
+  ['eutils:to_json/1', jsonText],
+  ['base64:encode/1', onText((_evaluation, text) => Buffer.from(text).toString('base64'))],
+  ['base64:decode/1', onText((_evaluation, text) => decoded(text))],
+  ['binary:split/2', splitText],
+  ['binary:split/3', splitText],
+  ['binary:replace/3', replacedText],
+  ['binary:replace/4', replacedText],
+  ['binary_to_float/1', onText((_evaluation, text) => floatOf(text))],
+  ['binary_to_integer/1', onText((_evaluation, text) => integerOf(text))],
+  ['integer_to_binary/1', integerText],
+  ['integer_to_binary/2', integerText],
+  ['round/1', rounded],
+  ['is_integer/1', is((term) => isNumber(term) && isInteger(term))],
+  ['is_float/1', is((term) => isNumber(term) && !isInteger(term))],
+  ['is_number/1', is(isNumber)],
+  ['is_binary/1', is((term) => typeof term === 'string')],
+  ['is_list/1', is(isList)],
+  ['is_boolean/1', is((term) => typeof term === 'boolean')],
+  ['hd/1', (evaluation, list) => listOf(evaluation, list)?.[0]],
+  ['tl/1', tail],
+])
+
+/** The function of a name with its module; undefined where there is none. */
+export function functionOf(name: string, arity: number): Apply | undefined {
+  return erlangFunctions.get(`${name.replace(/^erlang:/, '')}/${arity}`)
+}
+
+function is(holds: (term: ErlangTerm) => boolean): Apply {
+  return (_evaluation, term) => holds(term)
+}
+
+function onText(apply: (evaluation: Evaluation, text: string) => ErlangTerm | undefined): Apply {
+  return (evaluation, text) => {
+    if (typeof text !== 'string' || !spend(evaluation, text.length)) return undefined
+    return apply(evaluation, text)
+  }
+}
+
+/** Unlike proplists:get_value, the atom undefined also for what is no list. */
+function memberOf(evaluation: Evaluation, key: ErlangTerm, list: ErlangTerm): ErlangTerm {
+  return (isList(list) ? getValue(evaluation, key, list) : undefined) ?? undefined_atom
+}
+
+function jsonText(evaluation: Evaluation, term: ErlangTerm): ErlangTerm | undefined {
+  const json = jsonOf(evaluation, term)
+  return json === undefined ? undefined : sized(evaluation, stringifyJson(json))
+}
+
+const base64_text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** Undefined where the text is no base64, or its bytes are no text. */
+function decoded(text: string): string | undefined {
+  const letters = text.replace(/[ \t\r\n]/g, '')
+  if (!base64_text.test(letters)) return undefined
+  const bytes = Buffer.from(letters, 'base64')
+  const made = bytes.toString()
+  return Buffer.from(made).equals(bytes) ? made : undefined
+}
+
+function splitText(
+  evaluation: Evaluation,
+  text: ErlangTerm,
+  pattern: ErlangTerm,
+  options: ErlangTerm = [],
+): ErlangTerm | undefined {
+  const search = searchOf(evaluation, text, pattern, options, ['global', 'trim', 'trim_all'])
+  if (search === undefined) return undefined
+  const { subject, found, names } = search
+  const parts: string[] = []
+  let from = 0
+  for (const match of subject.matchAll(found)) {
+    parts.push(subject.slice(from, match.index))
+    from = match.index + match[0].length
+    if (!names.includes('global')) break
+  }
+  parts.push(subject.slice(from))
+  if (names.includes('trim_all'))
+    return sized(
+      evaluation,
+      parts.filter((part) => part !== ''),
+    )
+  while (names.includes('trim') && parts.at(-1) === '') parts.pop()
+  return sized(evaluation, parts)
+}
+
+function replacedText(
+  evaluation: Evaluation,
+  text: ErlangTerm,
+  pattern: ErlangTerm,
+  replacement: ErlangTerm,
+  options: ErlangTerm = [],
+): ErlangTerm | undefined {
+  const search = searchOf(evaluation, text, pattern, options, ['global'])
+  if (search === undefined || typeof replacement !== 'string') return undefined
+  const { subject, found, names } = search
+  let left_chars = evaluation.size_max - subject.length
+  const put = (all: string): string => {
+    left_chars -= replacement.length - all.length
+    return left_chars < 0 ? '' : replacement
+  }
+  const made = subject.replace(names.includes('global') ? found : new RegExp(found, 'u'), put)
+  return left_chars < 0 ? tooLong(evaluation) : sized(evaluation, made)
+}
+
+/** The text, a search for the first and longest of the patterns, and the names of the options. */
+function searchOf(
+  evaluation: Evaluation,
+  subject: ErlangTerm,
+  pattern: ErlangTerm,
+  options: ErlangTerm,
+  known: readonly string[],
+): { subject: string; found: RegExp; names: readonly string[] } | undefined {
+  const texts = typeof pattern === 'string' ? [pattern] : listOf(evaluation, pattern)
+  const names = listOf(evaluation, options)?.map((one) => (isAtom(one) ? atomName(one) : ''))
+  if (typeof subject !== 'string' || texts === undefined || texts.length === 0) return undefined
+  if (names === undefined || !names.every((name) => known.includes(name))) return undefined
+  const sources: string[] = []
+  for (const text of texts) {
+    if (typeof text !== 'string' || text === '') return undefined
+    sources.push(text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+  }
+  const chars = texts.length * subject.length + sources.reduce((sum, one) => sum + one.length, 0)
+  if (!spend(evaluation, chars)) return undefined
+  sources.sort((one, other) => other.length - one.length)
+  return { subject, found: new RegExp(sources.join('|'), 'gu'), names }
+}
+
+function floatOf(text: string): ErlangTerm | undefined {
+  return /^[+-]?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?$/.test(text) ? termOf(Number(text)) : undefined
+}
+
+function integerOf(text: string): ErlangTerm | undefined {
+  const integer = /^[+-]?[0-9]+$/.test(text) ? bigintOf(text.replace('+', '')) : undefined
+  return integer === undefined ? undefined : termOf(integer)
+}
+
+function integerText(
+  _evaluation: Evaluation,
+  integer: ErlangTerm,
+  base: ErlangTerm = 10,
+): string | undefined {
+  const number = numericOf(integer)
+  const radix = numericOf(base)
+  if (typeof number !== 'bigint' || typeof radix !== 'bigint') return undefined
+  return radix < 2n || radix > 36n ? undefined : number.toString(Number(radix)).toUpperCase()
+}
+
+/** To the nearest integer, halves away from zero. */
+function rounded(_evaluation: Evaluation, term: ErlangTerm): ErlangTerm | undefined {
+  const number = numericOf(term)
+  if (typeof number !== 'number') return number === undefined ? undefined : term
+  return termOf(BigInt(Math.sign(number) * Math.round(Math.abs(number))))
+}
+
+function tail(evaluation: Evaluation, list: ErlangTerm): ErlangTerm | undefined {
+  const items = listOf(evaluation, list)
+  if (items === undefined || items.length === 0) return undefined
+  return sized(evaluation, remainder(list, items.slice(1)))
+}

@@ -1,0 +1,189 @@
+/**
+ * Patterns, and the variables that they bind. A variable is a slot of the evaluation. The first
+ * pattern that names it binds it, a later one compares; `_` is never bound. An object of JSON is
+ * matched as the list of its pairs, and by `#{Key := P}` as a map.
+ */
+import type { JsonValue } from '../../../core/model.ts'
+import { truncated } from '../../report.ts'
+import { mistakeAt, type ParseFault, type TemplateCursor } from '../../templates/parser.ts'
+import { numericOf, termOf } from './numbers.ts'
+import type { Expression } from './parser.ts'
+import {
+  atomOf,
+  type ErlangTerm,
+  type Evaluation,
+  isJsonObject,
+  isMap,
+  isSame,
+  isTuple,
+  listOf,
+  remainder,
+  sized,
+} from './terms.ts'
+
+/** The variables that are bound where an expression stands. */
+export interface Scope {
+  readonly cursor: TemplateCursor
+  readonly bound: Map<string, number>
+  /** The slots of names that are bound somewhere in the fun, and how many slots there are. */
+  readonly named: Map<string, number>
+  readonly slots: { count: number }
+}
+
+/** Whether a term fits; binds the variables of the pattern as far as it does. */
+export type Match = (evaluation: Evaluation, term: ErlangTerm) => boolean
+
+export function scopeOf(cursor: TemplateCursor): Scope {
+  return { cursor, bound: new Map(), named: new Map(), slots: { count: 0 } }
+}
+
+/** A copy, whose variables are unknown outside of it. */
+export function innerScope(scope: Scope): Scope {
+  return { ...scope, bound: new Map(scope.bound) }
+}
+
+/** The fault for a mistake of an expression. */
+export function mistakeOf({ cursor }: Scope, { at }: Expression, what: string): ParseFault {
+  cursor.at = at
+  return mistakeAt(cursor, what)
+}
+
+/** The slot of a variable, which must be bound. */
+export function slotOf(scope: Scope, expression: Expression, name: string): number {
+  const slot = scope.bound.get(name)
+  if (slot !== undefined) return slot
+  throw mistakeOf(scope, expression, `the variable ${truncated(name)} has no value`)
+}
+
+/** Compiles a pattern and binds its variables in the scope. */
+export function compileMatch(pattern: Expression, scope: Scope): Match {
+  const constant = constantOf(pattern, scope)
+  if (constant !== undefined) return (evaluation, term) => isSame(evaluation, constant, term)
+  switch (pattern.kind) {
+    case 'word':
+    case 'variable':
+      return variableMatch(pattern.name, scope)
+    case 'tuple': {
+      const parts = pattern.parts.map((part) => compileMatch(part, scope))
+      return (evaluation, term) =>
+        isTuple(term) && allMatch(evaluation, parts, term.items, parts.length === term.items.length)
+    }
+    case 'list': {
+      const parts = pattern.parts.map((part) => compileMatch(part, scope))
+      const tail = pattern.tail === undefined ? undefined : compileMatch(pattern.tail, scope)
+      return listMatch(parts, tail)
+    }
+    case 'map':
+      return mapMatch(pattern, scope)
+    case 'binary':
+      return binaryMatch(pattern, pattern.parts, scope)
+    case 'match': {
+      const both = [...pattern.patterns, pattern.value].map((part) => compileMatch(part, scope))
+      return (evaluation, term) => both.every((match) => match(evaluation, term))
+    }
+    default:
+      throw mistakeOf(scope, pattern, 'a pattern was expected')
+  }
+}
+
+/** The term of a literal, an atom or a number with a sign. */
+function constantOf(pattern: Expression, scope: Scope): ErlangTerm | undefined {
+  if (pattern.kind === 'literal') return pattern.value
+  if (pattern.kind === 'word' && !scope.bound.has(pattern.name)) return atomOf(pattern.name)
+  if (pattern.kind !== 'prefixed' || pattern.value.kind !== 'literal') return undefined
+  const number = numericOf(pattern.value.value)
+  const is_negative = pattern.signs.filter((sign) => sign === '-').length % 2 === 1
+  const is_signed = pattern.signs.every((sign) => sign === '-' || sign === '+')
+  if (number === undefined || !is_signed) return undefined
+  return termOf(is_negative ? -number : number)
+}
+
+function variableMatch(name: string, { bound, named, slots }: Scope): Match {
+  if (name === '_') return () => true
+  const known = bound.get(name)
+  if (known !== undefined) {
+    return (evaluation, term) => isSame(evaluation, evaluation.variables[known] as ErlangTerm, term)
+  }
+  const slot = named.get(name) ?? slots.count++
+  named.set(name, slot)
+  bound.set(name, slot)
+  return (evaluation, term) => {
+    evaluation.variables[slot] = term
+    return true
+  }
+}
+
+function allMatch(
+  evaluation: Evaluation,
+  parts: readonly Match[],
+  items: readonly ErlangTerm[],
+  is_length: boolean,
+): boolean {
+  return is_length && parts.every((match, at) => match(evaluation, items[at] as ErlangTerm))
+}
+
+function listMatch(parts: readonly Match[], tail: Match | undefined): Match {
+  return (evaluation, term) => {
+    const items = listOf(evaluation, term)
+    if (items === undefined || items.length < parts.length) return false
+    const is_length = tail !== undefined || items.length === parts.length
+    if (!allMatch(evaluation, parts, items, is_length)) return false
+    if (tail === undefined) return true
+    const rest = sized(evaluation, remainder(term, items.slice(parts.length)))
+    return rest !== undefined && tail(evaluation, rest)
+  }
+}
+
+function mapMatch(pattern: Extract<Expression, { kind: 'map' }>, scope: Scope): Match {
+  const entries = pattern.entries.map(([key, value]) => {
+    const constant = constantOf(key, scope)
+    const slot =
+      constant === undefined && key.kind === 'variable' ? slotOf(scope, key, key.name) : 0
+    if (constant === undefined && key.kind !== 'variable') {
+      throw mistakeOf(scope, key, 'a key of a pattern is a text, an atom, a number or a variable')
+    }
+    return { constant, slot, match: compileMatch(value, scope) }
+  })
+  if (pattern.sign === '=>' && entries.length > 0) {
+    throw mistakeOf(scope, pattern, 'a pattern of a map is written #{Key := Pattern}')
+  }
+  return (evaluation, term) =>
+    (isMap(term) || isJsonObject(term)) &&
+    entries.every(({ constant, slot, match }) => {
+      const value = valueAt(
+        evaluation,
+        term,
+        constant ?? (evaluation.variables[slot] as ErlangTerm),
+      )
+      return value !== undefined && match(evaluation, value)
+    })
+}
+
+function valueAt(
+  evaluation: Evaluation,
+  term: ErlangTerm,
+  key: ErlangTerm,
+): ErlangTerm | undefined {
+  if (isMap(term)) return term.pairs.find(([own]) => isSame(evaluation, own, key))?.[1]
+  if (!isJsonObject(term) || typeof key !== 'string' || !Object.hasOwn(term, key)) return undefined
+  return term[key] as JsonValue
+}
+
+/** `<<"text", Rest/binary>>`: a text that begins so. */
+function binaryMatch(pattern: Expression, parts: readonly Expression[], scope: Scope): Match {
+  const texts = parts.map((part) => constantOf(part, scope))
+  const last = parts.at(-1)
+  const rest = typeof texts.at(-1) === 'string' || last === undefined ? undefined : last
+  if (rest !== undefined) texts.pop()
+  if (!texts.every((text) => typeof text === 'string')) {
+    throw mistakeOf(scope, pattern, 'in a pattern only the last part of a binary is a variable')
+  }
+  const prefix = texts.join('')
+  const match = rest === undefined ? undefined : compileMatch(rest, scope)
+  return (evaluation, term) => {
+    if (typeof term !== 'string' || !term.startsWith(prefix)) return false
+    if (match === undefined) return term === prefix
+    const left = sized(evaluation, term.slice(prefix.length))
+    return left !== undefined && match(evaluation, left)
+  }
+}
