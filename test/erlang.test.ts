@@ -231,6 +231,8 @@ const texts: readonly (readonly [text: string, data: string, gives: string])[] =
   ['$.map(fun(X) -> X end, {{b}})', '{}', '[]'],
   ['$.map(fun(X) -> X + 1 end, $.filter(fun(X) -> X > 1 end, [1,2,3]))', '{}', '[3,4]'],
   ['$.map(fun(X) -> [{<<"a">>, X}] end,\n  [{{a}},2])', '{"a":1}', '[{"a":1},{"a":2}]'],
+  // What does not close is text.
+  ['$.map(fun(X) -> X', '{}', '"$.map(fun(X) -> X"'],
   ['$.filter(fun(X) -> X =/= "" andalso X.a /= 1 end, {{l}})', '{"l":["",{"a":1},2]}', '[2]'],
   ['$.filter(fun(X) ->\n  X > 1\nend, {{l}})', '{"l":[1,2.50]}', '[2.50]'],
   ['$.filter(fun({_, V}) -> V > 1 end, {{o}})', '{"o":{"a":1,"b":2}}', '{"b":2}'],
@@ -259,7 +261,7 @@ const mistakes: readonly (readonly [text: string, mistake: string])[] = [
   ['$.map(fun(X) -> $.math(1) end, {{a}})', 'this is no Erlang at character 17'],
   ['$.map(fun(X) -> X end {{a}})', '"," was expected at character 23'],
   ['$.map(fun(X) -> X * end, {{a}})', '"end" was not expected at character 21'],
-  ['$.map(fun(X) -> X', '"end" was expected at character 18'],
+  ['$.map(fun(X) -> X % end', 'this is no Erlang at character 19'],
   ['$.map(fun(X) -> (X end, {{a}})', '")" was expected at character 20'],
   ['$.map(fun(X) -> "a', 'this is no Erlang at character 17'],
   ['$.map(fun(X) -> 1 < X < 3 end, {{a}})', '"end" was expected at character 23'],
@@ -379,6 +381,19 @@ test('a result as large as the task may be', () => {
   const list = { a: Array.from({ length: 1_000 }, () => 1) }
   const text = `$.map(fun(X) -> "${'x'.repeat(1_000)}" end, {{a}})`
   assert.equal(expanded(text, list, { task_bytes_max: 2_000_000 }).length, 1_003 * 1_000 + 1)
+})
+
+test('a text of funs that do not close is read in linear time', () => {
+  for (const piece of [
+    '$.map(fun(A)->1%',
+    '$.map(fun(A)->"',
+    "$.map(fun(A)->'",
+    '$.map(fun(A)->(1,',
+  ]) {
+    const started = performance.now()
+    expanded(piece.repeat(50_000))
+    assert.ok(performance.now() - started < 3_000, piece)
+  }
 })
 
 test('long chains, bodies and lists do not nest', () => {
