@@ -8,6 +8,7 @@ import { describe, test } from 'node:test'
 import { docOfForm } from '../src/codec/form-body.ts'
 import { isFault } from '../src/core/faults.ts'
 import type { JsonObject } from '../src/core/model.ts'
+import { serveHttp } from '../src/http.ts'
 import { openEngine } from '../src/open.ts'
 import { type Answer, connectRaw, exchange } from './support/http-raw.ts'
 import { conv_id, openHttp, type TestHttp, user } from './support/http-server.ts'
@@ -558,6 +559,13 @@ describe('the secret of addresses', () => {
       await rename(`${bed.path}.key`, `${bed.path}.away`)
       const locked = await open()
       await assert.rejects(locked.processes.webhook(7), { code: 'key_missing' })
+      const http = await serveHttp(locked, { port: 0 })
+      for (const address of [before.address, before.callbacks[0]?.address]) {
+        const path = new URL(address as string).pathname
+        const answer = await exchange(http.address.port, bytesOf(path, '{"ref":"r"}'))
+        assert.equal(told(answer), 'store_failed')
+      }
+      await http.drain()
       await locked.create({ conv_id: 7, ref: 'r', data: {} })
       const task = await locked.task({ conv_id: 7, ref: 'r' })
       assert.equal((task?.data as JsonObject)?.url ?? '', '', 'a task goes on without it')
