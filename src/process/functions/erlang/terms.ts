@@ -195,10 +195,11 @@ export function compareTerms(
   const ones = partsOf(evaluation, left)
   const others = partsOf(evaluation, right)
   if (!isList(left) && ones.length !== others.length) return ones.length - others.length
-  for (let at = 0; at < ones.length && at < others.length; at++) {
-    const [one, other] = [ones[at] as ErlangTerm, others[at] as ErlangTerm]
-    const order = compareTerms(evaluation, one, other, is_exact, level + 1)
-    if (order !== 0 || evaluation.failure !== undefined) return order
+  const length = Math.min(ones.length, others.length)
+  for (let at = 0; at < length && evaluation.failure === undefined; at++) {
+    const one = ones[at] as ErlangTerm
+    const order = compareTerms(evaluation, one, others[at] as ErlangTerm, is_exact, level + 1)
+    if (order !== 0) return order
   }
   return ones.length - others.length
 }
@@ -208,6 +209,7 @@ function compareText(left: string, right: string): number {
 }
 
 function rankOf(term: ErlangTerm): number {
+  if (Array.isArray(term)) return 4
   if (isNumber(term)) return 0
   if (isAtom(term)) return 1
   if (isTuple(term)) return 2
@@ -217,6 +219,7 @@ function rankOf(term: ErlangTerm): number {
 
 /** What two terms of one kind are compared by; the keys of maps before their values. */
 function partsOf(evaluation: Evaluation, term: ErlangTerm): readonly ErlangTerm[] {
+  if (Array.isArray(term)) return term
   if (isTuple(term)) return term.items
   if (!isMap(term)) return listOf(evaluation, term) ?? []
   return [...term.pairs.map(([key]) => key), ...term.pairs.map(([, value]) => value)]
