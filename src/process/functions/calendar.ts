@@ -133,26 +133,27 @@ function isShowable(wall_ms: WallMs): boolean {
 const showable_from_ms = Date.UTC(1_000, 0, 2)
 const showable_to_ms = Date.UTC(years_max, 0, 1)
 
-const date_text =
-  /^\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?\s*$/
+const day_text = /(?:(?:([0-9]{4})-)?([0-9]{1,2})-([0-9]{1,2}))?/.source
+const time_text = /(?:(?:^\s*|[ T]+)([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?/.source
+const date_text = new RegExp(`^\\s*${day_text}${time_text}\\s*$`)
 
-/** `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined otherwise. */
-export function dateOf(text: string): WallMs | undefined {
+/**
+ * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined otherwise. The
+ * year, or the whole date, may be left out: it is that of `base_ms`.
+ */
+export function dateOf(text: string, base_ms: WallMs): WallMs | undefined {
   if (text.length > 64) return undefined
   const match = date_text.exec(text)
-  if (match === null) return undefined
-  const [year, month, day, hour, minute, second] = match.slice(1).map((part) => Number(part ?? 0))
-  const wall_ms = Date.UTC(
-    year as number,
-    (month as number) - 1,
-    day as number,
-    hour as number,
-    minute as number,
-    second as number,
-  )
-  const shown = fields.map((field) => Number(fieldText(field, wall_ms)))
-  const given = [year, month, day, hour, minute, second]
-  return shown.every((value, at) => value === given[at]) ? wall_ms : undefined
+  if (match === null || match.slice(2).every((part) => part === undefined)) return undefined
+  const given = fields.map((field, at) => {
+    const part = match[at + 1]
+    const is_shown = part !== undefined || at > 2
+    return Number(is_shown ? (part ?? 0) : fieldText(field, base_ms))
+  })
+  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = given
+  const wall_ms = Date.UTC(year, month - 1, day, hour, minute, second)
+  const is_date = fields.every((field, at) => Number(fieldText(field, wall_ms)) === given[at])
+  return is_date ? wall_ms : undefined
 }
 
 function onCalendar(wall_ms: WallMs, by: Readonly<Record<Field, number>>): WallMs {

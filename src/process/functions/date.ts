@@ -4,9 +4,12 @@
  *
  * `%d+1` or `%h-2` shifts the whole moment, and every field is then shown from the shifted moment;
  * `+{{n}}` takes the number from the data. Years, months and days are shifted on the calendar (31
- * January plus a month is the end of February), hours, minutes and seconds in elapsed time. A minus
- * before a zero (`%y-01-01`) or before a template is text. `$.unixtime` reads the shown text as a
- * date. `.tz('Europe/Kyiv')` after either uses the clock of that zone instead of UTC.
+ * January plus a month is the end of February), hours, minutes and seconds in elapsed time. A
+ * minus before a zero (`%y-01-01`) or before a template is text. A part may be written out, `13`
+ * or `%13`.
+ *
+ * `$.unixtime` reads the shown text as a date; a year or a whole date that is not shown is that of
+ * the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock of that zone instead of UTC.
  */
 
 import { truncated } from '../report.ts'
@@ -30,6 +33,7 @@ import {
   type Shift,
   shifted,
   utc,
+  type WallMs,
   type Zone,
   zoneOf,
 } from './calendar.ts'
@@ -45,15 +49,18 @@ export const unixtimeFunction: FunctionKind = {
     { text: '$.unixtime(%y-%m-%d+1 09:00:00)', gives: 1709283600 },
     { text: "$.unixtime(%y-%m-%d 02:00:00).tz('Europe/Kyiv')", gives: 1709164800 },
     { text: '$.unixtime({{day}})', data: { day: '2024-01-01' }, gives: 1704067200 },
+    { text: '$.unixtime(%y-%m-%d %13:%00:%00)', gives: 1709211600 },
+    { text: '$.unixtime(02:00:00)', gives: 1709172000 },
   ],
   read: readUnixtime,
 }
 
 export const dateFunction: FunctionKind = {
   name: 'date',
-  syntax: ['$.date(format)', "$.date(format).tz('Europe/Kyiv')"],
+  syntax: ['$.date()', '$.date(format)', "$.date(format).tz('Europe/Kyiv')"],
   result: 'string',
   examples: [
+    { text: '$.date()', gives: '2024-02-29 12:30:15' },
     { text: '$.date(%y-%m-%d %h:%i:%s)', gives: '2024-02-29 12:30:15' },
     { text: '$.date(%d+1/%m %h:%i)', gives: '01/03 12:30' },
     { text: '$.date(%y+1-%m-%d)', gives: '2025-02-28' },
@@ -61,6 +68,13 @@ export const dateFunction: FunctionKind = {
     { text: "$.date(%y-%m-%d %h:%i).tz('Europe/Kyiv')", gives: '2024-02-29 14:30' },
   ],
   read: readDate,
+}
+
+/** What `$.date()` shows: `%y-%m-%d %h:%i:%s`. */
+const whole_format: Format = {
+  pieces: fields.flatMap((field, at) => [['', '-', '-', ' ', ':', ':'][at] ?? '', { field }]),
+  shifts: [],
+  text: '',
 }
 
 /** A format: what it shows, and the shifts that are applied to the moment before. */
@@ -71,38 +85,42 @@ interface Format {
 }
 
 function readDate(cursor: TemplateCursor): Term {
-  const start = cursor.at
   const format = readFormat(cursor)
-  const zone = readZone(cursor)
-  if (format.pieces.length === 0) {
-    cursor.at = start
-    throw mistakeAt(cursor, 'a format was expected')
-  }
-  return (expansion) => show(format, zone, expansion)
+  const zoneIn = readZone(cursor)
+  const shown = format.pieces.length === 0 ? whole_format : format
+  return (expansion) => show(shown, zoneIn, expansion)?.text
 }
 
 function readUnixtime(cursor: TemplateCursor): Term {
   const start = cursor.at
   const format = readFormat(cursor)
-  const zone = readZone(cursor)
+  const zoneIn = readZone(cursor)
   if (format.pieces.length === 0) return (expansion) => Math.floor(expansion.context.now_ms / 1_000)
   if (!canShowDate(format)) {
     cursor.at = start
     throw mistakeAt(cursor, `${truncated(format.text)} does not show a date`)
   }
   return (expansion) => {
-    const text = show(format, zone, expansion)
-    if (text === undefined) return undefined
-    const wall_ms = dateOf(text)
-    if (wall_ms !== undefined) return Math.floor(zone.instantOf(wall_ms) / 1_000)
-    return failWith(expansion, 'convert', `$.unixtime: ${truncated(text)} is no date`)
+    const shown = show(format, zoneIn, expansion)
+    if (shown === undefined) return undefined
+    const wall_ms = dateOf(shown.text, shown.wall_ms)
+    if (wall_ms !== undefined) return Math.floor(shown.zone.instantOf(wall_ms) / 1_000)
+    return failWith(expansion, 'convert', `$.unixtime: ${truncated(shown.text)} is no date`)
   }
 }
 
-function show(format: Format, zone: Zone, expansion: Expansion): string | undefined {
+interface Shown {
+  readonly text: string
+  /** The shifted moment on the clock of the zone. */
+  readonly wall_ms: WallMs
+  readonly zone: Zone
+}
+
+function show(format: Format, zoneIn: ZoneTerm, expansion: Expansion): Shown | undefined {
   const shifts: Shift[] = []
   for (const { field, by } of format.shifts) shifts.push({ field, by: by(expansion) })
-  if (expansion.failure !== undefined) return undefined
+  const zone = zoneIn(expansion)
+  if (expansion.failure !== undefined || zone === undefined) return undefined
   const wall_ms = shifted(zone, expansion.context.now_ms, shifts)
   if (wall_ms === undefined) {
     return failWith(expansion, 'convert', `${truncated(format.text)} goes beyond the calendar`)
@@ -110,16 +128,18 @@ function show(format: Format, zone: Zone, expansion: Expansion): string | undefi
   const parts = format.pieces.map((piece) =>
     typeof piece === 'object' ? fieldText(piece.field, wall_ms) : piece,
   )
-  return joinParts(parts, expansion)
+  const text = joinParts(parts, expansion)
+  return text === undefined ? undefined : { text, wall_ms, zone }
 }
 
 /** Whether the format can show a date. One with templates always can. */
 function canShowDate(format: Format): boolean {
   if (format.pieces.some((piece) => typeof piece === 'function')) return true
+  const some_ms = Date.UTC(2024, 0, 1)
   const texts = format.pieces.map((piece) =>
-    typeof piece === 'object' ? fieldText(piece.field, Date.UTC(2024, 0, 1)) : piece,
+    typeof piece === 'object' ? fieldText(piece.field, some_ms) : piece,
   )
-  return dateOf(texts.join('')) !== undefined
+  return dateOf(texts.join(''), some_ms) !== undefined
 }
 
 const field_start = /%([a-zA-Z]?)/y
@@ -133,14 +153,16 @@ function readFormat(cursor: TemplateCursor): Format {
   for (;;) {
     pieces.push(...cursor.parts('%)'))
     if (cursor.text[cursor.at] !== '%') break
-    field_start.lastIndex = cursor.at
-    const letter = field_start.exec(cursor.text)?.[1] ?? ''
+    const letter = matchAt(cursor, field_start)?.[1] ?? ''
     const field = fields.find((known) => known === letter)
-    if (field === undefined) throw mistakeAt(cursor, `"%${letter}" is none of %y %m %d %h %i %s`)
-    cursor.at += 2
-    pieces.push({ field })
-    const by = readShift(cursor)
-    if (by !== undefined) shifts.push({ field, by })
+    if (field !== undefined) {
+      pieces.push({ field })
+      const by = readShift(cursor)
+      if (by !== undefined) shifts.push({ field, by })
+    } else if (letter !== '' || !/[0-9]/.test(cursor.text[cursor.at] ?? '')) {
+      cursor.warn(`"%${letter}" is none of %y %m %d %h %i %s, so it is shown as it stands`)
+      pieces.push(`%${letter}`)
+    }
   }
   const text = cursor.text.slice(start, cursor.at)
   expectText(cursor, ')')
@@ -160,18 +182,33 @@ function readShift(cursor: TemplateCursor): NumberTerm | undefined {
   return wholeNumberTerm(term, cursor.text.slice(start, cursor.at))
 }
 
-const zone_call = /\.tz\(\s*(?:'([^']*)'|"([^"]*)")\s*\)/y
+/** The zone for one task; undefined where the expansion failed. */
+type ZoneTerm = (expansion: Expansion) => Zone | undefined
 
-function readZone(cursor: TemplateCursor): Zone {
-  if (!cursor.text.startsWith('.tz(', cursor.at)) return utc
+const zone_start = /\.tz\(\s*(['"]?)/y
+const zone_end = /\s*\)/y
+
+function readZone(cursor: TemplateCursor): ZoneTerm {
   const start = cursor.at
-  const match = matchAt(cursor, zone_call)
-  const name = match?.[1] ?? match?.[2]
-  if (name === undefined) {
-    throw mistakeAt(cursor, "a zone in quotes was expected, .tz('Europe/Kyiv')")
+  const quote = matchAt(cursor, zone_start)?.[1]
+  if (quote === undefined) return () => utc
+  const parts = cursor.parts(quote === '' ? ')' : quote)
+  expectText(cursor, quote)
+  if (matchAt(cursor, zone_end) === undefined) throw mistakeAt(cursor, '")" was expected')
+  if (parts.some((part) => typeof part === 'function')) {
+    return (expansion) => {
+      const name = joinParts(parts, expansion)?.trim()
+      if (name === undefined) return undefined
+      return zoneOf(name) ?? failWith(expansion, 'convert', noZone(name))
+    }
   }
+  const name = parts.join('').trim()
   const zone = zoneOf(name)
-  if (zone !== undefined) return zone
+  if (zone !== undefined) return () => zone
   cursor.at = start
-  throw mistakeAt(cursor, `"${truncated(name)}" is no time zone`)
+  throw mistakeAt(cursor, noZone(name))
+}
+
+function noZone(name: string): string {
+  return `"${truncated(name)}" is no time zone`
 }

@@ -18,7 +18,7 @@ export interface FunctionKind {
   /** The name after `$.`. */
   readonly name: string
   readonly syntax: readonly string[]
-  readonly result: 'number' | 'string' | 'array'
+  readonly result: 'number' | 'string' | 'array' | 'object'
   readonly examples: readonly FunctionExample[]
   /** Parses the arguments, from after the opening parenthesis to after the closing one. */
   read(cursor: TemplateCursor): Term

@@ -1,6 +1,6 @@
 /**
- * `$.random`: a double in [0, 1), or a whole number of a range that includes both ends.
- * `$.random(0)` is 0, and a negative maximum mirrors the range.
+ * `$.random`: a double in [0, 1), or a whole number of a range that includes both ends: from 0 to a
+ * maximum that is not negative, or from a negative number to -1.
  */
 import {
   expectText,
@@ -17,9 +17,9 @@ export const randomFunction: FunctionKind = {
   result: 'number',
   examples: [
     { text: '$.random()', gives: 0.5 },
-    { text: '$.random(10)', gives: 6 },
+    { text: '$.random(10)', gives: 5 },
     { text: '$.random(0)', gives: 0 },
-    { text: '$.random(-10)', gives: -6 },
+    { text: '$.random(-10)', gives: -5 },
     { text: '$.random(50, {{max}})', data: { max: 100 }, gives: 75 },
   ],
   read: readRandom,
@@ -36,9 +36,12 @@ function readRandom(cursor: TemplateCursor): Term {
     expectText(cursor, ')')
     return (expansion) => {
       const bound = first(expansion)
-      if (expansion.failure !== undefined || bound === 0) return numberResult(expansion, bound)
-      const drawn = draw(expansion.context.fraction(), 1, Math.abs(bound))
-      return numberResult(expansion, bound < 0 ? -drawn : drawn)
+      if (expansion.failure !== undefined) return undefined
+      const fraction = expansion.context.fraction()
+      return numberResult(
+        expansion,
+        bound < 0 ? draw(fraction, bound, -1) : draw(fraction, 0, bound),
+      )
     }
   }
   cursor.at++

@@ -1,7 +1,8 @@
 /**
  * The table of functions that templates may call. A new function is a file beside this one and a
- * row here; a call of a name without a row is refused when the definition is compiled.
+ * row here; a call of a name without a row is text.
  */
+import { conversionFunctions } from './conversion.ts'
 import { dateFunction, unixtimeFunction } from './date.ts'
 import { digestFunctions } from './digest.ts'
 import type { FunctionKind } from './function.ts'
@@ -15,6 +16,7 @@ export const functionTable: readonly FunctionKind[] = [
   unixtimeFunction,
   dateFunction,
   ...digestFunctions,
+  ...conversionFunctions,
   mapFunction,
   filterFunction,
 ]

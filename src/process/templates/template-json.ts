@@ -9,11 +9,13 @@ import { value_bounds } from '../definition-limits.ts'
 import { truncated } from '../report.ts'
 import { textOf } from '../values.ts'
 import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
-import type { Template } from './template.ts'
 
 /** Makes the JSON text; the function returns undefined where the expansion failed. */
-export function jsonTemplate(template: Template): (expansion: Expansion) => string | undefined {
-  const { parts } = template
+export function jsonTemplate({
+  parts,
+}: {
+  readonly parts: readonly Part[]
+}): (expansion: Expansion) => string | undefined {
   const is_in_string = quotesAround(parts)
   return (expansion) =>
     joinParts(parts, expansion, (value, part) => {
