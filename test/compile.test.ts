@@ -277,6 +277,17 @@ const warnings: [definition: JsonObject, warnings: string[]][] = [
     ],
   ],
   [timer({ value: 5 }), []],
+  [timer({ value: 5, dimension: 'sec' }), []],
+  [timer({ value: 5, dimension: '' }), []],
+  [timer({ value: 30, dimension: 'min' }), []],
+  [timer({ value: 86400, dimension: 'day' }), []],
+  [
+    timer({ value: '1', dimension: 'day' }),
+    [
+      'nodes[1] "Middle": semaphors[0] time: value "1" counts seconds, ' +
+        'dimension "day" is only how editors show it',
+    ],
+  ],
   [
     nodes([
       { id: 's', obj_type: 1, condition: { logics: to_end } },

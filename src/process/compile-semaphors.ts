@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { unix_seconds_max } from './definition-limits.ts'
 import type { CountSemaphor, DueTime, TimeSemaphor } from './graph.ts'
 import type { EvaluationContext } from './logic.ts'
-import { mapObjects } from './logics/members.ts'
+import { isAbsent, mapObjects } from './logics/members.ts'
 import { quoted, type Report, reportAt, truncated } from './report.ts'
 import { expansionOf } from './templates/parser.ts'
 import { compileTemplate } from './templates/template.ts'
@@ -34,6 +34,9 @@ export function compileSemaphors(list: readonly JsonValue[], report: Report): Se
   return semaphors
 }
 
+/** A shorter wait that is shown in minutes or more was probably meant in them. */
+const short_wait_s = 30
+
 /** The value is a whole number of tasks, or a text of digits. */
 function compileCountSemaphor(raw: JsonObject, report: Report): CountSemaphor {
   const value = typeof raw.value === 'string' ? Number(raw.value) : raw.value
@@ -49,6 +52,11 @@ function compileTimeSemaphor(raw: JsonObject, report: Report): TimeSemaphor {
   if (seconds !== undefined) {
     if (!(seconds >= 0 && seconds <= unix_seconds_max)) {
       report.mistake(`value ${quoted(raw.value)} is no number of seconds from 0`)
+    }
+    const { dimension } = raw
+    if (seconds < short_wait_s && !isAbsent(dimension) && dimension !== 'sec') {
+      const shown = `dimension ${quoted(dimension)} is only how editors show it`
+      report.warning(`value ${quoted(raw.value)} counts seconds, ${shown}`)
     }
     const wait_ms = Math.ceil(seconds * 1_000)
     return { to_node_id, due: (context) => ({ due_ms: context.now_ms + wait_ms }) }
