@@ -34,9 +34,6 @@ export type {
   ProcessDetails,
   Processes,
   ProcessInfo,
-  PutManyOptions,
-  PutOptions,
-  PutResult,
   TargetInput,
   TaskFilter,
   TaskPlace,
@@ -46,4 +43,15 @@ export type {
   WebhookChange,
   WebhookInfo,
 } from './engine/api.ts'
+export type {
+  Alias,
+  AliasResult,
+  ExportFile,
+  ImportResult,
+  PutManyOptions,
+  PutOptions,
+  PutResult,
+  VariableResult,
+  WaitsFor,
+} from './engine/import-api.ts'
 export { openEngine } from './open.ts'

@@ -148,8 +148,8 @@ test('a malformed request gets a fault', async () => {
 })
 
 test('a request over the bound is not sent', async () => {
-  const text = 'x'.repeat(65 * 1024 * 1024)
-  await assert.rejects(far.call('process.import', { text }), { code: 'body_too_large' })
+  const files = [{ name: 'x', text: 'x'.repeat(81 * 1024 * 1024) }]
+  await assert.rejects(far.call('process.import', { files }), { code: 'body_too_large' })
 })
 
 test('a leftover socket is replaced; closing answers calls under way', async () => {
@@ -211,7 +211,7 @@ for (const [params, data, masked] of masks) {
 
 /** What an import is refused with. */
 function refusalOf(admin: Admin, text: string): Promise<Fault | undefined> {
-  return admin.call('process.import', { text }).then(
+  return admin.call('process.import', { files: [{ name: 'x', text }] }).then(
     () => undefined,
     (error: Fault) => error,
   )

@@ -46,7 +46,12 @@ async function tagOf(engine: Engine, data: object, user?: string): Promise<strin
 test('an alias leads where it points at that moment, whichever file brought it', async () => {
   await using engine = await openEngine(':memory:')
   const [put] = await engine.putProcesses(processOf(1, copy('@next')))
-  assert.deepEqual(put?.waits_for, { aliases: ['@next'], processes: [] })
+  assert.deepEqual(put?.waits_for, {
+    handlers: [],
+    variables: [],
+    aliases: ['next'],
+    processes: [],
+  })
   assert.deepEqual(put?.warnings, ['alias @next is not there: import it or set it'])
   assert.equal(await tagOf(engine, {}), 'access_denied')
   assert.deepEqual(await engine.putProcesses([alias('next', 2)]), [])

@@ -146,12 +146,20 @@ test('a key from the environment encrypts the secrets and is then required', asy
 })
 
 test('process import: again, under another id, from standard input', async () => {
-  const again = await okJson(`process import ${definition}`)
-  assert.deepEqual([again.conv_id, again.version, again.state], ['1234', 1, 'unchanged'])
-  assert.equal((await okJson(`process import ${definition} --id 99`)).conv_id, '99')
+  const [again, counts] = rowsOf(await ok(`process import ${definition} --json`))
+  assert.deepEqual([again?.conv_id, again?.version, again?.state], ['1234', 1, 'unchanged'])
+  const waits_for = { handlers: [], variables: [], aliases: [], processes: [] }
+  const brought = { aliases: [], variables: [], skipped: [] }
+  const summary = { imported: 0, unchanged: 1, warned: 1, refused: 0, waits_for, ...brought }
+  assert.deepEqual(counts, { summary })
+  const [other] = rowsOf(await ok(`process import ${definition} --id 99 --json`))
+  assert.equal(other?.conv_id, '99')
+  const exported = await on('process import -', { stdin: await ok('process export 99') })
+  assert.match(exported.out, /^process 99: unchanged, version 1\n/)
   const renamed = JSON.stringify({ ...callback_process, title: 'New' })
   const { out, err } = await on('process import - --id 99', { stdin: `\ufeff${renamed}` })
-  assert.equal(out, 'process 99: updated, version 2\n')
+  const last = 'imported 1, unchanged 0, warned 1, refused 0\n'
+  assert.equal(out, `process 99: updated, version 2\n${last}`)
   assert.match(err, /warning: .*time limit/)
   await ok('process remove 99')
 })
@@ -197,9 +205,15 @@ test('a bad definition names every mistake and stores none of the file', async (
   const stdin = JSON.stringify([{ ...callback_process, obj_id: 500 }, bad, 7])
   const people = await on('process import -', { stdin })
   assert.equal(people.exit, 1)
-  assert.match(people.err, /\d mistakes in the definition, nothing was stored\n {2}definition 2: /)
+  assert.match(
+    people.err,
+    /\d mistakes in the definition, nothing was stored\n {2}standard input: definition 2: /,
+  )
   assert.match(people.err, /definition 3: no JSON object/)
+  assert.match(people.out, /^imported 0, unchanged 0, warned 0, refused [3-9]\n$/)
   const program = await on('process import - --json', { stdin })
+  const [refused] = rowsOf(program.out) as [{ summary: { refused: number } }]
+  assert.ok(refused.summary.refused >= 3)
   const { error, mistakes } = JSON.parse(program.err) as { error: string; mistakes: string[] }
   assert.equal(error, 'bad_definition')
   assert.ok(mistakes.length >= 3, String(mistakes))

@@ -12,6 +12,8 @@ import { readExport } from '../src/process/export-file.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
+const sourcesOf = (value: JsonValue) => [{ name: undefined, value }]
+
 function processOf(obj_id: JsonValue, ...logics: JsonObject[]): JsonObject {
   const nodes: JsonObject[] = [
     { id: 'start', obj_type: 1, condition: { logics: [go('work')] } },
@@ -82,13 +84,16 @@ const aliases: JsonObject[] = [
 for (const [logic, becomes] of rows) {
   test(`renames ${JSON.stringify(logic)}`, () => {
     const file: JsonValue = [processOf(1, logic), processOf(2), ...aliases]
-    const { definitions, aliases: named, mistakes } = readExport(file, map)
+    const { definitions, aliases: named, mistakes } = readExport(sourcesOf(file), map)
     assert.deepEqual(mistakes, [])
-    assert.deepEqual(named, [
-      { name: 'second', conv_id: 'two' },
-      { name: 'elsewhere', conv_id: '777' },
-      { name: 'third', conv_id: '3' },
-    ])
+    assert.deepEqual(
+      named.map(({ name, conv_id }) => [name, conv_id]),
+      [
+        ['second', 'two'],
+        ['elsewhere', '777'],
+        ['third', '3'],
+      ],
+    )
     const [first, second] = definitions.map(({ definition }) => definition)
     assert.deepEqual(logicsOf(first as JsonObject), [becomes])
     assert.deepEqual([first?.obj_id, second?.obj_id], [101, 'two'])
@@ -97,13 +102,13 @@ for (const [logic, becomes] of rows) {
 
 test('a file in which nothing is replaced stays the same objects', () => {
   const file = [processOf(1, copy(2), sets('{{conv[2].ref[a].b}}')), processOf('2')]
-  const { definitions } = readExport(file)
+  const { definitions } = readExport(sourcesOf(file))
   for (const [at, { definition }] of definitions.entries()) assert.equal(definition, file[at])
 })
 
 test('a map may give an alias, and swap two processes', () => {
   const file = [processOf(1, copy('@x')), processOf(2, copy(1))]
-  const { definitions, mistakes } = readExport(file, { '1': '2', '2': '1', '@x': '9' })
+  const { definitions, mistakes } = readExport(sourcesOf(file), { '1': '2', '2': '1', '@x': '9' })
   assert.deepEqual(mistakes, [])
   assert.deepEqual(
     definitions.map(({ definition }) => [definition.obj_id, logicsOf(definition)[0]?.conv_id]),
@@ -116,26 +121,22 @@ test('a map may give an alias, and swap two processes', () => {
 
 // [a file, a map, mistakes]
 const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] = [
-  [[], {}, ['the file holds no definition']],
-  [[{ obj_type: 0, title: 'a folder' }], {}, ['the file holds no definition']],
+  [[], {}, ['there is no definition']],
+  [[{ obj_type: 0, title: 'a folder' }], {}, ['there is no definition']],
   [[processOf(1), 7], {}, ['definition 2: no JSON object']],
-  [[{ short_name: '@@x', obj_to_id: 1 }], {}, ['definition 1: "@@x" is no alias']],
+  [[{ short_name: '@@x', obj_to_id: 1 }], {}, ['definition 1: "@@x" cannot name an alias']],
   [
     [{ short_name: 'x'.repeat(64), obj_to_id: 1 }],
     {},
-    [`definition 1: "${'x'.repeat(64)}" is no alias`],
+    [`definition 1: "${'x'.repeat(64)}" cannot name an alias`],
   ],
-  [processOf(1), { '2': '3' }, ['nothing in the file is or names "2", to be mapped']],
-  [
-    processOf(1),
-    { constructor: '3' },
-    ['nothing in the file is or names "constructor", to be mapped'],
-  ],
+  [processOf(1), { '2': '3' }, ['nothing is or names "2", to be mapped']],
+  [processOf(1), { constructor: '3' }, ['nothing is or names "constructor", to be mapped']],
 ]
 
 for (const [file, given, mistakes] of bad) {
   test(`refuses a file: ${mistakes[0]}`, () => {
-    assert.deepEqual(readExport(file, given).mistakes, mistakes)
+    assert.deepEqual(readExport(sourcesOf(file), given).mistakes, mistakes)
   })
 }
 

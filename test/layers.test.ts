@@ -19,6 +19,7 @@ const layers = [
   'process',
   'engine',
   'executors',
+  'files',
   'server/admin',
   'server/http',
   'server/grpc',

@@ -1,5 +1,6 @@
 /**
- * The imports that load gRPC: neither embedding the engine nor the HTTP client does.
+ * The imports that load gRPC, or what unpacks zip files: neither embedding the engine nor the HTTP
+ * client does.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -7,7 +8,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { codePath, node_flags, top } from './support/package-folder.ts'
 
-const heavy = /node_modules\/(@grpc|@peculiar|protobufjs|grpc-health-check)\//
+const heavy = /node_modules\/(yauzl|@grpc|@peculiar|protobufjs|grpc-health-check)\//
 
 /** [what is run, whether it loads gRPC] */
 // biome-ignore format: a table
@@ -18,6 +19,7 @@ const programs: readonly (readonly [string, boolean])[] = [
   ["const { openEngine } = await import('src/index'); await (await openEngine(':memory:')).close()", false],
   ["await import('src/client')",                                                   false],
   ["const { connect } = await import('src/client'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],
+  ["await import('src/files')",                                                    false],
   ["await import('src/grpc')",                                                     true],
 ]
 

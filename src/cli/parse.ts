@@ -58,7 +58,7 @@ function given(verb: Verb, rest: readonly string[], env: Env): Parsed {
   if (positionals.length < needed) {
     throw usageError(`${verb.words[positionals.length]?.name} is missing: ${helpHint(verb)}`)
   }
-  if (positionals.length > verb.words.length) {
+  if (positionals.length > verb.words.length && verb.words.at(-1)?.many !== true) {
     throw usageError(
       `${verb.name} takes ${wordCount(verb)}, not ${positionals.length}: ${helpHint(verb)}`,
     )

@@ -54,7 +54,9 @@ export function helpOfVerb(verb: Verb): string {
 }
 
 function wordsOf(verb: Verb): string {
-  return verb.words.map(({ name, optional }) => (optional ? `[${name}]` : name)).join(' ')
+  return verb.words
+    .map(({ name, optional, many }) => (optional ? `[${name}]` : many ? `${name}…` : name))
+    .join(' ')
 }
 
 function flagRow(flag: Flag): string[] {

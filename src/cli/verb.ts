@@ -19,6 +19,8 @@ export interface Flag {
 export interface Word {
   readonly name: string
   readonly optional?: true
+  /** May be repeated; only the last word. */
+  readonly many?: true
 }
 
 export interface Verb {

@@ -9,7 +9,7 @@ import { fault } from '../core/faults.ts'
 import { alias_chars_max } from '../process/definition-limits.ts'
 import { isAliasName } from '../process/values.ts'
 import type { Tx, View } from '../store/store.ts'
-import type { Alias, AliasResult } from './api.ts'
+import type { Alias, AliasResult } from './import-api.ts'
 
 /** The id that `@name` stands for in this view. Every other id is itself, and so is a free name. */
 export function convIdOf(view: View, conv_id: string): string {

@@ -12,6 +12,15 @@ import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
 import type { Caller, Change, OpResult, SignatureKind, Status, Task } from '../core/model.ts'
+import type {
+  Alias,
+  AliasResult,
+  ExportFile,
+  ImportResult,
+  PutManyOptions,
+  PutOptions,
+  PutResult,
+} from './import-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -128,11 +137,13 @@ export interface Engine {
   /** Compiles and stores a definition. Rejects with `bad_definition` or `tasks_in_node`. */
   putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
   /**
-   * Stores all definitions of an export, or none: one definition or an array, as JSON text or plain
-   * values. Folders are skipped; `@name` is looked up among the aliases of the export. Rejects as
-   * `putProcess`; each mistake names its definition.
+   * Stores all definitions and aliases of an export, or none: one definition, an array, or a folder
+   * with its children, as JSON text or plain values. Rejects as `putProcess`; each mistake names
+   * its definition.
    */
   putProcesses(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
+  /** The same for several files, whose variables are stored too; each mistake names its file. */
+  importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
   readonly processes: Processes
   readonly tasks: Tasks
   readonly users: Users
@@ -178,35 +189,6 @@ export interface Engine {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export interface PutOptions {
-  /** Replaces the `obj_id` of the definition; only where there is one definition. */
-  readonly conv_id?: string | number
-  /** For nodes that the new definition drops: old node id → the node to which tasks migrate. */
-  readonly moves?: Readonly<Record<string, string>>
-}
-
-export interface PutManyOptions extends PutOptions {
-  /** Id of a process in the file, or `@name` → its id in this store, wherever the file names it. */
-  readonly map?: Readonly<Record<string, string>>
-}
-
-export interface PutResult {
-  readonly conv_id: string
-  readonly version: number
-  readonly state: 'created' | 'updated' | 'unchanged'
-  readonly warnings: readonly string[]
-  readonly waits_for: WaitsFor
-}
-
-/** What a definition names and what is not there yet; `warnings` says the same in words. */
-export interface WaitsFor {
-  /** Aliases, as `@name`. */
-  readonly aliases: readonly string[]
-  readonly processes: readonly string[]
-  /** Without their `@`. */
-  readonly variables: readonly string[]
-}
-
 export interface ProcessInfo {
   readonly conv_id: string
   readonly title: string
@@ -230,16 +212,6 @@ export interface ProcessDetails extends ProcessInfo {
     readonly to: readonly string[]
   }[]
   readonly shared_with: readonly { readonly user: string; readonly can: readonly Can[] }[]
-}
-
-/** A name that definitions may use as `@name` instead of an id; here without its `@`. */
-export interface Alias {
-  readonly name: string
-  readonly conv_id: string
-}
-
-export interface AliasResult extends Alias {
-  readonly state: PutResult['state']
 }
 
 export interface WebhookChange {
@@ -277,7 +249,7 @@ export interface Processes {
   /** Rejects with `process_has_tasks` while it has live tasks. */
   remove(conv_id: string | number): Promise<void>
   aliases(): Promise<Alias[]>
-  /** Lets `@name` in definitions stand for a process. Rejects with `not_possible` for no name. */
+  /** Lets `@name` in definitions stand for a process. Rejects with `not_possible`. */
   setAlias(name: string, conv_id: string | number): Promise<AliasResult>
   /** Without the alias, what uses it finds no process. */
   removeAlias(name: string): Promise<void>

@@ -4,27 +4,27 @@
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/doc-text.ts'
-import { parseJson, stringifyJson } from '../codec/json.ts'
+import { isObject, parseJson, stringifyJson } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
+import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
+import { handler_types } from '../process/logics/table.ts'
 
 /** A compiled definition, ready to be stored. */
 export interface NewVersion {
   readonly conv_id: string
+  /** Where it stands, as text to put before a mistake. */
+  readonly place: string
   readonly text: string
   readonly hash: string
   readonly graph: Graph
   readonly warnings: readonly string[]
-}
-
-/** A definition and its number in its file, from 1. */
-export interface NumberedDefinition {
-  readonly definition: JsonObject
-  readonly at: number
+  /** Its logic types that wait for a handler. */
+  readonly handlers: readonly string[]
 }
 
 /** JSON text, or a plain value, as JSON. Throws `format_error` or `bad_definition`. */
@@ -39,38 +39,50 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
   return parseJson(doc.text, bounds)
 }
 
-/**
- * Compiles definitions of one file. If there are several, each mistake names its definition, and
- * every definition needs an id of its own.
- */
+/** Compiles definitions. Each mistake names its place, and every definition needs its own id. */
 export function compileAll(
-  given: readonly NumberedDefinition[],
-  given_id: string | number | undefined,
+  items: readonly DefinitionItem[],
   limits: Limits,
   isHandled: (type: string) => boolean,
 ): { versions: NewVersion[]; mistakes: string[] } {
   const versions: NewVersion[] = []
   const mistakes: string[] = []
-  const is_one = given.length === 1
-  if (!is_one && given_id !== undefined) {
-    mistakes.push('the file holds several definitions, so none can be given an id')
-  }
-  for (const { definition: value, at } of given) {
-    const compiled = compileProcess(value, limits, isHandled)
+  const places = new Map<string, string>()
+  for (const { definition, place } of items) {
+    const compiled = compileProcess(definition, limits, isHandled)
     const { graph, warnings } = compiled
-    const location = is_one ? '' : `definition ${at}: `
-    for (const mistake of compiled.mistakes) mistakes.push(location + mistake)
+    for (const mistake of compiled.mistakes) mistakes.push(place + mistake)
     if (graph === undefined) continue
-    const conv_id = String(given_id ?? graph.conv_id ?? '')
-    if (versions.some((other) => other.conv_id === conv_id)) {
-      mistakes.push(`${location}a second one of ${conv_id}`)
+    const { conv_id } = graph
+    if (conv_id === undefined) {
+      mistakes.push(`${place}obj_id is missing, and no id was given`)
+      continue
     }
-    if (conv_id === '') mistakes.push(`${location}obj_id is missing, and no id was given`)
-    const text = stringifyJson(value)
-    const hash = createHash('sha256').update(canonicalText(value)).digest('hex')
-    versions.push({ conv_id, text, hash, graph, warnings })
+    const other = places.get(conv_id)?.replace(/: $/, '')
+    if (other !== undefined) mistakes.push(`${place}a second one of ${conv_id}, after ${other}`)
+    places.set(conv_id, place)
+    const text = stringifyJson(definition)
+    const hash = createHash('sha256').update(canonicalText(definition)).digest('hex')
+    const handlers = unhandledTypes(definition, isHandled)
+    versions.push({ conv_id, place, text, hash, graph, warnings, handlers })
   }
   return { versions, mistakes }
+}
+
+/** The logic types in a definition that only a handler runs, and that have none. */
+function unhandledTypes(
+  { scheme }: JsonObject,
+  isHandled: (type: string) => boolean,
+): readonly string[] {
+  const nodes = isObject(scheme) && Array.isArray(scheme.nodes) ? scheme.nodes : []
+  const types = new Set(
+    nodes.flatMap((node) => {
+      const condition = isObject(node) ? node.condition : undefined
+      const logics = isObject(condition) ? condition.logics : undefined
+      return Array.isArray(logics) ? logics.map((one) => isObject(one) && one.type) : []
+    }),
+  )
+  return handler_types.filter((type) => types.has(type) && !isHandled(type))
 }
 
 /** A fault whose text is the first mistake; `mistakes` has all. */

@@ -27,6 +27,7 @@ import type { EngineOptions, TargetInput } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
+import { newImporter } from './imports.ts'
 import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
 import { taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
@@ -88,19 +89,14 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   const { public_url } = options
   const addresses = newAddresses({ store, catalog, limits, users, public_url })
-  const processes = newProcesses({
-    store: ordered_store,
-    catalog,
-    limits,
-    variables: engine_context.variables,
-    chance,
-    addresses,
-    isHandled: engine_context.isHandled,
-    onChanged: (conv_id) => {
-      timers.onProcessChanged(conv_id)
-      jobs.onProcessChanged()
-    },
-  })
+  const onChanged = (conv_id: string): void => {
+    timers.onProcessChanged(conv_id)
+    jobs.onProcessChanged()
+  }
+  const administered = { store: ordered_store, catalog, limits, chance, addresses, onChanged }
+  const processes = newProcesses(administered)
+  const { variables, isHandled } = engine_context
+  const importer = newImporter({ ...administered, variables, isHandled })
 
   async function submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
     checkOpCount(ops.length, limits.ops_max)
@@ -166,8 +162,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     task: (target) => store.view((view) => taskInView(view, targetOp(target))),
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
-    putProcess: processes.put,
-    putProcesses: processes.putMany,
+    putProcess: importer.put,
+    putProcesses: importer.putMany,
+    importFiles: importer.importFiles,
     processes,
     tasks: {
       list: (conv_id, filter = {}) => listTasks(store, catalog, String(conv_id), filter),
@@ -181,7 +178,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       },
     },
     users,
-    setVariables: engine_context.variables.give,
+    setVariables: variables.give,
     handle(name, handler, how) {
       const unregister = handlers.add(name, handler, how)
       jobs.onProcessChanged()

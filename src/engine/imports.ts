@@ -1,36 +1,163 @@
 /**
- * Stores what an import brings, in one transaction: new versions of definitions and aliases.
+ * Imports: reads, compiles and stores definitions, aliases and variables, all of them in one
+ * transaction or none.
  *
  * An import never changes the status of an existing process. A node with tasks can be dropped only
  * if the import names the node to which they migrate; the process record keeps these migrations
  * until the last of the tasks has migrated.
  */
-import { nodeCountKey, processKey, versionKey } from '../codec/keys.ts'
+import { isObject, stringifyJson } from '../codec/json.ts'
+import { nodeCountKey, processKey, variableKey, versionKey } from '../codec/keys.ts'
 import { decodeCount, encodeRecord, type ProcessRecord } from '../codec/records.ts'
-import { fault } from '../core/faults.ts'
-import type { Tx, View } from '../store/store.ts'
-import { convIdOf } from './aliases.ts'
-import type { PutResult, WaitsFor } from './api.ts'
+import type { Chance } from '../core/clock.ts'
+import { fault, isFault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import {
+  type ExportItems,
+  type ExportSource,
+  readExport,
+  type VariableItem,
+  withId,
+} from '../process/export-file.ts'
+import { callback_url } from '../process/templates/path.ts'
+import type { Store, Tx, View } from '../store/store.ts'
+import type { Addresses } from './addresses.ts'
+import { convIdOf, putAlias } from './aliases.ts'
 import type { Catalog, Process } from './catalog.ts'
-import { badDefinition, type NewVersion } from './definitions.ts'
+import { badDefinition, compileAll, type NewVersion, readJson } from './definitions.ts'
+import type {
+  ExportFile,
+  ImportResult,
+  PutManyOptions,
+  PutOptions,
+  PutResult,
+  VariableResult,
+  WaitsFor,
+} from './import-api.ts'
 import type { Variables } from './variables.ts'
 import { migrationOf } from './waits.ts'
-import { firstWebhook } from './webhooks.ts'
+import { firstWebhook, newNonce } from './webhooks.ts'
+
+export interface ImporterOptions {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly variables: Variables
+  readonly chance: Chance
+  readonly addresses: Addresses
+  /** Whether a handler is registered for a logic type. */
+  isHandled(type: string): boolean
+  /** Called after a process was imported. */
+  onChanged(conv_id: string): void
+}
+
+export interface Importer {
+  put(definition: unknown, options?: PutOptions): Promise<PutResult>
+  putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
+  importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
+}
+
+export function newImporter(options: ImporterOptions): Importer {
+  const { store, catalog, limits, variables, chance, addresses, isHandled, onChanged } = options
+
+  async function importAll(
+    sources: readonly ExportSource[],
+    { map, conv_id, moves = {} }: PutManyOptions,
+    known_mistakes: readonly string[] = [],
+  ): Promise<ImportResult> {
+    const read = readExport(sources, map)
+    const items = conv_id === undefined ? read : withId(read, String(conv_id))
+    const { versions, mistakes } = compileAll(items.definitions, limits, isHandled)
+    mistakes.push(...known_mistakes, ...items.mistakes, ...tooLarge(items, limits))
+    if (mistakes.length > 0) throw badDefinition(mistakes)
+    const isNode = (node_id: string): boolean =>
+      versions.some(({ graph }) => graph.nodes.has(node_id))
+    if (versions.some(({ text }) => text.includes(callback_url))) await addresses.prepare()
+    const nonces = versions.map(() => newNonce(chance))
+    const result = await store.update((tx) => {
+      const puts = versions.map((version, at) =>
+        putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
+      )
+      const aliases = items.aliases.map(({ name, conv_id }) => putAlias(tx, { name, conv_id }))
+      const stored = items.variables.map((item) => putVariable(tx, item))
+      const processes = versions.map((version, at): PutResult => {
+        const waits_for = waitsFor(tx, version, variables)
+        return {
+          conv_id: version.conv_id,
+          ...(puts[at] as Stored),
+          warnings: [...version.warnings, ...waitWarnings(waits_for)],
+          waits_for,
+        }
+      })
+      return { processes, aliases, variables: stored, skipped: items.skipped }
+    })
+    for (const version of versions) onChanged(version.conv_id)
+    return result
+  }
+
+  return {
+    async put(definition, given = {}) {
+      const value = readJson(definition, limits)
+      if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
+      const { processes } = await importAll([{ name: undefined, value }], given)
+      return processes[0] as PutResult
+    },
+    async putMany(definitions, given = {}) {
+      const value = readJson(definitions, limits)
+      return [...(await importAll([{ name: undefined, value }], given)).processes]
+    },
+    async importFiles(files, given = {}) {
+      const mistakes: string[] = []
+      const sources = files.flatMap(({ name, text, is_found = false }): ExportSource[] => {
+        try {
+          return [{ name, value: readJson(text, limits), is_found }]
+        } catch (error) {
+          if (!isFault(error)) throw error
+          mistakes.push(`${name}: ${error.message}`)
+          return []
+        }
+      })
+      return importAll(sources, given, mistakes)
+    },
+  }
+}
+
+type Stored = Pick<PutResult, 'version' | 'state'>
+
+function tooLarge({ variables }: ExportItems, { task_bytes_max }: Limits): string[] {
+  return variables
+    .filter(({ value }) => value !== undefined && stringifyJson(value).length > task_bytes_max)
+    .map(({ place, name }) => `${place}variable @${name} is longer than ${task_bytes_max} bytes`)
+}
+
+/** A secret has no value here, and one that is stored under its name is not kept either. */
+function putVariable(tx: Tx, { name, value }: VariableItem): VariableResult {
+  const key = variableKey(name)
+  if (value === undefined) {
+    tx.del(key)
+    return { name, state: 'not_stored' }
+  }
+  const text = stringifyJson(value)
+  const old = tx.get(key)?.toString('utf8')
+  if (old === text) return { name, state: 'unchanged' }
+  tx.put(key, Buffer.from(text))
+  return { name, state: old === undefined ? 'created' : 'updated' }
+}
 
 /** `moves` of an import, and the nodes of all its definitions. */
-export interface Migrations {
+interface Migrations {
   readonly given: Readonly<Record<string, string>>
   isNode(node_id: string): boolean
 }
 
 /** `nonce` is a new one, for a webhook that this opens. */
-export function putVersion(
+function putVersion(
   tx: Tx,
   catalog: Catalog,
   next: NewVersion,
   migrations: Migrations,
   nonce: string,
-): Pick<PutResult, 'version' | 'state'> {
+): Stored {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
   if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
@@ -53,7 +180,7 @@ export function putVersion(
 function pendingMigrations(
   tx: Tx,
   old: Process,
-  { graph, conv_id }: NewVersion,
+  { graph, conv_id, place }: NewVersion,
   { given, isNode }: Migrations,
 ): Record<string, string> {
   const mistakes = Object.values(given)
@@ -78,29 +205,30 @@ function pendingMigrations(
   if (without_target.length > 0) {
     throw fault(
       'tasks_in_node',
-      `the definition drops ${without_target.join(', ')}; say where they go`,
+      `${place}the definition drops ${without_target.join(', ')}; say where they go`,
     )
   }
   return pending
 }
 
 /** What a definition names and what is not there in this view. */
-export function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
-  const isThere = (named: string): boolean =>
-    view.get(processKey(convIdOf(view, named))) !== undefined
-  const missing = graph.target_conv_ids.filter((named) => !isThere(named))
-  return {
-    aliases: missing.filter((named) => convIdOf(view, named).startsWith('@')),
-    processes: missing
+function waitsFor(view: View, { graph, handlers }: NewVersion, given: Variables): WaitsFor {
+  const missing = new Set(
+    graph.target_conv_ids
       .map((named) => convIdOf(view, named))
-      .filter((conv_id) => !conv_id.startsWith('@')),
+      .filter((conv_id) => view.get(processKey(conv_id)) === undefined),
+  )
+  return {
+    handlers,
     variables: graph.variables.filter((name) => given.of(view, name) === undefined),
+    aliases: [...missing].filter((id) => id.startsWith('@')).map((name) => name.slice(1)),
+    processes: [...missing].filter((id) => !id.startsWith('@')),
   }
 }
 
-export function waitWarnings({ aliases, processes, variables }: WaitsFor): string[] {
+function waitWarnings({ aliases, processes, variables }: WaitsFor): string[] {
   return [
-    ...aliases.map((name) => `alias ${name} is not there: import it or set it`),
+    ...aliases.map((name) => `alias @${name} is not there: import it or set it`),
     ...processes.map((conv_id) => `process ${conv_id} is not there`),
     ...variables.map((name) => `variable @${name} has no value`),
   ]

@@ -1,9 +1,7 @@
 /**
- * Administration of processes: import, list, show, share, pause, resume, remove.
- *
- * A definition with a mistake is refused as a whole. What an import stores is told in imports.ts.
+ * Administration of processes: list, show, share, webhooks, pause, resume, remove, and aliases.
+ * Imports have their own file, imports.ts.
  */
-import { isObject } from '../codec/json.ts'
 import {
   aliasKey,
   countsOf,
@@ -28,82 +26,32 @@ import {
 import type { Chance } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import { type ExportFile, readExport } from '../process/export-file.ts'
-import { callback_url } from '../process/templates/path.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Addresses } from './addresses.ts'
 import { aliasName, listAliases, putAlias } from './aliases.ts'
-import type {
-  ProcessDetails,
-  Processes,
-  ProcessInfo,
-  PutManyOptions,
-  PutOptions,
-  PutResult,
-} from './api.ts'
+import type { ProcessDetails, Processes, ProcessInfo } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
-import { badDefinition, compileAll, readJson } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
-import { putVersion, waitsFor, waitWarnings } from './imports.ts'
 import { noProcess } from './task-rules.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
-import type { Variables } from './variables.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
 export interface ProcessesOptions {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
-  readonly variables: Variables
   readonly chance: Chance
   readonly addresses: Addresses
-  /** Whether a handler is registered for a logic type. */
-  isHandled(type: string): boolean
-  /** Called after a process was imported or resumed. */
+  /** Called after a process was resumed. */
   onChanged(conv_id: string): void
 }
 
-export interface ProcessAdmin extends Processes {
-  put(definition: unknown, options?: PutOptions): Promise<PutResult>
-  putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
-}
-
-export function newProcesses(options: ProcessesOptions): ProcessAdmin {
-  const { store, catalog, limits, variables, chance, addresses, isHandled, onChanged } = options
+export function newProcesses(options: ProcessesOptions): Processes {
+  const { store, catalog, limits, chance, addresses, onChanged } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
     throw fault('bad_definition', `a conv_id is 1 to ${limits.conv_id_chars_max} characters`)
-  }
-
-  /** Stores all definitions in one transaction, or none. */
-  async function putAll(
-    { definitions, aliases, mistakes: known_mistakes }: ExportFile,
-    { conv_id, moves = {} }: PutOptions,
-  ): Promise<PutResult[]> {
-    const compiled = compileAll(definitions, conv_id, limits, isHandled)
-    const { versions } = compiled
-    const mistakes = [...compiled.mistakes, ...known_mistakes]
-    if (mistakes.length > 0) throw badDefinition(mistakes)
-    for (const version of versions) convId(version.conv_id)
-    const isNode = (node_id: string): boolean =>
-      versions.some(({ graph }) => graph.nodes.has(node_id))
-    if (versions.some(({ text }) => text.includes(callback_url))) await addresses.prepare()
-    const nonces = versions.map(() => newNonce(chance))
-    const puts = await store.update((tx) => {
-      const stored = versions.map((version, at) => ({
-        version,
-        put: putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
-      }))
-      for (const alias of aliases) putAlias(tx, alias)
-      return stored.map(({ version, put }): PutResult => {
-        const waits_for = waitsFor(tx, version, variables)
-        const warnings = [...version.warnings, ...waitWarnings(waits_for)]
-        return { conv_id: version.conv_id, ...put, warnings, waits_for }
-      })
-    })
-    for (const version of versions) onChanged(version.conv_id)
-    return puts
   }
 
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
@@ -116,16 +64,6 @@ export function newProcesses(options: ProcessesOptions): ProcessAdmin {
   }
 
   return {
-    async put(definition, options = {}) {
-      const value = readJson(definition, limits)
-      if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
-      const file = { definitions: [{ definition: value, at: 1 }], aliases: [], mistakes: [] }
-      const [put] = await putAll(file, options)
-      return put as PutResult
-    },
-    async putMany(definitions, { map, ...options } = {}) {
-      return putAll(readExport(readJson(definitions, limits), map), options)
-    },
     list: () => store.view((view) => listProcesses(view)),
     show: (given) =>
       store.view((view) => showProcess(view, requireProcess(view, catalog, convId(given)))),

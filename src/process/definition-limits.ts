@@ -23,6 +23,16 @@ export const erlang_steps_max = 5_000_000
 export const id_chars_max = limitTable.ref_chars_max.value
 /** Characters of an alias: with its `@` it is no longer than a conv_id. */
 export const alias_chars_max = limitTable.conv_id_chars_max.max - 1
+/** Files of one import, bytes of one of them, and of all of them. */
+export const export_files_max = 10_000
+export const export_file_bytes_max = 16 * 1024 * 1024
+export const export_bytes_max = 32 * 1024 * 1024
+/** Entries of an archive, or of a folder and what is in it, also those that are not read. */
+export const export_entries_max = 100_000
+/** Levels of folders in a folder. */
+export const export_depth_max = 32
+/** How many times its packed size a file of an archive may take, unless it is small. */
+export const export_ratio_max = 250
 /** The last second that a JavaScript date can represent. */
 export const unix_seconds_max = 8.64e12
 

@@ -1,169 +1,232 @@
 /**
- * Reads an export: a file with one process, or with an array of processes, folders and aliases. A
- * map may give processes new ids; every place that names them changes with them: `conv_id` of
- * logics, `{{conv[id]…}}` in their texts, and aliases. `@name` stays in a definition, to be looked
- * up when a task runs, unless the map says what it means.
+ * Reads what the files of an export hold: processes, aliases and variables. A file holds one
+ * process, an array, or a folder with its children as members; two are known by their names.
  *
- * Ids are replaced before a definition is compiled, so the stored definition is consistent and has
- * the same hash each time the file is imported. A definition in which nothing is replaced is the
- * object that was read.
+ * A map may give processes new ids, in definitions and aliases alike. `@name` stays in a
+ * definition, to be looked up when a task runs, unless the map says what it means.
  */
-import { isObject, setMember } from '../codec/json.ts'
+import { isObject, parseJson } from '../codec/json.ts'
+import { isFault } from '../core/faults.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
+import { type NewId, renamed } from './rename-ids.ts'
 import { quoted } from './report.ts'
-import { idText, isAliasName, processId } from './values.ts'
+import { idText, isAliasName, processId, textOf } from './values.ts'
 
-export interface ExportFile {
-  readonly definitions: readonly {
-    readonly definition: JsonObject
-    /** Its place in the file, counted from 1. */
-    readonly at: number
-  }[]
-  readonly aliases: readonly { readonly name: string; readonly conv_id: string }[]
+/** The JSON of one file; without a name for what did not come from a file. */
+export interface ExportSource {
+  readonly name: string | undefined
+  readonly value: JsonValue
+  /** Whether it was found in a folder, where other files may lie too. */
+  readonly is_found?: boolean
+}
+
+/** An item with its place: text to put before a mistake, empty where there is nothing to tell. */
+interface Placed {
+  readonly place: string
+}
+
+export interface DefinitionItem extends Placed {
+  readonly definition: JsonObject
+}
+
+export interface AliasItem extends Placed {
+  readonly name: string
+  readonly conv_id: string
+}
+
+export interface VariableItem extends Placed {
+  readonly name: string
+  /** Undefined for a secret: exports leave its value out, and it is not stored. */
+  readonly value: JsonValue | undefined
+}
+
+export interface ExportItems {
+  readonly definitions: readonly DefinitionItem[]
+  readonly aliases: readonly AliasItem[]
+  readonly variables: readonly VariableItem[]
+  /** Files that were found and hold nothing of an export. */
+  readonly skipped: readonly string[]
   readonly mistakes: readonly string[]
 }
 
 /** Old id or `@name` → new id. */
 export type IdMap = Readonly<Record<string, string>>
 
-export function readExport(value: JsonValue, map: IdMap = {}): ExportFile {
-  const mistakes: string[] = []
-  const found: { readonly definition: JsonObject; readonly at: number }[] = []
-  const aliases = new Map<string, string>()
-  for (const [n, item] of (Array.isArray(value) ? value : [value]).entries()) {
-    const at = n + 1
-    if (!isObject(item)) mistakes.push(`definition ${at}: no JSON object`)
-    else if (isAlias(item)) addAlias(item, at, aliases, mistakes)
-    else if (!isOther(item)) found.push({ definition: item, at })
+export function readExport(sources: readonly ExportSource[], map: IdMap = {}): ExportItems {
+  const found: Found = { definitions: [], aliases: [], variables: [], mistakes: [] }
+  const skipped: string[] = []
+  for (const source of sources) {
+    const before = countOf(found)
+    collectFile(source, found)
+    if (countOf(found) > before) continue
+    const is_marker = isObject(source.value) && source.value.obj_type !== undefined
+    if (source.is_found === true && !is_marker) skipped.push(source.name ?? '')
   }
-  if (found.length + aliases.size === 0 && mistakes.length === 0) {
-    mistakes.push('the file holds no definition')
-  }
+  if (countOf(found) === 0) found.mistakes.push('there is no definition')
   const used = new Set<string>()
   const newId = (id: string): string => {
     used.add(id)
     return (Object.hasOwn(map, id) ? map[id] : undefined) ?? id
   }
-  const definitions = found.map(({ definition, at }) => ({
-    definition: renamed(definition, newId),
-    at,
+  const definitions = found.definitions.map((item) => ({
+    ...item,
+    definition: renamed(item.definition, newId),
   }))
-  const new_aliases = [...aliases].map(([name, to]) => {
-    const mapped = newId(`@${name}`)
-    return { name, conv_id: mapped === `@${name}` ? newId(to) : mapped }
-  })
+  const renamed_aliases = found.aliases.map((item) => renamedAlias(item, newId))
+  const { mistakes } = found
+  const aliases = agreeing(renamed_aliases, 'alias', ({ conv_id }) => conv_id, mistakes)
+  const variables = agreeing(found.variables, 'variable', ({ value }) => value, mistakes)
   for (const id of Object.keys(map)) {
-    if (!used.has(id)) mistakes.push(`nothing in the file is or names ${quoted(id)}, to be mapped`)
+    if (!used.has(id)) mistakes.push(`nothing is or names ${quoted(id)}, to be mapped`)
   }
-  return { definitions, aliases: new_aliases, mistakes }
+  return { definitions, aliases, variables, skipped, mistakes }
 }
 
-/** Whether the item is a folder, a dashboard or anything else that has no scheme. */
-function isOther({ obj_type, scheme }: JsonObject): boolean {
-  return scheme === undefined && obj_type !== undefined && obj_type !== 1
+interface Found {
+  readonly definitions: DefinitionItem[]
+  readonly aliases: AliasItem[]
+  readonly variables: VariableItem[]
+  readonly mistakes: string[]
 }
 
-function isAlias(item: JsonObject): boolean {
-  return typeof item.short_name === 'string' && item.scheme === undefined
+function countOf({ definitions, aliases, variables, mistakes }: Found): number {
+  return definitions.length + aliases.length + variables.length + mistakes.length
+}
+
+function collectFile(source: ExportSource, found: Found): void {
+  const { name, value } = source
+  const file = name === undefined ? '' : `${name}: `
+  if (isNamed(name, '_ENV_VARS_.json') && isObject(value)) {
+    for (const [key, row] of Object.entries(value)) {
+      const variable = isObject(row) ? { short_name: key, ...row } : { short_name: key, value: row }
+      collectVariable(variable, file, found)
+    }
+    return
+  }
+  const first = found.definitions.length
+  if (Array.isArray(value)) {
+    for (const [at, item] of value.entries()) {
+      const place = `${file}definition ${at + 1}: `
+      if (isObject(item)) collectItem(item, place, source, found)
+      else if (source.is_found !== true) found.mistakes.push(`${place}no JSON object`)
+    }
+  } else if (isObject(value)) collectItem(value, file, source, found)
+  else if (source.is_found !== true) found.mistakes.push(`${file}no JSON object`)
+  // A single definition needs no number.
+  const [only, ...more] = found.definitions.slice(first)
+  if (only === undefined || more.length > 0) return
+  found.definitions[first] = { ...only, place: file }
+}
+
+function isNamed(name: string | undefined, file_name: string): boolean {
+  return name !== undefined && (name === file_name || name.endsWith(`/${file_name}`))
+}
+
+function collectItem(item: JsonObject, place: string, source: ExportSource, found: Found): void {
+  const { obj_type, scheme, short_name } = item
+  if (typeof short_name === 'string' && scheme === undefined) {
+    const is_variable = 'env_var_type' in item || 'data_type' in item || 'value' in item
+    if (is_variable || isNamed(source.name, '_ENV_VARS_.json')) collectVariable(item, place, found)
+    else collectAlias(item, place, found)
+  } else if (obj_type === 1 || isObject(scheme)) {
+    found.definitions.push({ definition: item, place })
+  } else if (obj_type !== undefined) collectChildren(item, place, source, found)
+  else if (source.is_found !== true) found.definitions.push({ definition: item, place })
+}
+
+/** A folder keeps its children in arrays, whatever they are called. */
+function collectChildren(
+  folder: JsonObject,
+  place: string,
+  source: ExportSource,
+  found: Found,
+): void {
+  for (const [member, list] of Object.entries(folder)) {
+    if (!Array.isArray(list)) continue
+    for (const [at, child] of list.entries()) {
+      const is_item =
+        isObject(child) && (typeof child.obj_type === 'number' || isObject(child.scheme))
+      if (is_item) collectItem(child, `${place}${member}[${at}]: `, source, found)
+    }
+  }
 }
 
 /** An alias without a target is ignored: exports hold names that stand for nothing yet. */
-function addAlias(
-  { short_name, obj_to_id }: JsonObject,
-  at: number,
-  aliases: Map<string, string>,
-  mistakes: string[],
-): void {
-  const to = processId(obj_to_id)
-  const name = String(short_name).replace(/^@/, '')
-  if (!isAliasName(name)) mistakes.push(`definition ${at}: ${quoted(short_name)} is no alias`)
-  else if (to !== undefined) aliases.set(name, to)
+function collectAlias(item: JsonObject, place: string, { aliases, mistakes }: Found): void {
+  const conv_id = processId(item.obj_to_id)
+  const name = nameOf(item, 'an alias', place, mistakes)
+  if (name !== undefined && conv_id !== undefined) aliases.push({ place, name, conv_id })
 }
 
-type NewId = (id: string) => string
-
-function renamed(definition: JsonObject, newId: NewId): JsonObject {
-  const { obj_id, scheme } = definition
-  const changed: [string, JsonValue][] = []
-  if (idText(obj_id) !== undefined) changed.push(['obj_id', renamedId(obj_id, newId)])
-  if (isObject(scheme) && Array.isArray(scheme.nodes)) {
-    const nodes = eachOf(scheme.nodes, (node) => renamedNode(node, newId))
-    changed.push(['scheme', withMembers(scheme, [['nodes', nodes]])])
+function collectVariable(item: JsonObject, place: string, { variables, mistakes }: Found): void {
+  const name = nameOf(item, 'a variable', place, mistakes)
+  if (name === undefined) return
+  const { env_var_type, data_type, value } = item
+  if (env_var_type === 'secret' || value === undefined || value === null) {
+    variables.push({ place, name, value: undefined })
+  } else if (data_type !== 'json' || typeof value !== 'string') {
+    variables.push({ place, name, value })
+  } else {
+    try {
+      variables.push({ place, name, value: parseJson(value) })
+    } catch (error) {
+      if (!isFault(error)) throw error
+      mistakes.push(`${place}variable @${name} is no JSON: ${error.message}`)
+    }
   }
-  return withMembers(definition, changed)
 }
 
-function renamedNode(node: JsonValue, newId: NewId): JsonValue {
-  if (!isObject(node) || !isObject(node.condition)) return node
-  const { condition } = node
-  const lists = ['logics', 'semaphors'].flatMap((name): [string, JsonValue][] => {
-    const list = condition[name]
-    return Array.isArray(list) ? [[name, eachOf(list, (one) => renamedLogic(one, newId))]] : []
-  })
-  return withMembers(node, [['condition', withMembers(condition, lists)]])
+function nameOf(
+  { short_name }: JsonObject,
+  what: string,
+  place: string,
+  mistakes: string[],
+): string | undefined {
+  const name = String(short_name).replace(/^@/, '')
+  if (isAliasName(name)) return name
+  mistakes.push(`${place}${quoted(short_name)} cannot name ${what}`)
+  return undefined
 }
 
-function renamedLogic(logic: JsonValue, newId: NewId): JsonValue {
-  if (!isObject(logic)) return logic
-  const members = Object.keys(logic).map((key): [string, JsonValue] => {
-    const value = logic[key] as JsonValue
-    if (key === 'conv_id') return [key, renamedId(value, newId)]
-    // Code contains no templates.
-    return [key, key === 'src' ? value : renamedTexts(value, newId)]
-  })
-  return withMembers(logic, members)
+function renamedAlias(item: AliasItem, newId: NewId): AliasItem {
+  const mapped = newId(`@${item.name}`)
+  return { ...item, conv_id: mapped === `@${item.name}` ? newId(item.conv_id) : mapped }
 }
 
-/** A number stays a number where the new id is one. */
-function renamedId(id: JsonValue | undefined, newId: NewId): JsonValue {
-  const text = idText(id)
-  if (text === undefined) return id ?? null
-  if (text.includes('{{')) return renamedText(text, newId)
-  const to = newId(text)
-  if (to === text) return id as JsonValue
-  const number = Number(to)
-  const is_number = typeof id === 'number' && Number.isSafeInteger(number) && String(number) === to
-  return is_number ? number : to
+/** Each name once. Two items that differ are a mistake; the text never shows a variable's value. */
+function agreeing<Item extends Placed & { readonly name: string }>(
+  items: readonly Item[],
+  what: string,
+  valueIn: (item: Item) => JsonValue | undefined,
+  mistakes: string[],
+): Item[] {
+  const first = new Map<string, Item>()
+  for (const item of items) {
+    const other = first.get(item.name)
+    if (other === undefined) first.set(item.name, item)
+    else if (textOf(valueIn(item) ?? null) !== textOf(valueIn(other) ?? null)) {
+      const before = other.place === '' ? 'before' : `in ${other.place.replace(/: $/, '')}`
+      mistakes.push(`${item.place}${what} @${item.name} is another one than ${before}`)
+    }
+  }
+  return [...first.values()]
 }
 
-function renamedTexts(value: JsonValue, newId: NewId): JsonValue {
-  if (typeof value === 'string') return renamedText(value, newId)
-  if (Array.isArray(value)) return eachOf(value, (one) => renamedTexts(one, newId))
-  if (!isObject(value)) return value
-  const keys = Object.keys(value)
-  const entries = keys.map((key): [string, JsonValue] => [
-    renamedText(key, newId),
-    renamedTexts(value[key] as JsonValue, newId),
-  ])
-  if (entries.every(([key, to], at) => key === keys[at] && to === value[key])) return value
-  return objectWith(entries)
-}
-
-/** `{{conv[id]` in a template, and `conv[id]` at the start of a condition's param. */
-const conv_pattern = /((?:\{\{|^)\s*conv\[\s*)([^\][{}\\]*[^\][{}\\\s])(?=\s*\]\s*\.)/g
-
-function renamedText(text: string, newId: NewId): string {
-  return text.includes('conv[')
-    ? text.replace(conv_pattern, (_whole, opening: string, id: string) => opening + newId(id))
-    : text
-}
-
-function eachOf(list: readonly JsonValue[], rename: (one: JsonValue) => JsonValue): JsonValue[] {
-  const renamed = list.map(rename)
-  return renamed.every((one, at) => one === list[at]) ? (list as JsonValue[]) : renamed
-}
-
-/** The object itself where no member changes. */
-function withMembers(object: JsonObject, members: readonly [string, JsonValue][]): JsonObject {
-  if (members.every(([key, value]) => object[key] === value)) return object
-  const changed = new Map(members)
-  return objectWith(
-    Object.keys(object).map((key) => [key, changed.get(key) ?? (object[key] as JsonValue)]),
-  )
-}
-
-function objectWith(entries: readonly [string, JsonValue][]): JsonObject {
-  const object: JsonObject = {}
-  for (const [key, value] of entries) setMember(object, key, value)
-  return object
+/** The same export with the one definition, and what leads to it, under another id. */
+export function withId(items: ExportItems, conv_id: string): ExportItems {
+  const [item] = items.definitions
+  if (item === undefined || items.definitions.length > 1) {
+    const mistake = 'there are several definitions or none, so none can be given an id'
+    return { ...items, mistakes: [...items.mistakes, mistake] }
+  }
+  const { definition } = item
+  const old = idText(definition.obj_id)
+  const number = Number(conv_id)
+  const is_number = Number.isSafeInteger(number) && String(number) === conv_id
+  const obj_id = is_number ? number : conv_id
+  return {
+    ...items,
+    definitions: [{ ...item, definition: { ...definition, obj_id } }],
+    aliases: items.aliases.map((one) => (one.conv_id === old ? { ...one, conv_id } : one)),
+  }
 }

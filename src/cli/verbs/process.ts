@@ -1,57 +1,23 @@
 /**
- * The `process` verbs: import, export, list, show, share, pause and remove processes.
+ * The `process` verbs: export, list, show, share, pause and remove processes. Import and aliases
+ * have their own files.
  */
-
 import type { Can } from '../../engine/api.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { mermaidOf } from '../diagram/mermaid.ts'
 import { svgOf } from '../diagram/svg.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { decodeText, type Io, print, readInput } from '../io.ts'
-import {
-  clean,
-  columns,
-  idJson,
-  jsonOf,
-  printDone,
-  printLines,
-  printList,
-  table,
-} from '../output.ts'
-import { db_flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
+import { type Io, print } from '../io.ts'
+import { columns, idJson, jsonOf, printDone, printList, table } from '../output.ts'
+import { db_flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { importVerb } from './process-import.ts'
 
 const flags = [db_flag, json_flag]
 const id_word = { name: 'ID' }
 
 export const processVerbs: readonly Verb[] = [
-  {
-    name: 'process import',
-    words: [{ name: 'FILE' }],
-    flags: [
-      { name: 'id', value: 'CONV_ID', says: 'its id, instead of the one it carries' },
-      {
-        name: 'move',
-        value: 'OLD=NEW',
-        says: 'where tasks of a dropped node go; may be repeated',
-        many: true,
-      },
-      {
-        name: 'map',
-        value: 'OLD=NEW',
-        says: 'a new id for a process of FILE, or what @name means; may be repeated',
-        many: true,
-      },
-      ...flags,
-    ],
-    says: 'store a definition, or a new version of one',
-    notes: [
-      'FILE holds one definition or an array of them; - is standard input. Every mistake is',
-      'named, and with any mistake nothing is stored. A process given a new id with --map is',
-      'named by it in all of FILE.',
-    ],
-    run: importFile,
-  },
+  importVerb,
   {
     name: 'process list',
     words: [],
@@ -185,48 +151,6 @@ async function showWebhook(given: Given, io: Io): Promise<Exit> {
     ...found.callbacks.map(({ node_id, address }) => [`callback ${node_id}`, address] as const),
   ])
   return printDone(io, isOn(given, 'json'), JSON.stringify(found), page)
-}
-
-async function importFile(given: Given, io: Io): Promise<Exit> {
-  const file = word(given, 0)
-  const id = text(given, 'id')
-  const moves = pairsOf('move', list(given, 'move'))
-  const map = pairsOf('map', list(given, 'map'))
-  const definitions = decodeText(await readInput(file, io), file)
-  const results = await withAdmin(
-    given,
-    io,
-    (admin) =>
-      admin.call('process.import', {
-        text: definitions,
-        moves,
-        map,
-        ...(id === undefined ? {} : { id }),
-      }),
-    { creates: true },
-  )
-  if (isOn(given, 'json')) {
-    await printLines(
-      io,
-      results.map((result) => JSON.stringify(result)),
-    )
-    return exits.done
-  }
-  for (const { conv_id, version, state, warnings } of results) {
-    await print(io.stdout, `process ${clean(conv_id)}: ${state}, version ${version}\n`)
-    for (const warning of warnings) await print(io.stderr, `  warning: ${clean(warning)}\n`)
-  }
-  return exits.done
-}
-
-function pairsOf(flag: string, given: readonly string[]): Record<string, string> {
-  const pairs: [string, string][] = []
-  for (const pair of given) {
-    const [, old_id, new_id] = /^([^=]+)=([^=]+)$/.exec(pair) ?? []
-    if (old_id === undefined || new_id === undefined) throw usageError(`--${flag} takes OLD=NEW`)
-    pairs.push([old_id, new_id])
-  }
-  return Object.fromEntries(pairs)
 }
 
 const all_can: readonly Can[] = ['create', 'modify', 'show']

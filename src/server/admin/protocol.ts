@@ -23,8 +23,11 @@ export interface FaultView {
 
 export type AdminResponse = Endpoint & ({ readonly value: unknown } | { readonly fault: FaultView })
 
-/** The most bytes of a request; far above a batch of ordinary ops. */
-export const request_bytes_max = 64 * 1024 * 1024
+/**
+ * The most bytes of a request; far above a batch of ordinary ops. As JSON text the files of an
+ * import (`export_bytes_max`) take up to twice their size.
+ */
+export const request_bytes_max = 80 * 1024 * 1024
 
 export function faultView(error: unknown): FaultView {
   if (!isFault(error)) {

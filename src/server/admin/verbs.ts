@@ -4,6 +4,7 @@
  * calls in this process and calls over the socket. Refusals are the engine's.
  */
 import type { Can, Engine, Sign, WebhookChange } from '../../engine/api.ts'
+import type { ExportFile } from '../../engine/import-api.ts'
 import { applyTasks, cancelTask, listTasks, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
@@ -11,12 +12,12 @@ interface ById {
 }
 
 interface ImportArgs {
-  /** The file's text: one definition or an array, of which all are stored or none. */
-  readonly text: string
-  /** Replaces the definition's own id; only for a file with one definition. */
+  /** All of them are stored, or none. */
+  readonly files: readonly ExportFile[]
+  /** Replaces the definition's own id; only where there is one definition. */
   readonly id?: string
   readonly moves?: Readonly<Record<string, string>>
-  /** New ids for processes of the file and the references to them. */
+  /** New ids for the processes and the references to them. */
   readonly map?: Readonly<Record<string, string>>
 }
 
@@ -50,8 +51,8 @@ export const adminVerbs = {
     done(engine.users.unbind(args.name)),
   'user.bindings': async (engine: Engine, _args: object) => engine.users.bindings(),
 
-  'process.import': (engine: Engine, { text, id, ...options }: ImportArgs) =>
-    engine.putProcesses(text, { ...(id === undefined ? {} : { conv_id: id }), ...options }),
+  'process.import': (engine: Engine, { files, id, ...options }: ImportArgs) =>
+    engine.importFiles(files, { ...(id === undefined ? {} : { conv_id: id }), ...options }),
   'process.list': (engine: Engine, _args: object) => engine.processes.list(),
   'process.show': (engine: Engine, args: ById) => engine.processes.show(args.id),
   'process.export': async (engine: Engine, args: ById) => ({

@@ -1,0 +1,174 @@
+/**
+ * `process import`: reads files, folders and archives here, and hands their texts to the engine,
+ * which stores all of them or none. Ends with a summary, also where the import is refused.
+ */
+import { existsSync } from 'node:fs'
+import { isFault } from '../../core/faults.ts'
+import type { ImportResult, VariableResult, WaitsFor } from '../../engine/import-api.ts'
+import { readExport } from '../../files/read-export.ts'
+import { withAdmin } from '../admin-connection.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { type Io, print, readAll, unreadable } from '../io.ts'
+import { clean, printJson, printLines } from '../output.ts'
+import { db_flag, type Given, isOn, json_flag, list, text, type Verb } from '../verb.ts'
+
+export const importVerb: Verb = {
+  name: 'process import',
+  words: [{ name: 'FILE', many: true }],
+  flags: [
+    { name: 'id', value: 'CONV_ID', says: 'its id, instead of the one it carries' },
+    {
+      name: 'move',
+      value: 'OLD=NEW',
+      says: 'where tasks of a dropped node go; may be repeated',
+      many: true,
+    },
+    {
+      name: 'map',
+      value: 'OLD=NEW',
+      says: 'a new id for a process, or what @name means; may be repeated',
+      many: true,
+    },
+    db_flag,
+    json_flag,
+  ],
+  says: 'store definitions, or new versions of them',
+  notes: [
+    'FILE holds one definition, an array or a folder of them, or is a zip file or a directory with',
+    'such files; - is standard input. Every mistake is named, and with any mistake nothing is',
+    'stored. A process given a new id with --map is named by it everywhere.',
+  ],
+  run: importFiles,
+}
+
+async function importFiles(given: Given, io: Io): Promise<Exit> {
+  const id = text(given, 'id')
+  const moves = pairsOf('move', list(given, 'move'))
+  const map = pairsOf('map', list(given, 'map'))
+  const json = isOn(given, 'json')
+  try {
+    const files = await readExport(await Promise.all(given.words.map((word) => sourceOf(word, io))))
+    const args = { files, moves, map, ...(id === undefined ? {} : { id }) }
+    const result = await withAdmin(given, io, (admin) => admin.call('process.import', args), {
+      creates: true,
+    })
+    await printResult(result, io, json)
+    return exits.done
+  } catch (error) {
+    const is_refusal =
+      isFault(error) && (error.code === 'bad_definition' || error.code === 'tasks_in_node')
+    if (is_refusal) {
+      const refused = error.mistakes?.length ?? 1
+      await printSummary({ ...nothing, refused }, io, json)
+    }
+    throw error
+  }
+}
+
+async function sourceOf(word: string, io: Io) {
+  if (word === '-') return { name: 'standard input', bytes: await readAll(io.stdin) }
+  if (existsSync(word)) return word
+  throw unreadable(word, { code: 'ENOENT' })
+}
+
+async function printResult(result: ImportResult, io: Io, json: boolean): Promise<void> {
+  const { processes } = result
+  if (json) {
+    await printLines(
+      io,
+      processes.map((put) => JSON.stringify(put)),
+    )
+  } else {
+    for (const { conv_id, version, state, warnings } of processes) {
+      await print(io.stdout, `process ${clean(conv_id)}: ${state}, version ${version}\n`)
+      for (const warning of warnings) await print(io.stderr, `  warning: ${clean(warning)}\n`)
+    }
+  }
+  const unchanged = processes.filter(({ state }) => state === 'unchanged').length
+  const waits = processes.map(({ waits_for }) => waits_for)
+  const all = (name: keyof WaitsFor): string[] => [...new Set(waits.flatMap((one) => one[name]))]
+  await printSummary(
+    {
+      ...result,
+      imported: processes.length - unchanged,
+      unchanged,
+      warned: processes.filter(({ warnings }) => warnings.length > 0).length,
+      refused: 0,
+      waits_for: {
+        handlers: all('handlers'),
+        variables: all('variables'),
+        aliases: all('aliases'),
+        processes: all('processes'),
+      },
+    },
+    io,
+    json,
+  )
+}
+
+interface Summary extends Pick<ImportResult, 'aliases' | 'variables' | 'skipped'> {
+  readonly imported: number
+  readonly unchanged: number
+  readonly warned: number
+  /** Mistakes; with any, nothing is stored. */
+  readonly refused: number
+  readonly waits_for: WaitsFor
+}
+
+const nothing: Summary = {
+  imported: 0,
+  unchanged: 0,
+  warned: 0,
+  refused: 0,
+  waits_for: { handlers: [], variables: [], aliases: [], processes: [] },
+  aliases: [],
+  variables: [],
+  skipped: [],
+}
+
+async function printSummary(given: Summary, io: Io, json: boolean): Promise<void> {
+  const { imported, unchanged, warned, refused, waits_for, aliases, variables, skipped } = given
+  if (json) {
+    const counts = { imported, unchanged, warned, refused }
+    const summary = { ...counts, waits_for, aliases, variables, skipped }
+    await printJson(io, JSON.stringify({ summary }))
+    return
+  }
+  const lines = [
+    ...aliases.map(({ name, conv_id, state }) => `alias @${name}: ${state}, process ${conv_id}`),
+    ...variables.map(({ name, state }) => `variable @${name}: ${variable_states[state]}`),
+    ...skipped.map((name) => `skipped ${name}: it holds nothing of an export`),
+    `imported ${imported}, unchanged ${unchanged}, warned ${warned}, refused ${refused}`,
+    ...waitLines(waits_for),
+  ]
+  await printLines(io, lines.map(clean))
+}
+
+const variable_states: Readonly<Record<VariableResult['state'], string>> = {
+  created: 'created',
+  updated: 'updated',
+  unchanged: 'unchanged',
+  not_stored: 'a secret, to be given with `serve --variables`',
+}
+
+function waitLines({ handlers, variables, aliases, processes }: WaitsFor): string[] {
+  const rows: [string, readonly string[]][] = [
+    ['handlers', handlers],
+    ['variables', variables.map((name) => `@${name}`)],
+    ['aliases', aliases.map((name) => `@${name}`)],
+    ['processes', processes],
+  ]
+  return rows
+    .filter(([, names]) => names.length > 0)
+    .map(([what, names]) => `waits for ${what} ${names.join(' ')}`)
+}
+
+function pairsOf(flag: string, given: readonly string[]): Record<string, string> {
+  const pairs: [string, string][] = []
+  for (const pair of given) {
+    const [, old_id, new_id] = /^([^=]+)=([^=]+)$/.exec(pair) ?? []
+    if (old_id === undefined || new_id === undefined) throw usageError(`--${flag} takes OLD=NEW`)
+    pairs.push([old_id, new_id])
+  }
+  return Object.fromEntries(pairs)
+}

@@ -1,0 +1,53 @@
+/**
+ * What has been read of an export so far, and its bounds: too much of anything refuses the whole
+ * import at once, because reading on could take without end. What is wrong with one file is a
+ * mistake, collected with the others.
+ */
+import { fault } from '../core/faults.ts'
+import type { ExportFile } from '../engine/import-api.ts'
+import {
+  export_bytes_max,
+  export_entries_max,
+  export_files_max,
+} from '../process/definition-limits.ts'
+
+/** What has been read so far. */
+export interface Collected {
+  readonly files: ExportFile[]
+  readonly mistakes: string[]
+  /** Files and folders that were looked at. */
+  entries: number
+  bytes: number
+}
+
+const ignored_names = new Set(['node_modules', '__MACOSX'])
+
+/** Whether a file or folder found on the way is passed over. */
+export function isIgnored(name: string): boolean {
+  return name.startsWith('.') || ignored_names.has(name)
+}
+
+/** Counts the entries of a folder or an archive. Throws where there are too many. */
+export function countEntries(name: string, count: number, to: Collected): void {
+  to.entries += count
+  if (to.entries > export_entries_max) throw tooMuch(name, `${export_entries_max} entries`)
+}
+
+/** Adds a file, or a mistake where it is no text. Throws where there is too much. */
+export function addText(name: string, bytes: Uint8Array, is_found: boolean, to: Collected): void {
+  to.bytes += bytes.length
+  if (to.files.length === export_files_max) throw tooMuch(name, `${export_files_max} files`)
+  if (to.bytes > export_bytes_max) throw tooMuch(name, `${export_bytes_max} bytes`)
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    to.files.push({ name, text, is_found })
+  } catch {
+    to.mistakes.push(`${name}: not UTF-8 text`)
+  }
+}
+
+/** Where reading stops. */
+export function tooMuch(name: string, bound: string): Error {
+  const mistake = `${name}: more than ${bound}`
+  return fault('bad_definition', mistake, { mistakes: [mistake] })
+}

@@ -1,0 +1,109 @@
+/**
+ * Reads an export from disk: JSON files, zip files, and folders of them. It reads text only; what a
+ * file holds is for `Engine.importFiles` to say.
+ *
+ * Everything is bounded (process/definition-limits). In a folder, files that are no `.json` and no
+ * `.zip`, hidden files and `node_modules` are passed over, and no symbolic link is followed. All
+ * mistakes are collected, each with the name of its file.
+ */
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fault } from '../core/faults.ts'
+import type { ExportFile } from '../engine/import-api.ts'
+import {
+  export_bytes_max,
+  export_depth_max,
+  export_file_bytes_max,
+} from '../process/definition-limits.ts'
+import { addText, type Collected, countEntries, isIgnored } from './collected.ts'
+
+/** Bytes that came from elsewhere, such as standard input. */
+export interface GivenFile {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+/**
+ * The files of an export, from paths of files and folders, in the order of their names. Rejects
+ * with `bad_definition`, whose `mistakes` name every file that cannot be read.
+ */
+export async function readExport(paths: readonly (string | GivenFile)[]): Promise<ExportFile[]> {
+  const collected: Collected = { files: [], mistakes: [], entries: 0, bytes: 0 }
+  for (const path of paths) {
+    if (typeof path !== 'string') await addBytes(path.name, path.bytes, false, collected)
+    else {
+      const found = await stat(path).catch((error: unknown) => mistakeOf(path, error, collected))
+      if (found?.isDirectory()) await walk(path, 0, collected)
+      else if (found !== undefined) await addFile(path, false, collected)
+    }
+  }
+  const { files, mistakes } = collected
+  const [first, ...more] = mistakes
+  if (first === undefined) return files
+  const also = more.length > 0 ? `, and ${more.length} more` : ''
+  throw fault('bad_definition', `${first}${also}`, { mistakes })
+}
+
+async function walk(folder: string, depth: number, to: Collected): Promise<void> {
+  if (depth === export_depth_max) {
+    to.mistakes.push(`${folder}: nested deeper than ${export_depth_max} folders`)
+    return
+  }
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) =>
+    mistakeOf(folder, error, to),
+  )
+  countEntries(folder, entries?.length ?? 0, to)
+  const named = (entries ?? []).sort((one, other) => (one.name < other.name ? -1 : 1))
+  for (const entry of named) {
+    const { name } = entry
+    const path = join(folder, name)
+    if (isIgnored(name)) continue
+    if (entry.isDirectory()) await walk(path, depth + 1, to)
+    else if (entry.isFile() && /\.(json|zip)$/i.test(name)) await addFile(path, true, to)
+  }
+}
+
+async function addFile(path: string, is_found: boolean, to: Collected): Promise<void> {
+  const bytes = await readBounded(path).catch((error: unknown) => mistakeOf(path, error, to))
+  if (bytes === undefined) return
+  if (bytes === 'too large') to.mistakes.push(`${path}: over ${export_bytes_max} bytes`)
+  else await addBytes(path, bytes, is_found, to)
+}
+
+async function addBytes(
+  name: string,
+  bytes: Uint8Array,
+  is_found: boolean,
+  to: Collected,
+): Promise<void> {
+  if (isZip(bytes)) {
+    const { addZip } = await import('./zip.ts')
+    await addZip(name, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), to)
+  } else if (bytes.length > export_file_bytes_max) {
+    to.mistakes.push(`${name}: over ${export_file_bytes_max} bytes`)
+  } else addText(name, bytes, is_found, to)
+}
+
+/** A zip file begins with an entry, or with its end where it is empty. */
+function isZip(bytes: Uint8Array): boolean {
+  const [first, second, third, fourth] = bytes
+  if (first !== 0x50 || second !== 0x4b) return false
+  return (third === 3 && fourth === 4) || (third === 5 && fourth === 6)
+}
+
+async function readBounded(path: string): Promise<Buffer | 'too large'> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > export_bytes_max) return 'too large'
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function mistakeOf(path: string, error: unknown, { mistakes }: Collected): undefined {
+  const { code, message } = error as NodeJS.ErrnoException
+  mistakes.push(`${path}: ${code === 'ENOENT' ? 'there is no such file' : message}`)
+}

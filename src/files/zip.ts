@@ -1,0 +1,122 @@
+/**
+ * Reads the JSON files of a zip archive. An archive may come from anywhere, so every size it states
+ * is checked before anything is unpacked, and again while it is: the number of entries, the bytes
+ * of each and of all, how much they grow, and that none overlaps another. Names that lead out of
+ * the archive, links, encrypted entries and wrong checksums are mistakes; nothing is written to
+ * disk.
+ */
+import { crc32 } from 'node:zlib'
+import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
+import { isFault } from '../core/faults.ts'
+import {
+  export_bytes_max,
+  export_file_bytes_max,
+  export_ratio_max,
+} from '../process/definition-limits.ts'
+import { quoted, truncated } from '../process/report.ts'
+import { addText, type Collected, countEntries, isIgnored, tooMuch } from './collected.ts'
+
+/** Adds the files of an archive, or mistakes. Throws where there is too much of anything. */
+export async function addZip(name: string, bytes: Buffer, to: Collected): Promise<void> {
+  let zip: ZipFile | undefined
+  try {
+    zip = await fromBufferPromise(bytes, { lazyEntries: true, strictFileNames: true })
+    countEntries(name, zip.entryCount, to)
+    const wanted = await wantedEntries(zip, name, to)
+    for (const entry of wanted) await addEntry(zip, entry, `${name}/${entry.fileName}`, to)
+  } catch (error) {
+    pushError(name, error, to)
+  } finally {
+    zip?.close()
+  }
+}
+
+/** What yauzl or zlib finds wrong is a mistake of the archive. */
+function pushError(name: string, error: unknown, { mistakes }: Collected): void {
+  if (isFault(error) || !(error instanceof Error)) throw error
+  mistakes.push(`${name}: ${truncated(error.message)}`)
+}
+
+/** The entries to read, in the order of their names; each refused one is a mistake. */
+async function wantedEntries(zip: ZipFile, name: string, to: Collected): Promise<Entry[]> {
+  const entries: Entry[] = []
+  const names = new Set<string>()
+  const mistakes_before = to.mistakes.length
+  let bytes = 0
+  for await (const entry of zip.eachEntry()) {
+    const { fileName } = entry
+    const why = whyRefused(entry) ?? (names.has(fileName) ? 'is there twice' : undefined)
+    names.add(fileName)
+    if (why !== undefined) to.mistakes.push(`${name}: ${quoted(fileName)} ${why}`)
+    entries.push(entry)
+    if (why !== undefined || !isWanted(fileName)) continue
+    bytes += entry.uncompressedSize
+    if (to.bytes + bytes > export_bytes_max) throw tooMuch(name, `${export_bytes_max} bytes`)
+  }
+  const other = firstOverlap(entries)
+  if (other !== undefined) {
+    to.mistakes.push(`${name}: ${quoted(other.fileName)} overlaps another entry`)
+  }
+  if (to.mistakes.length > mistakes_before) return []
+  return entries
+    .filter(({ fileName }) => isWanted(fileName))
+    .sort((one, next) => (one.fileName < next.fileName ? -1 : 1))
+}
+
+function isWanted(path: string): boolean {
+  return /\.json$/i.test(path) && !path.split('/').some(isIgnored)
+}
+
+const name_chars_max = 1_000
+const file_type_mask = 0o170000
+const regular_file = 0o100000
+const folder = 0o040000
+/** A small file of one repeated letter grows more than any export, and does no harm. */
+const small_bytes = 64 * 1024
+
+function whyRefused(entry: Entry): string | undefined {
+  const { fileName, uncompressedSize, compressedSize } = entry
+  if (/\p{Cc}/u.test(fileName)) return 'has a control character in its name'
+  if (fileName.length > name_chars_max) return `has a name over ${name_chars_max} characters`
+  const file_type = (entry.externalFileAttributes >>> 16) & file_type_mask
+  if (file_type !== 0 && file_type !== regular_file && file_type !== folder) {
+    return 'is a link or a special file'
+  }
+  if (!isWanted(fileName)) return undefined
+  if (entry.isEncrypted()) return 'is encrypted'
+  if (uncompressedSize > export_file_bytes_max) return `is over ${export_file_bytes_max} bytes`
+  const grows = uncompressedSize / Math.max(1, compressedSize)
+  if (uncompressedSize > small_bytes && grows > export_ratio_max) {
+    return `grows more than ${export_ratio_max} times`
+  }
+  return undefined
+}
+
+const local_header_bytes = 30
+
+/** An entry whose bytes are those of another too, by which an archive grows without end. */
+function firstOverlap(entries: readonly Entry[]): Entry | undefined {
+  const ordered = [...entries].sort(
+    (one, other) => one.relativeOffsetOfLocalHeader - other.relativeOffsetOfLocalHeader,
+  )
+  let end = 0
+  return ordered.find((entry) => {
+    const { relativeOffsetOfLocalHeader: from, fileNameLength, compressedSize } = entry
+    const overlaps = from < end
+    end = from + local_header_bytes + fileNameLength + compressedSize
+    return overlaps
+  })
+}
+
+async function addEntry(zip: ZipFile, entry: Entry, name: string, to: Collected): Promise<void> {
+  try {
+    const chunks: Buffer[] = []
+    // yauzl ends the stream with an error after the size that the entry states.
+    for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
+    if (crc32(bytes) !== entry.crc32) to.mistakes.push(`${name}: its checksum is wrong`)
+    else addText(name, bytes, true, to)
+  } catch (error) {
+    pushError(name, error, to)
+  }
+}
