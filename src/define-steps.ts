@@ -6,6 +6,7 @@
  * Texts may contain templates, `{{name}}`. A value that is no text is written as one, with its
  * type.
  */
+import type { JobRetry } from './process/logic.ts'
 import type { HandlerType } from './process/logics/table.ts'
 import type { ValueType } from './process/values.ts'
 
@@ -201,6 +202,10 @@ interface HttpOptions<Name extends string> extends Failing<Name>, Typed {
   readonly method?: string
   readonly data?: Values
   readonly headers?: Readonly<Record<string, string>>
+  /** More attempts where a failure may pass; by default a call is made once. */
+  readonly retry?: Partial<JobRetry>
+  /** Sets `__conveyor_api_debug__`: how long the call took, its status, the sizes of the bodies. */
+  readonly debug?: boolean
   /** Any other member of the format: `format`, `content_type`, `raw_body`, `max_threads`, … */
   readonly more?: Values
 }
@@ -208,11 +213,13 @@ interface HttpOptions<Name extends string> extends Failing<Name>, Typed {
 /** Calls an HTTP endpoint; an object in the response is merged into the data. */
 export function callHttp<const Name extends string = never>(
   url: string,
-  { method = 'POST', data = {}, types, headers = {}, more = {}, error }: HttpOptions<Name> = {},
+  options: HttpOptions<Name> = {},
 ): Step<Name> {
+  const { method = 'POST', data = {}, types, headers = {}, retry, debug, more, error } = options
   return step('api', {
     ...{ url, method, format: '', ...typed('extra', 'extra_type', data, types) },
-    ...{ extra_headers: headers, ...more, ...errorTo(error) },
+    ...{ extra_headers: headers, ...(retry && { retry }), ...(debug && { debug_info: true }) },
+    ...{ ...more, ...errorTo(error) },
   })
 }
 

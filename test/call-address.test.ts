@@ -163,23 +163,20 @@ for (const [text, host] of urls) {
   })
 }
 
-for (const text of [
-  '',
-  'a.example',
-  '//a.example',
-  'file:///etc/passwd',
-  'ftp://a.example',
-  'http://',
-  'http://a b/',
-  'gopher://a',
-  'http://a.exam\nple/',
-  'http://a:99999/',
-  'unix:/x',
-  'javascript:1',
-]) {
+const bad_urls: [text: string, description: string][] = [
+  ...[
+    ...['', 'a.example', '//a.example', 'a.example:80/x', 'localhost:80', '/x', 'unix:/x'],
+    ...['file:///etc/passwd', 'ftp://a.example', 'gopher://a', 'javascript:1'],
+  ].map((text): [string, string] => [text, 'no_scheme']),
+  ...['http://', 'http://a b/', 'http://a:99999/'].map((text): [string, string] => [
+    text,
+    'no URL that can be read',
+  ]),
+  ['http://a.exam\nple/', 'a control character in the URL'],
+]
+
+for (const [text, description] of bad_urls) {
   test(`${JSON.stringify(text)} is no URL to call`, () => {
-    const read = readUrl(text)
-    assert.ok('cause' in read)
-    assert.equal(read.cause, 'bad_url')
+    assert.deepEqual(readUrl(text), { cause: 'bad_url', description })
   })
 }

@@ -36,6 +36,10 @@ function requested(definition: object, data: string): string[] {
 const json = 'content-type: application/json'
 const form = 'content-type: application/x-www-form-urlencoded'
 
+const xml = { content_type: 'application/xml' }
+const prolog = '<?xml version="1.0" encoding="UTF-8"?>'
+const sys = '{"ref":"order-1","obj_id":"","conv_id":"1234","node_id":""}'
+
 const requests: [what: string, definition: object, data: string, request: string[]][] = [
   ['nothing to send', {}, '{}', [`POST ${url}`, json, '{}']],
   [
@@ -98,6 +102,46 @@ const requests: [what: string, definition: object, data: string, request: string
     '{"a":"{{b}}","b":"x"}',
     [`POST ${url}`, 'content-type: text/xml', '<a>{{b}}</a>'],
   ],
+  [
+    'the names of the task where it is asked for',
+    { send_sys: true, extra: { a: '1' } },
+    '{}',
+    [`POST ${url}`, json, `{"a":"1","sys":${sys}}`],
+  ],
+  ['GET names no task', { send_sys: true, method: 'GET' }, '{}', [`GET ${url}`]],
+  [
+    'a form names no task',
+    { send_sys: true, content_type: form.slice(14), extra: { a: '1' } },
+    '{}',
+    [`POST ${url}`, form, 'a=1'],
+  ],
+  ...['application/xml', 'text/xml; charset=utf-8', 'application/soap+xml', 'soap/xml'].map(
+    (content_type): [string, object, string, string[]] => [
+      `${content_type}: extra as XML`,
+      { content_type, send_sys: true, extra: { '{{r}}': '{{v}}' } },
+      '{"r":"root","v":{"@a":1.10,"item":[{"@b":"2","#value":"<t>"},null]}}',
+      [
+        `POST ${url}`,
+        `content-type: ${content_type}`,
+        `${prolog}<root a="1.10"><item b="2">&lt;t&gt;</item><item></item></root>`,
+      ],
+    ],
+  ),
+  [
+    'XML by the header alone',
+    { extra_headers: { 'content-type': 'text/xml' }, extra: { a: 'x' } },
+    '{}',
+    [`POST ${url}`, 'content-type: text/xml', `${prolog}<a>x</a>`],
+  ],
+  ['XML: GET has a query', { ...xml, method: 'GET', extra: { a: '1' } }, '{}', [`GET ${url}?a=1`]],
+  ...[{}, { a: '1', b: '2' }, { 'a b': '1' }, { a: '{{list}}' }, { a: '{{control}}' }].map(
+    (extra): [string, object, string, string[]] => [
+      `XML that is none: ${JSON.stringify(extra)}`,
+      { ...xml, extra },
+      '{"list":[1],"control":"\\u0001"}',
+      ['hardware', 'api_bind_error'],
+    ],
+  ),
   ['raw: GET has no body', { format: 'raw', method: 'GET', raw_body: 'x' }, '{}', [`GET ${url}`]],
   [
     'url and headers from the data, which is no template',
@@ -115,13 +159,13 @@ const requests: [what: string, definition: object, data: string, request: string
     `a header of ${JSON.stringify(value)}`,
     { extra_headers: { 'x-a': '{{a}}' } },
     JSON.stringify({ a: value }),
-    ['software', 'api_wrong_convert_param'],
+    ['hardware', 'api_bind_error'],
   ]),
   [
     'a name of a header that is none',
     { extra_headers: { '{{a}}': 'x' } },
     '{"a":"x y"}',
-    ['software', 'api_wrong_convert_param'],
+    ['hardware', 'api_bind_error'],
   ],
   [
     'a failed conversion',
@@ -194,6 +238,21 @@ for (const [given, threads_max] of [
   })
 }
 
+for (const [given, retry] of [
+  [undefined, { attempts_max: 1, backoff_ms: 1_000 }],
+  [{ attempts_max: 3 }, { attempts_max: 3, backoff_ms: 1_000 }],
+  [
+    { attempts_max: 100, backoff_ms: 300_000 },
+    { attempts_max: 100, backoff_ms: 300_000 },
+  ],
+] as const) {
+  test(`retry ${JSON.stringify(given)}: ${retry.attempts_max} attempts`, () => {
+    const made = compiled({ retry: given ?? null }).logic.job?.order(contextOf('{}'))
+    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
+    assert.deepEqual(made.request.retry, retry)
+  })
+}
+
 const mistakes: [definition: object, starts: string][] = [
   [{ method: 'CONNECT' }, 'method "CONNECT" is none of GET'],
   [{ method: 7 }, 'method 7 is none of GET'],
@@ -207,10 +266,11 @@ const mistakes: [definition: object, starts: string][] = [
   [{ extra_headers: { 'a b': 'x' } }, 'extra_headers["a b"] is no name of a header'],
   [{ extra_headers: { 'a\r\nb': 'x' } }, 'extra_headers["a\\r\\nb"] is no name of a header'],
   [{ extra_headers: { a: {} } }, 'extra_headers["a"] is an object, a text was expected'],
-  [
-    { content_type: 'application/xml' },
-    'content_type "application/xml": XML is written as raw_body',
-  ],
+  [{ retry: 3 }, 'retry is 3, an object was expected'],
+  [{ retry: { attempts_max: 0 } }, 'retry.attempts_max 0 is no whole number from 1 to 100'],
+  [{ retry: { attempts_max: 101 } }, 'retry.attempts_max 101 is no whole'],
+  [{ retry: { attempts_max: 2, backoff_ms: 1.5 } }, 'retry.backoff_ms 1.5 is no whole'],
+  [{ retry: { attempts_max: 2, backoff_ms: 300_001 } }, 'retry.backoff_ms 300001 is no whole'],
   [{ content_type: '{{a}}' }, 'content_type holds a template'],
   [{ format: 'raw', raw_body: true }, 'raw_body is true, a text was expected'],
   [{ customize_response: true, response: { a: 7 } }, 'response["a"] is 7, a text was expected'],
@@ -220,8 +280,8 @@ const mistakes: [definition: object, starts: string][] = [
 
 for (const [definition, starts] of mistakes) {
   test(`mistake: ${JSON.stringify(definition)}`, () => {
-    const [mistake] = compiled(definition).mistakes
-    assert.ok(mistake?.startsWith(starts), mistake)
+    const [mistake = 'none'] = compiled(definition).mistakes
+    assert.equal(mistake.slice(0, starts.length), starts)
   })
 }
 
@@ -230,15 +290,23 @@ const warnings: [definition: object, starts: string | undefined][] = [
   [{ url: '' }, 'url is empty'],
   [{ url: 'ftp://x' }, 'url "ftp://x" is neither http nor https'],
   [{ url: '{{u}}' }, undefined],
-  [{ cert_pem: 'PEM' }, 'cert_pem is ignored'],
+  [{ cert_pem: 's3cret' }, 'cert_pem is no certificate with its private key: calls by https'],
+  [{ cert_pem: 's3cret {{' }, 'cert_pem is no certificate with its private key: calls by https'],
+  [{ cert_pem: {} }, 'cert_pem is no certificate'],
+  [{ cert_pem: '' }, undefined],
+  [{ cert_pem: '{{pem}}' }, undefined],
+  [{ ...xml, extra: { a: '1' } }, undefined],
+  [{ ...xml, extra: {} }, 'extra of an XML body has one member, the root tag'],
+  [{ ...xml, method: 'DELETE', extra: {} }, undefined],
   [{ format: 'corezoid' }, 'format corezoid without api_secret_outer'],
   [{ extra_headers: { Host: 'x' } }, 'extra_headers["Host"] is ignored'],
 ]
 
 for (const [definition, starts] of warnings) {
   test(`warning: ${JSON.stringify(definition)}`, () => {
-    const [warning] = compiled(definition).warnings
+    const [warning, ...more] = compiled(definition).warnings
     assert.equal(warning?.slice(0, starts?.length), starts)
+    assert.ok(![warning, ...more].join().includes('s3cret'))
   })
 }
 
@@ -259,20 +327,30 @@ function answered(
     : 'nothing'
 }
 
-const done = (text: string, status = 200): JobOutcome => ({
+const done = (text: string, status = 200, type = 'application/json'): JobOutcome => ({
   outcome: 'done',
   text,
   status,
   headers: [
-    ['content-type', 'application/json'],
+    ['content-type', type],
     ['x-left', '7'],
   ],
+  figures: { exec_ms: 1.5, request_bytes: 2, status, response_bytes: text.length },
 })
+const figures = (res_code: number, res_bytes: number) =>
+  `{"http_exec_time":1.5,"http_req_body_size":2,"http_res_code":${res_code},"http_res_body_size":${res_bytes}}`
+const no_answer: JobOutcome = {
+  ...{ outcome: 'failed', error_type: 'software', tag: 'api_bad_answer', description: 'timeout' },
+}
 const mapped = (response: object, response_type: object = {}) => ({
   ...{ customize_response: true, response, response_type },
 })
 const corezoid = { format: 'corezoid', api_secret_outer: 's' }
 const ops = (op: object) => done(JSON.stringify({ request_proc: 'ok', ops: [op] }))
+
+const no_request_proc =
+  'software api_no_request_proc: Bad request_proc tag. ' +
+  'Please fill request_proc=ok for your answer. If you want to put error use proc!=ok'
 
 const answers: [what: string, definition: object, outcome: JobOutcome, becomes: string][] = [
   ['an object', {}, done('{"b":1.10,"c":null}'), '{"a":1,"b":1.10,"c":null}'],
@@ -280,12 +358,54 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
   ['202', {}, done('{"c":3}', 202), '{"a":1,"b":2,"c":3}'],
   ['__proto__', {}, done('{"__proto__":1}'), '{"a":1,"b":2,"__proto__":1}'],
   ['an array', {}, done('[1]'), '{"a":1,"b":2,"__conveyor_api_array__":[1]}'],
-  ['a number', {}, done('7'), 'software api_no_valid_json: 7 is neither an object nor an array'],
-  ['nothing', {}, done(''), 'software api_no_valid_json: the answer is empty'],
+  ['an image', {}, done('1234', 200, 'image/png'), '{"a":1,"b":2,"__conveyor_api_image__":"1234"}'],
+  [
+    'an image, mapped',
+    mapped({ c: '{{body}}', '{{header.x-left}}-{{a}}': '{{a}}' }, { c: 'string' }),
+    done('1234', 201, 'Image/PNG; x=y'),
+    '{"a":1,"b":2,"c":"1234","7-1":1}',
+  ],
+  ['a number', {}, done('7'), 'software api_no_valid_json: Please check: 7'],
+  ...[{}, { rfc_format: true }, mapped({ c: '{{body.c}}' }, { c: 'string' })].flatMap(
+    (definition): [string, object, JobOutcome, string][] => {
+      const what = JSON.stringify(definition)
+      const empty = 'software api_no_valid_json: Please check: the answer is empty'
+      const is_mapped = 'response' in definition
+      const set = is_mapped ? '{"a":1,"b":2,"c":""}' : '{"a":1,"b":2}'
+      return [
+        [`200 without a body: ${what}`, definition, done(''), is_mapped ? set : empty],
+        [`202 without a body: ${what}`, definition, done('', 202), set],
+        [
+          `201 without a body, by the RFC: ${what}`,
+          { ...definition, rfc_format: true },
+          done('', 201),
+          empty,
+        ],
+        [
+          `202 without a body, by the RFC: ${what}`,
+          { ...definition, rfc_format: true },
+          done('', 202),
+          set,
+        ],
+      ]
+    },
+  ),
+  [
+    'figures',
+    { debug_info: true },
+    done('{"c":3}'),
+    `{"a":1,"b":2,"__conveyor_api_debug__":${figures(200, 7)},"c":3}`,
+  ],
+  ['no figures', { debug_info: false }, done('{"c":3}'), '{"a":1,"b":2,"c":3}'],
   ['nothing to HEAD', { method: 'HEAD' }, done(''), '{"a":1,"b":2}'],
-  ['HTML', {}, done('<html>'), 'software api_no_valid_json: <html>'],
-  ['half of JSON', {}, done('{"a":'), 'software api_no_valid_json: {"a":'],
-  ['a lone surrogate', {}, done('{"a":"\\ud800"}'), 'software api_no_valid_json: {"a":"\\ud800"}'],
+  ['HTML', {}, done('<html>'), 'software api_no_valid_json: Please check: <html>'],
+  ['half of JSON', {}, done('{"a":'), 'software api_no_valid_json: Please check: {"a":'],
+  [
+    'a lone surrogate',
+    {},
+    done('{"a":"\\ud800"}'),
+    'software api_no_valid_json: Please check: {"a":"\\ud800"}',
+  ],
   [
     'a field of the task beside the body',
     mapped({ r: '{{root.ref}}', c: '{{body.c}}' }),
@@ -296,11 +416,11 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'too deep',
     {},
     done(`{"a":${'['.repeat(70)}${']'.repeat(70)}}`),
-    `software api_no_valid_json: {"a":${'['.repeat(70)}${']'.repeat(53)}…`,
+    `software api_no_valid_json: Please check: {"a":${'['.repeat(70)}${']'.repeat(53)}…`,
   ],
-  ['204', {}, done('', 204), 'software api_bad_answer: HTTP 204'],
-  ['404', {}, done('{"c":3}', 404), 'software api_bad_answer: HTTP 404: {"c":3}'],
-  ['302', {}, done('', 302), 'software api_bad_answer: HTTP 302'],
+  ['204', {}, done('', 204), 'software api_bad_answer: 204'],
+  ['404', {}, done('{"c":3}', 404), 'software api_bad_answer: 404'],
+  ['302', {}, done('', 302), 'software api_bad_answer: 302'],
   [
     'a failure of the executor',
     {},
@@ -334,7 +454,31 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     done('{"c":"{{header}}"}'),
     '{"a":1,"b":2,"c":"{{header}}"}',
   ],
-  ['what is missing is taken out', mapped({ b: '{{body.b}}' }), done('{}'), '{"a":1}'],
+  ['what is missing is empty', mapped({ b: '{{body.b}}' }), done('{}'), '{"a":1,"b":""}'],
+  [
+    'what is missing is empty, whatever its type',
+    mapped({ b: '{{body.b}}', c: '{{body.c[0].d}}' }, { b: 'number', c: 'object' }),
+    done('{}'),
+    '{"a":1,"b":"","c":""}',
+  ],
+  [
+    'an object where an array is asked for',
+    mapped({ c: '{{body}}' }, { c: 'array' }),
+    done('{"d":1.10}'),
+    '{"a":1,"b":2,"c":[{"d":1.10}]}',
+  ],
+  [
+    'a body of an earlier call is not that of this one',
+    mapped({ c: '{{body}}{{header.x-none}}' }, { c: 'string' }),
+    done('', 202),
+    '{"a":1,"b":2,"c":""}',
+  ],
+  [
+    'a mapping that makes too much of it',
+    mapped({ c: '{{body.c}}{{body.c}}{{body.c}}' }),
+    done(`{"c":"${'x'.repeat(60_000)}"}`),
+    'software api_task_size_overflow_limit: longer than 131072 bytes',
+  ],
   [
     'what cannot be converted',
     mapped({ n: '{{body.n}}' }, { n: 'number' }),
@@ -345,7 +489,7 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'HTML, mapped as an object',
     mapped({ body: '{{body}}' }, { body: 'object' }),
     done('<html>'),
-    'software api_no_valid_json: <html>',
+    'software api_no_valid_json: Please check: <html>',
   ],
   [
     'HTML, mapped as text',
@@ -357,7 +501,7 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'HTML, a path into it',
     mapped({ id: '{{body.id}}' }),
     done('<html>'),
-    'software api_no_valid_json: <html>',
+    'software api_no_valid_json: Please check: <html>',
   ],
   [
     'a mapping that is switched off',
@@ -367,24 +511,14 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
   ],
   ['res_data', corezoid, ops({ proc: 'ok', res_data: { b: 1.5 } }), '{"a":1,"b":1.5}'],
   ['an empty map of res_data', corezoid, ops({ proc: 'ok', res_data: [] }), '{"a":1,"b":2}'],
-  ['corezoid: HTML', corezoid, done('<html>'), 'software api_no_valid_json: <html>'],
-  [
-    'corezoid: no request_proc',
-    corezoid,
-    done('{"ops":[]}'),
-    'software api_no_request_proc: request_proc of the answer is not "ok"',
-  ],
-  [
-    'corezoid: an array',
-    corezoid,
-    done('[]'),
-    'software api_no_request_proc: request_proc of the answer is not "ok"',
-  ],
+  ['corezoid: HTML', corezoid, done('<html>'), 'software api_no_valid_json: Please check: <html>'],
+  ['corezoid: no request_proc', corezoid, done('{"ops":[]}'), no_request_proc],
+  ['corezoid: an array', corezoid, done('[]'), no_request_proc],
   [
     'corezoid: no ops',
     corezoid,
     done('{"request_proc":"ok","ops":[]}'),
-    'software api_no_ops: the answer has no ops',
+    'software api_no_ops: No ops. Please check documentation',
   ],
   [
     'corezoid: an op that failed',
@@ -396,13 +530,13 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'corezoid: no res_data',
     corezoid,
     ops({ proc: 'ok' }),
-    'software api_bad_res_data: res_data is nothing',
+    'software api_bad_res_data: Bad res_data: nothing. Please check documentation',
   ],
   [
     'corezoid: res_data that is text',
     corezoid,
     ops({ proc: 'ok', res_data: 'x' }),
-    'software api_bad_res_data: res_data is "x"',
+    'software api_bad_res_data: Bad res_data: "x". Please check documentation',
   ],
 ]
 
@@ -416,3 +550,22 @@ test('a response that makes the task too large fails and leaves the data unchang
     'software api_task_size_overflow_limit: Your task size: 18 bytes, Max available task size: 10 bytes',
   )
 })
+
+const debugged: [what: string, outcome: JobOutcome, data: string][] = [
+  [
+    'the figures of an answer',
+    done('', 500),
+    `{"a":1,"__conveyor_api_debug__":${figures(500, 0)}}`,
+  ],
+  ['none of a call without an answer', no_answer, '{"a":1}'],
+]
+
+for (const [what, outcome, becomes] of debugged) {
+  test(`a failure with debug_info keeps ${what}`, () => {
+    const { logic } = compiled({ debug_info: true })
+    const context = contextOf('{"a":1,"__conveyor_api_debug__":{"http_res_code":200}}')
+    const command = logic.job?.finish(context, context.doc, outcome)
+    assert.ok(command?.command === 'fail')
+    assert.equal(command.doc?.text, becomes)
+  })
+}

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
-import { issueServer, newAuthority } from '../src/certs/issue.ts'
+import { issueClient, issueServer, newAuthority } from '../src/certs/issue.ts'
 import { signatureOf } from '../src/codec/signature.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { type Limits, limitsWith } from '../src/core/limits.ts'
@@ -25,7 +26,9 @@ function executorOf({ limits, ...more }: Given = {}) {
 
 function requestOf(url: string, more: Partial<CallRequest> = {}): CallRequest {
   const { method = 'POST', headers = [], body = '{}' } = more
-  return { url, method, headers, body, threads_max: 0, sign: undefined, ...more }
+  const retry = { attempts_max: 1, backoff_ms: 1 }
+  const none = { threads_max: 0, sign: undefined, cert_pem: undefined, retry }
+  return { url, method, headers, body, ...none, ...more }
 }
 
 /** One call by a new executor. */
@@ -56,8 +59,12 @@ async function callTo(
   }
 }
 
+/** `done`, `bad` with the description of an api_bad_answer, or what else it is. */
 function failureOf(outcome: JobOutcome): string {
-  return outcome.outcome === 'failed' ? `${outcome.error_type} ${outcome.tag}` : outcome.outcome
+  if (outcome.outcome === 'done') return 'done'
+  const { error_type, tag, description } = outcome
+  if (tag !== 'api_bad_answer') return `${error_type} ${tag}`
+  return error_type === 'software' ? `bad ${description.split(':')[0]}` : 'no pair of the table'
 }
 
 test('sends the ordered request and the default headers', async () => {
@@ -123,23 +130,36 @@ const answers: [what: string, answer: Answerer, expected: string][] = [
   ['a redirect without a location', status(302), 'done'],
   ['304', status(304), 'done'],
   ['HTML', status(200, { 'content-type': 'text/html' }, '<html>'), 'done'],
-  ['408', status(408), 'hardware api_fatal_error'],
-  ['429', status(429, { 'retry-after': '7' }), 'hardware api_fatal_error'],
-  ['500', status(500), 'hardware api_fatal_error'],
-  ['503', status(503), 'hardware api_fatal_error'],
+  ['408', status(408), 'done'],
+  ['429', status(429, { 'retry-after': '7' }), 'done'],
+  ['500', status(500), 'done'],
+  ['503', status(503), 'done'],
   [
     'gzip, which was not asked for',
     (_asked, _request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
-    'software api_bad_answer',
+    'bad HTTP 200',
   ],
   [
     'a failure in gzip',
     (_asked, _request, response) =>
       response.writeHead(502, { 'content-encoding': 'gzip' }).end(gzipSync('x')),
-    'hardware api_fatal_error',
+    'done',
   ],
-  ['a failure that is too large', status(500, {}, '0'.repeat(1001)), 'hardware api_fatal_error'],
+  ['a failure that is too large', status(500, {}, '0'.repeat(1001)), 'done'],
+  [
+    'a failure that says it is too large',
+    status(500, { 'content-length': '1001' }, '0'.repeat(1001)),
+    'done',
+  ],
+  [
+    'a failure that is cut off',
+    (_asked, request, response) => {
+      response.writeHead(500, { 'content-length': '100' }).write('x')
+      setImmediate(() => request.socket.destroy())
+    },
+    'done',
+  ],
   [
     'not UTF-8',
     (_asked, _request, response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])),
@@ -161,11 +181,11 @@ const answers: [what: string, answer: Answerer, expected: string][] = [
     },
     'software api_task_size_overflow_limit',
   ],
-  ['a huge header', status(200, { 'x-huge': 'h'.repeat(20_000) }), 'software api_bad_answer'],
+  ['a huge header', status(200, { 'x-huge': 'h'.repeat(20_000) }), 'bad no HTTP as it should be'],
   [
     'a reset before the answer',
     (_a, request) => request.socket.resetAndDestroy(),
-    'hardware api_bind_error',
+    'bad failed_connect',
   ],
   [
     'an end in the middle of the body',
@@ -173,10 +193,10 @@ const answers: [what: string, answer: Answerer, expected: string][] = [
       response.writeHead(200, { 'content-length': '100' }).write('{"a":')
       setImmediate(() => request.socket.destroy())
     },
-    'hardware api_bind_error',
+    'bad failed_connect',
   ],
-  ['no HTTP', (_a, request) => request.socket.end('SSH-2.0-x\r\n'), 'software api_bad_answer'],
-  ['a foreign scheme', status(302, { location: 'file:///etc/passwd' }), 'software api_bad_answer'],
+  ['no HTTP', (_a, request) => request.socket.end('SSH-2.0-x\r\n'), 'bad no HTTP as it should be'],
+  ['a foreign scheme', status(302, { location: 'file:///etc/passwd' }), 'bad a redirect'],
 ]
 
 for (const [what, answer, expected] of answers) {
@@ -195,7 +215,7 @@ test('a port without a server fails as a connection', async () => {
   const server = await callServer(answerJson())
   await server.close()
   const outcome = await call(requestOf(server.url), { allow_hosts: [server.host] })
-  assert.equal(failureOf(outcome), 'hardware api_bind_error')
+  assert.equal(failureOf(outcome), 'bad failed_connect')
 })
 
 /** Servers that never finish a response; the fake clock ends the call. */
@@ -237,7 +257,7 @@ for (const [what, onSocket] of hangs) {
         'runs',
       )
       clock.advance(1)
-      assert.equal(failureOf(await running), 'hardware api_expire_query')
+      assert.equal(failureOf(await running), 'bad timeout')
       assert.equal(clock.nextWake_ms(), undefined)
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -257,7 +277,7 @@ test('the time limit covers the whole of a slow response', async () => {
   })
   const outcome = await call(requestOf(server.url), { clock, allow_hosts: [server.host] })
   await server.close()
-  assert.equal(failureOf(outcome), 'hardware api_expire_query')
+  assert.equal(failureOf(outcome), 'bad timeout')
 })
 
 test('a name lookup that never ends times out', async () => {
@@ -268,7 +288,7 @@ test('a name lookup that never ends times out', async () => {
   })
   await new Promise((resolve) => setImmediate(resolve))
   clock.advance(60_000)
-  assert.equal(failureOf(await running), 'hardware api_expire_query')
+  assert.equal(failureOf(await running), 'bad timeout')
 })
 
 const refused: [url: string, addresses: string[]][] = [
@@ -289,7 +309,8 @@ for (const [url, addresses] of refused) {
       allow_hosts: [`other.example:${server.port}`, '127.0.0.1:1'],
     })
     await server.close()
-    assert.equal(failureOf(outcome), 'software api_bad_answer')
+    const host = new URL(url.replace('PORT', String(server.port))).hostname
+    assert.equal(failureOf(outcome), `bad ${host.split(':')[0]}`)
     assert.equal(server.asked.length, 0)
   })
 }
@@ -318,7 +339,7 @@ test('a name without an address may have one later', async () => {
     async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
   ]) {
     const outcome = await call(requestOf('http://none.example/'), { lookup })
-    assert.equal(failureOf(outcome), 'hardware api_bind_error')
+    assert.equal(failureOf(outcome), 'bad failed_connect')
   }
 })
 
@@ -430,7 +451,7 @@ for (const inward of [
       { lookup: async () => ['127.0.0.1'] },
     )
     await inner.close()
-    assert.equal(failureOf(outcome), 'software api_bad_answer')
+    assert.match(failureOf(outcome), /^bad (127\.0\.0\.1|inward\.example)$/)
     assert.equal(inner.asked.length, 0)
   })
 }
@@ -438,8 +459,8 @@ for (const inward of [
 test('three redirects are followed and a fourth is not', async () => {
   for (const [count, expected, requests] of [
     [3, 'done', 4],
-    [4, 'software api_bad_answer', 4],
-    [1_000, 'software api_bad_answer', 4],
+    [4, 'bad more than 3 redirects', 4],
+    [1_000, 'bad more than 3 redirects', 4],
   ] as const) {
     let left = count
     const { outcome, server } = await callTo((_asked, _request, response) => {
@@ -453,6 +474,45 @@ test('three redirects are followed and a fourth is not', async () => {
 
 const term = { now_ms: Date.now(), days: 30, chance: systemChance }
 
+test('a client certificate is presented, on connections of its own', async () => {
+  const authority = await newAuthority(term)
+  const { key: server_key, certificate: cert } = await issueServer(authority, ['127.0.0.1'], term)
+  const clients = await Promise.all(
+    ['one', 'two'].map((name) => issueClient(authority, name, term)),
+  )
+  const names: unknown[] = []
+  const sockets = new Set<unknown>()
+  const server = await callServer(
+    (_asked, request, response) => {
+      names.push((request.socket as TLSSocket).getPeerCertificate().subject?.CN)
+      sockets.add(request.socket)
+      response.end('{}')
+    },
+    { secure: { key: server_key, cert, ca: authority.certificate, requestCert: true } },
+  )
+  const executor = executorOf({ allow_hosts: [server.host], ca: authority.certificate })
+  const signal = new AbortController().signal
+  const pems = clients.map(({ key: private_key, certificate }) => private_key + certificate)
+  const rows: [cert_pem: string | undefined, expected: string][] = [
+    [pems[0], 'done'],
+    [undefined, 'bad failed_connect'],
+    [pems[1], 'done'],
+    [pems[0], 'done'],
+    [undefined, 'bad failed_connect'],
+    [clients[0]?.certificate, 'hardware api_bind_error'],
+    [`${clients[0]?.key}${clients[1]?.certificate}`, 'hardware api_bind_error'],
+  ]
+  for (const [cert_pem, expected] of rows) {
+    const outcome = await executor.run(requestOf(server.url, { cert_pem }), { key, signal })
+    assert.match(failureOf(outcome), new RegExp(expected), JSON.stringify(outcome))
+    assert.ok(!JSON.stringify(outcome).includes('PRIVATE'))
+  }
+  assert.deepEqual(names, ['one', 'two', 'one'])
+  assert.equal(sockets.size, 2)
+  await executor.close()
+  await server.close()
+})
+
 test('certificates are verified, whatever the environment says', async () => {
   const authority = await newAuthority(term)
   const foreign = await newAuthority(term)
@@ -461,14 +521,20 @@ test('certificates are verified, whatever the environment says', async () => {
   const rows = [
     ['of an authority that is known', good, authority, 'name.example', 'done'],
     ['for the address itself', good, authority, '127.0.0.1', 'done'],
-    ['of another name', other, authority, 'name.example', 'software api_bad_answer'],
-    ['of an unknown authority', good, foreign, 'name.example', 'software api_bad_answer'],
+    ['of another name', other, authority, 'name.example', 'bad the certificate is not accepted'],
+    [
+      'of an unknown authority',
+      good,
+      foreign,
+      'name.example',
+      'bad the certificate is not accepted',
+    ],
     [
       'of an authority the system does not know',
       good,
       undefined,
       'name.example',
-      'software api_bad_answer',
+      'bad the certificate is not accepted',
     ],
   ] as const
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
@@ -526,7 +592,7 @@ test('connections are reused, and closed with the executor', async () => {
   await server.close()
 })
 
-test('an idle connection that the server closed is no failure', async () => {
+test('an idle connection that the server closed is no failure of a GET', async () => {
   const server = await callServer((_asked, request, response) => {
     response.end('{}')
     // Closes without announcing it in the response.
@@ -534,15 +600,82 @@ test('an idle connection that the server closed is no failure', async () => {
   })
   const executor = executorOf({ allow_hosts: [server.host] })
   const signal = new AbortController().signal
+  const get = requestOf(server.url, { method: 'GET', body: undefined })
   for (let n = 0; n < 20; n++) {
-    assert.equal(
-      failureOf(await executor.run(requestOf(server.url), { key, signal })),
-      'done',
-      `${n}`,
-    )
+    assert.equal(failureOf(await executor.run(get, { key, signal })), 'done', `${n}`)
   }
   await executor.close()
   await server.close()
+})
+
+test('what a server has seen on a kept connection is not sent again', async () => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    let left = 1
+    const server = await callServer((_asked, request, response) => {
+      if (left-- > 0) response.end('{}')
+      else request.socket.resetAndDestroy()
+    })
+    const executor = executorOf({ allow_hosts: [server.host] })
+    const signal = new AbortController().signal
+    const request = requestOf(server.url, { method })
+    assert.equal(failureOf(await executor.run(request, { key, signal })), 'done')
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(failureOf(await executor.run(request, { key, signal })), 'bad failed_connect')
+    assert.equal(server.asked.length, 2, method)
+    await executor.close()
+    await server.close()
+  }
+})
+
+const typed = (type: string, body: string | Buffer): Answerer => {
+  return (_asked, _request, response) => response.writeHead(200, { 'content-type': type }).end(body)
+}
+const soap = '<?xml version="1.0"?><s:a x="1"><i y="2">t &amp; &#65;</i><i/><n>1.10</n></s:a>'
+const deep = (levels: number): string => '<a>'.repeat(levels) + '</a>'.repeat(levels)
+
+const bodies: [what: string, answer: Answerer, text: string][] = [
+  ...['application/xml', 'text/xml; charset=utf-8', 'application/soap+xml', 'SOAP/XML'].map(
+    (type): [string, Answerer, string] => [
+      type,
+      typed(type, soap),
+      '{"s:a":{"@x":"1","i":[{"@y":"2","#value":"t & A"},""],"n":"1.10"}}',
+    ],
+  ),
+  ['XML by another name', typed('text/html', '<a/>'), '<a/>'],
+  ['JSON by the name of XML', typed('text/xml', '{"a":1}'), '{"a":1}'],
+  ['broken XML', typed('text/xml', '<a><b></a>'), '<a><b></a>'],
+  ['XML with an unknown entity', typed('text/xml', '<a>&x;</a>'), '<a>&x;</a>'],
+  [
+    'XML with a document type',
+    typed('text/xml', '<!DOCTYPE a [<!ENTITY x "y">]><a/>'),
+    '<!DOCTYPE a [<!ENTITY x "y">]><a/>',
+  ],
+  ['60 levels of XML', typed('text/xml', deep(60)), `${'{"a":'.repeat(60)}""${'}'.repeat(60)}`],
+  ['128 levels of XML', typed('text/xml', deep(128)), deep(128)],
+  ['an image', typed('image/png', Buffer.from([0xff, 0, 0xd8])), '/wDY'],
+]
+
+for (const [what, answer, text] of bodies) {
+  test(`a body of ${what}`, async () => {
+    const { outcome } = await callTo(answer)
+    assert.equal(outcome.outcome === 'done' && outcome.text, text)
+  })
+}
+
+test('an answer is measured, also that of a failure', async () => {
+  for (const [code, given] of [
+    [200, '{"a":1}'],
+    [500, 'no'],
+  ] as const) {
+    const { outcome } = await callTo(status(code, {}, given), { body: '{"a":"ж"}' })
+    const { exec_ms = -1, ...figures } = outcome.figures ?? {}
+    assert.ok(exec_ms > 0 && exec_ms < 60_000)
+    assert.deepEqual(figures, { request_bytes: 10, status: code, response_bytes: given.length })
+  }
+  const server = await callServer(answerJson())
+  await server.close()
+  const unanswered = await call(requestOf(server.url), { allow_hosts: [server.host] })
+  assert.equal(unanswered.figures, undefined)
 })
 
 test('closing aborts running calls', async () => {

@@ -1,7 +1,7 @@
 /**
  * A process is killed with calls, code and handlers in progress, again and again on one file. After
- * it could finish, every task has ended, each of its calls and handlers began at least once, and
- * each state change was made once.
+ * it could finish, every task has ended, each of its calls and handlers began at least once, each
+ * call at most once in a process and always under one key, and each state change was made once.
  *
  * `CONVEYOR_SLOW=1` runs a hundred rounds of each form.
  */
@@ -35,15 +35,18 @@ for (const { form, edits } of crash_forms) {
   }, async (t) => {
     const child = await buildChild('crash-jobs-child.ts', edits)
     const path = join(child.folder, 'tasks.lmdb')
-    const called = new Map<string, number>()
+    /** Task → the processes that called for it, and its key. */
+    const called = new Map<string, { readonly by: number[]; readonly keys: Set<unknown> }>()
     const handled_tasks = new Set<string>()
     const made = new Set<string>()
-    let n = 0
+    let process_at = 0
     const server = await callServer((asked, _request, response) => {
       const { id } = JSON.parse(asked.body) as { id: string }
-      called.set(id, (called.get(id) ?? 0) + 1)
-      const status = n++ % 20 === 7 ? 503 : 200
-      setTimeout(() => response.writeHead(status).end('{"answer":1}'), Math.random() * 30)
+      const calls = called.get(id) ?? { by: [], keys: new Set() }
+      called.set(id, calls)
+      calls.by.push(process_at)
+      calls.keys.add(asked.headers['idempotency-key'])
+      setTimeout(() => response.writeHead(200).end('{"answer":1}'), Math.random() * 30)
     })
     const began_ms = performance.now()
     let cut_off = 0
@@ -54,6 +57,7 @@ for (const { form, edits } of crash_forms) {
           for (const obj_id of report.made ?? []) made.add(obj_id)
           if (report.handled !== undefined) handled_tasks.add(report.handled)
         }
+        process_at++
         const left = await logLeft(path)
         unmerged += left.unmerged
         if (left.in_checkpoint) in_merge++
@@ -82,7 +86,10 @@ for (const { form, edits } of crash_forms) {
         assert.equal(node_id, 'end', JSON.stringify(data))
         assert.deepEqual(data, { ...done, handler: obj_id })
         assert.deepEqual(marked.get(obj_id)?.sort(), [...steps].sort(), `the marks of ${obj_id}`)
-        assert.ok(called.has(obj_id), 'never called')
+        const { by = [], keys } = called.get(obj_id) ?? {}
+        assert.ok(by.length > 0, 'never called')
+        assert.equal(new Set(by).size, by.length, 'called twice by one process')
+        assert.equal(keys?.size, 1, 'called under two keys')
         assert.ok(handled_tasks.has(obj_id), 'never handled')
       }
       assert.equal(marked.size, tasks.length)
@@ -90,7 +97,7 @@ for (const { form, edits } of crash_forms) {
       const seconds = Math.round((performance.now() - began_ms) / 1000)
       t.diagnostic(
         `${rounds} kills in ${seconds} s: ${tasks.length} tasks, ${cut_off} pieces of work cut off ` +
-          `or listed, ${[...called.values()].reduce((a, b) => a + b, 0)} calls; 0 lost, 0 twice; ` +
+          `or listed, ${[...called.values()].flatMap(({ by }) => by).length} calls; 0 lost, 0 twice; ` +
           `${unmerged} groups left to the log, ${in_merge} kills in a merge`,
       )
     } finally {

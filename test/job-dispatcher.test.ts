@@ -1,6 +1,6 @@
 /**
- * Dispatch of calls through the whole engine, to real servers, with a clock that the test sets:
- * attempts, concurrency limits, closing and pausing in between. handlers.test runs handlers.
+ * Dispatch of calls through the whole engine, to real servers, with a clock that the test sets: one
+ * attempt or more, concurrency limits, closing and pausing in between. handlers.test runs handlers.
  */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
@@ -106,19 +106,96 @@ test('the response is merged, and the task resumes', () =>
     )
   }))
 
-test('a final failure sends the task to the error node with the error fields', () =>
-  stage(answerJson('no', 404), async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url }))
+const answers: [what: string, answer: Parameters<typeof callServer>[0], description: string][] = [
+  ['500', answerJson('no', 500), '500'],
+  ['404', answerJson('{"a":1}', 404), '404'],
+  ['429', answerJson('', 429), '429'],
+  ['a reset', (_asked, request) => request.socket.resetAndDestroy(), 'failed_connect'],
+]
+
+for (const [what, answer, description] of answers) {
+  test(`an endpoint that answers ${what} is called once, and the task goes on at once`, () =>
+    stage(answer, async ({ server, engine }) => {
+      await engine.putProcess(processOf({ url: server.url }))
+      const { obj_id } = await engine.create({ conv_id, data: {} })
+      const task = await ended(engine, obj_id)
+      assert.equal(task.node_id, 'bad')
+      assert.deepEqual(task.data, {
+        __conveyor_api_return_type_error__: 'software',
+        __conveyor_api_return_type_tag__: 'api_bad_answer',
+        __conveyor_api_return_description__: description,
+      })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      assert.equal(server.asked.length, 1)
+    }))
+}
+
+test('an endpoint that hangs is called once', () => {
+  const hanging = patient()
+  return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {
+    await engine.putProcess(processOf({ url: server.url, debug_info: true }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
-    const task = await ended(engine, obj_id)
-    assert.equal(task.node_id, 'bad')
-    assert.deepEqual(task.data, {
+    await until(() => hanging.open.length === 1)
+    clock.advance(60_000)
+    const { data } = await ended(engine, obj_id)
+    assert.deepEqual(data, {
       __conveyor_api_return_type_error__: 'software',
       __conveyor_api_return_type_tag__: 'api_bad_answer',
-      __conveyor_api_return_description__: 'HTTP 404: no',
+      __conveyor_api_return_description__: 'timeout',
     })
+    clock.advance(600_000)
+    await new Promise((resolve) => setTimeout(resolve, 20))
     assert.equal(server.asked.length, 1)
+  })
+})
+
+test('debug_info is kept by a failure too', () =>
+  stage(answerJson('no', 500), async ({ server, engine }) => {
+    await engine.putProcess(processOf({ url: server.url, debug_info: true, extra: { a: '1' } }))
+    const { obj_id } = await engine.create({ conv_id, data: {} })
+    const { __conveyor_api_debug__: debug } = (await ended(engine, obj_id)).data as {
+      __conveyor_api_debug__: { http_exec_time: number }
+    }
+    const { http_exec_time, ...sizes } = debug
+    assert.ok(http_exec_time > 0)
+    assert.deepEqual(sizes, { http_req_body_size: 9, http_res_code: 500, http_res_body_size: 2 })
   }))
+
+test('XML goes out and comes in', () =>
+  stage(
+    (asked, _request, response) =>
+      response.writeHead(200, { 'content-type': 'text/xml' }).end(asked.body),
+    async ({ server, engine }) => {
+      await engine.putProcess(
+        processOf({
+          ...{ url: server.url, content_type: 'text/xml; charset=utf-8' },
+          ...{ extra: { root: '{"@id":"{{n}}","item":["{{n}}",{"@b":"<","#value":"x"}]}' } },
+          ...{ extra_type: { root: 'object' } },
+        }),
+      )
+      const { obj_id } = await engine.create({ conv_id, data: { n: 'a&b' } })
+      const { node_id, data } = await ended(engine, obj_id)
+      assert.deepEqual(
+        [node_id, data],
+        ['done', { n: 'a&b', root: { '@id': 'a&b', item: ['a&b', { '@b': '<', '#value': 'x' }] } }],
+      )
+    },
+  ))
+
+test('an image larger than a task is refused', () =>
+  stage(
+    (_asked, _request, response) =>
+      response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.alloc(120_000, 0xff)),
+    async ({ server, engine }) => {
+      await engine.putProcess(processOf({ url: server.url }))
+      const { obj_id } = await engine.create({ conv_id, data: {} })
+      const { data } = await ended(engine, obj_id)
+      assert.equal(
+        (data as Record<string, unknown>).__conveyor_api_return_type_tag__,
+        'api_task_size_overflow_limit',
+      )
+    },
+  ))
 
 test('an order that cannot be made sends no request', () =>
   stage(answerJson(), async ({ server, engine }) => {
@@ -129,19 +206,20 @@ test('an order that cannot be made sends no request', () =>
     assert.equal(task.node_id, 'bad')
     assert.equal(
       (task.data as Record<string, unknown>).__conveyor_api_return_type_tag__,
-      'api_wrong_convert_param',
+      'api_bind_error',
     )
     assert.equal(server.asked.length, 0)
   }))
 
-test('a hardware failure is tried again, later each time and under one key', () => {
+test('a definition may ask for more attempts, later each time and under one key', () => {
   let left = 3
   return stage(
     (_asked, _request, response) => response.writeHead(left-- > 0 ? 503 : 200).end('{"ok":true}'),
     async ({ bed: { clock }, server, engine }) => {
-      await engine.putProcess(processOf({ url: server.url }))
+      const retry = { attempts_max: 4, backoff_ms: 500 }
+      await engine.putProcess(processOf({ url: server.url, retry }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
-      for (const wait_ms of [1_000, 2_000, 4_000]) {
+      for (const wait_ms of [500, 1_000, 2_000]) {
         const asked = server.asked.length + 1
         const now_ms = clock.now_ms()
         let wake_ms: number | undefined
@@ -166,9 +244,9 @@ test('a hardware failure is tried again, later each time and under one key', () 
 
 test('the last attempt is final', () =>
   stage(answerJson('', 500), async ({ bed: { clock }, server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url }))
+    await engine.putProcess(processOf({ url: server.url, retry: { attempts_max: 3 } }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
-    for (let tries = 1; tries < 8; tries++) {
+    for (let tries = 1; tries < 3; tries++) {
       // While a call is under way the clock has its deadline, in 60 s.
       const deadline_ms = clock.now_ms() + 60_000
       await until(() => server.asked.length === tries && clock.nextWake_ms() !== deadline_ms)
@@ -176,15 +254,23 @@ test('the last attempt is final', () =>
     }
     const { data, node_id } = await ended(engine, obj_id)
     assert.equal(node_id, 'bad')
-    assert.equal((data as Record<string, unknown>).__conveyor_api_return_type_error__, 'hardware')
-    assert.equal(server.asked.length, 8)
+    assert.equal((data as Record<string, unknown>).__conveyor_api_return_description__, '500')
+    assert.equal(server.asked.length, 3)
+  }))
+
+test('a failure that will not pass is final at once', () =>
+  stage(answerJson('', 404), async ({ server, engine }) => {
+    await engine.putProcess(processOf({ url: server.url, retry: { attempts_max: 3 } }))
+    const { obj_id } = await engine.create({ conv_id, data: {} })
+    assert.equal((await ended(engine, obj_id)).node_id, 'bad')
+    assert.equal(server.asked.length, 1)
   }))
 
 test('a job survives reopening, under its key', async () => {
   const first = await callServer(answerJson('', 500))
   const bed = memoryBed({ allow_hosts: [first.host] })
   const engine = await bed.open()
-  await engine.putProcess(processOf({ url: first.url }))
+  await engine.putProcess(processOf({ url: first.url, retry: { attempts_max: 2 } }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
   await until(() => first.asked.length === 1)
   await first.close()
@@ -278,6 +364,59 @@ test('a host has no more calls than its limit, over all logics', () => {
   )
 })
 
+test('a call that waits too long for a slot fails without being made', () => {
+  const hanging = patient()
+  return stage(
+    hanging.answer,
+    async ({ bed: { clock }, server, engine }) => {
+      await engine.putProcess(processOf({ url: server.url, max_threads: 1 }))
+      const create = () => engine.create({ conv_id, data: {} })
+      const made = [await create(), await create(), await create()]
+      const [first, second, third] = made.map(({ obj_id }) => obj_id)
+      await until(() => hanging.open.length === 1 && clock.nextWake_ms() !== undefined)
+      clock.advance(9_999)
+      hanging.letGo()
+      await ended(engine, first)
+      await until(() => hanging.open.length === 1)
+      clock.advance(1)
+      const { node_id, data } = await ended(engine, third)
+      assert.equal(node_id, 'bad')
+      assert.deepEqual(data, {
+        __conveyor_api_return_type_error__: 'hardware',
+        __conveyor_api_return_type_tag__: 'api_expire_query',
+        __conveyor_api_return_description__:
+          'Expire task to API, please check your api for correct answer, ' +
+          'or increase max_threads for connections',
+      })
+      hanging.letGo()
+      assert.equal((await ended(engine, second)).node_id, 'done')
+      const last = await create()
+      await until(() => hanging.open.length === 1)
+      hanging.letGo()
+      assert.equal((await ended(engine, last.obj_id)).node_id, 'done')
+      assert.equal(server.asked.length, 3)
+    },
+    { limits: { call_wait_ms_max: 10_000 } },
+  )
+})
+
+test('a waiting call is made once where more slots become free at once', () => {
+  const hanging = patient()
+  return stage(hanging.answer, async ({ server, engine }) => {
+    await engine.putProcess(processOf({ url: server.url, max_threads: 2 }))
+    const made: (string | undefined)[] = []
+    for (let n = 0; n < 3; n++) made.push((await engine.create({ conv_id, data: {} })).obj_id)
+    await until(() => hanging.open.length === 2)
+    hanging.letGo()
+    hanging.letGo()
+    await until(() => server.asked.length >= 3)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.equal(server.asked.length, 3)
+    hanging.letGo()
+    for (const obj_id of made) assert.equal((await ended(engine, obj_id)).node_id, 'done')
+  })
+})
+
 test('a host that hangs delays no other', async () => {
   const quick = await callServer(answerJson('{"quick":true}'))
   const hanging = patient()
@@ -329,7 +468,7 @@ test('a paused process starts its calls when it is resumed', () => {
   return stage(
     (_asked, _request, response) => response.writeHead(statuses.shift() ?? 400).end('{}'),
     async ({ server, engine, bed: { clock } }) => {
-      await engine.putProcess(processOf({ url: server.url }))
+      await engine.putProcess(processOf({ url: server.url, retry: { attempts_max: 2 } }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       const deadline_ms = clock.now_ms() + 60_000
       await until(() => server.asked.length === 1 && clock.nextWake_ms() !== deadline_ms)

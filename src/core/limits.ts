@@ -64,6 +64,7 @@ export const limitTable = {
   code_bytes_max: { value: 32 * 1024 * 1024, says: 'bytes of memory one run of code may take' },
   code_threads_max: { value: 1, says: 'runs of code at once' },
   call_ms_max: { value: 60_000, says: 'milliseconds one call may take' },
+  call_wait_ms_max: { value: 300_000, says: 'milliseconds a call may wait until others are over' },
   call_bytes_max: { value: 1024 * 1024, says: 'bytes of the answer to a call' },
   call_host_max: { value: 16, says: 'calls under way at once to one host' },
   jobs_max: { value: 64, says: 'calls, code and handlers under way at once' },

@@ -130,5 +130,5 @@ function failed(
   tag: 'handler_error' | 'handler_timeout',
   description: string,
 ): JobOutcome {
-  return { outcome: 'failed', error_type, tag, description }
+  return { outcome: 'failed', error_type, tag, description, may_pass: error_type === 'hardware' }
 }

@@ -5,8 +5,9 @@
  *
  * A task that waits with `wait` = `work` has a listed job. When it may start, the order is made
  * from the data as it is then, an executor does it, and the outcome is applied in a transaction, if
- * the task still waits for this job. A hardware failure is listed again for a later time; the last
- * attempt counts as a software failure. After a crash the job starts again under the same key.
+ * the task still waits for this job. Where the order asks for more attempts, a failure that may pass
+ * is listed again for a later time. After a crash the job starts again under the same key. A call
+ * that waits too long for a slot fails without having been made.
  *
  * The outcome for a paused process stays in memory until the process is resumed; the job is done
  * again if the engine is closed before. A job whose outcome makes the engine throw is quarantined
@@ -17,7 +18,7 @@ import type { Clock } from '../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
-import type { JobOrder, JobOutcome } from '../process/logic.ts'
+import type { JobOrder, JobOutcome, JobRetry } from '../process/logic.ts'
 import type { Store } from '../store/store.ts'
 import { type Admission, full_disk_ms } from './admission.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
@@ -30,8 +31,7 @@ export interface Executors {
   code(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
-  /** How often an order is tried before a failure is final. */
-  attemptsMax(order: JobOrder): number
+  retryOf(order: JobOrder): JobRetry
   /** The concurrency limits of which an order needs a slot. */
   limitKeys(order: JobOrder, logic_key: string): readonly string[]
   /** Takes a slot of each limit of the order, or names one that is reached. */
@@ -71,8 +71,17 @@ export interface JobDispatcher {
   stop(): Promise<void>
 }
 
-const backoff_ms_min = 1_000
 const backoff_ms_max = 300_000
+
+/** The words are those of the process format. */
+const expired_call: JobOutcome = {
+  outcome: 'failed',
+  error_type: 'hardware',
+  tag: 'api_expire_query',
+  description:
+    'Expire task to API, please check your api for correct answer, ' +
+    'or increase max_threads for connections',
+}
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors } = options
@@ -82,6 +91,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const in_flight = new Map<string, AbortController>()
   const quarantined = new Set<string>()
   const queue = newJobQueue({
+    call_wait_ms_max: limits.call_wait_ms_max,
     isInFlight: (obj_id) => in_flight.has(obj_id) || quarantined.has(obj_id),
     limitsOf: ({ order, logic_key }) =>
       order.job === 'none' ? [] : executors.limitKeys(order, logic_key),
@@ -130,14 +140,16 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 
   function start(due: DueJob): void {
-    const { order, obj_id, visit, logic_at, task, logic_key } = due
+    const { order, obj_id, visit, logic_at, task, logic_key, is_expired } = due
     const acquired =
-      order.job === 'none' ? { release: () => {} } : executors.acquire(order, logic_key)
+      order.job === 'none' || is_expired
+        ? { release: () => {} }
+        : executors.acquire(order, logic_key)
     if ('full' in acquired) {
       if (queue.park(due, acquired.full)) is_due_again = true
       return
     }
-    let is_released = false
+    let is_released = is_expired
     const release = (): void => {
       if (is_released) return
       is_released = true
@@ -167,13 +179,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   async function run(due: DueJob, job: Job, release: () => void): Promise<void> {
     const { order } = due
     if (order.job === 'none') return finish(due, undefined, release)
+    if (due.is_expired) return finish(due, expired_call, release)
     const outcome = await execute(order, job)
     if (is_stopped) return
-    const is_final =
-      outcome.outcome === 'done' ||
-      outcome.error_type === 'software' ||
-      due.attempts + 1 >= executors.attemptsMax(order)
-    return is_final ? finish(due, outcome, release) : postpone(due)
+    const { attempts_max, backoff_ms } = executors.retryOf(order)
+    const is_final = outcome.may_pass !== true || due.attempts + 1 >= attempts_max
+    return is_final ? finish(due, outcome, release) : postpone(due, backoff_ms)
   }
 
   function execute(order: JobOrder, job: Job): Promise<JobOutcome> {
@@ -220,8 +231,8 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 
   /** Lists the job again, after an exponential backoff with jitter. */
-  async function postpone(due: DueJob): Promise<void> {
-    const wait_ms = Math.min(backoff_ms_min * 2 ** due.attempts, backoff_ms_max)
+  async function postpone(due: DueJob, backoff_ms: number): Promise<void> {
+    const wait_ms = Math.min(backoff_ms * 2 ** due.attempts, backoff_ms_max)
     const at_ms = clock.now_ms() + Math.ceil(wait_ms * (0.5 + engine.fraction() / 2))
     await transact((tx) => listAgain(tx, due, at_ms))
   }

@@ -5,7 +5,7 @@
  * calls to one host. A job may need a slot of several. Each listed job is read once: the scan
  * continues where the last one ended, and a job whose limit is reached is parked in memory until a
  * slot of that limit is free. So a limit with many waiting jobs, or a handler that is not
- * registered, delays no other job.
+ * registered, delays no other job. A call is parked for a bounded time, then it is due as expired.
  *
  * The parked jobs are hints: each job is read again from the store before it starts.
  */
@@ -32,11 +32,13 @@ export interface DueJob {
   readonly type: string | undefined
   /** Identifies the logic: its conv_id, node_id and number in the node. */
   readonly logic_key: string
+  /** A call that has waited too long for a slot: it needs none and is not made. */
+  readonly is_expired: boolean
 }
 
 export interface QueueScan {
   readonly due: readonly DueJob[]
-  /** When the next job may start that may not start yet. */
+  /** When the next job may start that may not start yet, or a parked call expires. */
   readonly next_ms: number | undefined
   /** Whether there is more to scan now. */
   readonly has_more: boolean
@@ -58,6 +60,7 @@ export interface JobQueue {
 }
 
 export interface JobQueueOptions {
+  readonly call_wait_ms_max: number
   /** The concurrency limits of which a job needs a slot. */
   limitsOf(job: DueJob): readonly string[]
   /** Whether a job of this task is in flight or quarantined. */
@@ -73,12 +76,16 @@ const parked_jobs_max = 100_000
 
 const range = keysOfType('outbox')
 
-export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions): JobQueue {
+export function newJobQueue(options: JobQueueOptions): JobQueue {
+  const { call_wait_ms_max, limitsOf, isInFlight, onError } = options
   let cursor: Key = range.from
   /** Limit → the obj_ids parked for it, oldest first. */
   const parked_for = new Map<string, Set<string>>()
-  /** Parked obj_id → the time it is listed under. */
-  const parked = new Map<string, number>()
+  /** Parked obj_id → the time it is listed under, and what for it is parked. */
+  const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
+  /** The obj_ids of parked calls → when each expires, the earliest first. */
+  const expires = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
+  let scanned_ms = 0
   /** Limit → the slots that became free since the last scan. */
   const free_slots = new Map<string, number>()
   /** Listed again while its last job was in flight: obj_id → the time it is listed under. */
@@ -90,10 +97,37 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
   }
 
   function parkFor(job: DueJob, limit: string): void {
+    const { obj_id, at_ms, order } = job
+    // It may be parked for an earlier job of its task.
+    unpark(obj_id)
     const line = parked_for.get(limit) ?? new Set<string>()
-    line.add(job.obj_id)
+    line.add(obj_id)
     parked_for.set(limit, line)
-    parked.set(job.obj_id, job.at_ms)
+    parked.set(obj_id, { at_ms, limit })
+    if (order.job !== 'call' || expires.get(obj_id)?.at_ms === at_ms) return
+    expires.delete(obj_id)
+    expires.set(obj_id, { at_ms, expires_ms: scanned_ms + call_wait_ms_max })
+  }
+
+  function unpark(obj_id: string): number | undefined {
+    const found = parked.get(obj_id)
+    if (found === undefined) return undefined
+    parked.delete(obj_id)
+    const line = parked_for.get(found.limit)
+    line?.delete(obj_id)
+    if (line?.size === 0) parked_for.delete(found.limit)
+    return found.at_ms
+  }
+
+  /** Takes the parked calls that have waited too long. */
+  function scanExpired(context: ReadContext, jobs_max: number, due: DueJob[]): void {
+    for (const [obj_id, { expires_ms }] of expires) {
+      if (expires_ms > context.now_ms || due.length >= jobs_max) return
+      expires.delete(obj_id)
+      if (unpark(obj_id) === undefined) continue
+      const job = readJob(context, obj_id)
+      if (job !== undefined) due.push({ ...job, is_expired: true })
+    }
   }
 
   /** Takes as many parked jobs of each limit as it has free slots; true where some are left. */
@@ -108,9 +142,7 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
           free_slots.set(limit, left)
           return true
         }
-        line?.delete(obj_id)
-        const at_ms = parked.get(obj_id)
-        parked.delete(obj_id)
+        const at_ms = unpark(obj_id)
         // The clock was set back: the job is listed for a later time again.
         if (at_ms !== undefined && at_ms > context.now_ms) onListed(at_ms)
         const job = isInFlight(obj_id) ? undefined : readJob(context, obj_id)
@@ -118,7 +150,6 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
         due.push(job)
         if (limitsOf(job).includes(limit)) left--
       }
-      if (line?.size === 0) parked_for.delete(limit)
       free_slots.delete(limit)
     }
     return false
@@ -133,7 +164,8 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
       if (due.length >= jobs_max) return true
       cursor = after(key)
       const { obj_id, ms } = outboxOfKey(key)
-      if (parked.get(obj_id) === ms) continue
+      // The cursor may have gone back behind a job that was parked until now.
+      if (parked.get(obj_id)?.at_ms === ms || due.some((job) => job.obj_id === obj_id)) continue
       if (isInFlight(obj_id)) {
         skipped.set(obj_id, ms)
         continue
@@ -166,12 +198,19 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
   return {
     scan(context, jobs_max) {
       const due: DueJob[] = []
+      scanned_ms = context.now_ms
+      scanExpired(context, jobs_max, due)
       const has_parked = scanParked(context, jobs_max, due)
       const has_listed = scanListed(context, jobs_max, due)
       const from = outboxKey(context.now_ms + 1, '')
       const [next] = context.view.scan({ from, to: range.to, limit: 1 })
-      const next_ms = next && outboxOfKey(next.key).ms
-      return { due, next_ms, has_more: has_parked || has_listed }
+      const [expiry] = expires.values()
+      const next_ms = Math.min(
+        next === undefined ? Number.POSITIVE_INFINITY : outboxOfKey(next.key).ms,
+        expiry?.expires_ms ?? Number.POSITIVE_INFINITY,
+      )
+      const has_more = has_parked || has_listed
+      return { due, next_ms: Number.isFinite(next_ms) ? next_ms : undefined, has_more }
     },
     park(job, reached) {
       parkFor(job, reached)
@@ -183,6 +222,7 @@ export function newJobQueue({ limitsOf, isInFlight, onError }: JobQueueOptions):
       for (const limit of limitsOf(job)) freeSlot(limit)
     },
     onEnded(obj_id) {
+      expires.delete(obj_id)
       const at_ms = skipped.get(obj_id)
       skipped.delete(obj_id)
       if (at_ms !== undefined) onListed(at_ms)
@@ -215,5 +255,8 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const order = made !== undefined && 'job' in made ? made : { job: 'none' as const, command: made }
   const logic_key = `${conv_id} ${node_id} ${logic_at}`
   const type = logic?.type
-  return { obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), logic_key, type }
+  return {
+    ...{ obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), logic_key, type },
+    is_expired: false,
+  }
 }

@@ -61,8 +61,10 @@ export function makeReady(tx: Transaction, task: TaskRecord, logic_at: number): 
 export function moveToErrorNode(
   tx: Transaction,
   task: TaskRecord,
-  { err_node_id, kind, error_type, tag, description }: FailCommand,
+  { err_node_id, kind, error_type, tag, description, doc: given }: FailCommand,
 ): 'moved' | 'stays' {
+  const { task_bytes_max } = tx.engine.limits
+  if (given !== undefined && bytesOf(given.text) <= task_bytes_max) task.doc = given
   if (err_node_id === undefined) {
     fail(tx, task, tag, description)
     return 'stays'
@@ -74,7 +76,7 @@ export function moveToErrorNode(
     [`${prefix}_description__`]: shownText(tx, description),
   })
   // The error fields are left out where the data would be over the limit.
-  if (bytesOf(doc.text) <= tx.engine.limits.task_bytes_max) task.doc = doc
+  if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
   moveToNode(tx, task, err_node_id)
   return 'moved'
 }

@@ -1,15 +1,19 @@
 /**
- * The table of what can go wrong with a call: whether a retry may help, and the tag for the task's
- * error fields. A complete response of any status is left to the logic, except for the statuses by
- * which a server asks for a retry.
+ * The table of what can go wrong with a call: the tag for the task's error fields, and whether a
+ * later attempt may succeed. The tags, and the descriptions `failed_connect`, `timeout` and
+ * `no_scheme`, are those of the process format. An answer of any status is left to the logic.
  */
-import type { ErrorType, JobOutcome } from '../process/logic.ts'
+import type { CallFigures, ErrorType, JobOutcome } from '../process/logic.ts'
+
+interface Row {
+  readonly error_type: ErrorType
+  readonly tag: string
+  readonly may_pass?: true
+}
 
 export const callFailureTable = {
-  timeout: { error_type: 'hardware', tag: 'api_expire_query' },
-  connection: { error_type: 'hardware', tag: 'api_bind_error' },
-  busy: { error_type: 'hardware', tag: 'api_fatal_error' },
-  stopped: { error_type: 'hardware', tag: 'api_fatal_error' },
+  failed_connect: { error_type: 'software', tag: 'api_bad_answer', may_pass: true },
+  timeout: { error_type: 'software', tag: 'api_bad_answer', may_pass: true },
   bad_url: { error_type: 'software', tag: 'api_bad_answer' },
   refused_address: { error_type: 'software', tag: 'api_bad_answer' },
   certificate: { error_type: 'software', tag: 'api_bad_answer' },
@@ -17,18 +21,28 @@ export const callFailureTable = {
   bad_answer: { error_type: 'software', tag: 'api_bad_answer' },
   too_large: { error_type: 'software', tag: 'api_task_size_overflow_limit' },
   not_text: { error_type: 'software', tag: 'api_no_valid_json' },
-} as const satisfies Record<string, { readonly error_type: ErrorType; readonly tag: string }>
+  not_bound: { error_type: 'hardware', tag: 'api_bind_error' },
+  inside: { error_type: 'hardware', tag: 'api_fatal_error' },
+} as const satisfies Record<string, Row>
 
 export type CallFailureCause = keyof typeof callFailureTable
+
+/** What is known of an answer: also of one that is a failure. */
+export type Answered = Pick<CallFigures, 'status' | 'response_bytes'>
 
 /** A failure that a call may meet. `description` contains no secrets. */
 export interface CallFailure {
   readonly cause: CallFailureCause
   readonly description: string
+  readonly answered?: Answered
 }
 
-export function callFailure(cause: CallFailureCause, description: string): CallFailure {
-  return { cause, description }
+export function callFailure(
+  cause: CallFailureCause,
+  description: string,
+  answered?: Answered,
+): CallFailure {
+  return { cause, description, ...(answered && { answered }) }
 }
 
 export function isCallFailure(value: object): value is CallFailure {
@@ -39,7 +53,7 @@ export function outcomeOf({ cause, description }: CallFailure): JobOutcome {
   return { outcome: 'failed', ...callFailureTable[cause], description }
 }
 
-/** Whether a server asks for a retry by this status. */
+/** Whether a server asks for another attempt by this status. */
 export function isBusyStatus(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429
 }
@@ -58,12 +72,12 @@ const certificate_codes = [
 
 /** An error of a socket, of TLS or of the HTTP parser as a failure. */
 export function failureOfError(error: unknown): CallFailure {
-  const { code = '', message = String(error) } = error as { code?: string; message?: string }
+  const { code = '' } = error as { code?: string }
   if (certificate_codes.some((start) => code.startsWith(start))) {
     return callFailure('certificate', `the certificate is not accepted: ${code}`)
   }
   if (code.startsWith('HPE_') || code.startsWith('ERR_HTTP_') || code === 'ERR_INVALID_CHAR') {
     return callFailure('bad_answer', `no HTTP as it should be: ${code}`)
   }
-  return callFailure('connection', code === '' ? message : `no connection: ${code}`)
+  return callFailure('failed_connect', 'failed_connect')
 }

@@ -2,11 +2,19 @@
  * One HTTP request to one IP address, and its response, within limits of size. The host name is
  * used only for the host header and to check the certificate. Redirects, proxies and cookies are
  * not handled here.
+ *
+ * A request is sent once. Only one without effects is sent again where a kept connection turns out
+ * to be closed: whether the server has seen the request cannot be known. Connections are kept apart
+ * by client certificate, because the agent's pools are named by all that TLS is given.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
-import { type CallFailure, callFailure, failureOfError, isBusyStatus } from './call-failure.ts'
+import { stringifyJson } from '../codec/json.ts'
+import { readXml } from '../codec/xml-read.ts'
+import { isXmlType } from '../codec/xml-write.ts'
+import { value_bounds } from '../process/definition-limits.ts'
+import { type Answered, type CallFailure, callFailure, failureOfError } from './call-failure.ts'
 import { bareHost, portOf } from './call-resolver.ts'
 
 export interface AddressedRequest {
@@ -16,11 +24,13 @@ export interface AddressedRequest {
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string | undefined
+  /** A client certificate with its private key, in PEM. */
+  readonly cert_pem: string | undefined
 }
 
-export interface HttpResponse {
-  readonly status: number
+export interface HttpResponse extends Answered {
   readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Of a success: XML as its JSON, an image in base64. */
   readonly text: string
 }
 
@@ -45,7 +55,7 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
     signal: AbortSignal,
     reuses_connection: boolean,
   ): Promise<Attempt> {
-    const { url, address, method, headers, body } = addressed
+    const { url, address, method, headers, body, cert_pem } = addressed
     const is_secure = url.protocol === 'https:'
     const host = bareHost(url)
     const agent = reuses_connection ? (is_secure ? secure : plain) : false
@@ -65,6 +75,7 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
         // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED would switch the check off.
         ...(is_secure && { rejectUnauthorized: true, servername: isIP(host) === 0 ? host : '' }),
         ...(is_secure && ca !== undefined && { ca }),
+        ...(is_secure && cert_pem !== undefined && { cert: cert_pem, key: cert_pem }),
       })
       const settle = (result: HttpResponse | CallFailure): void => {
         signal.removeEventListener('abort', abort)
@@ -79,8 +90,8 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
       request.on('response', (response) => readResponse(response, method, bytes_max, settle))
       request.on('error', (error: NodeJS.ErrnoException) => {
         signal.removeEventListener('abort', abort)
-        // The server closed an idle connection: that is no failure of this request.
-        const is_stale = request.reusedSocket && error.code === 'ECONNRESET'
+        const may_repeat = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+        const is_stale = may_repeat && request.reusedSocket && error.code === 'ECONNRESET'
         resolve({ result: failureOfError(error), is_stale })
       })
       // As bytes: Node would send a text in one chunk with the headers, in the headers' encoding.
@@ -113,46 +124,60 @@ function readResponse(
   settle: (result: HttpResponse | CallFailure) => void,
 ): void {
   const { statusCode: status = 0, headers } = response
-  const tooLarge = (): void =>
-    settle(callFailure('too_large', `HTTP ${status}: more than ${bytes_max} bytes`))
-  if (isBusyStatus(status)) {
-    settle(callFailure('busy', `HTTP ${status}`))
+  const is_success = isSuccess(status)
+  const chunks: Buffer[] = []
+  let response_bytes = 0
+  const fail = (...[cause, description]: [CallFailure['cause'], string]): void =>
+    settle(callFailure(cause, description, { status, response_bytes }))
+  /** Also of an answer that was not read to its end: the status of a failure says enough. */
+  const answer = (text = ''): void =>
+    settle({ status, headers: headerList(headers), text, response_bytes })
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (is_success && encoding.toLowerCase() !== 'identity') {
+    fail('bad_answer', `HTTP ${status}: encoded, which was not asked for`)
     return
   }
-  const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity' && !isRedirect(status)) {
-    settle(callFailure('bad_answer', `HTTP ${status}: encoded, which was not asked for`))
-    return
+  const tooLarge = (): void => {
+    if (is_success) fail('too_large', `HTTP ${status}: more than ${bytes_max} bytes`)
+    else {
+      answer()
+      response.destroy()
+    }
   }
   if (method !== 'HEAD' && Number(headers['content-length'] ?? 0) > bytes_max) {
     tooLarge()
     return
   }
-  const chunks: Buffer[] = []
-  let bytes = 0
   response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > bytes_max) tooLarge()
-    else chunks.push(chunk)
+    response_bytes += chunk.length
+    if (response_bytes > bytes_max) tooLarge()
+    else if (is_success) chunks.push(chunk)
   })
-  response.on('error', (error) => settle(failureOfError(error)))
+  response.on('error', (error) => {
+    if (is_success) settle({ ...failureOfError(error), answered: { status, response_bytes } })
+    else answer()
+  })
   response.on('end', () => {
-    const text = isRedirect(status) ? '' : textOf(Buffer.concat(chunks))
-    if (text === undefined) settle(callFailure('not_text', `HTTP ${status}: not UTF-8`))
-    else settle({ status, headers: headerList(headers), text })
+    const text = is_success ? textOf(Buffer.concat(chunks), headers['content-type']) : ''
+    if (text === undefined) fail('not_text', 'Please check: not UTF-8')
+    else answer(text)
   })
 }
 
-/** The body of such a response is not read. */
-function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function textOf(bytes: Buffer): string | undefined {
+/** Undefined for a body that is no text. XML that cannot be read stays as it is. */
+function textOf(bytes: Buffer, type = ''): string | undefined {
+  if (/^\s*image\//i.test(type)) return bytes.toString('base64')
   try {
-    return utf8.decode(bytes)
+    const text = utf8.decode(bytes)
+    if (text === '' || !isXmlType(type)) return text
+    const xml = readXml(text, value_bounds.nesting_max)
+    return 'value' in xml ? stringifyJson(xml.value) : text
   } catch {
     return undefined
   }

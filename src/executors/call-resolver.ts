@@ -37,17 +37,16 @@ export function readAllowHosts(entries: readonly string[]): ReadonlySet<string> 
   )
 }
 
-/** Parses the URL of a call. A failure never shows the text, which may contain a secret. */
+/**
+ * Parses the URL of a call. A failure never shows the text, which may contain a secret; `no_scheme`
+ * is the word of the process format for an empty URL and one without a scheme to call.
+ */
 export function readUrl(text: string): URL | CallFailure {
-  if (text === '') return callFailure('bad_url', 'no URL')
+  if (!/^https?:/i.test(text)) return callFailure('bad_url', 'no_scheme')
   // The URL parser drops control characters, so the URL checked would not be the URL written.
   if (/[\p{Cc}]/u.test(text)) return callFailure('bad_url', 'a control character in the URL')
   const url = parseUrl(text)
-  if (url === undefined) return callFailure('bad_url', 'no URL that can be read')
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    return callFailure('bad_url', `the URL's scheme is ${url.protocol} and not http: or https:`)
-  }
-  return url
+  return url ?? callFailure('bad_url', 'no URL that can be read')
 }
 
 /** Undefined for a malformed URL. */
@@ -112,7 +111,7 @@ export function newAddressResolver({
       // Only one address is tried, and IPv4 works on more machines.
       const address = usable.find((one) => isIP(one) === 4) ?? usable[0]
       if (address !== undefined) return address
-      if (addresses.length === 0) return callFailure('connection', 'the name has no address')
+      if (addresses.length === 0) return callFailure('failed_connect', 'failed_connect')
       const what = nonPublicReason(addresses[0] as string)
       return callFailure('refused_address', `${hostOf(url)} is not a public address: ${what}`)
     },

@@ -7,13 +7,20 @@
  * process named becomes a GET without the process's headers and body, also in later redirects. No
  * header, body, secret or URL appears in a description.
  */
+import { isKeyPair } from '../certs/key-pair.ts'
 import { signatureOf } from '../codec/signature.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
 import type { Job } from '../engine/job-dispatcher.ts'
 import type { CallRequest, JobOutcome } from '../process/logic.ts'
-import { type CallFailure, callFailure, isCallFailure, outcomeOf } from './call-failure.ts'
+import {
+  type CallFailure,
+  callFailure,
+  isBusyStatus,
+  isCallFailure,
+  outcomeOf,
+} from './call-failure.ts'
 import { type AddressedRequest, type HttpResponse, newHttpClient } from './call-request.ts'
 import {
   type Lookup,
@@ -76,20 +83,17 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
       const deadline = new AbortController()
       const disarm = clock.wake_at(clock.now_ms() + limits.call_ms_max, () => deadline.abort())
       const signal = AbortSignal.any([deadline.signal, job.signal, closing.signal])
+      const began_ms = performance.now()
       try {
         const response = await unlessAborted(signal, () =>
           send(firstRequest(request, job.key, clock.now_ms()), signal),
         )
-        return 'cause' in response ? outcomeOf(response) : { outcome: 'done', ...response }
-      } catch (error) {
-        if (!signal.aborted) {
-          const text = error instanceof Error ? error.message : String(error)
-          return outcomeOf(callFailure('bad_answer', text))
-        }
-        if (job.signal.aborted || closing.signal.aborted) {
-          return outcomeOf(callFailure('stopped', 'the engine is closing'))
-        }
-        return outcomeOf(callFailure('timeout', `no answer within ${limits.call_ms_max} ms`))
+        return calledOutcome(request, response, performance.now() - began_ms)
+      } catch {
+        const is_late = signal.aborted && !job.signal.aborted && !closing.signal.aborted
+        return outcomeOf(
+          is_late ? callFailure('timeout', 'timeout') : callFailure('inside', 'Error running api'),
+        )
       } finally {
         disarm()
       }
@@ -98,6 +102,26 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
       closing.abort()
       client.close()
     },
+  }
+}
+
+function calledOutcome(
+  { body = '' }: CallRequest,
+  response: HttpResponse | CallFailure,
+  exec_ms: number,
+): JobOutcome {
+  const answered = 'cause' in response ? response.answered : response
+  const figures = answered && {
+    exec_ms: Math.round(exec_ms * 1000) / 1000,
+    request_bytes: Buffer.byteLength(body),
+    status: answered.status,
+    response_bytes: answered.response_bytes,
+  }
+  if ('cause' in response) return { ...outcomeOf(response), ...(figures && { figures }) }
+  const { status, headers, text } = response
+  return {
+    ...{ outcome: 'done', status, headers, text, may_pass: isBusyStatus(status) },
+    ...(figures && { figures }),
   }
 }
 
@@ -111,7 +135,8 @@ function firstRequest(
 ): UnresolvedRequest | CallFailure {
   const url = readUrl(request.url)
   if (isCallFailure(url)) return url
-  const { method, body, sign } = request
+  const { method, body, sign, cert_pem } = request
+  if (cert_pem !== undefined && !isKeyPair(cert_pem)) return notBound('cert_pem')
   if (sign !== undefined) {
     const time = String(Math.floor(now_ms / 1000))
     const signature = signatureOf(time, sign.secret, body ?? '')
@@ -122,13 +147,26 @@ function firstRequest(
   const headers = new Map(default_headers)
   headers.set('idempotency-key', key)
   if (url.username !== '' || url.password !== '') {
-    const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+    const pair = decoded(`${url.username}:${url.password}`)
+    if (pair === undefined) return notBound('the credentials of the URL')
     headers.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`)
   }
   for (const [name, value] of request.headers) headers.set(name.toLowerCase(), value)
   headers.set('accept-encoding', 'identity')
   if (body !== undefined) headers.set('content-length', String(Buffer.byteLength(body)))
-  return { url, method, headers, body }
+  return { url, method, headers, body, cert_pem }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function notBound(what: string): CallFailure {
+  return callFailure('not_bound', `Error bind params to http query: ${what}`)
 }
 
 const default_headers: readonly (readonly [string, string])[] = [
@@ -158,6 +196,7 @@ function redirected(
       method: is_head ? 'HEAD' : 'GET',
       headers: new Map(default_headers),
       body: undefined,
+      cert_pem: undefined,
     }
   }
   if (status === 307 || status === 308 || from.method === 'GET' || is_head) {
@@ -165,7 +204,7 @@ function redirected(
   }
   const headers = new Map(from.headers)
   for (const name of [...headers.keys()]) if (name.startsWith('content-')) headers.delete(name)
-  return { url, method: 'GET', headers, body: undefined }
+  return { ...from, url, method: 'GET', headers, body: undefined }
 }
 
 /** Rejects as soon as the signal is aborted: a name lookup cannot be aborted itself. */

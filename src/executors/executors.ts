@@ -7,7 +7,7 @@ import type { Chance, Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Handlers } from '../engine/handlers.ts'
 import type { Executors } from '../engine/job-dispatcher.ts'
-import type { JobOrder } from '../process/logic.ts'
+import type { JobOrder, JobRetry } from '../process/logic.ts'
 import type { CallExecutor } from './call.ts'
 import { isCallFailure } from './call-failure.ts'
 import { hostOf, readAllowHosts, readUrl } from './call-resolver.ts'
@@ -28,8 +28,8 @@ interface ConcurrencyLimit {
   readonly max: number
 }
 
-/** Attempts of a call whose failure may pass. Code is never retried. */
-const call_attempts_max = 8
+const once: JobRetry = { attempts_max: 1, backoff_ms: 0 }
+const handler_backoff_ms = 1_000
 
 /** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
 export function newExecutors(options: ExecutorsOptions): Executors {
@@ -76,11 +76,12 @@ export function newExecutors(options: ExecutorsOptions): Executors {
       return (await call).run(order.request, job)
     },
     handler: (order, job) => handlers.run(order.handler, job),
-    attemptsMax(order) {
-      if (order.job === 'code') return 1
-      if (order.job === 'call') return call_attempts_max
+    retryOf(order) {
+      if (order.job === 'code') return once
+      if (order.job === 'call') return order.request.retry
       const is_awaited = order.is_awaited || handlers.has(order.handler)
-      return is_awaited ? handlers.attemptsMax(order.handler) : 1
+      const attempts_max = is_awaited ? handlers.attemptsMax(order.handler) : 1
+      return { attempts_max, backoff_ms: handler_backoff_ms }
     },
     limitKeys: (order, logic_key) => limitsOf(order, logic_key).map(({ name }) => name),
     acquire(order, logic_key) {

@@ -33,6 +33,9 @@ export const export_entries_max = 100_000
 export const export_depth_max = 32
 /** How many times its packed size a file of an archive may take, unless it is small. */
 export const export_ratio_max = 250
+/** Attempts of a call that asks for more than one, and the pause after the first. */
+export const retry_attempts_max = 100
+export const retry_backoff_ms_max = 300_000
 /** The last second that a JavaScript date can represent. */
 export const unix_seconds_max = 8.64e12
 

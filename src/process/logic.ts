@@ -131,6 +131,8 @@ export type Command =
       readonly tag: string
       readonly description: string
       readonly err_node_id: string | undefined
+      /** The task's data becomes `doc` before the error fields are set. */
+      readonly doc?: Doc | undefined
     }
 
 export type FailCommand = Extract<Command, { command: 'fail' }>
@@ -209,12 +211,24 @@ export interface CallRequest {
   readonly threads_max: number
   /** Sign the URL and the body at the time of sending, as the public clients check it. */
   readonly sign: { readonly conv_id: string; readonly secret: string } | undefined
+  /** The client certificate with its private key, in PEM. Never shown. */
+  readonly cert_pem: string | undefined
+  readonly retry: JobRetry
 }
 
-export type JobOutcome =
-  /** `text` is JSON for code and handlers, and the body of the response for a call. */
+/** How often a job is tried. The pause after an attempt doubles each time. */
+export interface JobRetry {
+  readonly attempts_max: number
+  readonly backoff_ms: number
+}
+
+export type JobOutcome = (
   | {
       readonly outcome: 'done'
+      /**
+       * JSON of code and handlers. Of a call the body of a success: XML as its JSON, an image in
+       * base64.
+       */
       readonly text: string
       readonly status?: number
       /** Of a call's response; names in lower case. */
@@ -226,3 +240,17 @@ export type JobOutcome =
       readonly tag: string
       readonly description: string
     }
+) & {
+  /** A later attempt may succeed. */
+  readonly may_pass?: boolean
+  /** Of a call that was answered. */
+  readonly figures?: CallFigures
+}
+
+/** What was measured of a call that was answered. */
+export interface CallFigures {
+  readonly exec_ms: number
+  readonly request_bytes: number
+  readonly status: number
+  readonly response_bytes: number
+}

@@ -25,6 +25,9 @@ export interface CallServer {
 export interface SecureOptions {
   readonly key: string
   readonly cert: string
+  /** With `requestCert` only callers with a certificate of this authority are served. */
+  readonly ca?: string
+  readonly requestCert?: boolean
 }
 
 /** `answer` gets the request once its body has arrived. */

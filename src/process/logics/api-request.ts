@@ -1,22 +1,22 @@
 /**
  * The request of an `api` logic: compiled once, built for each task. A value that a template
- * inserts is never parsed as a template, and a header value that could end its line is refused.
+ * inserts is never parsed as a template, and one that could change the structure around it, as the
+ * end of a header's line, does not bind.
  *
- * `format` decides the body. None or `default`: `extra`, in the query for GET and HEAD, otherwise
- * as JSON or urlencoded by `content_type`. `raw`: the text of `raw_body`. `corezoid`: the task in
- * the envelope of that protocol, always by POST and signed. The URL of any format is signed where
- * the logic has a secret and does not switch system parameters off.
+ * `format` decides the body (api-body.ts); `corezoid` goes always by POST and signed. The URL of any
+ * format is signed where the logic has a secret and does not switch system parameters off.
  */
-import { docOfValue, objectOf, stringifyJson } from '../../codec/json.ts'
+import { isKeyPair } from '../../certs/key-pair.ts'
+import { isObject } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { CallRequest } from '../logic.ts'
+import { retry_attempts_max, retry_backoff_ms_max } from '../definition-limits.ts'
+import type { CallRequest, JobRetry } from '../logic.ts'
 import type { Report } from '../report.ts'
 import { quoted, truncated } from '../report.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
-import { compileTemplate } from '../templates/template.ts'
-import { jsonTemplate } from '../templates/template-json.ts'
+import { compileTemplate, constantTemplate, type Template } from '../templates/template.ts'
 import { textOf } from '../values.ts'
-import { assignedData, readAssignments } from './assignments.ts'
+import { readBody, readFormat } from './api-body.ts'
 import { isAbsent, readObject, readTemplate } from './members.ts'
 
 /** The request for one task; undefined where the expansion failed. */
@@ -34,15 +34,15 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
   if (format === 'corezoid' && secret.constant === '') {
     report.warning('format corezoid without api_secret_outer is signed with an empty secret')
   }
-  if (typeof raw.cert_pem === 'string' && raw.cert_pem !== '') {
-    report.warning('cert_pem is ignored: calls present no certificate of their own')
-  }
+  const certificate = readCertificate(raw, report)
+  const retry = readRetry(raw, report)
   const threads_max = readThreads(raw.max_threads, report)
   return (expansion) => {
     const headers = headersOf(expansion)
     const made = bodyOf(expansion, headers?.get('content-type'))
     const text = url.text(expansion)
     const key = is_signed ? secret.text(expansion) : undefined
+    const cert_pem = certificate?.text(expansion)
     if (expansion.failure !== undefined || headers === undefined || made === undefined)
       return undefined
     if (made.content_type !== undefined && !headers.has('content-type')) {
@@ -56,18 +56,10 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
       body: made.body,
       threads_max,
       sign: is_signed ? { conv_id, secret: key ?? '' } : undefined,
+      cert_pem: cert_pem === '' ? undefined : cert_pem,
+      retry,
     }
   }
-}
-
-const formats = ['default', 'raw', 'corezoid'] as const
-type Format = (typeof formats)[number]
-
-function readFormat({ format }: JsonObject, report: Report): Format {
-  if (isAbsent(format)) return 'default'
-  const known = formats.find((one) => one === format)
-  if (known === undefined) report.mistake(`format ${quoted(format)} is none of raw corezoid`)
-  return known ?? 'default'
 }
 
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'PATCH', 'OPTIONS']
@@ -95,6 +87,45 @@ function readThreads(value: JsonValue | undefined, report: Report): number {
   if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
   report.mistake(`max_threads ${quoted(value)} is no number of calls`)
   return 0
+}
+
+/**
+ * A client certificate with its private key; undefined where there is none. It is shown nowhere, so
+ * all that is wrong with it is one warning.
+ */
+function readCertificate({ cert_pem }: JsonObject, report: Report): Template | undefined {
+  if (isAbsent(cert_pem)) return undefined
+  const text = typeof cert_pem === 'string' ? cert_pem : 'none'
+  let is_bad = false
+  const note = (): void => {
+    is_bad = true
+  }
+  const read = compileTemplate(text, { ...report, mistake: note, warning: note }, 'cert_pem')
+  const template = is_bad ? constantTemplate(text) : read
+  if (template.constant !== undefined && !isKeyPair(template.constant)) {
+    report.warning('cert_pem is no certificate with its private key: calls by https will fail')
+  }
+  return template
+}
+
+const once: JobRetry = { attempts_max: 1, backoff_ms: 1_000 }
+
+/** A member of our own: definitions of the public service hold none, and their calls are made once. */
+function readRetry({ retry }: JsonObject, report: Report): JobRetry {
+  if (isAbsent(retry)) return once
+  if (!isObject(retry)) report.mistake(`retry is ${quoted(retry)}, an object was expected`)
+  const given = isObject(retry) ? retry : {}
+  const read = (name: keyof JobRetry, max: number): number => {
+    const value = given[name] ?? once[name]
+    const is_whole = typeof value === 'number' && Number.isSafeInteger(value)
+    if (is_whole && value >= 1 && value <= max) return value
+    report.mistake(`retry.${name} ${quoted(value)} is no whole number from 1 to ${max}`)
+    return once[name]
+  }
+  return {
+    attempts_max: read('attempts_max', retry_attempts_max),
+    backoff_ms: read('backoff_ms', retry_backoff_ms_max),
+  }
 }
 
 /** Headers that the connection sets itself, or that would change its framing. */
@@ -148,89 +179,13 @@ function readHeaders(
       if (value === '' || connection_headers.includes(name)) continue
       // The value is not shown: it is often a secret.
       if (!header_name.test(name) || !header_value.test(value)) {
-        return failWith(expansion, 'convert', `Param: ${truncated(name)}, Try convert to: header`)
+        const which = `Error bind params to http query: header ${truncated(name)}`
+        return failWith(expansion, 'bind', which)
       }
       made.set(name, value)
     }
     return made
   }
-}
-
-interface Body {
-  readonly body?: string
-  readonly content_type?: string
-  readonly query?: string
-}
-
-/** The body for one task; `header_type` is the content type of the headers. */
-type BodyTerm = (expansion: Expansion, header_type: string | undefined) => Body | undefined
-
-const json = 'application/json'
-
-function readBody(format: Format, method: string, raw: JsonObject, report: Report): BodyTerm {
-  const content_type = readTemplate(raw, 'content_type', report)
-  const type = content_type.constant === '' ? undefined : content_type.constant
-  if (content_type.constant === undefined) report.mistake('content_type holds a template')
-  if (format === 'corezoid') return corezoidBody(raw, report)
-  const has_body = method !== 'GET' && method !== 'HEAD'
-  if (format === 'raw') return has_body ? rawBody(raw, type, report) : () => ({})
-  if (has_body && type !== undefined && /[/+]xml\b/i.test(type)) {
-    report.mistake(`content_type ${quoted(type)}: XML is written as raw_body with format raw`)
-  }
-  const assignments = readAssignments(raw, 'extra', 'extra_type', report)
-  const is_bare = assignments.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
-  return (expansion, header_type) => {
-    const data = assignedData(assignments, expansion)
-    if (data === undefined) return undefined
-    if (!has_body) return { query: formOf(data) }
-    if (is_bare) return {}
-    const used = type ?? header_type ?? json
-    const is_form = used.toLowerCase().includes('urlencoded')
-    return { body: is_form ? formOf(data) : stringifyJson(data), content_type: type ?? json }
-  }
-}
-
-/**
- * A text that is JSON around its templates stays JSON: a value inside quotes is escaped, a value
- * outside is one JSON value. Any other text is joined as it is.
- */
-function rawBody(raw: JsonObject, type: string | undefined, report: Report): BodyTerm {
-  const template = readTemplate(raw, 'raw_body', report)
-  const first = template.parts[0]
-  const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
-  const text = is_json ? jsonTemplate(template) : template.text
-  const content_type = type ?? (is_json ? json : undefined)
-  return (expansion) => {
-    const body = text(expansion)
-    if (body === undefined) return undefined
-    return content_type === undefined ? { body } : { body, content_type }
-  }
-}
-
-function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
-  const assignments = readAssignments(raw, 'extra', 'extra_type', report)
-  return (expansion) => {
-    const { context } = expansion
-    const extra = assignedData(assignments, expansion)
-    if (extra === undefined) return undefined
-    const op: JsonObject = {
-      ref: context.rootField('ref') ?? null,
-      obj_id: context.rootField('task_id') ?? '',
-      conv_id: context.rootField('conv_id') ?? '',
-      node_id: context.rootField('node_id') ?? '',
-      type: 'data',
-      data: objectOf(context.doc),
-    }
-    if (assignments.length > 0) op.extra = extra
-    return { body: docOfValue({ ops: [op] }).text, content_type: json }
-  }
-}
-
-/** `name=value&…`; a value that is no text is sent as its JSON. */
-function formOf(data: JsonObject): string {
-  return Object.keys(data)
-    .map((key) => `${encodeURIComponent(key)}=${encodeURIComponent(textOf(data[key] ?? null))}`)
-    .join('&')
 }
 
 function withQuery(url: string, query: string | undefined): string {

@@ -1,22 +1,25 @@
 /**
  * What the response to an `api` call does to the data. Statuses 200, 201 and 202 are a success, any
- * other status is a failure. After a success:
+ * other status is a failure that it describes. After a success:
  *
- * - an object is merged into the data, an array is set as `__conveyor_api_array__`;
- * - with `customize_response` only the keys of `response` are set, from templates over `header` and
- *   `body`; a key whose template finds nothing is deleted, so no older value remains in its place;
+ * - an object is merged into the data, XML as the object that stands for it (codec/xml-read), an
+ *   array is set as `__conveyor_api_array__`, an image as `__conveyor_api_image__` in base64;
+ * - with `customize_response` only the keys of `response` are set, from templates over the data with
+ *   `header` and `body` beside; a template that names nothing gives the empty text;
  * - with format `corezoid` the `res_data` of the response's op is merged into the data.
+ *
+ * 202 needs no body. 200 and 201 need one, except where `response` maps it without `rfc_format`.
  */
 import { docOfValue, isObject, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
 import type { EvaluationContext, JobOutcome } from '../logic.ts'
 import { quoted, type Report, truncated } from '../report.ts'
-import { expansionOf } from '../templates/parser.ts'
+import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { convert, parsedValue, type ValueType } from '../values.ts'
 import { conversionText, type LogicFailure, oversize } from './failures.ts'
-import { readFlag, readObject, readType } from './members.ts'
+import { isOn, readFlag, readObject, readType } from './members.ts'
 
 type Done = Extract<JobOutcome, { outcome: 'done' }>
 
@@ -25,43 +28,52 @@ export type ApiResponse = (context: EvaluationContext, outcome: Done) => Doc | L
 
 export function readResponse(raw: JsonObject, report: Report): ApiResponse {
   const mapping = readFlag(raw, 'customize_response', report) ? readMapping(raw, report) : undefined
-  const is_bare = typeof raw.method === 'string' && raw.method.toUpperCase() === 'HEAD'
+  const is_head = typeof raw.method === 'string' && raw.method.toUpperCase() === 'HEAD'
+  const needs_body = !is_head && (mapping === undefined || isOn(raw.rfc_format))
   return (context, outcome) => {
     const { status = 0, text } = outcome
-    if (!successes.includes(status)) {
-      const body = text.trim()
-      const description = body === '' ? `HTTP ${status}` : `HTTP ${status}: ${truncated(body)}`
-      return failure('api_bad_answer', description)
-    }
+    if (!successes.includes(status)) return failure('api_bad_answer', String(status))
+    if (text === '' && needs_body && status !== 202) return noJson(text)
     const data: JsonObject = { ...objectOf(context.doc) }
     const failed =
-      is_bare && text === '' && mapping === undefined
-        ? undefined
-        : raw.format === 'corezoid'
-          ? mergeCorezoid(data, text)
-          : mapping === undefined
-            ? mergeBody(data, text)
-            : mapBody(data, mapping, context, outcome)
+      mapping !== undefined && raw.format !== 'corezoid'
+        ? mapBody(data, mapping, context, outcome)
+        : text === ''
+          ? undefined
+          : raw.format === 'corezoid'
+            ? mergeCorezoid(data, text)
+            : mergeBody(data, outcome)
     if (failed !== undefined) return failed
     const doc = docOfValue(data)
     const description = oversize(doc, context.task_bytes_max)
-    return description === undefined ? doc : failure('api_task_size_overflow_limit', description)
+    return description === undefined ? doc : failure(overflow_tag, description)
   }
 }
 
 const successes = [200, 201, 202]
+const overflow_tag = 'api_task_size_overflow_limit'
 
-function mergeBody(data: JsonObject, text: string): LogicFailure | undefined {
-  const body = parsedValue(text)
-  if (body === undefined) return noJson(text)
+/** Inherits: the members of the engine's contexts are on their prototype. */
+export function contextWith(context: EvaluationContext, doc: Doc): EvaluationContext {
+  return Object.create(context, { doc: { value: doc } })
+}
+
+function isImage({ headers = [] }: Done): boolean {
+  return headers.some(([name, value]) => name === 'content-type' && /^\s*image\//i.test(value))
+}
+
+function mergeBody(data: JsonObject, outcome: Done): LogicFailure | undefined {
+  const { text } = outcome
+  const body = isImage(outcome) ? undefined : parsedValue(text)
   if (isObject(body)) merge(data, body)
   else if (Array.isArray(body)) setMember(data, '__conveyor_api_array__', body)
-  else return failure('api_no_valid_json', `${quoted(body)} is neither an object nor an array`)
+  else if (isImage(outcome)) setMember(data, '__conveyor_api_image__', text)
+  else return noJson(text)
   return undefined
 }
 
 interface MappedKey {
-  readonly key: string
+  readonly key: Template
   readonly template: Template
   readonly type: ValueType | undefined
 }
@@ -76,7 +88,7 @@ function readMapping(raw: JsonObject, report: Report): readonly MappedKey[] {
       report.mistake(`${place} is ${quoted(value)}, a text was expected`)
     }
     return {
-      key,
+      key: compileTemplate(key, report, 'the key'),
       template: compileTemplate(typeof value === 'string' ? value : '', report, place),
       type: readType(member(types, key), report, `response_type[${quoted(key)}]`),
     }
@@ -88,46 +100,63 @@ function mapBody(
   data: JsonObject,
   mapping: readonly MappedKey[],
   context: EvaluationContext,
-  { text, headers = [] }: Done,
+  outcome: Done,
 ): LogicFailure | undefined {
-  const json = parsedValue(text)
+  const { text, headers = [] } = outcome
+  const json = isImage(outcome) ? text : parsedValue(text)
   const header: JsonObject = {}
   for (const [name, value] of headers) setMember(header, name, value)
-  const doc = docOfValue({ header, body: json ?? text })
-  // Inherits: the members of the engine's contexts are on their prototype.
-  const response_context: EvaluationContext = Object.create(context, { doc: { value: doc } })
-  const expansion = { ...expansionOf(response_context), left_chars: doc.text.length }
+  const seen: JsonObject = { ...data, header, body: json ?? text }
+  if (text === '') delete seen.body
+  const expansion = expansionOf(contextWith(context, docOfValue(seen)))
   for (const { key, template, type } of mapping) {
+    const name = key.text(expansion)
     const value = template.value(expansion)
-    if (expansion.failure !== undefined) {
-      return failure('api_wrong_convert_param', expansion.failure.description)
+    if (name === undefined || expansion.failure !== undefined) return failureOf(expansion)
+    if (value === undefined) {
+      if (json === undefined && text !== '') return noJson(text)
+      setMember(data, name, '')
+      continue
     }
-    const converted = value === undefined || type === undefined ? value : asType(value, type)
-    if (converted !== undefined) setMember(data, key, converted)
+    const converted = type === undefined ? value : asType(value, type)
+    if (converted !== undefined) setMember(data, name, converted)
     else if (json === undefined && text !== '') return noJson(text)
-    else if (value === undefined) delete data[key]
-    else return failure('api_wrong_convert_param', conversionText(key, value, type))
+    else return failure('api_wrong_convert_param', conversionText(name, value, type))
   }
   return undefined
 }
 
+function failureOf({ failure: failed }: Expansion): LogicFailure {
+  const { why, description } = failed ?? { why: 'convert', description: '' }
+  return failure(why === 'overflow' ? overflow_tag : 'api_wrong_convert_param', description)
+}
+
 /**
- * The editor writes `object` for any body, so an array is accepted for an object and vice versa.
+ * The editor writes `object` for any body, so an array is accepted for an object. An object for
+ * an array becomes its only member.
  */
 function asType(value: JsonValue, type: ValueType): JsonValue | undefined {
-  const is_container = Array.isArray(value) || isObject(value)
-  if (is_container && (type === 'object' || type === 'array')) return value
+  if (type === 'object' && Array.isArray(value)) return value
+  if (type === 'array' && isObject(value)) return [value]
   return convert(value, type)
+}
+
+/** The words are those of the process format. */
+const descriptions = {
+  request_proc:
+    'Bad request_proc tag. Please fill request_proc=ok for your answer. ' +
+    'If you want to put error use proc!=ok',
+  ops: 'No ops. Please check documentation',
 }
 
 function mergeCorezoid(data: JsonObject, text: string): LogicFailure | undefined {
   const answer = parsedValue(text)
   if (answer === undefined) return noJson(text)
   if (!isObject(answer) || answer.request_proc !== 'ok') {
-    return failure('api_no_request_proc', 'request_proc of the answer is not "ok"')
+    return failure('api_no_request_proc', descriptions.request_proc)
   }
   const op = Array.isArray(answer.ops) ? answer.ops[0] : undefined
-  if (!isObject(op)) return failure('api_no_ops', 'the answer has no ops')
+  if (!isObject(op)) return failure('api_no_ops', descriptions.ops)
   if (op.proc !== 'ok') {
     const res_data = truncated(stringifyJson(op.res_data ?? null))
     return failure('api_bad_answer', `proc ${quoted(op.proc)}: ${res_data}`)
@@ -135,7 +164,10 @@ function mergeCorezoid(data: JsonObject, text: string): LogicFailure | undefined
   const { res_data } = op
   const is_empty = Array.isArray(res_data) && res_data.length === 0
   if (isObject(res_data)) merge(data, res_data)
-  else if (!is_empty) return failure('api_bad_res_data', `res_data is ${quoted(res_data)}`)
+  else if (!is_empty) {
+    const what = `Bad res_data: ${quoted(res_data)}. Please check documentation`
+    return failure('api_bad_res_data', what)
+  }
   return undefined
 }
 
@@ -145,7 +177,8 @@ function merge(data: JsonObject, added: JsonObject): void {
 
 function noJson(text: string): LogicFailure {
   const body = text.trim()
-  return failure('api_no_valid_json', body === '' ? 'the answer is empty' : truncated(body))
+  const shown = body === '' ? 'the answer is empty' : truncated(body)
+  return failure('api_no_valid_json', `Please check: ${shown}`)
 }
 
 function failure(tag: string, description: string): LogicFailure {

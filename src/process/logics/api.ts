@@ -3,12 +3,14 @@
  * the call starts (api-request.ts); the response is merged into the data when it arrives
  * (api-response.ts). The call runs outside the transaction, after the commit.
  */
-import type { Command, LogicKind } from '../logic.ts'
+import { docOfValue, objectOf } from '../../codec/json.ts'
+import type { JsonObject } from '../../core/model.ts'
+import type { CallFigures, Command, EvaluationContext, LogicKind } from '../logic.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { readRequest } from './api-request.ts'
-import { readResponse } from './api-response.ts'
+import { contextWith, readResponse } from './api-response.ts'
 import { fail, failedExpansion } from './failures.ts'
-import { readErrorNode } from './members.ts'
+import { isOn, readErrorNode } from './members.ts'
 
 const job_command: Command = { command: 'job' }
 const tags = { overflow: 'api_task_size_overflow_limit' }
@@ -19,6 +21,7 @@ export const api: LogicKind = {
     const requestOf = readRequest(raw, report)
     const responseOf = readResponse(raw, report)
     const err_node_id = readErrorNode(raw, report)
+    const is_debugged = isOn(raw.debug_info)
     return {
       err_node_id,
       run: () => job_command,
@@ -29,12 +32,29 @@ export const api: LogicKind = {
           if (request === undefined) return failedExpansion('api', expansion, err_node_id, tags)
           return { job: 'call', request, doc: context.doc }
         },
-        finish(context, _order_doc, outcome) {
+        finish(given, _order_doc, outcome) {
+          const context = is_debugged ? withFigures(given, outcome.figures) : given
           const result = outcome.outcome === 'failed' ? outcome : responseOf(context, outcome)
           if ('text' in result) return { command: 'set', doc: result, err_node_id }
-          return fail('api', result, err_node_id)
+          const failure = fail('api', result, err_node_id)
+          return is_debugged ? { ...failure, doc: context.doc } : failure
         },
       },
     }
   },
+}
+
+/** The context with the figures in the data; after a call without an answer none stay there. */
+function withFigures(context: EvaluationContext, figures: CallFigures | undefined): typeof context {
+  const data: JsonObject = { ...objectOf(context.doc) }
+  delete data.__conveyor_api_debug__
+  if (figures !== undefined) {
+    data.__conveyor_api_debug__ = {
+      http_exec_time: figures.exec_ms,
+      http_req_body_size: figures.request_bytes,
+      http_res_code: figures.status,
+      http_res_body_size: figures.response_bytes,
+    }
+  }
+  return contextWith(context, docOfValue(data))
 }

@@ -43,7 +43,9 @@ export function failedExpansion(
     const description = `the values are longer than ${context.task_bytes_max} bytes`
     return fail(kind, { tag: overflow, description }, err_node_id)
   }
-  return fail(kind, { tag: convert, description: failure?.description ?? '' }, err_node_id)
+  const description = failure?.description ?? ''
+  if (failure?.why !== 'bind') return fail(kind, { tag: convert, description }, err_node_id)
+  return fail(kind, { error_type: 'hardware', tag: `${kind}_bind_error`, description }, err_node_id)
 }
 
 /** Fails the expansion: the value of `param` cannot be converted to `type`. */

@@ -19,10 +19,15 @@ export function readErrorNode(raw: JsonObject, report: Report): string | undefin
   return isAbsent(err_node_id) ? undefined : report.targetNode('err_node_id', err_node_id)
 }
 
+/** Whether a flag is set; anything else that stands there leaves it off. */
+export function isOn(value: JsonValue | undefined): boolean {
+  return value === true || value === 'true'
+}
+
 /** A boolean, which some editors write as text. */
 export function readFlag(raw: JsonObject, name: string, report: Report): boolean {
   const value = raw[name]
-  if (value === true || value === 'true') return true
+  if (isOn(value)) return true
   if (value !== false && value !== 'false' && !isAbsent(value)) {
     report.mistake(`${name} is ${quoted(value)}, true or false was expected`)
   }

@@ -22,7 +22,7 @@ export interface Expansion {
 }
 
 export interface ExpansionFailure {
-  readonly why: 'convert' | 'overflow'
+  readonly why: 'convert' | 'overflow' | 'bind'
   readonly description: string
 }
 

@@ -1,0 +1,74 @@
+/**
+ * XML to the JSON value that stands for it: the members of an element are its attributes (`@name`),
+ * its children and, beside either, its text (`#value`); an element that has only text is the text,
+ * and children of one name are an array. All values are texts, without the white space around them.
+ *
+ * No entity but the five of XML is known and a document type is refused, so nothing expands. The
+ * parser keeps one object for each element and is stopped at the first mistake or level too many.
+ */
+import { SaxesParser, type SaxesTagPlain } from 'saxes'
+import type { JsonObject, JsonValue } from '../core/model.ts'
+import { setMember } from './json.ts'
+
+interface Open {
+  readonly members: JsonObject
+  text: string
+}
+
+/** `mistake` says what is wrong and where. */
+export function readXml(
+  text: string,
+  nesting_max: number,
+): { readonly value: JsonObject } | { readonly mistake: string } {
+  const root: JsonObject = {}
+  const open: Open[] = [{ members: root, text: '' }]
+  const top = (): Open => open.at(-1) as Open
+  const parser = new SaxesParser()
+  parser.on('error', (error) => {
+    throw new XmlMistake(error.message)
+  })
+  parser.on('doctype', () => {
+    throw new XmlMistake('a document type')
+  })
+  parser.on('opentag', ({ attributes }: SaxesTagPlain) => {
+    if (open.length > nesting_max) throw new XmlMistake(`deeper than ${nesting_max}`)
+    const members: JsonObject = {}
+    for (const name of Object.keys(attributes)) {
+      setMember(members, `@${name}`, attributes[name] as string)
+    }
+    open.push({ members, text: '' })
+  })
+  const addText = (piece: string): void => {
+    top().text += piece
+  }
+  parser.on('text', addText)
+  parser.on('cdata', addText)
+  parser.on('closetag', ({ name }: SaxesTagPlain) => {
+    const closed = open.pop() as Open
+    addMember(top().members, name, elementValue(closed))
+  })
+  try {
+    parser.write(text).close()
+    return { value: root }
+  } catch (error) {
+    if (error instanceof XmlMistake) return { mistake: error.message }
+    throw error
+  }
+}
+
+class XmlMistake extends Error {}
+
+function elementValue({ members, text }: Open): JsonValue {
+  const trimmed = text.trim()
+  if (Object.keys(members).length === 0) return trimmed
+  if (trimmed !== '') setMember(members, '#value', trimmed)
+  return members
+}
+
+/** The second element of a name makes an array of the first. */
+function addMember(members: JsonObject, name: string, value: JsonValue): void {
+  const before = Object.hasOwn(members, name) ? members[name] : undefined
+  if (before === undefined) setMember(members, name, value)
+  else if (Array.isArray(before)) before.push(value)
+  else setMember(members, name, [before, value])
+}
