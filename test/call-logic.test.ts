@@ -258,7 +258,6 @@ const mistakes: [definition: object, starts: string][] = [
   [{ method: 7 }, 'method 7 is none of GET'],
   [{ format: 'soap' }, 'format "soap" is none of'],
   [{ url: 7 }, 'url is 7, a text was expected'],
-  [{ url: '{{a' }, 'url "{{a": '],
   [{ max_threads: -1 }, 'max_threads -1 is no number'],
   [{ max_threads: 'x' }, 'max_threads "x" is no number'],
   [{ extra: 'x' }, 'extra is "x", an object was expected'],

@@ -164,8 +164,12 @@ const rows: [step: Step<string>, definition: object][] = [
     { type: 'api_code', lang: 'js', src: 'data.x = 1', err_node_id: 'a' },
   ],
   [
-    callHttp('https://x.test/', { data: { a: 1 }, headers: { k: 'v' }, more: { max_threads: 2 } }),
+    callHttp('https://x.test/', {
+      ...{ data: { a: 1 }, headers: { k: 'v' }, more: { max_threads: 2 } },
+      ...{ retry: { attempts_max: 3 }, debug: true },
+    }),
     {
+      ...{ retry: { attempts_max: 3 }, debug_info: true },
       ...{ type: 'api', url: 'https://x.test/', method: 'POST', format: '', max_threads: 2 },
       ...{ extra: { a: '1' }, extra_type: { a: 'number' }, extra_headers: { k: 'v' } },
     },

@@ -24,14 +24,15 @@ export function readXml(
   const open: Open[] = [{ members: root, text: '' }]
   const top = (): Open => open.at(-1) as Open
   const parser = new SaxesParser()
-  parser.on('error', (error) => {
-    throw new XmlMistake(error.message)
-  })
-  parser.on('doctype', () => {
-    throw new XmlMistake('a document type')
-  })
+  let mistake: string | undefined
+  const stop = (why: string): never => {
+    mistake = why
+    throw new Error(why)
+  }
+  parser.on('error', ({ message }) => stop(message))
+  parser.on('doctype', () => stop('a document type'))
   parser.on('opentag', ({ attributes }: SaxesTagPlain) => {
-    if (open.length > nesting_max) throw new XmlMistake(`deeper than ${nesting_max}`)
+    if (open.length > nesting_max) stop(`deeper than ${nesting_max}`)
     const members: JsonObject = {}
     for (const name of Object.keys(attributes)) {
       setMember(members, `@${name}`, attributes[name] as string)
@@ -51,12 +52,10 @@ export function readXml(
     parser.write(text).close()
     return { value: root }
   } catch (error) {
-    if (error instanceof XmlMistake) return { mistake: error.message }
-    throw error
+    if (mistake === undefined) throw error
+    return { mistake }
   }
 }
-
-class XmlMistake extends Error {}
 
 function elementValue({ members, text }: Open): JsonValue {
   const trimmed = text.trim()

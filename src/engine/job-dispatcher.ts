@@ -5,9 +5,9 @@
  *
  * A task that waits with `wait` = `work` has a listed job. When it may start, the order is made
  * from the data as it is then, an executor does it, and the outcome is applied in a transaction, if
- * the task still waits for this job. Where the order asks for more attempts, a failure that may pass
- * is listed again for a later time. After a crash the job starts again under the same key. A call
- * that waits too long for a slot fails without having been made.
+ * the task still waits for this job. Where the order asks for more attempts, a failure that may
+ * pass is listed again for a later time. After a crash the job starts again under the same key. A
+ * call that waits too long for a slot fails without having been made.
  *
  * The outcome for a paused process stays in memory until the process is resumed; the job is done
  * again if the engine is closed before. A job whose outcome makes the engine throw is quarantined

@@ -1,8 +1,8 @@
 /**
- * The body of an `api` call, by `format`. None or `default`: `extra`, in the query for GET and HEAD,
- * otherwise as JSON, XML or urlencoded by the content type; a JSON body also names the task where
- * `send_sys` asks for it. `raw`: the text of `raw_body`. `corezoid`: the task in the envelope of that
- * protocol.
+ * The body of an `api` call, by `format`. None or `default`: `extra`, in the query for GET and
+ * HEAD, otherwise as JSON, XML or urlencoded by the content type; a JSON body also names the task
+ * where `send_sys` asks for it. `raw`: the text of `raw_body`. `corezoid`: the task in the envelope
+ * of that protocol.
  */
 import { docOfValue, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import { isXmlType, xmlOf } from '../../codec/xml-write.ts'

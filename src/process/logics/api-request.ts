@@ -3,8 +3,8 @@
  * inserts is never parsed as a template, and one that could change the structure around it, as the
  * end of a header's line, does not bind.
  *
- * `format` decides the body (api-body.ts); `corezoid` goes always by POST and signed. The URL of any
- * format is signed where the logic has a secret and does not switch system parameters off.
+ * `format` decides the body (api-body.ts); `corezoid` goes always by POST and signed. The URL of
+ * any format is signed where the logic has a secret and does not switch system parameters off.
  */
 import { isKeyPair } from '../../certs/key-pair.ts'
 import { isObject } from '../../codec/json.ts'
@@ -110,7 +110,7 @@ function readCertificate({ cert_pem }: JsonObject, report: Report): Template | u
 
 const once: JobRetry = { attempts_max: 1, backoff_ms: 1_000 }
 
-/** A member of our own: definitions of the public service hold none, and their calls are made once. */
+/** A member of our own: exports of the public service hold none, and their calls are made once. */
 function readRetry({ retry }: JsonObject, report: Report): JobRetry {
   if (isAbsent(retry)) return once
   if (!isObject(retry)) report.mistake(`retry is ${quoted(retry)}, an object was expected`)

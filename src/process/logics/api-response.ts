@@ -4,8 +4,8 @@
  *
  * - an object is merged into the data, XML as the object that stands for it (codec/xml-read), an
  *   array is set as `__conveyor_api_array__`, an image as `__conveyor_api_image__` in base64;
- * - with `customize_response` only the keys of `response` are set, from templates over the data with
- *   `header` and `body` beside; a template that names nothing gives the empty text;
+ * - with `customize_response` only the keys of `response` are set, from templates over the data
+ *   with `header` and `body` beside; a template that names nothing gives the empty text;
  * - with format `corezoid` the `res_data` of the response's op is merged into the data.
  *
  * 202 needs no body. 200 and 201 need one, except where `response` maps it without `rfc_format`.
