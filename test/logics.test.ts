@@ -316,6 +316,17 @@ test('templates of one set_param read the data as it was before', () => {
   assert.equal(runLogic(setting({ a: '{{b}}', b: '{{a}}' }), '{"a":1,"b":2}'), '{"a":2,"b":1}')
 })
 
+test('reading a process without the right to it is denied, and missing in a condition', () => {
+  const denied = { canRead: () => false }
+  const read = '{{conv[{{c}}].ref[r].x}}'
+  const failed = runLogic(setting({ to: read }, { to: 'string' }), { c: 7 }, denied)
+  const { tag, description } = failed as { tag: string; description: string }
+  assert.deepEqual([tag, description], ['access_denied', 'user: -, conv_id: 7'])
+  assert.deepEqual(runLogic(condition(read, 'eq', '', 'string'), { c: 7 }, denied), go_a)
+  assert.deepEqual(runLogic(condition(read, 'eq', '{{x}}', 'string'), { c: 7, x: 1 }, denied), next)
+  assert.deepEqual(runLogic(condition(read, 'eq', '1', 'number'), { c: 7 }, denied), next)
+})
+
 test('an expansion over the size of a task stops', () => {
   const big = { a: 'x'.repeat(600), o: { x: 'y'.repeat(600) } }
   const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, '{{o}}']))

@@ -53,21 +53,22 @@ const reader = (template: string) => ({
 const data = { c: 7, w: 'wait', a: 'accounts', r: 'ann' }
 
 // [template, what a user gets who may show tasks of process 7, and one who may not]
+const no = (conv_id: string, user = 13001) => `access_denied user: ${user}, conv_id: ${conv_id}`
 const rows: readonly (readonly [template: string, granted: string, ungranted: string])[] = [
   ['{{conv[7].node[wait].count}}', '2', '2'],
   ['{{conv[@accounts].node[wait].count}}', '2', '2'],
-  ['{{conv[{{c}}].node[{{w}}].count}}', '2', ''],
-  ['{{conv[@{{a}}].node[wait].count}}', '2', ''],
+  ['{{conv[{{c}}].node[{{w}}].count}}', '2', no('7')],
+  ['{{conv[@{{a}}].node[wait].count}}', '2', no('@accounts')],
   ['{{conv[7].node[none].count}}', '0', '0'],
   ['{{conv[7].node[sum].total}}', '5.5', '5.5'],
   ['{{conv[7].node[sum].1475}}', '5.5', '5.5'],
-  ['{{conv[{{c}}].node[sum].1475}}', '5.5', ''],
+  ['{{conv[{{c}}].node[sum].1475}}', '5.5', no('7')],
   ['{{conv[7].node[sum].other}}', '', ''],
-  ['{{conv[9].node[wait].count}}', '', ''],
-  ['{{conv[@nobody].node[wait].count}}', '', ''],
+  ['{{conv[9].node[wait].count}}', no('9', 13000), no('9')],
+  ['{{conv[@nobody].node[wait].count}}', no('@nobody', 13000), no('@nobody')],
   ['{{conv[7].ref[ann]}}', '{"n":"2.5"}', '{"n":"2.5"}'],
   ['{{conv[@accounts].ref[{{r}}].n}}', '2.5', '2.5'],
-  ['{{conv[{{c}}].ref[{{r}}].n}}', '2.5', ''],
+  ['{{conv[{{c}}].ref[{{r}}].n}}', '2.5', no('7')],
   ['{{conv[7].ref[nobody].n}}', '', ''],
 ]
 
@@ -86,7 +87,9 @@ test('a template reads counts, sums and data of another process', async () => {
     const create = { type: 'create', obj: 'task', conv_id: 1, data }
     const [made] = await engine.apply([create], { user })
     const task = await engine.task({ conv_id: 1, obj_id: made?.obj_id ?? '' })
-    return (task?.data as { got?: unknown } | undefined)?.got
+    const { tag, description } = task?.status_details ?? {}
+    const got = (task?.data as { got?: unknown } | undefined)?.got
+    return tag === undefined ? got : `${tag} ${description}`
   }
   for (const [template, granted, ungranted] of rows) {
     await engine.putProcess(reader(template))

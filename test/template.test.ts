@@ -129,6 +129,7 @@ for (const [text, mistake] of mistakes) {
 }
 
 const beyond = {
+  canRead: ({ conv_id }: TargetProcess) => conv_id !== 'denied',
   taskData: ({ conv_id, is_from_template }: TargetProcess, ref: string) => {
     if (conv_id === 'none' || ref === 'none') return undefined
     return { conv_id, is_from_template, ref, list: [{ x: 1 }] }
@@ -159,6 +160,8 @@ const reached: [text: string, data: string, gives: string][] = [
   ['{{conv[7].node[{{n}}].count}}', `{"n":"${'x'.repeat(256)}"}`, 'absent'],
   ['{{conv[7].node[ab].total}}', '{}', '8'],
   ['{{conv[7].node[ab].none}}', '{}', 'absent'],
+  ['{{conv[denied].node[ab].none}}', '{}', 'fails: user: -, conv_id: denied'],
+  ['x {{conv[{{c}}].ref[r].a}}', '{"c":"denied"}', 'fails: user: -, conv_id: denied'],
   ['{{conv[7].node[ab].public_callback_corezoid}}', '{}', '"7/ab"'],
   ['{{conv[12].ref[a].conv_id}}', '{}', '"12"'],
   ['{{conv[12].ref[a].is_from_template}}', '{}', 'false'],

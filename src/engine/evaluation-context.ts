@@ -50,9 +50,12 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
   rootField(name) {
     return rootOf(this.process, this.task, name)
   },
+  canRead(conv) {
+    return processOf(this, conv, 'show') !== undefined
+  },
   taskData(conv, ref) {
-    const { context, process, task } = this
-    const target = resolveTarget(context, process, task, conv, 'show')
+    const { context, task } = this
+    const target = processOf(this, conv, 'show')
     if (target === undefined) return undefined
     if (target.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
     const obj_id = taskIdOfRef(context.view, target.conv_id, ref)

@@ -16,6 +16,8 @@ export interface EvaluationContext {
   /** A `root.` field of the task; undefined where the task has no value for it. */
   rootField(name: RootName): JsonValue | undefined
   readonly task_bytes_max: number
+  /** Whether there is such a process and the task may read it. */
+  canRead(conv: TargetProcess): boolean
   /** Data of a task of a process, found by ref; undefined where there is none or no permission. */
   taskData(conv: TargetProcess, ref: string): JsonObject | undefined
   /** Live tasks in a node of a process, by default of this one; undefined without permission. */

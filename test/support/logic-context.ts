@@ -32,6 +32,7 @@ export function contextOf(
     fraction: () => 0.5,
     rootField: (name) => root_fields[name],
     task_bytes_max: 131_072,
+    canRead: () => true,
     taskData: () => undefined,
     nodeCount: () => 0,
     nodeSum: () => undefined,

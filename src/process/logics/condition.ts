@@ -168,7 +168,9 @@ function patternWith(
   return source === undefined ? undefined : compilePattern(source)
 }
 
+/** One side, read as the cast. What the task may not read is missing. */
 function valueIn(value: Term, expansion: Expansion, cast: ValueType): Comparand | undefined {
   const found = value(expansion)
+  if (expansion.failure?.why === 'denied') expansion.failure = undefined
   return expansion.failure === undefined ? comparandOf(found, cast) : undefined
 }

@@ -44,8 +44,15 @@ export function failedExpansion(
     return fail(kind, { tag: overflow, description }, err_node_id)
   }
   const description = failure?.description ?? ''
-  if (failure?.why !== 'bind') return fail(kind, { tag: convert, description }, err_node_id)
-  return fail(kind, { error_type: 'hardware', tag: `${kind}_bind_error`, description }, err_node_id)
+  if (failure?.why === 'bind') {
+    return fail(
+      kind,
+      { error_type: 'hardware', tag: `${kind}_bind_error`, description },
+      err_node_id,
+    )
+  }
+  const tag = failure?.why === 'denied' ? 'access_denied' : convert
+  return fail(kind, { tag, description }, err_node_id)
 }
 
 /** Fails the expansion: the value of `param` cannot be converted to `type`. */

@@ -22,7 +22,7 @@ export interface Expansion {
 }
 
 export interface ExpansionFailure {
-  readonly why: 'convert' | 'overflow' | 'bind'
+  readonly why: 'convert' | 'overflow' | 'denied' | 'bind'
   readonly description: string
 }
 

@@ -9,8 +9,9 @@
  * - `conv[id].ref[ref].…`: the data of another task;
  * - `env_var[@name]`: a variable given to the engine.
  *
- * A name or an index may be a template. Its value is one key, never more of a path. Only own
- * members are found, so `__proto__` and `constructor` are names like any other.
+ * A process that the task may not read fails the expansion. A name or an index may be a template.
+ * Its value is one key, never more of a path. Only own members are found, so `__proto__` and
+ * `constructor` are names like any other.
  */
 import { isObject, objectOf } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
@@ -21,6 +22,7 @@ import {
   deeper,
   type Expansion,
   expectText,
+  failWith,
   joinParts,
   matchAt,
   notTemplate,
@@ -116,7 +118,12 @@ function readConv(cursor: TemplateCursor, end: PathEnd): Term {
   const is_from_template = typeof conv !== 'string'
   const convOf: ConvTerm = (expansion) => {
     const conv_id = processId(keyOf(conv, expansion))
-    return conv_id === undefined ? undefined : { conv_id, is_from_template }
+    if (conv_id === undefined) return undefined
+    const target = { conv_id, is_from_template }
+    const { context } = expansion
+    if (context.canRead(target)) return target
+    const user = textOf(context.rootField('user_id') ?? '-')
+    return failWith(expansion, 'denied', `user: ${user}, conv_id: ${conv_id}`)
   }
   if (matchAt(cursor, /\.node(?=\[)/y)) return readNode(cursor, end, convOf)
   if (!matchAt(cursor, /\.ref(?=\[)/y)) {
