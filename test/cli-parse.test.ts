@@ -21,6 +21,8 @@ const taken: [argv: string, env: Env, verb: string, words: string[], flags: obje
   ['user rotate 7 --grace 24h --json',  {}, 'user rotate',    ['7'], { grace: '24h', json: true }],
   ['process import f --move a=b --move c=d', {}, 'process import', ['f'], { move: ['a=b', 'c=d'] }],
   ['process import -',                  {}, 'process import', ['-'], {}],
+  ['process import a b - --map 1=2',    {}, 'process import', ['a', 'b', '-'], { map: ['1=2'] }],
+  ['process import',                    {}, 'usage', [], {}],
   ['task show 1 order-1',               {}, 'task show',      ['1', 'order-1'], {}],
   ['task show 1 --ref -- -x',           {}, 'usage', [], {}],
   ['task show 1 --ref=-x',              {}, 'task show',      ['1'], { ref: '-x' }],

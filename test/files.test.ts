@@ -3,13 +3,18 @@
  * refused with a sentence, and that what is read is stored in one transaction.
  */
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
-import type { JsonObject } from '../src/core/model.ts'
+import { isObject, parseJson, stringifyJson } from '../src/codec/json.ts'
+import type { JsonObject, JsonValue } from '../src/core/model.ts'
+import type { Engine } from '../src/engine/api.ts'
+import type { ExportFile } from '../src/engine/import-api.ts'
 import { readExport } from '../src/files/read-export.ts'
 import { openEngine } from '../src/open.ts'
+import { handler_types } from '../src/process/logics/table.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
+import { top } from './support/package-folder.ts'
 import { type ZipEnd, type ZipEntry, zip64, zipOf } from './support/zip-file.ts'
 
 const folder = tempFolder()
@@ -73,6 +78,7 @@ const nested = {
 for (const [name, content] of tree) write(`tree/${name}`, content)
 write('tree/package.json', { name: 'x', version: '1' })
 write('tree/readme.txt', 'text')
+write('tree/empty/_ALIASES_.json', [])
 write('tree/.git/x.json', 'broken')
 write('tree/node_modules/y/x.conv.json', 'broken')
 symlinkSync('/etc', join(folder.path, 'tree/9_F.folder/etc'))
@@ -223,7 +229,7 @@ test('cut archives and random bytes are mistakes, never crashes', async () => {
     const at = (cut * 31) % bytes.length
     bytes[at] = (bytes[at] as number) ^ 0x55
     for (const given of [bytes.subarray(0, archive.length - cut), bytes]) {
-      await readExport([{ name: 'x.zip', bytes: given }]).catch((error: { code: string }) =>
+      await readExport([{ name: 'x.zip', chunks: [given] }]).catch((error: { code: string }) =>
         assert.equal(error.code, 'bad_definition'),
       )
     }
@@ -311,3 +317,93 @@ test('process import prints what it did and what waits for what', async () => {
   const none = await run(['process', 'import', join(folder.path, 'none'), '--db', db])
   assert.deepEqual([none.exit, none.out], [2, ''])
 })
+
+/** Every object with nodes in a JSON value. */
+function definitionsIn(value: JsonValue): JsonObject[] {
+  if (Array.isArray(value)) return value.flatMap(definitionsIn)
+  if (!isObject(value)) return []
+  if (isObject(value.scheme) && Array.isArray(value.scheme.nodes)) return [value]
+  return Object.values(value).flatMap(definitionsIn)
+}
+
+test('a file over the bounds is read no further than they go', async () => {
+  let mebibytes = 0
+  const endless = function* () {
+    for (;;) {
+      mebibytes++
+      yield Buffer.alloc(1024 * 1024, ' ')
+    }
+  }
+  await assert.rejects(readExport([{ name: 'x', chunks: endless() }]), {
+    mistakes: ['x: over 33554432 bytes'],
+  })
+  assert.equal(mebibytes, 33)
+  const long = write('long.json', `[${' '.repeat(16 * 1024 * 1024)}]`)
+  await assert.rejects(readExport([long]), { mistakes: [`${long}: over 16777216 bytes`] })
+  let deep = 'deep'
+  for (let level = 0; level < 40; level++) deep = join(deep, 'd')
+  write(join(deep, 'x.json'), '{}')
+  await assert.rejects(readExport([join(folder.path, 'deep')]), {
+    message: /nested deeper than 32 folders/,
+  })
+})
+
+test('an id for the one definition goes for the aliases that lead to it', async () => {
+  await using engine = await openEngine(':memory:')
+  const files = await readExport([write('id.json', [processOf(2), alias('me', 2), alias('o', 3)])])
+  const { processes, aliases: named } = await engine.importFiles(files, { conv_id: '007' })
+  assert.equal(processes[0]?.conv_id, '007')
+  assert.deepEqual(
+    named.map(({ conv_id }) => conv_id),
+    ['007', '3'],
+  )
+  assert.match((await engine.processes.show('007')).definition_text, /"obj_id":"007"/)
+})
+
+test('a kind that nothing runs here, where no task comes, waits for its handler', async () => {
+  await using engine = await openEngine(':memory:')
+  const definition = processOf(1)
+  const call = { type: 'db_call', query: 'x' }
+  const { nodes } = definition.scheme as { nodes: JsonObject[] }
+  nodes.push({
+    ...{ id: 'apart', obj_type: 0 },
+    condition: { logics: [call, { type: 'go', to_node_id: 'end' }] },
+  })
+  const put = await engine.putProcess(definition)
+  assert.deepEqual(put.waits_for.handlers, ['db_call'])
+  engine.handle('db_call', () => ({}))
+  assert.deepEqual((await engine.putProcess(definition)).waits_for.handlers, [])
+})
+
+test('what is exported imports as unchanged, for every definition in the repository', async () => {
+  let accepted = 0
+  for (const place of ['src/examples', 'test/vectors']) {
+    for (const name of readdirSync(join(top, place), { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.json')) continue
+      const found = definitionsIn(parseJson(readFileSync(join(top, place, name), 'utf8')))
+      for (const [at, definition] of found.entries()) {
+        await using engine = await openEngine(':memory:')
+        for (const type of handler_types) engine.handle(type, () => ({}))
+        const file = { name: `${name} ${at}`, text: stringifyJson(definition) }
+        const put = await engine.importFiles([file], { conv_id: 'x' }).catch(() => undefined)
+        if (put === undefined) continue
+        accepted++
+        for (const given of [file, await exported(engine, 'x')]) {
+          const own = given === file ? { conv_id: 'x' } : {}
+          const [again] = (await engine.importFiles([given], own)).processes
+          assert.deepEqual([again?.state, again?.conv_id], ['unchanged', 'x'], file.name)
+        }
+        const { text } = await exported(engine, 'x')
+        await using other = await openEngine(':memory:')
+        for (const type of handler_types) other.handle(type, () => ({}))
+        await other.importFiles([{ name: 'x', text }])
+        assert.equal((await exported(other, 'x')).text, text)
+      }
+    }
+  }
+  assert.ok(accepted > 60, String(accepted))
+})
+
+async function exported(engine: Engine, conv_id: string): Promise<ExportFile> {
+  return { name: conv_id, text: (await engine.processes.show(conv_id)).definition_text }
+}

@@ -79,6 +79,8 @@ const aliases: JsonObject[] = [
   { short_name: 'elsewhere', obj_to_id: 777, obj_to_type: 'conv' },
   { short_name: 'nobody', obj_to_id: null },
   { short_name: '@third', obj_to_id: 1 },
+  { short_name: 'instance', obj_to_id: 5, obj_to_type: 'instance' },
+  { obj_type: 2, obj_id: 9, title: 'A dashboard', scheme: { charts: [] } },
 ]
 
 for (const [logic, becomes] of rows) {
@@ -221,7 +223,7 @@ test('a mistake or a refusal for one definition stores none', async () => {
     [
       [...aliases, processOf(1), 7, { ...two, scheme: {} }],
       {},
-      { message: /definition 7: scheme: nodes was expected to be an array, and 2 more/ },
+      { message: /definition 9: scheme: nodes was expected to be an array, and 2 more/ },
     ],
     ['[{"obj_id":1', {}, { code: 'format_error' }],
     [7, {}, { code: 'bad_definition' }],

@@ -6,8 +6,8 @@
  * `.zip`, hidden files and `node_modules` are passed over, and no symbolic link is followed. All
  * mistakes are collected, each with the name of its file.
  */
-import { createReadStream } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { createReadStream, type Dirent } from 'node:fs'
+import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fault } from '../core/faults.ts'
 import type { ExportFile } from '../engine/import-api.ts'
@@ -18,10 +18,10 @@ import {
 } from '../process/definition-limits.ts'
 import { addText, type Collected, countEntries, isIgnored } from './collected.ts'
 
-/** Bytes that came from elsewhere, such as standard input. */
+/** A file that comes from elsewhere, such as standard input. */
 export interface GivenFile {
   readonly name: string
-  readonly bytes: Uint8Array
+  readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
 /**
@@ -31,11 +31,11 @@ export interface GivenFile {
 export async function readExport(paths: readonly (string | GivenFile)[]): Promise<ExportFile[]> {
   const collected: Collected = { files: [], mistakes: [], entries: 0, bytes: 0 }
   for (const path of paths) {
-    if (typeof path !== 'string') await addBytes(path.name, path.bytes, false, collected)
+    if (typeof path !== 'string') await addFile(path, false, collected)
     else {
       const found = await stat(path).catch((error: unknown) => mistakeOf(path, error, collected))
       if (found?.isDirectory()) await walk(path, 0, collected)
-      else if (found !== undefined) await addFile(path, false, collected)
+      else if (found !== undefined) await addFile(onDisk(path), false, collected)
     }
   }
   const { files, mistakes } = collected
@@ -50,36 +50,43 @@ async function walk(folder: string, depth: number, to: Collected): Promise<void>
     to.mistakes.push(`${folder}: nested deeper than ${export_depth_max} folders`)
     return
   }
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) =>
-    mistakeOf(folder, error, to),
-  )
-  countEntries(folder, entries?.length ?? 0, to)
-  const named = (entries ?? []).sort((one, other) => (one.name < other.name ? -1 : 1))
-  for (const entry of named) {
+  const entries: Dirent[] = []
+  const opened = await opendir(folder).catch((error: unknown) => mistakeOf(folder, error, to))
+  for await (const entry of opened ?? []) {
+    countEntries(folder, 1, to)
+    entries.push(entry)
+  }
+  entries.sort((one, other) => (one.name < other.name ? -1 : 1))
+  for (const entry of entries) {
     const { name } = entry
     const path = join(folder, name)
     if (isIgnored(name)) continue
     if (entry.isDirectory()) await walk(path, depth + 1, to)
-    else if (entry.isFile() && /\.(json|zip)$/i.test(name)) await addFile(path, true, to)
+    else if (entry.isFile() && /\.(json|zip)$/i.test(name)) await addFile(onDisk(path), true, to)
   }
 }
 
-async function addFile(path: string, is_found: boolean, to: Collected): Promise<void> {
-  const bytes = await readBounded(path).catch((error: unknown) => mistakeOf(path, error, to))
+function onDisk(path: string): GivenFile {
+  return { name: path, chunks: createReadStream(path) as AsyncIterable<Buffer> }
+}
+
+async function addFile(file: GivenFile, is_found: boolean, to: Collected): Promise<void> {
+  const { name } = file
+  const bytes = await readBounded(file).catch((error: unknown) => mistakeOf(name, error, to))
   if (bytes === undefined) return
-  if (bytes === 'too large') to.mistakes.push(`${path}: over ${export_bytes_max} bytes`)
-  else await addBytes(path, bytes, is_found, to)
+  if (bytes === 'too large') to.mistakes.push(`${name}: over ${export_bytes_max} bytes`)
+  else await addBytes(name, bytes, is_found, to)
 }
 
 async function addBytes(
   name: string,
-  bytes: Uint8Array,
+  bytes: Buffer,
   is_found: boolean,
   to: Collected,
 ): Promise<void> {
   if (isZip(bytes)) {
     const { addZip } = await import('./zip.ts')
-    await addZip(name, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), to)
+    await addZip(name, bytes, to)
   } else if (bytes.length > export_file_bytes_max) {
     to.mistakes.push(`${name}: over ${export_file_bytes_max} bytes`)
   } else addText(name, bytes, is_found, to)
@@ -92,15 +99,15 @@ function isZip(bytes: Uint8Array): boolean {
   return (third === 3 && fourth === 4) || (third === 5 && fourth === 6)
 }
 
-async function readBounded(path: string): Promise<Buffer | 'too large'> {
-  const chunks: Buffer[] = []
+async function readBounded({ chunks }: GivenFile): Promise<Buffer | 'too large'> {
+  const read: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunks) {
     bytes += chunk.length
     if (bytes > export_bytes_max) return 'too large'
-    chunks.push(chunk)
+    read.push(chunk)
   }
-  return Buffer.concat(chunks)
+  return Buffer.concat(read)
 }
 
 function mistakeOf(path: string, error: unknown, { mistakes }: Collected): undefined {

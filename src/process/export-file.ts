@@ -59,8 +59,7 @@ export function readExport(sources: readonly ExportSource[], map: IdMap = {}): E
     const before = countOf(found)
     collectFile(source, found)
     if (countOf(found) > before) continue
-    const is_marker = isObject(source.value) && source.value.obj_type !== undefined
-    if (source.is_found === true && !is_marker) skipped.push(source.name ?? '')
+    if (source.is_found === true && !isOfExport(source)) skipped.push(source.name ?? '')
   }
   if (countOf(found) === 0) found.mistakes.push('there is no definition')
   const used = new Set<string>()
@@ -80,6 +79,12 @@ export function readExport(sources: readonly ExportSource[], map: IdMap = {}): E
     if (!used.has(id)) mistakes.push(`nothing is or names ${quoted(id)}, to be mapped`)
   }
   return { definitions, aliases, variables, skipped, mistakes }
+}
+
+/** Whether a file without any item belongs to an export: folders, stages, empty lists. */
+function isOfExport({ name, value }: ExportSource): boolean {
+  if (isNamed(name, '_ALIASES_.json') || isNamed(name, '_ENV_VARS_.json')) return true
+  return isObject(value) && value.obj_type !== undefined
 }
 
 interface Found {
@@ -128,7 +133,7 @@ function collectItem(item: JsonObject, place: string, source: ExportSource, foun
     const is_variable = 'env_var_type' in item || 'data_type' in item || 'value' in item
     if (is_variable || isNamed(source.name, '_ENV_VARS_.json')) collectVariable(item, place, found)
     else collectAlias(item, place, found)
-  } else if (obj_type === 1 || isObject(scheme)) {
+  } else if (obj_type === 1 || (isObject(scheme) && 'nodes' in scheme)) {
     found.definitions.push({ definition: item, place })
   } else if (obj_type !== undefined) collectChildren(item, place, source, found)
   else if (source.is_found !== true) found.definitions.push({ definition: item, place })
@@ -151,9 +156,10 @@ function collectChildren(
   }
 }
 
-/** An alias without a target is ignored: exports hold names that stand for nothing yet. */
+/** An alias of no process is ignored: exports hold names that stand for nothing yet. */
 function collectAlias(item: JsonObject, place: string, { aliases, mistakes }: Found): void {
-  const conv_id = processId(item.obj_to_id)
+  const { obj_to_id, obj_to_type = 'conv' } = item
+  const conv_id = obj_to_type === 'conv' ? processId(obj_to_id) : undefined
   const name = nameOf(item, 'an alias', place, mistakes)
   if (name !== undefined && conv_id !== undefined) aliases.push({ place, name, conv_id })
 }

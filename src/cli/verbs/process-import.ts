@@ -5,10 +5,10 @@
 import { existsSync } from 'node:fs'
 import { isFault } from '../../core/faults.ts'
 import type { ImportResult, VariableResult, WaitsFor } from '../../engine/import-api.ts'
-import { readExport } from '../../files/read-export.ts'
+import { type GivenFile, readExport } from '../../files/read-export.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { type Io, print, readAll, unreadable } from '../io.ts'
+import { type Io, print, unreadable } from '../io.ts'
 import { clean, printJson, printLines } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, list, text, type Verb } from '../verb.ts'
 
@@ -47,7 +47,7 @@ async function importFiles(given: Given, io: Io): Promise<Exit> {
   const map = pairsOf('map', list(given, 'map'))
   const json = isOn(given, 'json')
   try {
-    const files = await readExport(await Promise.all(given.words.map((word) => sourceOf(word, io))))
+    const files = await readExport(given.words.map((word) => sourceOf(word, io)))
     const args = { files, moves, map, ...(id === undefined ? {} : { id }) }
     const result = await withAdmin(given, io, (admin) => admin.call('process.import', args), {
       creates: true,
@@ -65,8 +65,8 @@ async function importFiles(given: Given, io: Io): Promise<Exit> {
   }
 }
 
-async function sourceOf(word: string, io: Io) {
-  if (word === '-') return { name: 'standard input', bytes: await readAll(io.stdin) }
+function sourceOf(word: string, io: Io): string | GivenFile {
+  if (word === '-') return { name: 'standard input', chunks: io.stdin }
   if (existsSync(word)) return word
   throw unreadable(word, { code: 'ENOENT' })
 }
