@@ -315,6 +315,27 @@ for (const [url, addresses] of refused) {
   })
 }
 
+test('URLs of our own are reached, and no others of their host', async () => {
+  const server = await callServer(answerJson())
+  const own_urls = new Set<string>()
+  const executor = executorOf({ own_urls })
+  const signal = new AbortController().signal
+  const run = async (path: string) =>
+    failureOf(await executor.run(requestOf(`${server.url}${path}`), { key, signal }))
+  assert.equal(await run('/own/x'), 'bad 127.0.0.1')
+  own_urls.add(`${server.url}/own/`)
+  assert.equal(await run('/own/x?y=1'), 'done')
+  for (const path of ['/', '/own', '/ownx', '/own/../x', '/own/%2e%2e/x', '/x/own/', '//own/']) {
+    assert.equal(await run(path), 'bad 127.0.0.1', path)
+  }
+  assert.deepEqual(
+    server.asked.map(({ path }) => path),
+    ['/own/x?y=1'],
+  )
+  await executor.close()
+  await server.close()
+})
+
 test('an attempt looks the address up once and connects to it', async () => {
   const server = await callServer(answerJson())
   const hosts: string[] = []

@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Task } from '../src/core/model.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import { serveHttp } from '../src/http.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { answerJson, type CallServer, callServer } from './support/call-server.ts'
 import { breakingTree } from './support/crash-tree.ts'
@@ -594,6 +595,37 @@ test('a hundred tasks at once make one call each', () => {
     },
     { limits },
   )
+})
+
+test('a process reaches a callback address of its own server, and nothing else there', async () => {
+  const bed = memoryBed({})
+  const engine = await bed.open()
+  const server = await serveHttp(engine, { port: 0 })
+  await engine.putProcess(processOf({ type: 'api_callback' }, { obj_id: 'waits' }))
+  await engine.putProcess(processOf({ url: '{{url}}', extra: { obj_id: '{{id}}', paid: 'yes' } }))
+  await engine.putProcess(
+    processOf(
+      {
+        ...{
+          type: 'set_param',
+          extra: { url: '{{conv[waits].node[call].public_callback_corezoid}}' },
+        },
+      },
+      { obj_id: 'tells' },
+    ),
+  )
+  const { obj_id: id } = await engine.create({ conv_id: 'waits', data: {} })
+  const { obj_id: told } = await engine.create({ conv_id: 'tells', data: {} })
+  const { url } = (await ended(engine, told, 'tells')).data as { url: string }
+  const call = async (to: string) =>
+    (await ended(engine, (await engine.create({ conv_id, data: { url: to, id } })).obj_id)).node_id
+  for (const other of [`${server.url}/`, `${server.url}/api/2/json/1`, `${url}/../../../x`]) {
+    assert.equal(await call(other), 'bad')
+  }
+  assert.equal(await call(url), 'done')
+  assert.deepEqual((await ended(engine, id, 'waits')).data, { obj_id: id, paid: 'yes' })
+  await server.drain()
+  await engine.close()
 })
 
 test('format corezoid: the task goes out signed, res_data comes in', () =>

@@ -184,6 +184,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       jobs.onProcessChanged()
       return unregister
     },
+    allowCalls: executors.allowCalls,
     health: admission.health,
     checkRate: admission.checkRate,
     addresses,

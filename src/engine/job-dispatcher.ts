@@ -32,6 +32,8 @@ export interface Executors {
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   retryOf(order: JobOrder): JobRetry
+  /** From now on calls may reach URLs that begin so, although their address is not public. */
+  allowCalls(url_start: string): void
   /** The concurrency limits of which an order needs a slot. */
   limitKeys(order: JobOrder, logic_key: string): readonly string[]
   /** Takes a slot of each limit of the order, or names one that is reached. */

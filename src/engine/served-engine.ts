@@ -13,6 +13,8 @@ export interface ServedEngine extends Engine {
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   readonly addresses: Addresses
+  /** Lets calls reach URLs that begin so, although their address is not public. */
+  allowCalls(url_start: string): void
 }
 
 /** Throws a TypeError for an engine that `openEngine` has not made. */

@@ -19,6 +19,8 @@ export interface AddressResolver {
 export interface ResolverOptions {
   /** The result of `readAllowHosts`. */
   readonly allowed: ReadonlySet<string>
+  /** What URLs may begin with although their address is not public. May grow later. */
+  readonly own_urls: ReadonlySet<string>
   readonly lookup?: Lookup
 }
 
@@ -78,6 +80,7 @@ const lookups_max = 2
 
 export function newAddressResolver({
   allowed,
+  own_urls,
   lookup = systemLookup,
 }: ResolverOptions): AddressResolver {
   let lookups = 0
@@ -106,7 +109,8 @@ export function newAddressResolver({
           return failureOfError(error)
         }
       }
-      const is_allowed = allowed.has(hostOf(url))
+      const is_own = [...own_urls].some((start) => url.href.startsWith(start))
+      const is_allowed = is_own || allowed.has(hostOf(url))
       const usable = addresses.filter((one) => is_allowed || nonPublicReason(one) === undefined)
       // Only one address is tried, and IPv4 works on more machines.
       const address = usable.find((one) => isIP(one) === 4) ?? usable[0]

@@ -41,6 +41,8 @@ export interface CallExecutorOptions {
   readonly clock: Clock
   /** `host:port` entries that calls may connect to although they are no public address. */
   readonly allow_hosts: readonly string[]
+  /** What URLs may begin with although their address is not public. May grow later. */
+  readonly own_urls?: ReadonlySet<string>
   /** Replaces the system's name lookup. */
   readonly lookup?: Lookup
   /** Replaces the system's certificate authorities, in PEM. */
@@ -51,9 +53,9 @@ const redirects_max = 3
 const user_agent = `conveyor/${version}`
 
 export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
-  const { limits, clock, lookup } = options
+  const { limits, clock, lookup, own_urls = new Set() } = options
   const allowed = readAllowHosts(options.allow_hosts)
-  const resolver = newAddressResolver({ allowed, ...(lookup && { lookup }) })
+  const resolver = newAddressResolver({ allowed, own_urls, ...(lookup && { lookup }) })
   const client = newHttpClient(limits.call_bytes_max, options.ca)
   const closing = new AbortController()
 

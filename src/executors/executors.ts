@@ -35,6 +35,7 @@ const handler_backoff_ms = 1_000
 export function newExecutors(options: ExecutorsOptions): Executors {
   const { limits, clock, chance, allow_hosts, handlers } = options
   readAllowHosts(allow_hosts)
+  const own_urls = new Set<string>()
   const running = new Map<string, number>()
   let code: Promise<CodeExecutor> | undefined
   let call: Promise<CallExecutor> | undefined
@@ -71,10 +72,11 @@ export function newExecutors(options: ExecutorsOptions): Executors {
     },
     async call(order, job) {
       call ??= import('./call.ts').then(({ newCallExecutor }) =>
-        newCallExecutor({ limits, clock, allow_hosts }),
+        newCallExecutor({ limits, clock, allow_hosts, own_urls }),
       )
       return (await call).run(order.request, job)
     },
+    allowCalls: (start) => void own_urls.add(new URL(start).href),
     handler: (order, job) => handlers.run(order.handler, job),
     retryOf(order) {
       if (order.job === 'code') return once

@@ -79,6 +79,11 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
   context.public_url = public_url ?? url
   context.engine.addresses.serveAt(context.public_url)
+  // A process may call back itself, wherever it runs.
+  for (const api of [1, 2]) {
+    for (const own of [url, context.public_url])
+      context.engine.allowCalls(`${own}/api/${api}/json/callback/`)
+  }
   let drained: Promise<void> | undefined
   return {
     url,
