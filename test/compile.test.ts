@@ -336,6 +336,8 @@ for (const [logic, text] of not_run) {
       `${place}: logics[0] ${text}, and a task that is moved here fails`,
       `${place}: nothing leads here from the start`,
     ])
+    const { type } = logic as { type: string }
+    assert.deepEqual(compiled.graph?.missing_handlers, type === 'x' ? [] : [type])
     const edges: Parameters<typeof lostWith>[1][] = [
       { logics: [{ type: 'go', to_node_id: 'lost' }] },
       { logics: [{ type: 'go_if_const', to_node_id: 'lost', conditions: [] }] },

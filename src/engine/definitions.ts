@@ -4,15 +4,14 @@
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/doc-text.ts'
-import { isObject, parseJson, stringifyJson } from '../codec/json.ts'
+import { parseJson, stringifyJson } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
+import type { JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
-import { handler_types } from '../process/logics/table.ts'
 
 /** A compiled definition, ready to be stored. */
 export interface NewVersion {
@@ -23,8 +22,6 @@ export interface NewVersion {
   readonly hash: string
   readonly graph: Graph
   readonly warnings: readonly string[]
-  /** Its logic types that wait for a handler. */
-  readonly handlers: readonly string[]
 }
 
 /** JSON text, or a plain value, as JSON. Throws `format_error` or `bad_definition`. */
@@ -63,26 +60,9 @@ export function compileAll(
     places.set(conv_id, place)
     const text = stringifyJson(definition)
     const hash = createHash('sha256').update(canonicalText(definition)).digest('hex')
-    const handlers = unhandledTypes(definition, isHandled)
-    versions.push({ conv_id, place, text, hash, graph, warnings, handlers })
+    versions.push({ conv_id, place, text, hash, graph, warnings })
   }
   return { versions, mistakes }
-}
-
-/** The logic types in a definition that only a handler runs, and that have none. */
-function unhandledTypes(
-  { scheme }: JsonObject,
-  isHandled: (type: string) => boolean,
-): readonly string[] {
-  const nodes = isObject(scheme) && Array.isArray(scheme.nodes) ? scheme.nodes : []
-  const types = new Set(
-    nodes.flatMap((node) => {
-      const condition = isObject(node) ? node.condition : undefined
-      const logics = isObject(condition) ? condition.logics : undefined
-      return Array.isArray(logics) ? logics.map((one) => isObject(one) && one.type) : []
-    }),
-  )
-  return handler_types.filter((type) => types.has(type) && !isHandled(type))
 }
 
 /** A fault whose text is the first mistake; `mistakes` has all. */

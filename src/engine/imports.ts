@@ -212,14 +212,14 @@ function pendingMigrations(
 }
 
 /** What a definition names and what is not there in this view. */
-function waitsFor(view: View, { graph, handlers }: NewVersion, given: Variables): WaitsFor {
+function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
   const missing = new Set(
     graph.target_conv_ids
       .map((named) => convIdOf(view, named))
       .filter((conv_id) => view.get(processKey(conv_id)) === undefined),
   )
   return {
-    handlers,
+    handlers: graph.missing_handlers,
     variables: graph.variables.filter((name) => given.of(view, name) === undefined),
     aliases: [...missing].filter((id) => id.startsWith('@')).map((name) => name.slice(1)),
     processes: [...missing].filter((id) => !id.startsWith('@')),

@@ -20,8 +20,11 @@ export type IsHandled = (type: string) => boolean
 /** What is known of logics that this program does not run. */
 export interface HandlerRules {
   readonly isHandled: IsHandled
-  /** Takes the text of a logic that nothing runs: a mistake if a task can reach the node. */
-  notRun(text: string): void
+  /**
+   * Takes the text of a logic that nothing runs, a mistake if a task can reach the node, and the
+   * type whose handler would run it.
+   */
+  notRun(text: string, handler_type: string | undefined): void
   /** Whether a task can reach the node. Known once all nodes are compiled. */
   isReachable(): boolean
 }
@@ -112,7 +115,8 @@ function compileLogics(list: readonly JsonValue[], report: Report, rules: Handle
 function handlerKindOf(raw: JsonObject, place: string, rules: HandlerRules): LogicKind {
   const { text, may_be_handled } = whyNotRun(raw)
   const type = typeof raw.type === 'string' ? raw.type : quoted(raw.type)
-  if (!may_be_handled || !rules.isHandled(type)) rules.notRun(`${place} ${text}`)
+  const is_handled = may_be_handled && rules.isHandled(type)
+  if (!is_handled) rules.notRun(`${place} ${text}`, may_be_handled ? type : undefined)
   return handlerKind(type, rules.isReachable)
 }
 

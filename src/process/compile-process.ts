@@ -53,13 +53,13 @@ export function compileProcess(
   const findings: Findings = { mistakes, warnings, targets, target_conv_ids, variables }
   const nodes = new Map<string, GraphNode>()
   const reachable = new Set<string>()
-  const not_run: { readonly id: string; readonly text: string }[] = []
+  const not_run: { id: string; text: string; handler_type: string | undefined }[] = []
   for (const [at, node] of heads) {
     const { id } = node
     const place = `${placeOf(at, node.raw)}: `
     const rules: HandlerRules = {
       isHandled,
-      notRun: (text) => not_run.push({ id, text: place + text }),
+      notRun: (text, handler_type) => not_run.push({ id, text: place + text, handler_type }),
       isReachable: () => reachable.has(id),
     }
     nodes.set(id, compileNode(node, nodeReport(place, id, findings), rules))
@@ -93,6 +93,7 @@ export function compileProcess(
     nodes,
     target_conv_ids: [...target_conv_ids],
     variables: [...variables],
+    missing_handlers: [...new Set(not_run.flatMap(({ handler_type }) => handler_type ?? []))],
     checkParams: params.check,
     masked: params.masked,
   }

@@ -61,6 +61,8 @@ export interface Graph {
   readonly target_conv_ids: readonly string[]
   /** The variables that the definition names without a template. */
   readonly variables: readonly string[]
+  /** Logic types that wait for a handler of the embedder; no task can reach them. */
+  readonly missing_handlers: readonly string[]
   /** Names of parameters with flag `auto-clear`. */
   readonly masked: readonly string[]
 }
