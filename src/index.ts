@@ -18,7 +18,16 @@ export type {
 } from './core/faults.ts'
 export { isFault } from './core/faults.ts'
 export type { LimitName, Limits } from './core/limits.ts'
-export type { Caller, Change, Doc, OpResult, Status, StatusDetails, Task } from './core/model.ts'
+export type {
+  Caller,
+  Change,
+  Doc,
+  OpResult,
+  SignatureKind,
+  Status,
+  StatusDetails,
+  Task,
+} from './core/model.ts'
 export { version } from './core/version.ts'
 export type {
   Binding,
@@ -34,6 +43,7 @@ export type {
   ProcessDetails,
   Processes,
   ProcessInfo,
+  Sign,
   TargetInput,
   TaskFilter,
   TaskPlace,

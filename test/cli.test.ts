@@ -358,10 +358,17 @@ test('a file held by a process without a socket exits 3 and names it', async () 
 test('serve in this process: one line, then it ends on a stop signal', async () => {
   const stopped = await on('serve --http off --json', { onWait: stopSoon() })
   assert.equal(stopped.exit, 0, stopped.err)
-  const line = { event: 'listening', http: null, grpc: null, db, pid: process.pid }
+  const listening = { event: 'listening', http: null, http_sync: null, grpc: null }
+  const line = { ...listening, db, pid: process.pid }
   assert.deepEqual(rowsOf(stopped.out), [line])
   const people = await on('serve --http 127.0.0.1:0 --base /x', { onWait: stopSoon() })
   assert.match(people.out, /^http {2}http:\/\/127\.0\.0\.1:\d+\/x\ngrpc {2}off\ndb {4}/)
+  const sync = 'serve --http off --http-sync 127.0.0.1:0 --public-url https://x.example'
+  const waiting = await on(`${sync} --json`, { onWait: stopSoon() })
+  assert.match(String(rowsOf(waiting.out)[0]?.http_sync), /^http:\/\/127\.0\.0\.1:\d+$/)
+  const lines = await on(sync, { onWait: stopSoon() })
+  assert.match(lines.out, /^http {2}off\nsync {2}http:\/\/127\.0\.0\.1:\d+\ngrpc {2}off\ndb {4}/)
+  assert.match((await on('serve --http-sync x')).err, /--http-sync takes HOST:PORT/)
   const odd = await on('serve --http 127.0.0.1:0 --unverified-bytes-max 1')
   assert.equal(odd.exit, 2, odd.err)
 })

@@ -112,6 +112,10 @@ describe('path', () => {
   for (const [url, target] of addresses) {
     test(url, () => assert.deepEqual(route(url), { ...target, hash: hex }))
   }
+  test('the address of an answer', () => {
+    const token = 'ab'.repeat(32)
+    assert.deepEqual(route(`/api/sync/${token}?a`), { kind: 'sync_answer', token })
+  })
   for (const [says, url] of unknown) {
     test(`unknown: ${says}`, () => assert.equal(route(url), undefined))
   }

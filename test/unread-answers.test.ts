@@ -16,8 +16,12 @@ import { openGrpc } from './support/grpc-server.ts'
 import { connectRaw } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp } from './support/http-server.ts'
 
-/** `set` and `read` are of the account's last answer that was let in. */
-type Step = [account: string, shows: number | 'set' | 'read', expected?: 'in' | 'overloaded']
+/** `set`, `add` (of 5,000 bytes) and `read` are of the account's last answer that was let in. */
+type Step = [
+  account: string,
+  shows: number | 'set' | 'read' | 'add',
+  expected?: 'in' | 'overloaded',
+]
 
 /** A reservation for so many shows takes four thousand bytes a show, and twenty thousand more. */
 const bounds = limitsWith({
@@ -36,6 +40,10 @@ const rows: [string, Step[]][] = [
   ['it counts until it is read, and is given back once', [
     ['a', 15, 'in'], ['a', 'set'], ['a', 'read'], ['a', 'read'], ['b', 19, 'in'], ['c', 1, 'overloaded'],
   ]],
+  ['an answer may grow as long as there is room', [
+    ['a', 0, 'in'], ['a', 'add', 'in'], ['b', 10, 'in'], ['a', 'add', 'in'], ['b', 'add', 'overloaded'],
+    ['c', 0, 'in'], ['c', 'add', 'in'], ['c', 'add', 'overloaded'], ['b', 'read'], ['c', 'add', 'in'],
+  ]],
   ['a short one is let in while others hold all there is', [['a', 19, 'in'], ['b', 1, 'overloaded'], ['b', 0, 'in']]],
 ]
 
@@ -50,7 +58,9 @@ describe('the answers of a connection, and of all', () => {
         accounts.set(name, account)
         if (step === 'set') rooms.get(name)?.set(5_000)
         else if (step === 'read') rooms.get(name)?.release()
-        else assert.equal(enter(name, account, step), expected, `${name} ${step}`)
+        else if (step === 'add') {
+          assert.equal(rooms.get(name)?.add(5_000) ? 'in' : 'overloaded', expected, name)
+        } else assert.equal(enter(name, account, step), expected, `${name} ${step}`)
       }
       function enter(name: string, account: AnswerAccount, shows: number): 'in' | string {
         try {

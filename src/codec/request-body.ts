@@ -48,11 +48,17 @@ const newOp = () => ({
 type MemberName = keyof ReturnType<typeof newOp>
 type RawOp = Record<MemberName, unknown>
 
+/** The `timeout` member of a synchronous request, once its body is parsed. */
+export interface Timeout {
+  value: unknown
+}
+
 /**
  * A body to its raw ops, at least one. Throws `format_error`, which says what is wrong and where,
- * or `too_many_ops`. Unknown members are ignored; a single op object counts as an array of one.
+ * or `too_many_ops`. Unknown members are ignored, and so is `timeout` unless it is asked for; a
+ * single op object counts as an array of one.
  */
-export function parseRequest(body: Buffer, limits: RequestLimits): unknown[] {
+export function parseRequest(body: Buffer, limits: RequestLimits, timeout?: Timeout): unknown[] {
   checkUtf8(body)
   const { nesting_max, body_values_max: values_max } = limits
   const scan = scanOfBytes(body, { nesting_max, values_max })
@@ -61,7 +67,7 @@ export function parseRequest(body: Buffer, limits: RequestLimits): unknown[] {
     scanEnd(scan, scanValue(scan, open, 1))
     throw fault('format_error', 'the body is not a JSON object')
   }
-  const ops = readOps(scan, open)
+  const ops = readOps(scan, open, timeout)
   scanEnd(scan, scan.end)
   if (ops === undefined) throw fault('format_error', "Key 'ops' is required")
   if (!Array.isArray(ops)) throw fault('format_error', "'ops' is not an array")
@@ -70,7 +76,7 @@ export function parseRequest(body: Buffer, limits: RequestLimits): unknown[] {
   return ops
 }
 
-function readOps(scan: Scan, open: number): unknown {
+function readOps(scan: Scan, open: number, timeout: Timeout | undefined): unknown {
   let ops: unknown
   let at = enter(scan, open, 1, brace_close)
   while (at !== closed) {
@@ -79,6 +85,9 @@ function readOps(scan: Scan, open: number): unknown {
     const value_at = skipColon(scan, key_end)
     if (name === 'ops') {
       ops = readOpsValue(scan, value_at)
+      at = scan.end
+    } else if (name === 'timeout' && timeout !== undefined) {
+      timeout.value = valueAt(scan, value_at, 2)
       at = scan.end
     } else at = scanValue(scan, value_at, 2)
     at = next(scan, at, brace_close)

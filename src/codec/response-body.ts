@@ -11,14 +11,32 @@ import type { OpResult, Task } from '../core/model.ts'
 export function renderResults(version: 1 | 2, results: readonly OpResult[]): string {
   let text = '{"request_proc":"ok","ops":['
   for (let at = 0; at < results.length; at++) {
-    const result = results[at] as OpResult
-    text += at === 0 ? '{' : ',{'
-    if (result.proc !== 'ok') text += failed(version, result)
-    else if (version === 2) text += `${addressed(result)}${result.task ? found(result.task) : ''}}`
-    else text += done(result)
+    if (at > 0) text += ','
+    text += renderResult(version, results[at] as OpResult)
   }
   return `${text}]}`
 }
+
+function renderResult(version: 1 | 2, result: OpResult): string {
+  if (result.proc !== 'ok') return `{${failed(version, result)}`
+  if (version === 1) return `{${done(result)}`
+  return `{${addressed(result)}${result.task ? found(result.task) : ''}}`
+}
+
+/** The answer to a synchronous request: a refused op as ever, else what its task came to. */
+export function renderAnswers(version: 1 | 2, answers: readonly (SyncAnswer | OpResult)[]): string {
+  const texts = answers.map((answer) => {
+    if ('obj' in answer) return renderResult(version, answer)
+    if (answer.proc === 'ok') return `{"proc":"ok","data":${answer.data_text}}`
+    return `{"proc":"${answer.proc}","description":${JSON.stringify(answer.description)}}`
+  })
+  return `{"request_proc":"ok","ops":[${texts.join(',')}]}`
+}
+
+/** What a task came to whose end a synchronous request waited for. */
+export type SyncAnswer =
+  | { readonly proc: 'ok'; readonly data_text: string }
+  | { readonly proc: 'error' | 'answer_too_large'; readonly description: string }
 
 /** For an address without a signature: `ops` is one result, the same in both versions. */
 export function renderOneResult(result: OpResult): string {

@@ -45,6 +45,7 @@ export const limitTable = {
     value: 256 * 1024 * 1024,
     says: 'bytes of answers not read yet, in all',
   },
+  sync_waits_max: { value: 10_000, says: 'tasks that synchronous requests wait for' },
   unverified_bytes_max: {
     value: 64 * 1024 * 1024,
     says: 'bytes of bodies not yet verified, in all',

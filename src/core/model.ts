@@ -58,6 +58,8 @@ interface OpHead {
 export interface CreateOp extends OpHead {
   readonly type: 'create'
   readonly data: Doc
+  /** What makes two creates the same, where that is not `data`; a repeat then brings the task. */
+  readonly identity?: Doc
 }
 
 export interface ModifyOp extends OpHead {
@@ -89,7 +91,7 @@ export interface OpResult {
   readonly description?: string
   /** With `error`: the malformed member. */
   readonly key?: string
-  /** The task of a show. */
+  /** The task of a show, or of a create with an `identity` that was made before. */
   readonly task?: Task
 }
 

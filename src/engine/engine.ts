@@ -19,7 +19,7 @@ import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Caller, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
+import type { Caller, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
@@ -61,6 +61,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const onBug = (error: unknown): void => options.onBug?.(error)
   const watchers = newWatchers(limits.watch_changes_max)
+  const end_listeners = new Set<(task: Task) => void>()
   const catalog = newCatalog()
   const engine_context: EngineContext = {
     catalog,
@@ -71,6 +72,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     isHandled: (name) => handlers.has(name),
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     isWatched: watchers.isWatched,
+    areEndsWatched: () => end_listeners.size > 0,
   }
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
@@ -112,11 +114,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     }
   }
 
-  function publish({ timers: set_timers, has_ended, job_ms, changes }: CommitEvents): void {
+  function publish({ timers: set_timers, has_ended, job_ms, changes, ends }: CommitEvents): void {
     if (set_timers.size > 0) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (changes.length > 0) watchers.publish(changes)
+    if (ends === undefined) return
+    for (const listener of end_listeners) for (const task of ends) listener(task)
   }
 
   async function submitOne(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
@@ -151,6 +155,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     path,
     limits,
     clock,
+    chance,
     submit,
     apply: async (ops, caller = {}) =>
       submit(
@@ -185,6 +190,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       return unregister
     },
     allowCalls: executors.allowCalls,
+    onEnd(listener) {
+      end_listeners.add(listener)
+      return () => end_listeners.delete(listener)
+    },
     health: admission.health,
     checkRate: admission.checkRate,
     addresses,

@@ -3,6 +3,7 @@
  * fully before its first write, so a refused op changes nothing, and the other ops of its request
  * are applied.
  */
+import { digestOf } from '../codec/doc-text.ts'
 import { bytesOf } from '../codec/json.ts'
 import { isOp, refOf } from '../codec/op.ts'
 import { grant_bits } from '../codec/records.ts'
@@ -58,10 +59,15 @@ function findProcess(tx: Transaction, op: Op, { user }: Caller): Process | OpRef
 }
 
 function create(tx: Transaction, process: Process, op: CreateOp, { user }: Caller): OpResult {
-  const { conv_id, ref, data } = op
-  const check = checkNewTask(tx, process, ref, data)
-  if (check !== 'new') return 'code' in check ? refused(op, check) : accepted(op, check.same)
+  const { conv_id, ref, data, identity } = op
+  const check = checkNewTask(tx, process, ref, data, identity)
+  if (check !== 'new') {
+    if ('code' in check) return refused(op, check)
+    const result = accepted(op, check.same)
+    return identity === undefined ? result : { ...result, task: viewTask(check.same) }
+  }
   const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data })
+  if (identity !== undefined && ref !== undefined) draft.task.digest = digestOf(identity)
   enterNode(tx, process, draft, process.graph.start_id)
   saveTask(tx, draft)
   return accepted(op, draft.task)

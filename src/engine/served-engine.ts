@@ -2,7 +2,8 @@
  * The engine as its servers see it. A server parses ops itself, so it submits them as typed ops;
  * embedders use `apply`, which parses plain values.
  */
-import type { Caller, Op, OpResult } from '../core/model.ts'
+import type { Chance } from '../core/clock.ts'
+import type { Caller, Op, OpResult, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 
@@ -15,6 +16,12 @@ export interface ServedEngine extends Engine {
   readonly addresses: Addresses
   /** Lets calls reach URLs that begin so, although their address is not public. */
   allowCalls(url_start: string): void
+  readonly chance: Chance
+  /**
+   * Calls the listener after the commit with each task that has ended, canceled too, or has failed,
+   * before the results of the ops of that commit. The returned function ends it.
+   */
+  onEnd(listener: (task: Task) => void): () => void
 }
 
 /** Throws a TypeError for an engine that `openEngine` has not made. */

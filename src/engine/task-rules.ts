@@ -28,6 +28,7 @@ export function checkNewTask(
   process: Process,
   ref: Ref | undefined,
   doc: Doc,
+  identity = doc,
 ): NewTaskCheck {
   let clash: OpRefusal | undefined
   if (ref !== undefined) {
@@ -35,7 +36,7 @@ export function checkNewTask(
     const holder = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
     else if (holder !== undefined) {
-      if (createDigest(holder.task).equals(digestOf(doc))) return { same: holder.task }
+      if (createDigest(holder.task).equals(digestOf(identity))) return { same: holder.task }
       clash = { ...ref_taken, task: { obj_id: holder.task.obj_id } }
     }
   }

@@ -25,6 +25,7 @@ import {
 } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
 import type { View } from '../store/store.ts'
+import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A task that a transaction changes. */
@@ -149,6 +150,8 @@ export function saveTask(tx: Transaction, draft: Draft): void {
     store.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
     tx.recordEnded()
   }
+  if ((!live || task.status === 'failed') && tx.engine.areEndsWatched())
+    tx.recordEnd(viewTask(task))
   if (tx.engine.isWatched()) {
     tx.recordChange({
       conv_id: task.conv_id,

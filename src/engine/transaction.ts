@@ -9,7 +9,7 @@
 import { grantKey, nodeCountKey } from '../codec/keys.ts'
 import { decodeCount } from '../codec/records.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Change } from '../core/model.ts'
+import type { Change, Task } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type CountChange, newNodeCounters } from './node-counters.ts'
@@ -30,6 +30,8 @@ export interface EngineContext {
   callbackUrl(process: Process, node_id: string): string | undefined
   /** Whether there are watchers; without one, changes are not recorded. */
   isWatched(): boolean
+  /** Whether somebody is told of ends; else they are not recorded. */
+  areEndsWatched(): boolean
 }
 
 /** The reads of a transaction or of a view. */
@@ -67,6 +69,7 @@ export interface Transaction extends ReadContext {
   recordJob(at_ms: number): void
   recordEnded(): void
   recordChange(change: Omit<Change, 'seq'>): void
+  recordEnd(task: Task): void
 }
 
 /** A caller whose called task has ended or failed without a reply. */
@@ -85,6 +88,8 @@ export interface CommitEvents {
   /** Whether an ended task was kept. */
   has_ended: boolean
   readonly changes: Omit<Change, 'seq'>[]
+  /** The tasks that have ended or failed, also those that are not kept. */
+  ends: Task[] | undefined
 }
 
 export interface ReusableTransaction {
@@ -124,7 +129,13 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
   }
 
   const recorded = (): CommitEvents => {
-    events ??= { timers: new Map(), job_ms: undefined, has_ended: false, changes: [] }
+    events ??= {
+      timers: new Map(),
+      job_ms: undefined,
+      has_ended: false,
+      changes: [],
+      ends: undefined,
+    }
     return events
   }
 
@@ -163,6 +174,11 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     },
     recordChange(change) {
       recorded().changes.push(change)
+    },
+    recordEnd(task) {
+      const events = recorded()
+      events.ends ??= []
+      events.ends.push(task)
     },
   }
 

@@ -17,6 +17,8 @@ export interface AnswerAccount {
 }
 
 export interface AnswerReservation {
+  /** Makes room for so many bytes more; false where there is none. */
+  add(bytes: number): boolean
   /** The answer is made and takes this many bytes. */
   set(bytes: number): void
   /** The answer is read, or never will be. A second call does nothing. */
@@ -77,6 +79,12 @@ export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
         let made_bytes = 0
         hold(bytes)
         return {
+          add(more_bytes) {
+            if (!hasRoom(copies * more_bytes)) return false
+            hold(copies * more_bytes)
+            bytes += copies * more_bytes
+            return true
+          },
           set(answer_bytes) {
             made_bytes = answer_bytes
             hold(copies * made_bytes - bytes)

@@ -12,21 +12,11 @@ import { type Answer, exchange } from './http-raw.ts'
 export const user = '13000'
 export const conv_id = '1234'
 
-export const process_definition = {
-  obj_type: 1,
-  obj_id: 1234,
-  title: 'Wait',
-  conv_type: 'process',
-  status: 'active',
-  params: [],
-  scheme: {
-    nodes: [
-      node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
-      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]),
-      node('end', 2, []),
-    ],
-  },
-}
+export const process_definition = definition(1234, [
+  node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
+  node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]),
+  node('end', 2, []),
+])
 
 export interface TestHttp {
   readonly engine: ServedEngine
@@ -64,7 +54,8 @@ export async function openHttp(
   await engine.putProcess(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
-  const http = await serveHttp({ ...engine, ...over }, { port: 0, ...options })
+  const served = Object.keys(over).length === 0 ? engine : { ...engine, ...over }
+  const http = await serveHttp(served, { port: 0, ...options })
   const { port } = http.address
   const base = options.base ?? ''
 
@@ -120,7 +111,12 @@ export function codeOf(answer: Answer): string {
   return request_proc === 'ok' ? (ops?.[0]?.proc ?? 'ok') : request_proc
 }
 
-function node(id: string, obj_type: number, logics: unknown[]): object {
+export function definition(obj_id: number, nodes: readonly object[]): object {
+  const head = { obj_type: 1, obj_id, title: `process ${obj_id}`, conv_type: 'process' }
+  return { ...head, status: 'active', params: [], scheme: { nodes } }
+}
+
+export function node(id: string, obj_type: number, logics: unknown[]): object {
   const condition = { logics, semaphors: [] }
   const options = { save_task: true }
   return { id, obj_type, title: id, description: '', x: 0, y: 0, condition, extra: {}, options }

@@ -50,6 +50,11 @@ export const serveVerb: Verb = {
       says: 'where to answer (default 127.0.0.1:8080); port 0 picks one, `off` opens none',
     },
     {
+      name: 'http-sync',
+      value: 'HOST:PORT',
+      says: 'where to answer signed requests with what their processes answer (default off)',
+    },
+    {
       name: 'grpc',
       value: 'HOST:PORT',
       says: 'where to answer gRPC over mutual TLS (default off)',
@@ -181,7 +186,7 @@ async function printReady(
   servers: RunningServers,
   tls: string | undefined,
 ): Promise<void> {
-  const { http, grpc } = servers
+  const { http, http_sync, grpc } = servers
   const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
   const grpc_lines =
     demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
@@ -191,6 +196,7 @@ async function printReady(
     const line = {
       event: 'listening',
       http: http ?? null,
+      http_sync: http_sync ?? null,
       grpc: grpc ?? null,
       db: engine.path,
       pid: io.pid,
@@ -199,7 +205,9 @@ async function printReady(
     await print(io.stdout, `${JSON.stringify(line)}\n`)
     return
   }
-  await print(io.stdout, `http  ${http ?? 'off'}\ngrpc  ${grpc ?? 'off'}\ndb    ${engine.path}\n`)
+  const sync_line = http_sync === undefined ? '' : `sync  ${http_sync}\n`
+  const lines = `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\ndb    ${engine.path}\n`
+  await print(io.stdout, lines)
   if (demo === undefined) return
   await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
 }

@@ -13,14 +13,18 @@ export interface ListenAddress {
   readonly port: number
 }
 
+type HttpAddress = ListenAddress & Pick<HttpOptions, 'base' | 'public_url' | 'sync'>
+
 export interface WantedServers {
-  readonly http?: ListenAddress & Pick<HttpOptions, 'base' | 'public_url'>
+  readonly http?: HttpAddress
+  readonly http_sync?: HttpAddress
   readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
 /** The wanted servers. Throws a usage fault for flags that do not go together. */
 export function wantedServers(given: Given): WantedServers {
   const http = listenAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
+  const http_sync = listenAddressOf('http-sync', text(given, 'http-sync') ?? 'off')
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const base = text(given, 'base')
   const public_url = text(given, 'public-url')
@@ -33,6 +37,7 @@ export function wantedServers(given: Given): WantedServers {
   }
   return {
     ...(http === undefined ? {} : { http: { ...http, ...paths } }),
+    ...(http_sync === undefined ? {} : { http_sync: { ...http_sync, ...paths, sync: true } }),
     ...(grpc === undefined
       ? {}
       : {
@@ -45,8 +50,10 @@ export function wantedServers(given: Given): WantedServers {
   }
 }
 
+type ServerFlag = 'http' | 'http-sync' | 'grpc'
+
 /** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
-export function listenAddressOf(flag: 'http' | 'grpc', given: string): ListenAddress | undefined {
+export function listenAddressOf(flag: ServerFlag, given: string): ListenAddress | undefined {
   if (given === 'off') return undefined
   const [, six, name, digits] =
     /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(given) ?? []
@@ -60,6 +67,7 @@ export function listenAddressOf(flag: 'http' | 'grpc', given: string): ListenAdd
 export interface RunningServers {
   /** The URL with the base path. */
   readonly http: string | undefined
+  readonly http_sync: string | undefined
   /** HOST:PORT. */
   readonly grpc: string | undefined
   /** Drains both, each within the engine's `drain_ms_max` from now. */
@@ -72,38 +80,46 @@ interface Options {
   readonly onBug: (error: unknown) => void
 }
 
-/** Starts all wanted servers or none: where one cannot listen, the other is drained. */
+/** Starts all wanted servers or none: where one cannot listen, the others are drained. */
 export async function startServers(
   engine: Engine,
   wanted: WantedServers,
   { tls, onBug }: Options,
 ): Promise<RunningServers> {
-  const { http: http_place, grpc: grpc_place } = wanted
-  const http =
-    http_place === undefined
-      ? undefined
-      : await listen('http', http_place, () => serveHttp(engine, { ...http_place, onBug }))
+  const { grpc: grpc_place } = wanted
+  const started: { drain(): Promise<void> }[] = []
+  const drain = async (): Promise<void> => {
+    await Promise.all(started.map((server) => server.drain()))
+  }
+  const startHttp = async (
+    flag: ServerFlag,
+    place: HttpAddress | undefined,
+  ): Promise<string | undefined> => {
+    if (place === undefined) return undefined
+    const server = await listen(flag, place, () => serveHttp(engine, { ...place, onBug }))
+    started.push(server)
+    return server.url
+  }
   try {
-    const grpc =
-      grpc_place === undefined || tls === undefined
-        ? undefined
-        : await listen('grpc', grpc_place, async () => {
-            const { serveGrpc } = await import('../../server/grpc/server.ts')
-            return serveGrpc(engine, { ...grpc_place, tls: { folder: tls }, onBug })
-          })
-    return {
-      http: http?.url,
-      grpc: grpc?.address,
-      drain: async () => void (await Promise.all([http?.drain(), grpc?.drain()])),
+    const http = await startHttp('http', wanted.http)
+    const http_sync = await startHttp('http-sync', wanted.http_sync)
+    if (grpc_place === undefined || tls === undefined) {
+      return { http, http_sync, grpc: undefined, drain }
     }
+    const grpc = await listen('grpc', grpc_place, async () => {
+      const { serveGrpc } = await import('../../server/grpc/server.ts')
+      return serveGrpc(engine, { ...grpc_place, tls: { folder: tls }, onBug })
+    })
+    started.push(grpc)
+    return { http, http_sync, grpc: grpc.address, drain }
   } catch (error) {
-    await http?.drain()
+    await drain()
     throw error
   }
 }
 
 async function listen<Server>(
-  flag: 'http' | 'grpc',
+  flag: ServerFlag,
   { host, port }: ListenAddress,
   open: () => Promise<Server>,
 ): Promise<Server> {

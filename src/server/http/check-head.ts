@@ -10,6 +10,7 @@ import { hasCapacity, tooLarge, type UnverifiedBodies } from './body.ts'
 import type { Connection } from './connection.ts'
 import { httpFault } from './fault-response.ts'
 import type { Route, Target } from './path.ts'
+import { syncWaitsOf } from './sync-waits.ts'
 
 /** What every request of a running server needs. */
 export interface ServerContext {
@@ -18,6 +19,8 @@ export interface ServerContext {
   readonly route: Route
   readonly unverified: UnverifiedBodies
   readonly onBug: (bug: unknown) => void
+  /** Signed requests are of the synchronous form. */
+  readonly is_sync: boolean
   /** What addresses for callers begin with, base path and all; empty until the server listens. */
   public_url: string
   draining: boolean
@@ -32,7 +35,7 @@ export function checkHead(
   const { headers } = request
   checkFraming(context.limits, request)
   const target = context.route(request.url as string)
-  if (target === undefined) throw httpFault('not_found')
+  if (target === undefined || isGone(context, target)) throw httpFault('not_found')
   checkMethod(target, request.method as string)
   if (target.kind === 'health') return target
 
@@ -52,6 +55,11 @@ export function checkHead(
   }
   if (!fits) throw tooLarge(context.limits.body_bytes_max)
   return target
+}
+
+/** Whether nobody waits for an answer at this address. */
+function isGone({ engine }: ServerContext, target: Target): boolean {
+  return target.kind === 'sync_answer' && !syncWaitsOf(engine).isOpen(target.token)
 }
 
 /** `ok`, or the code of the fault for which ops are refused now. */

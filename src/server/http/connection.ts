@@ -26,9 +26,14 @@ export interface Connection {
   reading: BodyReading | undefined
   /** The last response is written or chosen; further input is ignored. */
   closing: boolean
+  /** Ends the waits of its synchronous requests. */
+  readonly waiting: Set<(how: WaitEnd) => void>
   /** The connection broke: sent once the open requests are answered. */
   final_error: FaultResponse | undefined
 }
+
+/** Why a synchronous request waits no more. */
+export type WaitEnd = 'complete' | 'late' | 'draining' | 'closed'
 
 export const linger_ms = 2_000
 
@@ -38,7 +43,7 @@ export function connectionOf(
   is_over_limit: boolean,
 ): Connection {
   const state = { open_requests: 0, reading: undefined, closing: false, final_error: undefined }
-  return { socket, answers, is_over_limit, ...state }
+  return { socket, answers, is_over_limit, waiting: new Set(), ...state }
 }
 
 /** Lets the response that is written last end the connection; node calls `destroySoon` then. */

@@ -1,13 +1,14 @@
 /**
- * The grammar of the paths: one row for each (wire 1.1, 1.11). A query is ignored. A configured
- * base path precedes all; /healthz also answers without it, for probes that bypass the proxy.
+ * The grammar of the paths: one row for each (wire 1.1, 1.11, 1.12). A query is ignored. A
+ * configured base path precedes all; /healthz also answers without it, for probes that bypass the
+ * proxy.
  *
  * Percent escapes are decoded in the ids of an address only, and only where each is needed, so that
  * an address has one spelling.
  */
 
 /** What a request asks for. A new path is a kind here, a row of `paths` and a case in request. */
-export type Target = OpsTarget | WebhookTarget | CallbackTarget | HealthTarget
+export type Target = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget | HealthTarget
 /** A target whose request has a body: a POST. */
 export type BodyTarget = Exclude<Target, HealthTarget>
 
@@ -50,6 +51,12 @@ export interface CallbackTarget {
   readonly hash: string
 }
 
+/** The answer that a synchronous request waits for. */
+export interface SyncAnswerTarget {
+  readonly kind: 'sync_answer'
+  readonly token: string
+}
+
 export interface HealthTarget {
   readonly kind: 'health'
 }
@@ -67,6 +74,12 @@ interface PathRow {
 
 export const user_id_pattern = '[1-9][0-9]{0,15}'
 export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
+
+/** What the path of the address of an answer begins with; its token follows. */
+export const sync_path = '/api/sync/'
+
+/** What the paths of the addresses begin with that processes hand out. */
+export const address_paths = [sync_path, '/api/1/json/callback/', '/api/2/json/callback/'] as const
 
 const id = '([^/?#]+)'
 const hash = '([0-9a-f]{40})'
@@ -112,6 +125,10 @@ const paths: readonly PathRow[] = [
       if (conv_id === undefined || node_id === undefined) return undefined
       return { kind: 'callback', conv_id, node_id, hash: hash as string }
     },
+  },
+  {
+    path: `${sync_path}([0-9a-f]{64})`,
+    target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
   },
   { path: '/healthz', is_base_optional: true, target: () => ({ kind: 'health' }) },
 ]

@@ -11,6 +11,7 @@ import { announcedBytes, checkHead, healthOf } from './check-head.ts'
 import type { BodyTarget, OpsTarget } from './path.ts'
 import { serveCallback, serveWebhook } from './public.ts'
 import { type Exchange, reply, replyFault } from './reply.ts'
+import { serveSync, serveSyncAnswer } from './sync-request.ts'
 
 /** Answers a request, now or later. Never throws. */
 export function answer(exchange: Exchange): void {
@@ -45,6 +46,8 @@ function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promis
     case 'signed':
     case 'header_signed':
       return serveOps(exchange, target, body)
+    case 'sync_answer':
+      return serveSyncAnswer(exchange, target, body)
     case 'webhook':
       return serveWebhook(exchange, target, body)
     case 'callback':
@@ -58,6 +61,7 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   const user = authenticate(engine, limits.window_s, target, request.headers, body)
   // A repeated request could be recognised here: (user, timestamp, signature) names it.
   engine.checkRate(user)
+  if (context.is_sync) return serveSync(exchange, target.version, user, body)
   const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
   const reservation = exchange.connection.answers.reserve(ops)
   try {

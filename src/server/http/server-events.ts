@@ -44,7 +44,8 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     socket.on('error', ignore)
     socket.on('close', () => {
       connections.delete(socket)
-      const { reading } = connection
+      const { reading, waiting } = connection
+      for (const end of waiting) end('closed')
       if (reading) abortReading(reading, httpFault('bad_request', 'the connection was closed'))
       settled(connection.open_requests)
     })
@@ -99,6 +100,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
 
   return async () => {
     context.draining = true
+    for (const { waiting } of connections.values()) for (const end of waiting) end('draining')
     server.closeIdleConnections()
     if (underway > 0) {
       const quiet = new Promise<void>((resolve) => {

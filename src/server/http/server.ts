@@ -12,7 +12,7 @@ import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { newUnverifiedBodies } from './body.ts'
 import type { ServerContext } from './check-head.ts'
-import { routeUnder } from './path.ts'
+import { address_paths, routeUnder } from './path.ts'
 import { attachEvents } from './server-events.ts'
 
 export interface HttpOptions {
@@ -27,6 +27,11 @@ export interface HttpOptions {
    * `url`.
    */
   readonly public_url?: string
+  /**
+   * Serves signed requests in the synchronous form: they are answered once the process has
+   * answered them. Default false.
+   */
+  readonly sync?: boolean
   /**
    * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
    * limits of ops, tasks and the queue are the engine's.
@@ -55,6 +60,7 @@ export interface HttpServer {
  */
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, base = '', onBug = () => {} } = options
+  const { sync: is_sync = false } = options
   const public_url = readPublicUrl(options.public_url)
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   if (limits.unverified_bytes_max < limits.body_bytes_max) {
@@ -66,10 +72,11 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
     route: routeUnder(base),
     unverified: newUnverifiedBodies(limits),
     onBug,
+    is_sync,
     public_url: '',
     draining: false,
   }
-  const server = serverWith(limits)
+  const server = serverWith(limits, is_sync)
   const drain = attachEvents(server, context)
   server.listen({ host, port })
   await once(server, 'listening')
@@ -78,11 +85,10 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   const name = host.includes(':') ? `[${host}]` : host
   const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
   context.public_url = public_url ?? url
-  context.engine.addresses.serveAt(context.public_url)
+  if (!is_sync) context.engine.addresses.serveAt(context.public_url)
   // A process may call back itself, wherever it runs.
-  for (const api of [1, 2]) {
-    for (const own of [url, context.public_url])
-      context.engine.allowCalls(`${own}/api/${api}/json/callback/`)
+  for (const own of [url, context.public_url]) {
+    for (const path of address_paths) context.engine.allowCalls(own + path)
   }
   let drained: Promise<void> | undefined
   return {
@@ -96,7 +102,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   }
 }
 
-function serverWith(limits: Limits): Server {
+function serverWith(limits: Limits, is_sync: boolean): Server {
   const server = createServer({
     maxHeaderSize: limits.header_bytes_max,
     headersTimeout: Math.min(limits.header_ms_max, limits.request_ms_max),
@@ -111,8 +117,9 @@ function serverWith(limits: Limits): Server {
   // One above the limit, so that an excess header is seen and not dropped.
   server.maxHeadersCount = limits.header_count_max + 1
   server.timeout = limits.idle_ms_max
-  // A client may shut down its side after the request and still read the response.
-  return Object.assign(server, { httpAllowHalfOpen: true })
+  // A client may shut down its side after the request and still read the response. One that waits
+  // for a process has gone then, as far as can be seen.
+  return Object.assign(server, { httpAllowHalfOpen: !is_sync })
 }
 
 /** A timeout is noticed late by at most a quarter of the shorter bound, or a second. */

@@ -1,0 +1,144 @@
+/**
+ * The synchronous form (wire 1.12): a request creates tasks and is answered with what comes of
+ * them. The data of each task gains `__callback_url`, an address that is good for one POST until
+ * the time-out. A task that ends or fails before that is answered from its end. The tasks go on
+ * whatever happens to the request.
+ */
+import { mergeDocs } from '../../codec/doc-text.ts'
+import { docOfBytes, docOfValue, isNumberToken, numberText } from '../../codec/json.ts'
+import { isOp, parseOp, refOf } from '../../codec/op.ts'
+import { parseRequest, type Timeout } from '../../codec/request-body.ts'
+import { renderAnswers, type SyncAnswer } from '../../codec/response-body.ts'
+import type { CreateOp, Op, OpResult } from '../../core/model.ts'
+import type { WaitEnd } from './connection.ts'
+import { httpFault } from './fault-response.ts'
+import { type SyncAnswerTarget, sync_path } from './path.ts'
+import { type Exchange, reply } from './reply.ts'
+import { type SyncWait, syncWaitsOf } from './sync-waits.ts'
+
+const timeout_s_max = 60
+const timed_out = 'Timeout for create task'
+
+/** Serves a verified body of `user`. Rejects with the fault to answer. */
+export async function serveSync(
+  exchange: Exchange,
+  version: 1 | 2,
+  user: string,
+  body: Buffer,
+): Promise<void> {
+  const { context, connection } = exchange
+  const { engine, limits } = context
+  const timeout: Timeout = { value: timeout_s_max }
+  const ops = parseRequest(body, limits, timeout).map((raw) =>
+    onlyCreate(parseOp(raw, engine.limits)),
+  )
+  const until_ms = engine.clock.now_ms() + 1000 * secondsOf(timeout)
+  const sync_waits = syncWaitsOf(engine)
+  sync_waits.check(ops.filter(isOp).length, limits.sync_waits_max)
+  const reservation = connection.answers.reserve(ops)
+
+  /** Those that have come, each at the place of its op. */
+  const answers: (SyncAnswer | OpResult | undefined)[] = ops.map(() => undefined)
+  const waits: SyncWait[] = []
+  let missing = ops.length
+  let answer_bytes = 0
+  /** Replaced once the creates are durable. */
+  let onComplete = (): void => {}
+
+  function set(at: number, answer: SyncAnswer | OpResult): void {
+    answers[at] = answer
+    if (--missing === 0) onComplete()
+  }
+
+  function fits(answer: SyncAnswer): boolean {
+    if (answer.proc !== 'ok') return true
+    const bytes = Buffer.byteLength(answer.data_text)
+    if (answer_bytes + bytes > limits.answer_bytes_max || !reservation.add(bytes)) return false
+    answer_bytes += bytes
+    return true
+  }
+
+  const too_large = {
+    proc: 'answer_too_large',
+    description: `Answer size is over ${limits.answer_bytes_max} bytes`,
+  } as const
+  const closeWaits = (): void => {
+    for (const wait of waits) wait.close()
+  }
+
+  try {
+    const sent = ops.map((op, at) => {
+      if (!isOp(op)) return op
+      const wait = sync_waits.open((answer) => set(at, fits(answer) ? answer : too_large))
+      waits.push(wait)
+      return withAddress(op, context.public_url + sync_path + wait.token)
+    })
+    const results = await engine.submit(sent, { user })
+    let next = 0
+    for (const [at, result] of results.entries()) {
+      const wait = isOp(ops[at] as Op | OpResult) ? waits[next++] : undefined
+      if (result.proc === 'ok') wait?.onCreated(result.obj_id as string, result.task)
+      else {
+        wait?.close()
+        set(at, result)
+      }
+    }
+  } catch (thrown) {
+    closeWaits()
+    reservation.release()
+    throw thrown
+  }
+
+  const end = (how: WaitEnd): void => {
+    connection.waiting.delete(end)
+    disarm()
+    closeWaits()
+    if (how === 'closed') {
+      reservation.release()
+      return
+    }
+    const description = how === 'draining' ? 'shutting_down' : timed_out
+    const given = answers.map((answer) => answer ?? ({ proc: 'error', description } as const))
+    reply(exchange, 200, renderAnswers(version, given), reservation)
+  }
+  onComplete = () => end('complete')
+  const disarm = engine.clock.wake_at(until_ms, () => end('late'))
+  connection.waiting.add(end)
+  if (connection.socket.destroyed) end('closed')
+  else if (missing === 0) end('complete')
+  else if (context.draining) end('draining')
+}
+
+/** Takes the answer to a create: an object, as JSON. Rejects with the fault to answer. */
+export async function serveSyncAnswer(
+  exchange: Exchange,
+  { token }: SyncAnswerTarget,
+  body: Buffer,
+): Promise<void> {
+  const { engine, limits } = exchange.context
+  const { nesting_max, body_values_max: values_max } = limits
+  const { text } = docOfBytes(body, { nesting_max, values_max })
+  if (!syncWaitsOf(engine).answer(token, text)) throw httpFault('not_found')
+  reply(exchange, 200, '{"request_proc":"ok"}')
+}
+
+/** A create, or the result that refuses any other op. */
+function onlyCreate(op: Op | OpResult): CreateOp | OpResult {
+  if (!isOp(op) || op.type === 'create') return op
+  const { type, id_text, ref } = op
+  const id = id_text === undefined ? {} : { id_text }
+  const why = { proc: 'error', description: 'bad type', key: 'type' } as const
+  return { type, ...id, ...refOf(ref), obj: 'task', ...why }
+}
+
+/** The data as sent is what makes two creates the same: the address is another each time. */
+function withAddress(op: CreateOp, url: string): CreateOp {
+  return { ...op, data: mergeDocs(op.data, docOfValue({ __callback_url: url })), identity: op.data }
+}
+
+function secondsOf({ value }: Timeout): number {
+  const is_number = typeof value === 'number' || isNumberToken(value)
+  const seconds = is_number ? Number(numberText(value)) : 0
+  if (seconds >= 1 && seconds <= timeout_s_max) return seconds
+  throw httpFault('format_error', `'timeout' is a number of seconds from 1 to ${timeout_s_max}`)
+}
