@@ -21,7 +21,7 @@ import { openEngine } from '../src/open.ts'
 import { adminClient } from '../src/server/admin/client.ts'
 import { serveAdmin } from '../src/server/admin/server.ts'
 import { adminSocketPath } from '../src/server/admin/socket-path.ts'
-import { maskData, maskedNames, type RawOp } from '../src/server/admin/task-verbs.ts'
+import { maskedNames, maskTask, type RawOp } from '../src/server/admin/task-verbs.ts'
 import { type Admin, localAdmin } from '../src/server/admin/verbs.ts'
 import { callback_process } from './support/cli-process.ts'
 import { tempFolder } from './support/cli-run.ts'
@@ -203,11 +203,25 @@ const masks: [params: unknown, data: string, masked: string][] = [
   ['none',                                 '{"a":1}',          '{"a":1}'],
   [[null, { name: 1 }, { name: 'a' }],     '{"a":1}',          '{"a":1}'],
 ]
-for (const [params, data, masked] of masks) {
+for (const [params, dataText, masked] of masks) {
   test(`mask ${JSON.stringify(params)}`, () => {
-    assert.equal(maskData(data, maskedNames(JSON.stringify({ params }))), masked)
+    assert.equal(maskTask({ dataText }, maskedNames(JSON.stringify({ params }))).dataText, masked)
   })
 }
+
+test('what is masked is masked where a failure tells it', () => {
+  const description = 'Param: n, Value: 4111111111111111, Try convert to: array'
+  const told = '__conveyor_set_param_return_description__'
+  const data = { card: 4111111111111111, other: '4111111111111111', [told]: description }
+  const task = {
+    dataText: JSON.stringify(data),
+    status_details: { tag: 'set_param_wrong_convert_param', description },
+  }
+  const shown = maskTask(task, new Set(['card']))
+  const masked = 'Param: n, Value: ***, Try convert to: array'
+  assert.equal(shown.status_details?.description, masked)
+  assert.deepEqual(JSON.parse(shown.dataText), { ...data, card: '***', [told]: masked })
+})
 
 /** What an import is refused with. */
 function refusalOf(admin: Admin, text: string): Promise<Fault | undefined> {

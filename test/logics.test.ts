@@ -110,6 +110,8 @@ const conditions: [
   ['a', 'eq', true, 'boolean', '{"a":"true"}', true],
   ['a', 'eq', 'true', 'boolean', '{"a":1}', false],
   ['a', 'eq', '[1.0]', 'array', '{"a":[1]}', false],
+  ['a', 'eq', [1, '{{b}}'], 'array', '{"a":[1,"x"],"b":"x"}', true],
+  ['a', 'eq', { x: 1 }, 'object', '{"a":"{\\"x\\":1}"}', true],
   ['a', 'eq', '[{"x":1,"y":2}]', 'array', '{"a":[{"y":2,"x":1}]}', true],
   [
     'a',

@@ -60,8 +60,11 @@ const masked_chars_min = 8
 /** A description may end within a value, so its first characters are enough. */
 const compared_chars = 16
 
-/** The texts and numbers in a value, as they stand in a description: plain, or quoted as JSON. */
-function textsIn(value: JsonValue): string[] {
+/**
+ * The texts and numbers in a value as they stand in a description, plain or quoted as JSON: those
+ * long enough to be secrets.
+ */
+export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') {
     return [value, JSON.stringify(value).slice(1, -1)].filter(
       (text) => text.length >= masked_chars_min,
@@ -72,7 +75,8 @@ function textsIn(value: JsonValue): string[] {
   return isObject(value) ? Object.values(value).flatMap(textsIn) : []
 }
 
-function withoutSecret(text: string, secret: string): string {
+/** The text with `***` in place of the secret, also of its beginning where the text was cut. */
+export function withoutSecret(text: string, secret: string): string {
   const start = secret.slice(0, compared_chars)
   let masked = ''
   let from = 0

@@ -7,7 +7,7 @@
  * the cast, `not_eq` holds and every other comparison does not. A value that a template inserts
  * into a pattern matches as literal text: data never becomes part of a pattern's source.
  */
-import { isNumberToken, numberText, objectOf } from '../../codec/json.ts'
+import { isNumberToken, isObject, numberText, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { type EvaluationContext, rootNames } from '../logic.ts'
 import { compilePattern, literalPattern } from '../pattern.ts'
@@ -98,6 +98,7 @@ function constantOf(
   if (typeof raw === 'string') return compileTemplate(raw, report, place)
   if (typeof raw === 'boolean' || typeof raw === 'number') return constantTemplate(String(raw))
   if (isNumberToken(raw)) return constantTemplate(numberText(raw))
+  if (Array.isArray(raw) || isObject(raw)) return compileTemplate(stringifyJson(raw), report, place)
   report.mistake(`${place} is ${quoted(raw)}, a text was expected`)
   return undefined
 }

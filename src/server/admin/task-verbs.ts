@@ -1,7 +1,7 @@
 /**
  * The admin verbs on tasks. Data and refs cross the socket as JSON text, so that numbers keep their
  * exact text. Tasks are returned with their data as text, in which parameters with the flag
- * `auto-clear` are shown as `***`; the stored task keeps them.
+ * `auto-clear` are shown as `***`, in descriptions of failures too; the stored task keeps them.
  */
 import {
   isObject,
@@ -17,6 +17,7 @@ import type { Limits } from '../../core/limits.ts'
 import type { Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import { textsIn, withoutSecret } from '../../engine/variables.ts'
 
 /** An op as the command line sends it; `ref_text` and `data_text` are JSON text. */
 export interface RawOp {
@@ -91,8 +92,9 @@ async function maskOf(engine: Engine, conv_id: string | number): Promise<Readonl
 }
 
 function viewOfTask(task: Task, names: ReadonlySet<string>): TaskView {
-  const { obj_id, conv_id, ref, ref_is_number, status, status_details, user_id } = task
+  const { obj_id, conv_id, ref, ref_is_number, status, user_id } = task
   const { create_time_ms, change_time_ms, node_id, node_prev_id } = task
+  const { dataText, status_details } = maskTask(task, names)
   return {
     obj_id,
     conv_id,
@@ -105,7 +107,7 @@ function viewOfTask(task: Task, names: ReadonlySet<string>): TaskView {
     change_time_ms,
     node_id,
     node_prev_id,
-    dataText: maskData(task.dataText, names),
+    dataText,
   }
 }
 
@@ -126,11 +128,31 @@ export function maskedNames(definition_text: string): ReadonlySet<string> {
   return names
 }
 
-/** A task's data with the named top-level members masked; the others keep their text. */
-export function maskData(data_text: string, names: ReadonlySet<string>): string {
-  if (names.size === 0) return data_text
-  const data = parseStored(data_text)
-  if (!isObject(data)) return data_text
-  for (const name of names) if (Object.hasOwn(data, name)) setMember(data, name, '***')
-  return stringifyJson(data)
+type MaskedPart = Pick<Task, 'dataText' | 'status_details'>
+
+const description_name = /^__conveyor_.*_return_description__$/
+
+/**
+ * The data and the status details of a task with the named top-level members masked, also where the
+ * description of a failure tells them; the others keep their text.
+ */
+export function maskTask(
+  { dataText, status_details }: MaskedPart,
+  names: ReadonlySet<string>,
+): MaskedPart {
+  const details = status_details === undefined ? {} : { status_details }
+  const data = names.size === 0 ? undefined : parseStored(dataText)
+  if (!isObject(data)) return { ...details, dataText }
+  const masked = [...names].filter((name) => Object.hasOwn(data, name))
+  const secrets = masked.flatMap((name) => textsIn(data[name] ?? null))
+  const told = (text: string): string => secrets.reduce(withoutSecret, text)
+  for (const name of masked) setMember(data, name, '***')
+  for (const [name, value] of Object.entries(data)) {
+    if (typeof value === 'string' && description_name.test(name)) data[name] = told(value)
+  }
+  if (details.status_details !== undefined) {
+    const { tag, description } = details.status_details
+    details.status_details = { tag, description: told(description) }
+  }
+  return { ...details, dataText: stringifyJson(data) }
 }
