@@ -4,6 +4,7 @@
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import { pattern_steps_max } from './definition-limits.ts'
 import type { ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
 import { compilePattern, type Pattern } from './pattern.ts'
@@ -96,6 +97,8 @@ function readPattern(
   return undefined
 }
 
+const steps_passed = `is a value on which the pattern takes more than ${pattern_steps_max} steps`
+
 function firstMistake(params: readonly Param[], data: JsonObject): ParamMistake | undefined {
   for (const param of params) {
     const { name, type, pattern } = param
@@ -104,8 +107,10 @@ function firstMistake(params: readonly Param[], data: JsonObject): ParamMistake 
       if (param.is_required) return { param: name, error: 'is required' }
     } else if (type !== undefined && !typeTable[type].is(value)) {
       return { param: name, error: `is not of type ${type}` }
-    } else if (pattern !== undefined && !pattern(textOf(value))) {
-      return { param: name, error: param.pattern_error }
+    } else if (pattern !== undefined) {
+      const is_match = pattern(textOf(value))
+      if (is_match === undefined) return { param: name, error: steps_passed }
+      if (!is_match) return { param: name, error: param.pattern_error }
     }
   }
   return undefined

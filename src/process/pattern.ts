@@ -1,32 +1,64 @@
 /**
- * Regular expressions of definitions, run on callers' texts by RE2: linear in time, with limits on
- * the pattern's length, on its compiled program and on the text. A pattern is searched for anywhere
- * in the text unless `^` and `$` anchor it.
+ * Regular expressions of definitions, run on callers' texts. RE2 runs them in linear time, also
+ * with look-behind. What it does not take, look-ahead, back-references, atomic groups and
+ * possessive repeats, runs in a backtracking engine (the folder backtracking), whose steps are
+ * limited. There are limits on the pattern's length, on its compiled program and on the text. A
+ * pattern is searched for anywhere in the text unless `^` and `$` anchor it.
+ *
+ * No library was found for the second engine: those of PCRE and Oniguruma for WebAssembly are not
+ * kept or give no limit of steps, and are loaded asynchronously.
  */
 import { RE2JS } from 're2js'
+import { isFault } from '../core/faults.ts'
+import { parsePattern } from './backtracking/parse.ts'
+import { compileProgram } from './backtracking/program.ts'
+import { search } from './backtracking/search.ts'
 import {
   pattern_chars_max,
   pattern_program_max,
+  pattern_steps_max,
   pattern_text_chars_max,
 } from './definition-limits.ts'
 
-/** Whether the pattern is found in a text; false for a text over the limit. */
-export type Pattern = (text: string) => boolean
+/**
+ * Whether the pattern is found in a text; false for a text over the limit, undefined where the
+ * search takes more steps than the limit.
+ */
+export type Pattern = (text: string) => boolean | undefined
 
 /** Compiles a pattern, or says what is wrong with it. */
 export function compilePattern(source: string): Pattern | { readonly mistake: string } {
   if (source.length > pattern_chars_max) {
     return { mistake: `the pattern is longer than ${pattern_chars_max} characters` }
   }
+  const linear = linearPattern(source)
+  if (linear === undefined) return backtrackingPattern(source)
+  const size = linear.programSize()
+  if (size > pattern_program_max) return { mistake: 'the pattern repeats too much' }
+  // With a look-behind a step is an instruction at a character: there is no automaton to run.
+  const text_chars_max = /\(\?<[=!]/.test(source) ? pattern_steps_max / size : Infinity
+  return (text) => {
+    if (text.length > pattern_text_chars_max) return false
+    return text.length > text_chars_max ? undefined : linear.test(text)
+  }
+}
+
+/** Undefined where RE2 does not take the pattern. */
+function linearPattern(source: string): RE2JS | undefined {
   try {
-    const compiled = RE2JS.compile(source)
-    if (compiled.programSize() > pattern_program_max) {
-      return { mistake: 'the pattern repeats too much' }
-    }
-    return (text) => text.length <= pattern_text_chars_max && compiled.test(text)
+    return RE2JS.compile(source, RE2JS.LOOKBEHINDS)
+  } catch {
+    return undefined
+  }
+}
+
+function backtrackingPattern(source: string): Pattern | { readonly mistake: string } {
+  try {
+    const program = compileProgram(parsePattern(source))
+    return (text) => text.length <= pattern_text_chars_max && search(program, text)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    return { mistake: `the pattern cannot be run: ${why.replace('error parsing regexp: ', '')}` }
+    if (!isFault(error) || error.code !== 'bad_definition') throw error
+    return { mistake: `the pattern cannot be run: ${error.message}` }
   }
 }
 

@@ -31,7 +31,8 @@ import {
   comparisonTable,
 } from './comparisons.ts'
 
-export type Condition = (context: EvaluationContext) => boolean
+/** Undefined where a pattern takes more steps than the limit. */
+export type Condition = (context: EvaluationContext) => boolean | undefined
 
 /** A param that is a template and no path: `items[{{n}}]` is a path, `{{items}}` is not. */
 const opens_template = /^\s*(?:\{\{|\$\.[A-Za-z_][A-Za-z0-9_]*\()/
@@ -155,7 +156,7 @@ function patternCondition(
     const found = value(expansion)
     if (expansion.failure !== undefined || comparandOf(found, cast) === undefined) return false
     const pattern = fixed ?? patternWith(constant, expansion)
-    return typeof pattern === 'function' && pattern(textOf(found ?? ''))
+    return typeof pattern === 'function' ? pattern(textOf(found ?? '')) : false
   }
 }
 

@@ -1,14 +1,25 @@
 /**
  * `go_if_const`: sends the task to its node if all its conditions hold; otherwise the next logic
- * runs. Conditions of one logic are combined by "and", several such logics in order by "or".
+ * runs. Conditions of one logic are combined by "and", several such logics in order by "or". A search
+ * by a pattern that takes more steps than the limit fails the logic.
  */
 import type { JsonObject } from '../../core/model.ts'
+import { pattern_steps_max } from '../definition-limits.ts'
 import type { Command, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { type Condition, compileCondition } from './condition.ts'
+import { fail } from './failures.ts'
 import { mapObjects } from './members.ts'
 
 const next: Command = { command: 'next' }
+const steps_passed: Command = fail(
+  'go_if_const',
+  {
+    tag: 'go_if_const_executing_error',
+    description: `a pattern takes more than ${pattern_steps_max} steps`,
+  },
+  undefined,
+)
 
 export const goIfConst: LogicKind = {
   type: 'go_if_const',
@@ -18,7 +29,10 @@ export const goIfConst: LogicKind = {
     const conditions = parseConditions(raw, report)
     return {
       run(context) {
-        for (const holds of conditions) if (!holds(context)) return next
+        for (const holds of conditions) {
+          const is_held = holds(context)
+          if (is_held !== true) return is_held === false ? next : steps_passed
+        }
         return go
       },
     }
