@@ -235,7 +235,9 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   ],
   [
     { ...good, params: [{ name: 'a', regex: '(' }] },
-    ['params[0]: "a" regex "(": the pattern cannot be run: missing closing ): `(`'],
+    [
+      'params[0]: "a" regex "(": the pattern cannot be run: missing ")" of the group at character 1',
+    ],
   ],
 ]
 

@@ -191,8 +191,8 @@ const bad_conditions: [conditions: unknown, mistake: string][] = [
     'conditions[0] const is nothing, a text was expected',
   ],
   [
-    [{ param: 'x', fun: 'regexp', const: '(a)\\1', cast: 'string' }],
-    'conditions[0] const "(a)\\\\1": the pattern cannot be run: invalid escape sequence: `\\1`',
+    [{ param: 'x', fun: 'regexp', const: '(a)\\2', cast: 'string' }],
+    'conditions[0] const "(a)\\\\2": the pattern cannot be run: there is no group 2 at character 4',
   ],
   [
     [{ param: 'x', fun: 'regexp', const: '(x{1000}|y{1000}){1}z{1000}', cast: 'string' }],

@@ -139,8 +139,9 @@ function setNode({ flags }: Parser, source: string, at: number): PatternNode {
   }
 }
 
+/** To a number or a name after g or k, or to a number alone. */
 const reference_pattern =
-  /\\(?:g\{?(-?[0-9]+)\}?|[gk]\{([A-Za-z_]\w*)\}|k<([A-Za-z_]\w*)>|k'([A-Za-z_]\w*)'|([1-9][0-9]*))/y
+  /\\(?:g(-?[0-9]+)|g\{(-?\w+)\}|k\{(\w+)\}|k<(\w+)>|k'(\w+)'|([1-9][0-9]*))/y
 const escape_pattern = /\\(?:x\{[^}]*\}|x[^{}]{2}|[pP]\{[^}]*\}|[pP].|[0-7]{1,3}|[\s\S])/uy
 
 function readEscape(parser: Parser): PatternNode {
@@ -154,7 +155,7 @@ function readEscape(parser: Parser): PatternNode {
   if (found !== undefined) {
     const to = found.slice(1).find((one) => one !== undefined) as string
     // As in PCRE, a longer number is an octal character while there are fewer groups.
-    const is_octal = found[5] !== undefined && to.length > 1 && Number(to) > parser.groups_count
+    const is_octal = found[6] !== undefined && to.length > 1 && Number(to) > parser.groups_count
     if (!is_octal) return reference(parser, to, at)
     parser.at = at
   }

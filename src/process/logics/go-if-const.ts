@@ -1,7 +1,7 @@
 /**
  * `go_if_const`: sends the task to its node if all its conditions hold; otherwise the next logic
- * runs. Conditions of one logic are combined by "and", several such logics in order by "or". A search
- * by a pattern that takes more steps than the limit fails the logic.
+ * runs. Conditions of one logic are combined by "and", several such logics in order by "or". Where
+ * a search by a pattern takes more steps than the limit, the logic fails.
  */
 import type { JsonObject } from '../../core/model.ts'
 import { pattern_steps_max } from '../definition-limits.ts'
