@@ -455,7 +455,6 @@ describe('a callback address', () => {
         named: `{{conv[7].node[wait].${url}}}`,
         given: `{{conv[{{conv}}].node[wait].${url}}}`,
         shared: `{{conv[{{mine}}].node[wait].${url}}}`,
-        elsewhere: `{{conv[404].node[wait].${url}}}`,
         takes_none: `{{conv[7].node[start].${url}}}`,
         by_data: '{{conv[7].node[wait].{{name}}}}',
       }
@@ -477,7 +476,6 @@ describe('a callback address', () => {
         named: right.callbacks[0]?.address,
         given: '',
         shared: shared.callbacks[0]?.address,
-        elsewhere: '',
         takes_none: '',
         by_data: '',
       })
@@ -494,6 +492,10 @@ describe('a callback address', () => {
       const task = await engine.task({ conv_id: 7, ref: 'r' })
       assert.match(String((task?.data as JsonObject)?.url ?? ''), url)
     }
+    await using engine = await openEngine(':memory:', { public_url: 'https://x.example' })
+    const http = await serveHttp(engine, { port: 0 })
+    assert.equal(http.public_url, 'https://x.example')
+    await http.drain()
     await assert.rejects(openEngine(':memory:', { public_url: 'x' }), RangeError)
   })
 })

@@ -19,7 +19,9 @@ import type { UsersAndAddresses } from './users.ts'
 export interface Addresses {
   /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
   prepare(): Promise<void>
-  /** Addresses begin with the url of this server from now on, unless a public one was given. */
+  /** As the engine was given it. */
+  readonly public_url: string | undefined
+  /** Addresses begin with the url of this server from now on. */
   serveAt(url: string): void
   /** The path of the webhook's address, after the url. Needs the secret. */
   webhookPath(conv_id: string, webhook: WebhookRecord): string
@@ -39,7 +41,7 @@ export interface AddressesOptions {
   readonly catalog: Catalog
   readonly limits: Limits
   readonly users: UsersAndAddresses
-  /** What addresses begin with, whatever `serveAt` is told. */
+  /** What addresses begin with before a server is told of by `serveAt`. */
   readonly public_url: string | undefined
 }
 
@@ -74,8 +76,9 @@ export function newAddresses(options: AddressesOptions): Addresses {
 
   const addresses: Addresses = {
     prepare: users.makeAddressSecret,
+    public_url,
     serveAt(given) {
-      url = public_url ?? given
+      url = given
     },
     webhookPath: (conv_id, webhook) =>
       pathOf('public', [conv_id], webhookParts(conv_id, webhook.nonce)),

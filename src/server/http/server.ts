@@ -24,7 +24,7 @@ export interface HttpOptions {
   readonly base?: string
   /**
    * What addresses made for callers begin with, such as `https://api.example.com/conveyor`; default
-   * `url`.
+   * the engine's own `public_url`, else `url`.
    */
   readonly public_url?: string
   /**
@@ -84,8 +84,9 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   const address = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
   const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
-  context.public_url = public_url ?? url
-  if (!is_sync) context.engine.addresses.serveAt(context.public_url)
+  const { addresses } = context.engine
+  context.public_url = public_url ?? addresses.public_url ?? url
+  if (!is_sync) addresses.serveAt(context.public_url)
   // A process may call back itself, wherever it runs.
   for (const own of [url, context.public_url]) {
     for (const path of address_paths) context.engine.allowCalls(own + path)
