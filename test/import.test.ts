@@ -178,6 +178,15 @@ test('an export of processes that name each other runs under new ids', async () 
   await engine.close()
 })
 
+test('putProcess takes one process and nothing else', async () => {
+  await using engine = await openEngine(':memory:')
+  for (const item of [{ obj_type: 0, list: [processOf(1)] }, aliases[0] as JsonObject]) {
+    await assert.rejects(engine.putProcess(item), { code: 'bad_definition' })
+  }
+  assert.deepEqual(await ids(engine), [])
+  assert.deepEqual(await engine.processes.aliases(), [])
+})
+
 test('an export imports with the same hash', async () => {
   const engine = await openEngine(':memory:')
   const other = await openEngine(':memory:')

@@ -61,11 +61,10 @@ export function newImporter(options: ImporterOptions): Importer {
   const { store, catalog, limits, variables, chance, addresses, isHandled, onChanged } = options
 
   async function importAll(
-    sources: readonly ExportSource[],
-    { map, conv_id, moves = {} }: PutManyOptions,
+    read: ExportItems,
+    { conv_id, moves = {} }: PutOptions,
     known_mistakes: readonly string[] = [],
   ): Promise<ImportResult> {
-    const read = readExport(sources, map)
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
     const { versions, mistakes } = compileAll(items.definitions, limits, isHandled)
     mistakes.push(...known_mistakes, ...items.mistakes, ...tooLarge(items, limits))
@@ -99,12 +98,14 @@ export function newImporter(options: ImporterOptions): Importer {
     async put(definition, given = {}) {
       const value = readJson(definition, limits)
       if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
-      const { processes } = await importAll([{ name: undefined, value }], given)
-      return processes[0] as PutResult
+      const none = { aliases: [], variables: [], skipped: [], mistakes: [] }
+      const items = { ...none, definitions: [{ definition: value, place: '' }] }
+      return (await importAll(items, given)).processes[0] as PutResult
     },
     async putMany(definitions, given = {}) {
       const value = readJson(definitions, limits)
-      return [...(await importAll([{ name: undefined, value }], given)).processes]
+      const items = readExport([{ name: undefined, value }], given.map)
+      return [...(await importAll(items, given)).processes]
     },
     async importFiles(files, given = {}) {
       const mistakes: string[] = []
@@ -117,7 +118,8 @@ export function newImporter(options: ImporterOptions): Importer {
           return []
         }
       })
-      return importAll(sources, given, mistakes)
+      if (sources.length === 0 && mistakes.length > 0) throw badDefinition(mistakes)
+      return importAll(readExport(sources, given.map), given, mistakes)
     },
   }
 }
