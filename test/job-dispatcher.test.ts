@@ -131,6 +131,47 @@ for (const [what, answer, description] of answers) {
     }))
 }
 
+/** As the editor draws it behind a call: it asks for the type, the description and the tag. */
+const escalation = [
+  ['late', { type_error: 'hardware' }],
+  ['done', { type_error: 'software', description: 'no_scheme' }],
+  ['late', { type_error: 'software', type_tag: 'api_bad_answer' }],
+] as const
+const asks = escalation.map(([to_node_id, fields]) => ({
+  ...{ type: 'go_if_const', to_node_id },
+  conditions: Object.entries(fields).map(([field, value]) => ({
+    ...{ param: `__conveyor_api_return_${field}__`, fun: 'eq', const: value, cast: 'string' },
+  })),
+}))
+
+test('the editor’s own escalation tells what another try may help', () =>
+  stage(
+    (asked, request, response) =>
+      asked.path === '/reset' ? request.socket.resetAndDestroy() : response.writeHead(500).end(),
+    async ({ server, engine }) => {
+      const { obj_id, scheme } = processOf({ url: '{{url}}', extra_headers: { x: '{{x}}' } })
+      const nodes = scheme.nodes.map((node) =>
+        node.id === 'bad'
+          ? { ...node, obj_type: 3, condition: { logics: [...asks, go('bad')], semaphors: [] } }
+          : node,
+      )
+      await engine.putProcess({ obj_id, scheme: { nodes } })
+      const rows: [data: object, node_id: string][] = [
+        [{ url: '' }, 'done'],
+        [{}, 'done'],
+        [{ url: 'a.example/x' }, 'done'],
+        [{ url: server.url }, 'late'],
+        [{ url: `${server.url}/reset` }, 'late'],
+        [{ url: server.url, x: 'a\nb' }, 'late'],
+      ]
+      for (const [data, node_id] of rows) {
+        const { obj_id: made } = await engine.create({ conv_id, data })
+        assert.equal((await ended(engine, made)).node_id, node_id, JSON.stringify(data))
+      }
+      assert.equal(server.asked.length, 2)
+    },
+  ))
+
 test('an endpoint that hangs is called once', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {

@@ -4,11 +4,11 @@
  * and children of one name are an array. All values are texts, without the white space around them.
  *
  * No entity but the five of XML is known and a document type is refused, so nothing expands. The
- * parser keeps one object for each element and is stopped at the first mistake or level too many.
+ * parser is stopped at the first mistake, and at the level or the value that is one too many.
  */
 import { SaxesParser, type SaxesTagPlain } from 'saxes'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { setMember } from './json.ts'
+import { type JsonBounds, setMember } from './json.ts'
 
 interface Open {
   readonly members: JsonObject
@@ -18,10 +18,11 @@ interface Open {
 /** `mistake` says what is wrong and where. */
 export function readXml(
   text: string,
-  nesting_max: number,
+  { nesting_max, values_max }: JsonBounds,
 ): { readonly value: JsonObject } | { readonly mistake: string } {
   const root: JsonObject = {}
   const open: Open[] = [{ members: root, text: '' }]
+  let values = 0
   const top = (): Open => open.at(-1) as Open
   const parser = new SaxesParser()
   let mistake: string | undefined
@@ -31,7 +32,12 @@ export function readXml(
   }
   parser.on('error', ({ message }) => stop(message))
   parser.on('doctype', () => stop('a document type'))
+  const count = (): void => {
+    if (++values > values_max) stop(`more than ${values_max} values`)
+  }
+  parser.on('attribute', count)
   parser.on('opentag', ({ attributes }: SaxesTagPlain) => {
+    count()
     if (open.length > nesting_max) stop(`deeper than ${nesting_max}`)
     const members: JsonObject = {}
     for (const name of Object.keys(attributes)) {

@@ -176,7 +176,7 @@ function textOf(bytes: Buffer, type = ''): string | undefined {
   try {
     const text = utf8.decode(bytes)
     if (text === '' || !isXmlType(type)) return text
-    const xml = readXml(text, value_bounds.nesting_max)
+    const xml = readXml(text, value_bounds)
     return 'value' in xml ? stringifyJson(xml.value) : text
   } catch {
     return undefined
