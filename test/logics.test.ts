@@ -159,6 +159,26 @@ for (const [param, fun, constant, cast, data, holds] of conditions) {
   })
 }
 
+test('a condition may stand in the logic itself, and compares texts where no cast is given', () => {
+  const text = '{"type":"go_if_const","to_node_id":"a","param":"res","fun":"eq","const":"0"}'
+  assert.deepEqual(runLogic(text, { res: 0 }), go_a)
+  assert.deepEqual(runLogic(text, { res: '0.0' }), next)
+})
+
+test('a bare name with a dot, and none at all, are warned of', () => {
+  const warningsOf = (param: string): string[] =>
+    compiledLogic(condition(param, 'eq', '1', 'string'), contextOf({})).warnings
+  const one_name = 'conditions[0] param "a.b" is one name, a path is written in braces'
+  assert.deepEqual(warningsOf('a.b'), [one_name])
+  assert.deepEqual(warningsOf(''), ['conditions[0] param is empty, which is always missing'])
+  assert.deepEqual(warningsOf(' [0'), [
+    'conditions[0] param "[0": a name was expected at character 1',
+  ])
+  for (const param of ['a\\.b', '{{a.b}}', 'a[0].b', 'root.ref', 'a']) {
+    assert.deepEqual(warningsOf(param), [])
+  }
+})
+
 test('all conditions of one logic must hold', () => {
   const one = { param: 'x', fun: 'eq', const: '1', cast: 'number' }
   const two = { param: 'y', fun: 'eq', const: '2', cast: 'number' }

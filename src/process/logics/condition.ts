@@ -30,6 +30,7 @@ import {
   comparandOf,
   comparisonTable,
 } from './comparisons.ts'
+import { isAbsent } from './members.ts'
 
 /** Undefined where a pattern takes more steps than the limit. */
 export type Condition = (context: EvaluationContext) => boolean | undefined
@@ -69,15 +70,19 @@ function readParam(param: string, report: Report, place: string): Term | string 
   if (opens_template.test(param)) return compileTemplate(param, report, place).value
   const name = param.trim()
   if (opens_index.test(name) || rootNames.some((field) => name === `root.${field}`)) {
-    return compilePath(param, report, place)
+    return compilePath(name, report, place)
   }
   if (name.includes('{{')) return compileTemplate(param, report, place).value
   if (name === '') report.warning(`${place} is empty, which is always missing`)
+  else if (/(?<!\\)\./.test(name)) {
+    report.warning(`${place} ${quoted(name)} is one name, a path is written in braces`)
+  }
   return name.replace(/\\(.)/gs, '$1')
 }
 
 function comparisonOf(raw: JsonObject, report: Report, place: string): Comparison | undefined {
-  const { fun, cast } = raw
+  const { fun } = raw
+  const cast = isAbsent(raw.cast) ? 'string' : raw.cast
   if (!isValueType(cast)) {
     report.mistake(`${place} cast ${quoted(cast)} is none of string number boolean array object`)
     return undefined
