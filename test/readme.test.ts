@@ -1,12 +1,12 @@
 /**
- * Every README agrees with the source: its marked programs run, its marked tables are those of the
- * source, its definitions compile and its links lead to files. A mark may be in any README; each
- * mark that is tested here must be in at least one.
+ * Every README, and every page beside one, agrees with the source: its marked programs run, its
+ * marked tables are those of the source, its definitions compile and its links lead to files. A
+ * mark may be in any of them; each mark that is tested here must be in at least one.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { addClient, initFolder } from '../src/certs/folder.ts'
 import { systemChance } from '../src/core/clock.ts'
@@ -35,7 +35,7 @@ const readmes: Readme[] = [
   'README.md',
   ...['src', 'test', 'proto'].flatMap((folder) =>
     readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => basename(name) === 'README.md')
+      .filter((name) => name.endsWith('.md'))
       .map((name) => join(folder, name)),
   ),
 ].map((name) => ({
