@@ -81,7 +81,12 @@ for (const [part, wanted] of parts) {
 /** The members that compiling a logic reads; those of members are not among them. */
 function membersOf(compile: (typeof logicTable)[number]['compile']): string[] {
   const read = new Set<string>()
-  const givens: JsonObject[] = [{}, { customize_response: true }, { format: 'raw' }, { fun: 'eq' }]
+  const givens: JsonObject[] = [
+    {},
+    { customize_response: true },
+    { format: 'raw' },
+    { param: 'a', fun: 'eq', const: '1', cast: 'string' },
+  ]
   for (const given of givens) {
     const get = (raw: JsonObject, name: string | symbol) => {
       read.add(String(name))
