@@ -35,6 +35,8 @@ describe('hostile HTTP', () => {
 
   const post = (lines: string, rest = ''): string =>
     `POST ${server.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
+  const unsigned = (lines: string, rest = ''): string =>
+    `POST /api/1/json HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
   const length = `Content-Length: ${body.length}`
   const chunked = 'Transfer-Encoding: chunked'
 
@@ -101,6 +103,23 @@ describe('hostile HTTP', () => {
     ['CONNECT', () => 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 'not_found'],
     ['slow headers', () => 'POST / HTTP/1.1\r\nHost: x\r\n', 'request_timeout'],
     ['a slow body', () => post('Content-Length: 50', '{'), 'request_timeout'],
+    [
+      'a slow body, to be signed in headers',
+      () => unsigned('Content-Length: 5', '{'),
+      'request_timeout',
+    ],
+    ['a folded signature', () => unsigned('X-API-Signature: ab\r\n cd'), 'bad_request'],
+    ['a NUL in a signature', () => unsigned('X-API-Signature: a\0b'), 'bad_request'],
+    [
+      'a signature of a megabyte',
+      () => unsigned(`X-API-Signature: ${'a'.repeat(1 << 20)}`),
+      'bad_request',
+    ],
+    [
+      'chunks over the limit, unsigned',
+      () => unsigned(chunked, `fffff\r\n${'x'.repeat(250_000)}`),
+      'body_too_large',
+    ],
     ['a slow chunk', () => post(chunked, '5\r\n{'), 'request_timeout'],
     [
       'a length too long',

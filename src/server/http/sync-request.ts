@@ -10,11 +10,12 @@ import { isOp, parseOp, refOf } from '../../codec/op.ts'
 import { parseRequest, type Timeout } from '../../codec/request-body.ts'
 import { renderAnswers, type SyncAnswer } from '../../codec/response-body.ts'
 import type { CreateOp, Op, OpResult } from '../../core/model.ts'
+import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import type { WaitEnd } from './connection.ts'
 import { httpFault } from './fault-response.ts'
 import { type SyncAnswerTarget, sync_path } from './path.ts'
 import { type Exchange, reply } from './reply.ts'
-import { type SyncWait, syncWaitsOf } from './sync-waits.ts'
+import { syncWaitsOf } from './sync-waits.ts'
 
 const timeout_s_max = 60
 const timed_out = 'Timeout for create task'
@@ -36,77 +37,86 @@ export async function serveSync(
   const sync_waits = syncWaitsOf(engine)
   sync_waits.check(ops.filter(isOp).length, limits.sync_waits_max)
   const reservation = connection.answers.reserve(ops)
-
-  /** Those that have come, each at the place of its op. */
-  const answers: (SyncAnswer | OpResult | undefined)[] = ops.map(() => undefined)
-  const waits: SyncWait[] = []
-  let missing = ops.length
-  let answer_bytes = 0
-  /** Replaced once the creates are durable. */
-  let onComplete = (): void => {}
-
-  function set(at: number, answer: SyncAnswer | OpResult): void {
-    answers[at] = answer
-    if (--missing === 0) onComplete()
-  }
-
-  function fits(answer: SyncAnswer): boolean {
-    if (answer.proc !== 'ok') return true
-    const bytes = Buffer.byteLength(answer.data_text)
-    if (answer_bytes + bytes > limits.answer_bytes_max || !reservation.add(bytes)) return false
-    answer_bytes += bytes
-    return true
-  }
-
-  const too_large = {
-    proc: 'answer_too_large',
-    description: `Answer size is over ${limits.answer_bytes_max} bytes`,
-  } as const
+  const answers = newAnswers(exchange, version, ops.length, reservation)
+  const waits = ops.map((op, at) =>
+    isOp(op) ? sync_waits.open((answer) => answers.put(at, answer)) : undefined,
+  )
   const closeWaits = (): void => {
-    for (const wait of waits) wait.close()
+    for (const wait of waits) wait?.close()
   }
-
   try {
-    const sent = ops.map((op, at) => {
-      if (!isOp(op)) return op
-      const wait = sync_waits.open((answer) => set(at, fits(answer) ? answer : too_large))
-      waits.push(wait)
-      return withAddress(op, context.public_url + sync_path + wait.token)
-    })
-    const results = await engine.submit(sent, { user })
-    let next = 0
-    for (const [at, result] of results.entries()) {
-      const wait = isOp(ops[at] as Op | OpResult) ? waits[next++] : undefined
-      if (result.proc === 'ok') wait?.onCreated(result.obj_id as string, result.task)
-      else {
-        wait?.close()
-        set(at, result)
-      }
+    const sent = ops.map((op, at) =>
+      isOp(op) ? withAddress(op, context.public_url + sync_path + waits[at]?.token) : op,
+    )
+    for (const [at, result] of (await engine.submit(sent, { user })).entries()) {
+      if (result.proc === 'ok') waits[at]?.onCreated(result.obj_id as string, result.task)
+      else answers.put(at, result)
     }
   } catch (thrown) {
     closeWaits()
     reservation.release()
     throw thrown
   }
+  answers.sendOnce(until_ms, closeWaits)
+}
 
-  const end = (how: WaitEnd): void => {
-    connection.waiting.delete(end)
-    disarm()
-    closeWaits()
-    if (how === 'closed') {
-      reservation.release()
-      return
-    }
-    const description = how === 'draining' ? 'shutting_down' : timed_out
-    const given = answers.map((answer) => answer ?? ({ proc: 'error', description } as const))
-    reply(exchange, 200, renderAnswers(version, given), reservation)
+interface Answers {
+  /** The answer to an op, at most once for each. */
+  put(at: number, answer: SyncAnswer | OpResult): void
+  /** Sends the answers once all have come, or at `until_ms`; calls `onSent` then, once. */
+  sendOnce(until_ms: number, onSent: () => void): void
+}
+
+/** Collects the answers to the ops of a request and sends them together. */
+function newAnswers(
+  exchange: Exchange,
+  version: 1 | 2,
+  op_count: number,
+  reservation: AnswerReservation,
+): Answers {
+  const { context, connection } = exchange
+  const { answer_bytes_max } = context.limits
+  const answers: (SyncAnswer | OpResult | undefined)[] = Array(op_count).fill(undefined)
+  let missing = op_count
+  let bytes = 0
+  let onComplete = (): void => {}
+
+  function fits({ data_text }: { readonly data_text: string }): boolean {
+    const more_bytes = Buffer.byteLength(data_text)
+    if (bytes + more_bytes > answer_bytes_max || !reservation.add(more_bytes)) return false
+    bytes += more_bytes
+    return true
   }
-  onComplete = () => end('complete')
-  const disarm = engine.clock.wake_at(until_ms, () => end('late'))
-  connection.waiting.add(end)
-  if (connection.socket.destroyed) end('closed')
-  else if (missing === 0) end('complete')
-  else if (context.draining) end('draining')
+
+  function put(at: number, answer: SyncAnswer | OpResult): void {
+    const description = `Answer size is over ${answer_bytes_max} bytes`
+    const is_large = 'data_text' in answer && !fits(answer)
+    answers[at] = is_large ? { proc: 'answer_too_large', description } : answer
+    if (--missing === 0) onComplete()
+  }
+
+  function sendOnce(until_ms: number, onSent: () => void): void {
+    const end = (how: WaitEnd): void => {
+      connection.waiting.delete(end)
+      disarm()
+      onSent()
+      if (how === 'closed') {
+        reservation.release()
+        return
+      }
+      const description = how === 'draining' ? 'shutting_down' : timed_out
+      const given = answers.map((answer) => answer ?? ({ proc: 'error', description } as const))
+      reply(exchange, 200, renderAnswers(version, given), reservation)
+    }
+    const disarm = context.engine.clock.wake_at(until_ms, () => end('late'))
+    onComplete = () => end('complete')
+    connection.waiting.add(end)
+    if (connection.socket.destroyed) end('closed')
+    else if (missing === 0) end('complete')
+    else if (context.draining) end('draining')
+  }
+
+  return { put, sendOnce }
 }
 
 /** Takes the answer to a create: an object, as JSON. Rejects with the fault to answer. */
