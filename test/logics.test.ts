@@ -246,6 +246,10 @@ const settings: [value: unknown, type: string | undefined, data: string, after: 
   ['{{a}}', 'string', '{"a":1.10}', '{"a":1.10,"to":"1.10"}'],
   ['{{a}}', 'number', '{"a":"10.0"}', '{"a":"10.0","to":10.0}'],
   ['1e400', 'number', '{}', '{"to":1e400}'],
+  ['{{a}}', 'number', '{"a":"09"}', '{"a":"09","to":9}'],
+  ['{{a}}', 'number', '{"a":"-007.50"}', '{"a":"-007.50","to":-7.50}'],
+  ['{{a}}', 'number', '{"a":"+0"}', '{"a":"+0","to":0}'],
+  ['$.math($.date(%m)+1)', 'number', '{}', '{"to":3}'],
   ['12345678901234567890', 'number', '{}', '{"to":12345678901234567890}'],
   ['x {{a}}', 'string', '{"a":[1.0]}', '{"a":[1.0],"to":"x [1.0]"}'],
   ['{{a}}', undefined, '{"a":{"b":[1.50]}}', '{"a":{"b":[1.50]},"to":{"b":[1.50]}}'],
@@ -282,6 +286,8 @@ for (const [value, type, data, after] of settings) {
 // [value, type, data, description]: each fails with the convert tag and sets nothing.
 const failures: [value: unknown, type: string, data: string, description: string][] = [
   ['abc', 'number', '{}', 'Param: to, Value: abc, Try convert to: number'],
+  ['1.', 'number', '{}', 'Param: to, Value: 1., Try convert to: number'],
+  ['0x1', 'number', '{}', 'Param: to, Value: 0x1, Try convert to: number'],
   ['{{a}}', 'number', '{"a":"x"}', 'Param: to, Value: x, Try convert to: number'],
   ['{{a}}', 'number', '{}', 'Param: to, Value: {{a}}, Try convert to: number'],
   ['{{a}}', 'boolean', '{}', 'Param: to, Value: {{a}}, Try convert to: boolean'],
@@ -311,6 +317,12 @@ for (const [value, type, data, description] of failures) {
     assert.deepEqual(runLogic(setting({ to: value }, { to: type }), data), expected)
   })
 }
+
+test('a long text that is no number costs no time', () => {
+  const context = contextOf({ a: `${'0'.repeat(100_000)}x` })
+  const { command } = compiledLogic(setting({ to: '{{a}}' }, { to: 'number' }), context)
+  assert.equal(command?.command, 'fail')
+})
 
 test('a value of sixty levels is accepted', () => {
   const deep = `${'['.repeat(60)}${']'.repeat(60)}`

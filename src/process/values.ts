@@ -109,7 +109,8 @@ export function isIdLength(text: string): boolean {
   return text.length <= 2 * id_chars_max && [...text].length <= id_chars_max
 }
 
-const json_number = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
+/** A number, also with a plus or zeros before it: `$.date(%h)` is `09`. */
+const number_text = /^(?:\+|(-))?([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)$/
 
 function isNumber(value: JsonValue): boolean {
   return typeof value === 'number' || isNumberToken(value)
@@ -117,8 +118,8 @@ function isNumber(value: JsonValue): boolean {
 
 function toNumber(value: JsonValue): JsonValue | undefined {
   if (typeof value !== 'string') return undefined
-  const token = value.trim()
-  return json_number.test(token) ? numberToken(token) : undefined
+  const [, sign = '', digits] = number_text.exec(value.trim()) ?? []
+  return digits === undefined ? undefined : numberToken(sign + digits.replace(/^0+(?=[0-9])/, ''))
 }
 
 function toBoolean(value: JsonValue): JsonValue | undefined {
