@@ -205,13 +205,38 @@ function licencesOf(paths: readonly string[]): string {
   const byText = new Map<string, string[]>()
   for (const name of [...new Set(names)].sort()) {
     const folder = join(top, 'node_modules', name)
-    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const { version } = manifest
     const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
-    if (file === undefined) throw new Error(`${name} has no licence to carry along`)
-    const text = readFileSync(join(folder, file), 'utf8').trim().replaceAll('*/', '* /')
+    const licence =
+      file === undefined ? licenceOf(name, manifest) : readFileSync(join(folder, file), 'utf8')
+    const text = licence.trim().replaceAll('*/', '* /')
     byText.set(text, [...(byText.get(text) ?? []), `${name} ${version}`])
   }
   return [...byText]
     .map(([text, packages]) => `\n/*\nContains ${packages.join(', ')}:\n\n${text}\n*/\n`)
     .join('')
+}
+
+interface Manifest {
+  readonly version: string
+  readonly license: string
+  readonly author: string
+}
+
+/** The text of a licence that a package only names. */
+function licenceOf(name: string, { license, author }: Manifest): string {
+  if (license !== 'ISC') throw new Error(`${name} has no licence to carry along`)
+  return [
+    `ISC License, copyright ${author}`,
+    'Permission to use, copy, modify, and/or distribute this software for any purpose with or',
+    'without fee is hereby granted, provided that the above copyright notice and this permission',
+    'notice appear in all copies.',
+    'THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS',
+    'SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL',
+    'THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY',
+    'DAMAGES WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF',
+    'CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE',
+    'OR PERFORMANCE OF THIS SOFTWARE.',
+  ].join('\n')
 }
