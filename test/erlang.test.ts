@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { expanded, mistakeOf } from './support/logic-context.ts'
+import { expanded, mistakeOf, runLogic } from './support/logic-context.ts'
 
 /** [the fun, the list as JSON, the result of `$.map` as JSON] */
 const maps: readonly (readonly [fun: string, list: string, gives: string])[] = [
@@ -376,6 +376,18 @@ for (const [what, fun, gives] of bounds) {
     assert.ok(performance.now() - started < 3_000)
   })
 }
+
+test('a fun that fails gives the tags of its logic', () => {
+  const tagOf = (fun: string): unknown => {
+    const extra = { b: `$.map(${fun}, {{a}})` }
+    const logic = { type: 'set_param', extra, extra_type: { b: 'array' }, err_node_id: 'a' }
+    return (runLogic(JSON.stringify(logic), { a: [1] }) as { tag?: string }).tag
+  }
+  assert.equal(tagOf('fun(X) -> X / 0 end'), 'set_param_wrong_convert_param')
+  assert.equal(tagOf('fun(X) -> {X} end'), 'set_param_wrong_convert_param')
+  assert.equal(tagOf(bounds[1]?.[1] ?? ''), 'set_param_task_size_overflow')
+  assert.equal(tagOf('fun(X) -> {<<"k">>, X} end'), 'set_param_wrong_convert_param')
+})
 
 test('a result as large as the task may be', () => {
   const list = { a: Array.from({ length: 1_000 }, () => 1) }
