@@ -361,6 +361,19 @@ const bounds: readonly (readonly [what: string, fun: string, gives: string])[] =
     steps_passed,
   ],
   [
+    'a search for a long text',
+    `fun(X) -> [binary:split(T, P, [global]) || T <- ["${'a'.repeat(60_000)}"], P <- ["${'a'.repeat(30_000)}b"]] end`,
+    steps_passed,
+  ],
+  [
+    'a list that is printed again and again',
+    `fun(X) -> L = [[A, B] || A <- [1,2,3,4,5], B <- [1,2,3,4,5]], [eutils:to_json([L, L, L, L]) || ${'ABCDEF'
+      .split('')
+      .map((name) => `${name}1 <- [1,2,3,4,5,6,7,8]`)
+      .join(', ')}] end`,
+    steps_passed,
+  ],
+  [
     'a replacement that grows',
     `fun(X) -> binary:replace("${'a'.repeat(1_000)}", "a", "${'b'.repeat(1_000)}", [global]) end`,
     'fails: ',
@@ -373,7 +386,7 @@ for (const [what, fun, gives] of bounds) {
     const started = performance.now()
     const made = expanded(`$.map(${fun}, {{a}})`, list)
     assert.ok(made.startsWith(gives), made)
-    assert.ok(performance.now() - started < 3_000)
+    assert.ok(performance.now() - started < 10_000)
   })
 }
 
@@ -404,7 +417,7 @@ test('a text of funs that do not close is read in linear time', () => {
   ]) {
     const started = performance.now()
     expanded(piece.repeat(50_000))
-    assert.ok(performance.now() - started < 3_000, piece)
+    assert.ok(performance.now() - started < 10_000, piece)
   }
 })
 

@@ -149,7 +149,7 @@ for (const [pattern, text] of endless) {
     const before = process.memoryUsage().rss
     const started = performance.now()
     assert.equal(compiled(text), undefined)
-    assert.ok(performance.now() - started < 2_000)
+    assert.ok(performance.now() - started < 10_000)
     assert.ok(process.memoryUsage().rss - before < 300 * 2 ** 20)
     assert.equal(compiled('x'.repeat(100_001)), false)
   })

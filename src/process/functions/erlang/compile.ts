@@ -4,8 +4,19 @@
  * place. A closure gives undefined where the evaluation has failed; a guard that fails does not
  * hold. Only a comprehension and the list itself repeat anything, and both spend steps.
  */
-import type { JsonObject, JsonValue } from '../../../core/model.ts'
 import type { TemplateCursor } from '../../templates/parser.ts'
+import {
+  chained,
+  type Evaluate,
+  type Link,
+  listOfParts,
+  listWithTail,
+  mapOfParts,
+  membersOf,
+  prefixed,
+  textOfParts,
+  withAll,
+} from './closures.ts'
 import {
   compileMatch,
   innerScope,
@@ -15,26 +26,20 @@ import {
   scopeOf,
   slotOf,
 } from './match.ts'
-import { type Apply, prefixOperators } from './operators.ts'
-import { type Clause, type Expression, type Qualifier, readFun } from './parser.ts'
+import type { Apply } from './operators.ts'
+import { readFun } from './parser.ts'
+import type { Clause, Expression, Qualifier } from './syntax.ts'
 import {
   atomOf,
   type ErlangTerm,
   type Evaluation,
   failTerm,
-  isJsonObject,
   listOf,
-  type MapPair,
-  mapOf,
   shown,
   sized,
   spend,
   tupleOf,
-  undefined_atom,
 } from './terms.ts'
-
-/** Undefined where the evaluation has failed. */
-type Evaluate = (evaluation: Evaluation) => ErlangTerm | undefined
 
 /** The value of the fun for one item; undefined where the evaluation has failed. */
 export type Fun = (evaluation: Evaluation, item: ErlangTerm) => ErlangTerm | undefined
@@ -116,7 +121,7 @@ function compile(expression: Expression, scope: Scope): Evaluate {
       return ({ variables }) => variables[slot]
     }
     case 'members':
-      return compileMembers(compile(expression.of, scope), expression.keys)
+      return membersOf(compile(expression.of, scope), expression.keys)
     case 'tuple':
       return withAll('{…}', compileAll(expression.parts, scope), (_evaluation, parts) =>
         tupleOf(parts),
@@ -142,9 +147,15 @@ function compile(expression: Expression, scope: Scope): Evaluate {
       )
     }
     case 'prefixed':
-      return compilePrefixed(expression.signs, compile(expression.value, scope))
-    case 'chain':
-      return compileChain(expression, scope)
+      return prefixed(expression.signs, compile(expression.value, scope))
+    case 'chain': {
+      const { level, first, rest } = expression
+      const start = compile(first, scope)
+      const links = rest.map(({ sign, operand }): Link => {
+        return { sign, apply: level.operators[sign] as Apply, operand: compile(operand, scope) }
+      })
+      return chained(level.order, start, links)
+    }
     case 'match': {
       const value = compile(expression.value, scope)
       const patterns = expression.patterns.map((pattern) => compileMatch(pattern, scope))
@@ -159,144 +170,6 @@ function compile(expression: Expression, scope: Scope): Evaluate {
       return compileCases(expression.subject, expression.clauses, scope)
     case 'comprehension':
       return compileComprehension(expression.item, expression.qualifiers, innerScope(scope))
-  }
-}
-
-type Make = (evaluation: Evaluation, parts: readonly ErlangTerm[]) => ErlangTerm | undefined
-
-/** Makes a term of the values of all parts. */
-function withAll(name: string, parts: readonly Evaluate[], make: Make): Evaluate {
-  return (evaluation) => {
-    const terms: ErlangTerm[] = []
-    for (const part of parts) {
-      const term = part(evaluation)
-      if (term === undefined) return undefined
-      terms.push(term)
-    }
-    if (!spend(evaluation, 1 + terms.length)) return undefined
-    const made = make(evaluation, terms)
-    if (made !== undefined && evaluation.failure === undefined) return made
-    return failTerm(evaluation, `${name} has no value for ${terms.map(shown).join(', ')}`)
-  }
-}
-
-const listOfParts: Make = (evaluation, parts) => sized(evaluation, parts)
-
-const listWithTail: Make = (evaluation, parts) => {
-  const tail = listOf(evaluation, parts.at(-1) as ErlangTerm)
-  return tail && sized(evaluation, [...parts.slice(0, -1), ...tail])
-}
-
-const textOfParts: Make = (evaluation, parts) => {
-  if (!parts.every((part) => typeof part === 'string')) return undefined
-  return sized(evaluation, parts.join(''))
-}
-
-const mapOfParts: Make = (evaluation, parts) => {
-  const pairs: MapPair[] = []
-  for (let at = 0; at < parts.length; at += 2) {
-    pairs.push([parts[at] as ErlangTerm, parts[at + 1] as ErlangTerm])
-  }
-  return mapOf(evaluation, pairs)
-}
-
-function compileMembers(of: Evaluate, keys: readonly string[]): Evaluate {
-  return (evaluation) => {
-    let term = of(evaluation)
-    for (const key of keys) {
-      if (term === undefined) return undefined
-      const object: JsonObject = isJsonObject(term) ? term : {}
-      term = Object.hasOwn(object, key) ? (object[key] as JsonValue) : undefined_atom
-    }
-    return term
-  }
-}
-
-function compilePrefixed(signs: readonly string[], value: Evaluate): Evaluate {
-  const applied = signs.map((sign) => ({ sign, apply: prefixOperators[sign] as Apply })).reverse()
-  return (evaluation) => {
-    let term = value(evaluation)
-    for (const { sign, apply } of applied) {
-      if (term === undefined || !spend(evaluation, 1)) return undefined
-      term = apply(evaluation, term) ?? failTerm(evaluation, `${sign} ${shown(term)} has no value`)
-    }
-    return term
-  }
-}
-
-function compileChain(
-  { level, first, rest }: Extract<Expression, { kind: 'chain' }>,
-  scope: Scope,
-): Evaluate {
-  const start = compile(first, scope)
-  const links = rest.map(({ sign, operand }) => {
-    return { sign, apply: level.operators[sign] as Apply, operand: compile(operand, scope) }
-  })
-  if (level.order === 'lazy') return lazyChain(start, links)
-  const applied = (evaluation: Evaluation, link: Link, left: ErlangTerm, right: ErlangTerm) => {
-    if (!spend(evaluation, 1)) return undefined
-    const made = link.apply(evaluation, left, right)
-    if (made !== undefined && evaluation.failure === undefined) return made
-    return failTerm(evaluation, `${shown(left)} ${link.sign} ${shown(right)} has no value`)
-  }
-  if (level.order === 'right') return rightChain(start, links, applied)
-  return (evaluation) => {
-    let term = start(evaluation)
-    for (const link of links) {
-      const right = term === undefined ? undefined : link.operand(evaluation)
-      if (term === undefined || right === undefined) return undefined
-      term = applied(evaluation, link, term, right)
-    }
-    return term
-  }
-}
-
-interface Link {
-  readonly sign: string
-  readonly apply: Apply
-  readonly operand: Evaluate
-}
-
-/** `andalso` and `orelse`: what cannot change the value is not evaluated. */
-function lazyChain(start: Evaluate, links: readonly Link[]): Evaluate {
-  return (evaluation) => {
-    let term = start(evaluation)
-    for (const { sign, operand } of links) {
-      if (term === undefined || !spend(evaluation, 1)) return undefined
-      if (typeof term !== 'boolean') {
-        return failTerm(evaluation, `${sign}: ${shown(term)} is neither true nor false`)
-      }
-      if (term === (sign === 'orelse')) return term
-      term = operand(evaluation)
-    }
-    return term
-  }
-}
-
-/** `++` and `--`: all operands from the left, then the operators from the right. */
-function rightChain(
-  start: Evaluate,
-  links: readonly Link[],
-  applied: (
-    evaluation: Evaluation,
-    link: Link,
-    left: ErlangTerm,
-    right: ErlangTerm,
-  ) => ErlangTerm | undefined,
-): Evaluate {
-  return (evaluation) => {
-    const terms: ErlangTerm[] = []
-    for (const operand of [start, ...links.map((link) => link.operand)]) {
-      const term = operand(evaluation)
-      if (term === undefined) return undefined
-      terms.push(term)
-    }
-    let right = terms.pop()
-    for (let at = links.length - 1; at >= 0; at--) {
-      if (right === undefined) return undefined
-      right = applied(evaluation, links[at] as Link, terms[at] as ErlangTerm, right)
-    }
-    return right
   }
 }
 

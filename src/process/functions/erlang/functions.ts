@@ -94,24 +94,12 @@ function splitText(
   pattern: ErlangTerm,
   options: ErlangTerm = [],
 ): ErlangTerm | undefined {
-  const search = searchOf(evaluation, text, pattern, options, ['global', 'trim', 'trim_all'])
-  if (search === undefined) return undefined
-  const { subject, found, names } = search
-  const parts: string[] = []
-  let from = 0
-  for (const match of subject.matchAll(found)) {
-    parts.push(subject.slice(from, match.index))
-    from = match.index + match[0].length
-    if (!names.includes('global')) break
-  }
-  parts.push(subject.slice(from))
-  if (names.includes('trim_all'))
-    return sized(
-      evaluation,
-      parts.filter((part) => part !== ''),
-    )
+  const names = optionsOf(evaluation, options, ['global', 'trim', 'trim_all'])
+  const parts = names && partsBetween(evaluation, text, pattern, names.includes('global'))
+  if (names === undefined || parts === undefined) return undefined
+  if (names.includes('trim_all')) return parts.filter((part) => part !== '')
   while (names.includes('trim') && parts.at(-1) === '') parts.pop()
-  return sized(evaluation, parts)
+  return parts
 }
 
 function replacedText(
@@ -121,39 +109,54 @@ function replacedText(
   replacement: ErlangTerm,
   options: ErlangTerm = [],
 ): ErlangTerm | undefined {
-  const search = searchOf(evaluation, text, pattern, options, ['global'])
-  if (search === undefined || typeof replacement !== 'string') return undefined
-  const { subject, found, names } = search
-  let left_chars = evaluation.size_max - subject.length
-  const put = (all: string): string => {
-    left_chars -= replacement.length - all.length
-    return left_chars < 0 ? '' : replacement
-  }
-  const made = subject.replace(names.includes('global') ? found : new RegExp(found, 'u'), put)
-  return left_chars < 0 ? tooLong(evaluation) : sized(evaluation, made)
+  const names = optionsOf(evaluation, options, ['global'])
+  const parts = names && partsBetween(evaluation, text, pattern, names.includes('global'))
+  if (parts === undefined || typeof replacement !== 'string') return undefined
+  const added = (parts.length - 1) * replacement.length
+  return added > evaluation.size_max
+    ? tooLong(evaluation)
+    : sized(evaluation, parts.join(replacement))
 }
 
-/** The text, a search for the first and longest of the patterns, and the names of the options. */
-function searchOf(
+/** The names of options; undefined where one is not known. */
+function optionsOf(
   evaluation: Evaluation,
-  subject: ErlangTerm,
-  pattern: ErlangTerm,
   options: ErlangTerm,
   known: readonly string[],
-): { subject: string; found: RegExp; names: readonly string[] } | undefined {
-  const texts = typeof pattern === 'string' ? [pattern] : listOf(evaluation, pattern)
+): readonly string[] | undefined {
   const names = listOf(evaluation, options)?.map((one) => (isAtom(one) ? atomName(one) : ''))
-  if (typeof subject !== 'string' || texts === undefined || texts.length === 0) return undefined
-  if (names === undefined || !names.every((name) => known.includes(name))) return undefined
-  const sources: string[] = []
-  for (const text of texts) {
-    if (typeof text !== 'string' || text === '') return undefined
-    sources.push(text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+  return names?.every((name) => known.includes(name)) ? names : undefined
+}
+
+/** What stands between the first and longest of the patterns, found once or again and again. */
+function partsBetween(
+  evaluation: Evaluation,
+  text: ErlangTerm,
+  pattern: ErlangTerm,
+  is_global: boolean,
+): string[] | undefined {
+  const patterns = typeof pattern === 'string' ? [pattern] : listOf(evaluation, pattern)
+  if (typeof text !== 'string' || !patterns?.every((one) => typeof one === 'string'))
+    return undefined
+  if (patterns.length === 0 || patterns.includes('')) return undefined
+  const pattern_chars = patterns.join('').length
+  if (!spend(evaluation, text.length * (patterns.length + pattern_chars / 64))) return undefined
+  const found = patterns.map((one) => text.indexOf(one))
+  const parts: string[] = []
+  let from = 0
+  for (;;) {
+    let at = -1
+    let end = -1
+    for (const [number, one] of patterns.entries()) {
+      let place = found[number] as number
+      if (place !== -1 && place < from) place = found[number] = text.indexOf(one, from)
+      const is_better = place < at || (place === at && place + one.length > end)
+      if (place !== -1 && (at === -1 || is_better)) [at, end] = [place, place + one.length]
+    }
+    if (at !== -1) parts.push(text.slice(from, at))
+    if (at !== -1) from = end
+    if (at === -1 || !is_global) return sized(evaluation, [...parts, text.slice(from)])
   }
-  const chars = texts.length * subject.length + sources.reduce((sum, one) => sum + one.length, 0)
-  if (!spend(evaluation, chars)) return undefined
-  sources.sort((one, other) => other.length - one.length)
-  return { subject, found: new RegExp(sources.join('|'), 'gu'), names }
 }
 
 function floatOf(text: string): ErlangTerm | undefined {

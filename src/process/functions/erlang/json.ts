@@ -19,6 +19,7 @@ import {
   isTuple,
   type MapPair,
   shown,
+  spend,
   tooLong,
   undefined_atom,
 } from './terms.ts'
@@ -37,6 +38,7 @@ function jsonValueOf(writer: Writer, term: ErlangTerm, level: number): JsonValue
   const { evaluation } = writer
   writer.left_chars -= 1 + charsOf(term)
   if (writer.left_chars < 0) return tooLong(evaluation)
+  if (!spend(evaluation, 1)) return undefined
   if (level > value_bounds.nesting_max) {
     return failTerm(evaluation, `nested deeper than ${value_bounds.nesting_max}`)
   }

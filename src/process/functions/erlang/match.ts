@@ -7,7 +7,7 @@ import type { JsonValue } from '../../../core/model.ts'
 import { truncated } from '../../report.ts'
 import { mistakeAt, type ParseFault, type TemplateCursor } from '../../templates/parser.ts'
 import { numericOf, termOf } from './numbers.ts'
-import type { Expression } from './parser.ts'
+import type { Expression } from './syntax.ts'
 import {
   atomOf,
   type ErlangTerm,

@@ -185,7 +185,7 @@ export function compareTerms(
     return 0
   }
   if (typeof left === 'string' && typeof right === 'string') {
-    spend(evaluation, Math.min(left.length, right.length) / 8)
+    spend(evaluation, (left.length + right.length) / 8)
     return Buffer.compare(Buffer.from(left), Buffer.from(right))
   }
   const by_rank = rankOf(left) - rankOf(right)
