@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Task } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { type HttpOptions, serveHttp } from '../src/http.ts'
+import { openEngine } from '../src/open.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { type Answer, connectRaw, exchange, type RawClient } from './support/http-raw.ts'
 import {
@@ -240,6 +241,15 @@ describe('the synchronous form', () => {
     await sync.drain()
     await close()
   })
+})
+
+test('addresses begin with the public URL of the engine, where the server has none', async () => {
+  const public_url = 'https://x.example'
+  const engine = await openEngine(':memory:', { public_url })
+  const http = await serveHttp(engine, { port: 0, sync: true })
+  assert.equal(http.public_url, public_url)
+  await http.drain()
+  await engine.close()
 })
 
 describe('the time-out', () => {
