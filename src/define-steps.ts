@@ -48,7 +48,10 @@ interface When {
   go<const Name extends string>(to: Name): Step<Name>
 }
 
-/** Sends the task to a node if all conditions hold. `cast` is by default the type of `value`. */
+/**
+ * Sends the task to a node if all conditions hold. `param` is the name of a member of the data, or
+ * a template, as `{{a.b}}`. `cast` is by default the type of `value`.
+ */
 export function when(param: string, fun: Comparison, value: unknown, cast?: ValueType): When {
   return whenAll([condition(param, fun, value, cast)])
 }
