@@ -662,6 +662,7 @@ const bodies: [what: string, answer: Answerer, text: string][] = [
       '{"s:a":{"@x":"1","i":[{"@y":"2","#value":"t & A"},""],"n":"1.10"}}',
     ],
   ),
+  ['white space', typed('text/xml', ' \r\n'), ''],
   ['XML by another name', typed('text/html', '<a/>'), '<a/>'],
   ['JSON by the name of XML', typed('text/xml', '{"a":1}'), '{"a":1}'],
   ['broken XML', typed('text/xml', '<a><b></a>'), '<a><b></a>'],

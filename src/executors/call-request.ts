@@ -175,7 +175,8 @@ function textOf(bytes: Buffer, type = ''): string | undefined {
   if (/^\s*image\//i.test(type)) return bytes.toString('base64')
   try {
     const text = utf8.decode(bytes)
-    if (text === '' || !isXmlType(type)) return text
+    if (text.trim() === '') return ''
+    if (!isXmlType(type)) return text
     const xml = readXml(text, value_bounds)
     return 'value' in xml ? stringifyJson(xml.value) : text
   } catch {
