@@ -225,6 +225,20 @@ for (const [definition, sign] of signed) {
   })
 }
 
+for (const [cert_pem, expected] of [
+  ['', undefined],
+  ['PEM', 'PEM'],
+  ['{{pem}}', 'from data'],
+  ['{{none}}', undefined],
+] as const) {
+  test(`the certificate ${JSON.stringify(cert_pem)} is ${expected}`, () => {
+    const made = compiled({ cert_pem }).logic.job?.order(contextOf('{"pem":"from data"}'))
+    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
+    assert.equal(made.request.cert_pem, expected)
+    assert.ok(!JSON.stringify([made.request.headers, made.request.url]).includes('PEM'))
+  })
+}
+
 for (const [given, threads_max] of [
   [undefined, 0],
   [5, 5],
