@@ -72,6 +72,7 @@ describe('the libraries of code', () => {
       'CryptoJS.enc.Base64.stringify(CryptoJS.enc.Utf8.parse("é"))',
       Buffer.from('é').toString('base64'),
     ],
+    ['base64', 'CryptoJS.enc.Base64.parse("YQ==").toString(CryptoJS.enc.Utf8)', 'a'],
     ['sha1', 'CryptoJS.lib.WordArray.random(16).sigBytes', 16],
     ['moment', 'moment("2011-10-31", "YYYY-MM-DD").add(4, "months").format("L")', '02/29/2012'],
     ['moment', 'moment.utc(1e12).format()', '2001-09-09T01:46:40Z'],
@@ -96,7 +97,8 @@ describe('the libraries of code', () => {
       for (const src of [
         `require("libs/${name}.js"); data.v = ${expression}`,
         `const ${global} = require('libs/${name}'); data.v = ${expression}`,
-        `var ${global} = require("libs/${name}.js"); data.v = ${expression}; return data`,
+        `var ${global} = require("libs/${name}.js"); data.v = ${expression}`,
+        `var ${global}; require("libs/${name}.js"); data.v = ${expression}`,
       ]) {
         assert.deepEqual(await run(patient, src, '{}'), { outcome: 'done', text }, src)
       }

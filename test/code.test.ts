@@ -24,6 +24,7 @@ describe('the definition', () => {
     [{ lang: 'js', src: '' }, [], []],
     [{ lang: 'js', src: 'if (data.a) return; data.b = 1' }, [], []],
     [{ src: 'data.a = 1' }, [], []],
+    [{ lang: 'js', code: 'data.a = 1' }, [], []],
     [{ lang: 'js' }, [/src is nothing, a text/], []],
     [{ lang: 'js', src: ['data'] }, [/src is an array, a text/], []],
     [{ lang: 'js', src: '', err_node_id: 'nowhere' }, [/err_node_id is no node/], []],
@@ -207,6 +208,16 @@ describe('in the engine', () => {
     order.go()
     const task = await inNode(engine, obj_id, 'done')
     assert.deepEqual(JSON.parse(task.dataText), { a: 9, d: 1, e: 9, b: 2 })
+  })
+
+  test('the member __root has the fields of the task and is no part of the data', async () => {
+    const src = 'const { ref, conv_id, node_id } = data["__root"]; data.r = [ref, conv_id, node_id]'
+    for (const more of ['', '; delete data["__root"]', '; data["__root"] = 1']) {
+      const { bed, engine, obj_id } = await start(src + more, { data: { a: 1 } })
+      const order = await bed.order()
+      order.go()
+      assert.equal((await inNode(engine, obj_id, 'done')).dataText, '{"a":1,"r":["r",1,"code"]}')
+    }
   })
 
   test('the result is dropped if a timer moved the task on', async () => {

@@ -65,9 +65,8 @@ export const prelude_src = `(() => {
     if (!has(one.library)) {
       throw new Failure('require("' + name + '") is served where the code names it in quotes')
     }
-    const value = get(one.library)
-    define(one.global, value)
-    return value
+    // By assignment: a variable that code declares by the same name cannot be defined anew.
+    return globalThis[one.global] = get(one.library)
   })
 
   return {

@@ -5,18 +5,20 @@
  * time, and numbers that it did not change keep their exact text.
  *
  * Code is run as written: templates in it are not expanded. It is given the libraries that it names
- * in quotes (code-libraries.ts). This file runs nothing; executors/code.ts does.
+ * in quotes (code-libraries.ts). Code that names `__root` finds the fields of the task there in its
+ * data; they are no part of the result. This file runs nothing; executors/code.ts does.
  */
-import { docOfValue, isObject, objectOf, parseJson } from '../../codec/json.ts'
-import type { JsonObject } from '../../core/model.ts'
+import { docOfValue, isObject, objectOf, parseJson, setMember } from '../../codec/json.ts'
+import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import type { Command, LogicKind } from '../logic.ts'
+import { type Command, type EvaluationContext, type LogicKind, rootNames } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { namedLibraries } from './code-libraries.ts'
 import { applyDiff, diffData } from './data-diff.ts'
 import { fail, oversize } from './failures.ts'
 import { readErrorNode } from './members.ts'
 
+const root_name = '__root'
 const job_command: Command = { command: 'job' }
 
 export const apiCode: LogicKind = {
@@ -24,6 +26,7 @@ export const apiCode: LogicKind = {
   compile(raw, report) {
     const src = readCode(raw, report)
     const { libraries } = namedLibraries(src)
+    const has_root = src.includes(root_name)
     const err_node_id = readErrorNode(raw, report)
     const malformed = (description: string): Command =>
       fail('code', { tag: 'code_return_format_error', description }, err_node_id)
@@ -31,12 +34,19 @@ export const apiCode: LogicKind = {
       err_node_id,
       run: () => job_command,
       job: {
-        order: (context) => ({ job: 'code', src, libraries, doc: context.doc }),
+        order: (context) => ({
+          job: 'code',
+          src,
+          libraries,
+          doc: has_root ? withRoot(context) : context.doc,
+        }),
         finish(context, order_doc, outcome) {
           if (outcome.outcome === 'failed') return fail('code', outcome, err_node_id)
           const after = parseData(outcome.text)
           if (typeof after === 'string') return malformed(after)
-          const diff = diffData(objectOf(order_doc), after)
+          const before = objectOf(order_doc)
+          if (has_root) setMember(after, root_name, before[root_name] as JsonValue)
+          const diff = diffData(before, after)
           const doc = docOfValue(applyDiff(objectOf(context.doc), diff))
           const too_large = oversize(doc, context.task_bytes_max)
           if (too_large !== undefined) return malformed(too_large)
@@ -47,7 +57,18 @@ export const apiCode: LogicKind = {
   },
 }
 
-function readCode({ src }: JsonObject, report: Report): string {
+/** The data with the fields of the task as `__root`. */
+function withRoot(context: EvaluationContext): Doc {
+  const root: JsonObject = {}
+  for (const name of rootNames) {
+    const value = context.rootField(name)
+    if (value !== undefined) root[name] = value
+  }
+  return docOfValue({ ...objectOf(context.doc), [root_name]: root })
+}
+
+/** From `src`, or from `code` as older exports have it. */
+function readCode({ code, src = code }: JsonObject, report: Report): string {
   if (typeof src !== 'string') {
     report.mistake(`src is ${quoted(src)}, a text was expected`)
     return ''

@@ -27,7 +27,7 @@ export const codeLibraries: Readonly<Record<CodeLibrary, LibraryRow>> = {
     names: [
       ...hashes,
       ...hashes.map((hash) => `hmac-${hash}`),
-      ...['aes', 'des', 'tripledes', 'rabbit', 'rc4', 'enc-base64'],
+      ...['aes', 'des', 'tripledes', 'rabbit', 'rc4', 'enc-base64', 'base64'],
     ],
   },
 }
