@@ -108,11 +108,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     ['process: conv_type "folder" is neither "process" nor "state"'],
   ],
   [{ ...good, title: 5 }, ['process: title is 5, a text was expected']],
-  [{ ...good, status: 'deleted' }, ['process: status "deleted" is neither "active" nor "paused"']],
-  [
-    { ...good, status: 'toString' },
-    ['process: status "toString" is neither "active" nor "paused"'],
-  ],
+  [{ ...good, status: 1 }, ['process: status 1 is neither "active" nor "paused"']],
   [
     { ...good, obj_id: 1.5 },
     ['process: obj_id is 1.5, a whole number or a text of 1 to 64 characters was expected'],
@@ -166,8 +162,8 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     ['nodes[1] "Middle": obj_type is 5, one of 0 1 2 3 4 was expected'],
   ],
   [
-    processWith({ obj_type: '0' }),
-    ['nodes[1] "Middle": obj_type is "0", one of 0 1 2 3 4 was expected'],
+    processWith({ obj_type: '05' }),
+    ['nodes[1] "Middle": obj_type is "05", one of 0 1 2 3 4 was expected'],
   ],
   [processWith({ title: [] }), ['nodes[1] "mid": title is an array, a text was expected']],
   [processWith({ condition: 1 }), ['nodes[1] "Middle": condition is 1, an object was expected']],
@@ -193,10 +189,13 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     [`nodes[1] "Middle": logics[0] type "${type}" is no logic of this release`],
   ]),
   [
-    logics({ type: 'go_if_const', to_node_id: 'end' }),
-    ['nodes[1] "Middle": logics[0] go_if_const: conditions is nothing, an array was expected'],
+    logics({ type: 'go_if_const', to_node_id: 'end', conditions: {} }),
+    ['nodes[1] "Middle": logics[0] go_if_const: conditions is an object, an array was expected'],
   ],
-  [timer({ type: 'count', value: 5 }), ['nodes[1] "Middle": esc_node_id nothing is no node']],
+  [
+    timer({ type: 'count', value: 5, esc_node_id: 'x' }),
+    ['nodes[1] "Middle": esc_node_id "x" is no node'],
+  ],
   ...[0, -1, 1.5, 'x', '', null].map((value): [unknown, string[]] => [
     timer({ type: 'count', value, esc_node_id: 'end' }),
     [`nodes[1] "Middle": semaphors[0] count: value ${JSON.stringify(value)} is no number of tasks`],
@@ -222,7 +221,7 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     timer({ value: '{{a' }),
     ['nodes[1] "Middle": semaphors[0] time: value "{{a" is neither seconds nor a template'],
   ],
-  [{ ...good, params: {} }, ['params: is an object, an array was expected']],
+  [{ ...good, params: { a: 1 } }, ['params: is an object, an array was expected']],
   [{ ...good, params: [1] }, ['params[0]: is 1, an object was expected']],
   [{ ...good, params: [{ name: '' }] }, ['params[0]: name is "", a text was expected']],
   [
@@ -267,6 +266,24 @@ test('too many nodes are refused without parsing them', () => {
 
 const warnings: [definition: JsonObject, warnings: string[]][] = [
   [good, []],
+  [{ ...good, obj_type: '1', params: {}, status: '', conv_type: null }, []],
+  [{ ...good, obj_type: null, params: null }, []],
+  [processWith({ obj_type: '0', condition: { logics: to_end } }), []],
+  ...['deleted', 'toString'].map((status): [JsonObject, string[]] => [
+    { ...good, status },
+    [`process: status "${status}" is neither "active" nor "paused": it is stored as paused`],
+  ]),
+  ...[undefined, null, ''].map((esc_node_id): [JsonObject, string[]] => [
+    timer({ type: 'count', value: 5, esc_node_id }),
+    ['nodes[1] "Middle": semaphors[0] count: has no esc_node_id and does nothing'],
+  ]),
+  [
+    logics({ type: 'set_param', extra: { a: 1 }, extra_type: { a: 'integer' } }),
+    [
+      'nodes[1] "Middle": logics[0] set_param: extra_type["a"] "integer" is none of ' +
+        'string number boolean array object: nothing is converted',
+    ],
+  ],
   [
     logics({ type: 'api_callback' }),
     ['nodes[1] "Middle": waits for a callback without a time limit'],
@@ -298,10 +315,10 @@ const warnings: [definition: JsonObject, warnings: string[]][] = [
     ]),
     ['nodes[2] "lost": nothing leads here from the start'],
   ],
-  [
-    logics({ type: 'go_if_const', to_node_id: 'end', conditions: [] }),
+  ...[[], null, undefined].map((conditions): [JsonObject, string[]] => [
+    logics({ type: 'go_if_const', to_node_id: 'end', conditions }),
     ['nodes[1] "Middle": logics[0] go_if_const: has no conditions and always moves on'],
-  ],
+  ]),
 ]
 
 /** start → mid → end, with the logic in a node `lost` that the given parts of `mid` may lead to. */
@@ -351,6 +368,43 @@ for (const [logic, text] of not_run) {
       const reached = compileProcess(lostWith(logic, edge), limits)
       assert.deepEqual(reached.mistakes, [`${place}: logics[0] ${text}`], JSON.stringify(edge))
     }
+  })
+}
+
+/** [a node with a mistake, the text that says so] */
+const broken: [node: object, text: string][] = [
+  [{ condition: { logics: [{ type: 'go', to_node_id: null }] } }, 'to_node_id null is no node'],
+  [{ condition: { logics: [{ type: 'go' }] } }, 'to_node_id nothing is no node'],
+  [{ condition: { logics: [{ type: 'go', to_node_id: 'x' }] } }, 'to_node_id "x" is no node'],
+  [{ condition: { logics: {} } }, 'logics is an object, an array was expected'],
+  [
+    { condition: { logics: to_end, semaphors: [{ type: 'time', to_node_id: 'end' }] } },
+    'semaphors[0] time: value nothing is neither seconds nor a template',
+  ],
+  [{ condition: 5 }, 'condition is 5, an object was expected'],
+  [
+    { condition: { logics: [{ type: 'api_copy' }] } },
+    'logics[0] api_copy: conv_id is nothing, the id of a process was expected',
+  ],
+]
+
+for (const [node, text] of broken) {
+  test(`${JSON.stringify(node)} is a mistake where a task can reach it, else a warning`, () => {
+    const withLast = (to: string) =>
+      nodes([
+        { id: 's', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: to }] } },
+        end,
+        { id: 'last', obj_type: 0, ...node },
+      ])
+    const { graph, mistakes: named, warnings: told } = compileProcess(withLast('end'), limits)
+    const place = 'nodes[2] "last"'
+    assert.deepEqual(named, [])
+    assert.ok(told.includes(`${place}: ${text}, and a task that is moved here fails`), `${told}`)
+    const { logics = [], time_semaphors } = graph?.nodes.get('last') ?? {}
+    assert.deepEqual(time_semaphors, [])
+    const command = logics[0]?.run(unreadableContext())
+    assert.deepEqual(command?.command === 'fail' && command.tag, 'bad_definition')
+    assert.deepEqual(compileProcess(withLast('last'), limits).mistakes, [`${place}: ${text}`])
   })
 }
 
@@ -449,6 +503,8 @@ for (const [status, expected] of [
   ['actived', 'active'],
   ['paused', 'paused'],
   ['inactive', 'paused'],
+  ['blocked', 'paused'],
+  ['deleted', 'paused'],
   [null, 'active'],
 ] as const) {
   test(`status ${status} is ${expected}`, () => {
@@ -508,6 +564,10 @@ const checks: [data: string, param: string | undefined, error?: string][] = [
   ['{"amount":1,"code":1}', 'code', 'is not of type string'],
   ['{"amount":1,"n":1.0}', 'n', 'the value does not match the pattern'],
   ['{"amount":1,"list":{}}', 'list', 'is not of type array'],
+  ['{"amount":1,"list":"","map":""}', undefined],
+  ['{"amount":1,"list":null,"map":null}', undefined],
+  ['{"amount":1,"yes":""}', 'yes', 'is not of type boolean'],
+  ['{"amount":1,"code":null}', 'code', 'is not of type string'],
   ['{"amount":1,"map":1.0}', 'map', 'is not of type object'],
   ['{"amount":1,"yes":"true"}', 'yes', 'is not of type boolean'],
 ]
@@ -519,6 +579,14 @@ for (const [data, param, error] of checks) {
     assert.deepEqual(mistake, param === undefined ? undefined : { param, error })
   })
 }
+
+test('a required list is no empty text', () => {
+  const must = { name: 'list', type: 'array', flags: ['required', 'input'] }
+  const { graph } = compileProcess({ ...good, params: [must] } as JsonObject, limits)
+  for (const text of ['{"list":""}', '{"list":null}']) {
+    assert.equal(graph?.checkParams(docOfText(text))?.error, 'is not of type array')
+  }
+})
 
 test('a name of Object.prototype is no parameter in the data', () => {
   const named = {

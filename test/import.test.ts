@@ -257,6 +257,30 @@ test('the mistakes of all definitions are reported at once', async () => {
   await engine.close()
 })
 
+test('a task that is moved to a node with a mistake has failed there', async () => {
+  await using engine = await openEngine(':memory:')
+  const waits = processOf(1, { type: 'api_callback' })
+  await engine.putProcess(waits)
+  await engine.create({ conv_id: 1, ref: 'x', data: { a: 1 } })
+  const { nodes } = waits.scheme as { nodes: JsonObject[] }
+  const lost = {
+    id: 'lost',
+    obj_type: 0,
+    condition: { logics: [{ type: 'go', to_node_id: null }] },
+  }
+  const [start, , end] = nodes as [JsonObject, JsonObject, JsonObject]
+  const after = [{ ...start, condition: { logics: [go('end')] } }, lost, end]
+  const put = { ...waits, scheme: { nodes: after } }
+  const { warnings } = await engine.putProcess(put, { moves: { work: 'lost' } })
+  const told = 'nodes[1] "lost": to_node_id null is no node, and a task that is moved here fails'
+  assert.ok(warnings.includes(told), String(warnings))
+  await engine.apply([{ type: 'modify', obj: 'task', conv_id: 1, ref: 'x', data: { b: 2 } }])
+  const task = await engine.task({ conv_id: 1, ref: 'x' })
+  assert.deepEqual([task?.node_id, task?.status, task?.data], ['lost', 'failed', { a: 1, b: 2 }])
+  assert.equal(task?.status_details?.tag, 'bad_definition')
+  assert.deepEqual((await engine.check()).breaches, [])
+})
+
 test('a process without nodes is a draft until an import brings nodes', async () => {
   await using engine = await openEngine(':memory:')
   const empty = { ...processOf(7), scheme: { nodes: [], web_settings: [[], []] } }

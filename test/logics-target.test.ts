@@ -132,11 +132,7 @@ rows('api_copy', [
   ],
   [{ conv_id: 7, data: 'x' }, '{}', { mistakes: ['data is "x", an object was expected'] }],
   [{ conv_id: 7, is_sync: 1 }, '{}', { mistakes: ['is_sync is 1, true or false was expected'] }],
-  [
-    { conv_id: 7, data: { x: '1' }, data_type: { x: 'float' } },
-    '{}',
-    { mistakes: ['data_type["x"] "float" is none of string number boolean array object'] },
-  ],
+  [{ conv_id: 7, data: { x: '1' }, data_type: { x: 'float' } }, '{}', made('{"x":"1"}')],
   [{ conv_id: 7, err_node_id: 'x' }, '{}', { mistakes: ['err_node_id is no node'] }],
 ])
 
@@ -189,6 +185,11 @@ rows('api_rpc_reply', [
     replied('{"r":1.0}'),
   ],
   [{ res_data: { r: '{{a}}' } }, '{}', replied('{}')],
+  [{ mode: '', res_data: { r: '{{a}}' } }, '{"a":1}', replied('{"r":1}')],
+  [{ extra: { r: '{{a}}' }, extra_type: { r: 'string' } }, '{"a":1}', replied('{"r":"1"}')],
+  [{ mode: 'key_value', extra: { r: 1 }, res_data: null }, '{}', replied('{"r":1}')],
+  [{ mode: 'keys', extra: ['a'], extra_type: ['string'] }, '{"a":1}', replied('{"a":"1"}')],
+  [{ extra: { r: 1 }, res_data: {} }, '{}', replied('{}')],
   [{ mode: 'keys', res_data: ['a', 'c'] }, '{"a":1.0,"b":2}', replied('{"a":1.0}')],
   [
     { mode: 'keys', res_data: ['a', 'b'], res_data_type: ['string', 'number'] },
@@ -265,15 +266,7 @@ rows('api_rpc_reply', [
     '{}',
     { mistakes: ['res_data[0] is 1, a key was expected'] },
   ],
-  [
-    { mode: 'keys', res_data: ['a'], res_data_type: ['text'] },
-    '{}',
-    {
-      mistakes: [
-        'res_data_type of res_data[0] "text" is none of string number boolean array object',
-      ],
-    },
-  ],
+  [{ mode: 'keys', res_data: ['a'], res_data_type: ['text'] }, '{"a":1}', replied('{"a":1}')],
   [
     { throw_exception: 'yes' },
     '{}',

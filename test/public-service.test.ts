@@ -85,6 +85,7 @@ function membersOf(compile: (typeof logicTable)[number]['compile']): string[] {
     {},
     { customize_response: true },
     { format: 'raw' },
+    { res_data: {} },
     { param: 'a', fun: 'eq', const: '1', cast: 'string' },
   ]
   for (const given of givens) {

@@ -9,6 +9,7 @@ import { node_parts_max } from './definition-limits.ts'
 import type { GraphNode, NodeKind } from './graph.ts'
 import type { Logic, LogicKind } from './logic.ts'
 import { sumNames } from './logics/api-sum.ts'
+import { fail } from './logics/failures.ts'
 import { handlerKind } from './logics/handler.ts'
 import { mapObjects } from './logics/members.ts'
 import { kindOf, whyNotRun } from './logics/table.ts'
@@ -57,6 +58,16 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
   else if (time_semaphors.length === 0) warnOfWait(logics, report)
   const sum_names = sumNames(raw_logics)
   return { ...node, logics, time_semaphors, count_semaphors, sum_names }
+}
+
+const mistaken = { tag: 'bad_definition', description: 'the node has a mistake in its definition' }
+
+/** A node with a mistake, which no task can reach: one that an import moves here fails. */
+export function brokenNode(node: GraphNode): GraphNode {
+  const failure = fail('node', mistaken, undefined)
+  const none = { waits_for: undefined, err_node_id: undefined, job: undefined, callback: undefined }
+  const logics: Logic[] = [{ type: 'mistake', ...none, run: () => failure }]
+  return { ...node, logics, time_semaphors: [], count_semaphors: [] }
 }
 
 function warnOfWait(logics: readonly Logic[], report: Report): void {

@@ -30,7 +30,8 @@ export interface Params {
 export function compileParams(raw: JsonValue | undefined, mistake: (text: string) => void): Params {
   const params: Param[] = []
   const masked: string[] = []
-  if (raw !== undefined && raw !== null && !Array.isArray(raw)) {
+  const is_empty = isAbsent(raw) || (isObject(raw) && Object.keys(raw).length === 0)
+  if (!is_empty && !Array.isArray(raw)) {
     mistake(`params: is ${quoted(raw)}, an array was expected`)
   }
   for (const [at, entry] of (Array.isArray(raw) ? raw : []).entries()) {
@@ -106,6 +107,9 @@ function firstMistake(params: readonly Param[], data: JsonObject): ParamMistake 
     if (value === undefined) {
       if (param.is_required) return { param: name, error: 'is required' }
     } else if (type !== undefined && !typeTable[type].is(value)) {
+      // Clients write an empty text or null for an array or an object that is not there.
+      const may_lack = !param.is_required && (type === 'array' || type === 'object')
+      if (may_lack && isAbsent(value)) continue
       return { param: name, error: `is not of type ${type}` }
     } else if (pattern !== undefined) {
       const is_match = pattern(textOf(value))

@@ -4,7 +4,7 @@
  * A time semaphor has a number, or a text of digits: seconds from the time the task begins to wait
  * (`dimension` is only how editors show it). Or it has a template, which gives an absolute Unix
  * second: a past one fires at once, a missing or malformed one fails the task in its node. A count
- * semaphor has a number of tasks.
+ * semaphor has a number of tasks; one that names no node does nothing.
  */
 import { isNumberToken, numberText } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
@@ -28,7 +28,8 @@ export function compileSemaphors(list: readonly JsonValue[], report: Report): Se
     if (raw.type === 'time') {
       semaphors.time_semaphors.push(compileTimeSemaphor(raw, reportAt(report, `${place} time`)))
     } else if (raw.type === 'count') {
-      semaphors.count_semaphors.push(compileCountSemaphor(raw, reportAt(report, `${place} count`)))
+      const semaphor = compileCountSemaphor(raw, reportAt(report, `${place} count`))
+      if (semaphor !== undefined) semaphors.count_semaphors.push(semaphor)
     } else report.mistake(`${place} type ${quoted(raw.type)} is neither "time" nor "count"`)
   })
   return semaphors
@@ -38,10 +39,14 @@ export function compileSemaphors(list: readonly JsonValue[], report: Report): Se
 const short_wait_s = 30
 
 /** The value is a whole number of tasks, or a text of digits. */
-function compileCountSemaphor(raw: JsonObject, report: Report): CountSemaphor {
+function compileCountSemaphor(raw: JsonObject, report: Report): CountSemaphor | undefined {
   const value = typeof raw.value === 'string' ? Number(raw.value) : raw.value
   const is_count = typeof value === 'number' && Number.isSafeInteger(value) && value > 0
   if (!is_count) report.mistake(`value ${quoted(raw.value)} is no number of tasks`)
+  if (isAbsent(raw.esc_node_id)) {
+    report.warning('has no esc_node_id and does nothing')
+    return undefined
+  }
   const esc_node_id = report.targetNode('esc_node_id', raw.esc_node_id) ?? ''
   return { value: is_count ? value : 1, esc_node_id }
 }

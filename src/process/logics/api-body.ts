@@ -1,8 +1,8 @@
 /**
- * The body of an `api` call, by `format`. None or `default`: `extra`, in the query for GET and
- * HEAD, otherwise as JSON, XML or urlencoded by the content type; a JSON body also names the task
- * where `send_sys` asks for it. `raw`: the text of `raw_body`. `corezoid`: the task in the envelope
- * of that protocol.
+ * The body of an `api` call, by `format`. None, `default` or `json`: `extra`, in the query for GET
+ * and HEAD, otherwise as JSON, XML or urlencoded by the content type; a JSON body also names the
+ * task where `send_sys` asks for it. `raw`: the text of `raw_body`. `corezoid`: the task in the
+ * envelope of that protocol.
  */
 import { docOfValue, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import { isXmlType, xmlOf } from '../../codec/xml-write.ts'
@@ -28,7 +28,7 @@ const formats = ['default', 'raw', 'corezoid'] as const
 export type Format = (typeof formats)[number]
 
 export function readFormat({ format }: JsonObject, report: Report): Format {
-  if (isAbsent(format)) return 'default'
+  if (isAbsent(format) || format === 'json') return 'default'
   const known = formats.find((one) => one === format)
   if (known === undefined) report.mistake(`format ${quoted(format)} is none of raw corezoid`)
   return known ?? 'default'

@@ -36,7 +36,7 @@ export function readRequest(raw: JsonObject, report: Report): ApiRequest {
   }
   const certificate = readCertificate(raw, report)
   const retry = readRetry(raw, report)
-  const threads_max = readThreads(raw.max_threads, report)
+  const threads_max = readThreads(raw.max_threads ?? raw.max_theads, report)
   return (expansion) => {
     const headers = headersOf(expansion)
     const made = bodyOf(expansion, headers?.get('content-type'))
@@ -80,7 +80,7 @@ function warnOfUrl(url: string, report: Report): void {
   }
 }
 
-/** 0 is no limit of its own. */
+/** 0 is no limit of its own. Older exports write `max_theads`. */
 function readThreads(value: JsonValue | undefined, report: Report): number {
   if (isAbsent(value)) return 0
   const number = typeof value === 'string' ? Number(value) : value

@@ -2,7 +2,8 @@
  * `api_rpc_reply`: sends data to the task that called this one. The caller continues with it, or
  * with `throw_exception` goes to its error node; this task continues either way. Only listed data
  * is sent: in mode `key_value` keys with values, in mode `keys` keys of this task's own data. A
- * task that has no caller, or has replied before, passes through.
+ * task that has no caller, or has replied before, passes through. Where there is no `res_data`,
+ * `extra` and `extra_type` are another spelling of it.
  *
  * With `throw_exception` the caller always gets its exception: where the data cannot be made, the
  * exception goes without data, and this task goes to its `err_node_id` or, without one, continues.
@@ -50,34 +51,39 @@ function readReason(raw: JsonObject, report: Report): (context: EvaluationContex
   }
 }
 
+const res_data_names = ['res_data', 'res_data_type'] as const
+const extra_names = ['extra', 'extra_type'] as const
+type Names = typeof res_data_names | typeof extra_names
+
 /** Without a mode the form of `res_data` decides. */
 function readReply(raw: JsonObject, report: Report): readonly Assignment[] {
-  const { mode, res_data } = raw
-  const is_list = Array.isArray(res_data) && res_data.length > 0
+  const { mode } = raw
+  const names = isAbsent(raw.res_data) ? extra_names : res_data_names
+  const [values, types] = names
+  const listed = raw[values]
+  const is_list = Array.isArray(listed) && listed.length > 0
   const has_keys = isAbsent(mode)
     ? is_list
     : readWord(raw, 'mode', ['key_value', 'keys'], report) === 'keys'
-  return has_keys
-    ? readKeys(raw, report)
-    : readAssignments(raw, 'res_data', 'res_data_type', report)
+  return has_keys ? readKeys(raw, names, report) : readAssignments(raw, values, types, report)
 }
 
 /** Keys in a list, with their types in a list beside it or in an object. */
-function readKeys(raw: JsonObject, report: Report): readonly Assignment[] {
-  const { res_data, res_data_type: types } = raw
-  const is_empty = isAbsent(res_data) || (isObject(res_data) && Object.keys(res_data).length === 0)
-  const keys = is_empty ? [] : res_data
+function readKeys(raw: JsonObject, names: Names, report: Report): readonly Assignment[] {
+  const [given, types] = names.map((name) => raw[name])
+  const is_empty = isAbsent(given) || (isObject(given) && Object.keys(given).length === 0)
+  const keys = is_empty ? [] : given
   if (!Array.isArray(keys)) {
-    report.mistake(`res_data is ${quoted(res_data)}, a list of keys was expected`)
+    report.mistake(`${names[0]} is ${quoted(given)}, a list of keys was expected`)
     return []
   }
   return keys.flatMap((key, at) => {
-    const place = `res_data[${at}]`
+    const place = `${names[0]}[${at}]`
     if (typeof key !== 'string' || key === '') {
       report.mistake(`${place} is ${quoted(key)}, a key was expected`)
       return []
     }
     const type = Array.isArray(types) ? types[at] : member(types, key)
-    return [readOwnKey(key, readType(type, report, `res_data_type of ${place}`))]
+    return [readOwnKey(key, readType(type, report, `${names[1]} of ${place}`))]
   })
 }

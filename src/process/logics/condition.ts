@@ -101,6 +101,7 @@ function constantOf(
   report: Report,
   place: string,
 ): Template | undefined {
+  if (raw === undefined || raw === null) return constantTemplate('')
   if (typeof raw === 'string') return compileTemplate(raw, report, place)
   if (typeof raw === 'boolean' || typeof raw === 'number') return constantTemplate(String(raw))
   if (isNumberToken(raw)) return constantTemplate(numberText(raw))

@@ -41,7 +41,7 @@ export const goIfConst: LogicKind = {
 
 /** Older definitions have one condition, in the logic itself. */
 function parseConditions(raw_logic: JsonObject, report: Report): Condition[] {
-  const { conditions = raw_logic.fun === undefined ? undefined : [raw_logic] } = raw_logic
+  const conditions = raw_logic.conditions ?? (raw_logic.fun === undefined ? [] : [raw_logic])
   if (!Array.isArray(conditions)) {
     report.mistake(`conditions is ${quoted(conditions)}, an array was expected`)
     return []

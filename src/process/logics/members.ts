@@ -65,7 +65,7 @@ export function readObject(raw: JsonObject, name: string, report: Report): JsonO
   return {}
 }
 
-/** The type that a definition asks for; undefined where it asks for none. */
+/** The type that a definition asks for; undefined where it asks for none, or for one not known. */
 export function readType(
   type: JsonValue | undefined,
   report: Report,
@@ -73,7 +73,8 @@ export function readType(
 ): ValueType | undefined {
   if (isValueType(type)) return type
   if (!isAbsent(type)) {
-    report.mistake(`${place} ${quoted(type)} is none of string number boolean array object`)
+    const names = 'string number boolean array object'
+    report.warning(`${place} ${quoted(type)} is none of ${names}: nothing is converted`)
   }
   return undefined
 }
