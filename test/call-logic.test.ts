@@ -142,6 +142,12 @@ const requests: [what: string, definition: object, data: string, request: string
       ['hardware', 'api_bind_error'],
     ],
   ),
+  ...['json', '', null].map((format): [string, object, string, string[]] => [
+    `format ${format}`,
+    { format, extra: { a: '{{a}}' } },
+    '{"a":1}',
+    [`POST ${url}`, 'content-type: application/json', '{"a":1}'],
+  ]),
   ['raw: GET has no body', { format: 'raw', method: 'GET', raw_body: 'x' }, '{}', [`GET ${url}`]],
   [
     'url and headers from the data, which is no template',
@@ -249,6 +255,8 @@ for (const [given, threads_max] of [
     const made = compiled({ max_threads: given ?? null }).logic.job?.order(contextOf('{}'))
     assert.ok(made !== undefined && 'job' in made && made.job === 'call')
     assert.equal(made.request.threads_max, threads_max)
+    const older = compiled({ max_theads: given ?? null }).logic.job?.order(contextOf('{}'))
+    assert.deepEqual(older, made)
   })
 }
 
@@ -275,7 +283,6 @@ const mistakes: [definition: object, starts: string][] = [
   [{ max_threads: -1 }, 'max_threads -1 is no number'],
   [{ max_threads: 'x' }, 'max_threads "x" is no number'],
   [{ extra: 'x' }, 'extra is "x", an object was expected'],
-  [{ extra: { a: '1' }, extra_type: { a: 'int' } }, 'extra_type["a"] "int" is none of'],
   [{ extra_headers: { 'a b': 'x' } }, 'extra_headers["a b"] is no name of a header'],
   [{ extra_headers: { 'a\r\nb': 'x' } }, 'extra_headers["a\\r\\nb"] is no name of a header'],
   [{ extra_headers: { a: {} } }, 'extra_headers["a"] is an object, a text was expected'],
@@ -311,6 +318,7 @@ const warnings: [definition: object, starts: string | undefined][] = [
   [{ ...xml, extra: { a: '1' } }, undefined],
   [{ ...xml, extra: {} }, 'extra of an XML body has one member, the root tag'],
   [{ ...xml, method: 'DELETE', extra: {} }, undefined],
+  [{ extra: { a: '1' }, extra_type: { a: 'int' } }, 'extra_type["a"] "int" is none of'],
   [{ format: 'corezoid' }, 'format corezoid without api_secret_outer'],
   [{ extra_headers: { Host: 'x' } }, 'extra_headers["Host"] is ignored'],
 ]

@@ -6,7 +6,9 @@ import { test } from 'node:test'
 import { stringifyJson } from '../src/codec/json.ts'
 import { utc, zoneOf } from '../src/process/functions/calendar.ts'
 import { functionTable } from '../src/process/functions/table.ts'
-import { expanded, mistakeOf } from './support/logic-context.ts'
+import { expansionOf } from '../src/process/templates/parser.ts'
+import { compileTemplate } from '../src/process/templates/template.ts'
+import { contextOf, expanded, mistakeOf, notes } from './support/logic-context.ts'
 
 for (const row of functionTable) {
   for (const { text, data = {}, gives } of row.examples) {
@@ -117,10 +119,12 @@ for (const [text, data, gives] of values) {
   test(`${text} over ${data}`, () => assert.equal(expanded(text, data), gives))
 }
 
-const mistakes: [text: string, mistake: string][] = [
+// A malformed argument is warned of, and fails the expansion.
+const malformed: [text: string, why: string][] = [
   ['$.unixtime(%q)', '%q does not show a date at character 12'],
   ['$.unixtime(%y-%25-%d)', '%y-%25-%d does not show a date at character 12'],
   ['$.unixtime(%y)', '%y does not show a date at character 12'],
+  ['$.unixtime(abc)', 'abc does not show a date at character 12'],
   ["$.date(%y).tz('Europe/Nowhere')", '"Europe/Nowhere" is no time zone at character 11'],
   ["$.date(%y).tz('UTC' x)", '")" was expected at character 20'],
   ['$.math()', 'a number or a template was expected at character 8'],
@@ -128,9 +132,38 @@ const mistakes: [text: string, mistake: string][] = [
   ['$.math(1 2)', '")" was expected at character 10'],
   ['$.math({{a}}{{b}})', '")" was expected at character 13'],
   ['$.math(1e999)', '1e999 is too large at character 8'],
+  ['$.math((1+) * {{a}})', 'a number or a template was expected at character 11'],
   ['$.random(abc)', 'abc is no whole number at character 10'],
+  ['$.random(a,b)', 'a is no whole number at character 10'],
   ['$.random(1,)', 'nothing is no whole number at character 12'],
+  ['$.random(99999999999999999999)', '99999999999999999999 is no whole number at character 10'],
+]
+
+for (const [text, why] of malformed) {
+  test(`${text} fails when it runs`, () => {
+    const name = /^\$\.\w+/.exec(text)?.[0]
+    assert.equal(expanded(text), `fails: ${name}: ${why}`)
+    const report = notes()
+    compileTemplate(text, report, 'here')
+    const warned = report.warnings.at(-1)
+    assert.equal(warned, `here: ${JSON.stringify(text)} fails when it runs: ${why}`)
+  })
+}
+
+test('a malformed argument fails the function around it, and one warning is enough', () => {
+  const text = '$.math(1+$.random(a)) $.math(x) $.md5_hex($.math(y))'
+  const report = notes()
+  const run = expansionOf(contextOf('{}'))
+  assert.equal(compileTemplate(text, report, 'here').value(run), undefined)
+  assert.equal(run.failure?.description, '$.random: a is no whole number at character 19')
+  assert.deepEqual([report.mistakes.length, report.warnings.length], [0, 1])
+})
+
+const mistakes: [text: string, mistake: string][] = [
   [`$.math(${'('.repeat(40)}1${')'.repeat(40)})`, 'nested deeper than 32 at character 40'],
+  ['$.map({{a}})', '"fun" was expected at character 7'],
+  ['$.math(1+$.map({{a}}))', '"fun" was expected at character 16'],
+  ["$.date(%y $.filter(x)).tz('UTC')", '"fun" was expected at character 20'],
 ]
 
 for (const [text, mistake] of mistakes) {

@@ -301,6 +301,7 @@ const failures: [value: unknown, type: string, data: string, description: string
   ['{"x":{{a}}}', 'object', '{"a":"1,\\"y\\":2"}', 'Value: 1,"y":2, Try convert to: JSON'],
   ['{"x":{{a}}}', 'object', '{}', 'Value: , Try convert to: JSON'],
   ['$.math({{a}}/0)', 'number', '{"a":1}', '$.math: division by zero'],
+  ['$.math(1+)', 'number', '{}', '$.math: a number or a template was expected at character 10'],
   [
     `${'['.repeat(61)}${']'.repeat(61)}`,
     'array',
@@ -380,10 +381,7 @@ test('a set leaves the previous data object unchanged', () => {
 
 const bad_settings: [logic: unknown, mistake: string][] = [
   [{ extra: 'x' }, 'extra is "x", an object was expected'],
-  [
-    { extra: { a: '$.math()' } },
-    'extra["a"] "$.math()": a number or a template was expected at character 8',
-  ],
+  [{ extra: { a: '$.map()' } }, 'extra["a"] "$.map()": "fun" was expected at character 7'],
   [{ extra: {}, err_node_id: 'x' }, 'err_node_id is no node'],
 ]
 

@@ -90,6 +90,12 @@ const lookalikes: [text: string, warning: string][] = [
   ['$.md5(x', '")" was expected at character 8'],
   ['$.math((1)', '")" was expected at character 11'],
   ['$.md5({{)', '"}}" was expected at character 10'],
+  ['cost $.math( x', 'a number or a template was expected at character 14'],
+  ['cost $.math( x and (y)', 'a number or a template was expected at character 14'],
+  ['$.random(a, $.date(b', 'a is no whole number at character 10'],
+  ['$.map(a', '"fun" was expected at character 7'],
+  ['$.math(1+$.map(x', '"fun" was expected at character 16'],
+  [`$.math(${'('.repeat(40)}1`, 'nested deeper than 32 at character 40'],
   ['{{{a}', '"}}" was expected at character 6'],
 ]
 
@@ -109,6 +115,7 @@ test('the templates beside such text are templates, and one warning is enough', 
     ['{{{{b}}}}', '{{2}}'],
     ['$.none({{b}}) $.math({{b}}+1)', '$.none(2) 3'],
     ['{{a[{{b}}', '{{a[2'],
+    ['$.math( x {{b}} $.math({{b}}+1) $.date( x', '$.math( x 2 3 $.date( x'],
   ] as const) {
     const report = notes()
     const value = compileTemplate(text, report, 'here').value(expansionOf(contextOf({ b: 2 })))
@@ -307,6 +314,8 @@ test('very long texts are parsed in linear time', () => {
   for (const text of [
     ...['{', '{{a}}', '$.', '$.math(1)', '}}', '\\', '{{a', '{{', '{{a]', '$.x(', '\\{{'],
     ...['{{a\\.', '{{a[{{b}}', '{{a}} {{b.'],
+    ...['$.math(', '$.math( x', '$.map(%', '$.map("', '$.random(a,', '$.date(%y', '(', '$.math(x)'],
+    ...['$.date(%y+', "$.date(%y).tz('", '$.math((', '$.md5($.math('],
   ].map((part) => part.repeat(count))) {
     compileTemplate(text, notes(), 'text')
   }

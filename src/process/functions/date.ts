@@ -43,6 +43,7 @@ export const unixtimeFunction: FunctionKind = {
   name: 'unixtime',
   syntax: ['$.unixtime()', '$.unixtime(format)', "$.unixtime(format).tz('Europe/Kyiv')"],
   result: 'number',
+  fails_when_run: true,
   examples: [
     { text: '$.unixtime()', gives: 1709209815 },
     { text: '$.unixtime(%y-%m-%d %h:%i+60:%s)', gives: 1709213415 },
@@ -59,6 +60,7 @@ export const dateFunction: FunctionKind = {
   name: 'date',
   syntax: ['$.date()', '$.date(format)', "$.date(format).tz('Europe/Kyiv')"],
   result: 'string',
+  fails_when_run: true,
   examples: [
     { text: '$.date()', gives: '2024-02-29 12:30:15' },
     { text: '$.date(%y-%m-%d %h:%i:%s)', gives: '2024-02-29 12:30:15' },

@@ -20,6 +20,8 @@ export interface FunctionKind {
   readonly syntax: readonly string[]
   readonly result: 'number' | 'string' | 'array' | 'object'
   readonly examples: readonly FunctionExample[]
+  /** Malformed arguments are warned of and fail the expansion; of other functions a mistake. */
+  readonly fails_when_run?: true
   /** Parses the arguments, from after the opening parenthesis to after the closing one. */
   read(cursor: TemplateCursor): Term
 }

@@ -23,6 +23,7 @@ export const mathFunction: FunctionKind = {
   name: 'math',
   syntax: ['$.math(expression)'],
   result: 'number',
+  fails_when_run: true,
   examples: [
     { text: '$.math(1+1)', gives: 2 },
     { text: '$.math(10/4)', gives: 2.5 },

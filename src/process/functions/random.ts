@@ -15,6 +15,7 @@ export const randomFunction: FunctionKind = {
   name: 'random',
   syntax: ['$.random()', '$.random(max)', '$.random(min,max)'],
   result: 'number',
+  fails_when_run: true,
   examples: [
     { text: '$.random()', gives: 0.5 },
     { text: '$.random(10)', gives: 5 },

@@ -37,8 +37,10 @@ export interface TemplateCursor {
   readonly text: string
   at: number
   depth: number
-  /** Whether a part that only looks like a template has been warned of. */
+  /** Whether a part that only looks like a template, or fails when it runs, has been warned of. */
   has_text: boolean
+  /** Whether the parenthesis of a known function did not close. */
+  has_unclosed: boolean
   warn(text: string): void
   /** Notes a process that the text names. */
   targetProcess(conv_id: string): void
@@ -46,6 +48,8 @@ export interface TemplateCursor {
   variable(name: string): void
   /** Parses the `{{…}}` or `$.function(…)` that begins here; undefined where neither does. */
   term(): Term | undefined
+  /** Where the parenthesis that opens at `open` closes; undefined where it does not. */
+  closing(open: number): number | undefined
   /** Parses up to one of the characters of `stops`, which is not consumed, or to the end. */
   parts(stops: string): Part[]
 }
@@ -114,6 +118,8 @@ export interface ParseFault {
   readonly parse_fault: string
   /** Whether what was parsed only looked like a template, so it is text and no mistake. */
   readonly is_text: boolean
+  /** Whether it is a mistake in every function around it too. */
+  readonly is_final?: boolean
 }
 
 /**
@@ -140,7 +146,8 @@ function placed(cursor: TemplateCursor, what: string): string {
 /** Parses a nested construct, within the limit on nesting. */
 export function deeper<Made>(cursor: TemplateCursor, read: () => Made): Made {
   if (++cursor.depth > template_depth_max) {
-    throw mistakeAt(cursor, `nested deeper than ${template_depth_max}`)
+    const too_deep = mistakeAt(cursor, `nested deeper than ${template_depth_max}`)
+    throw { ...too_deep, is_final: true } satisfies ParseFault
   }
   const made = read()
   cursor.depth--

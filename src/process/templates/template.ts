@@ -6,23 +6,27 @@
  * value is missing. In a longer text values are inserted as text: a text as it is, any other value
  * (null included) as its compact JSON, a missing one as the empty string.
  *
- * Braces that do not close or hold no path, and functions that are not known, are text as it
- * stands; the first in a text is warned of. Arguments that a known function does not take are a
- * mistake. Parsing takes time linear in the length of the text: what fails is read up to the next
- * braces, or as deep as templates may nest.
+ * Braces that do not close or hold no path, and functions that are not known or whose parenthesis
+ * does not close, are text as it stands; the first in a text is warned of. Arguments that a known
+ * function does not take are a mistake, or fail each expansion (`fails_when_run`). Parsing takes
+ * time linear in the length of the text: what fails is read up to the next braces, or as deep as
+ * templates may nest.
  */
 import type { JsonValue } from '../../core/model.ts'
+import type { FunctionKind } from '../functions/function.ts'
 import { functionTable } from '../functions/table.ts'
 import { quoted, type Report } from '../report.ts'
 import {
   deeper,
   type Expansion,
   expectText,
+  failWith,
   isParseFault,
   joinParts,
   matchAt,
   mistakeAt,
   notTemplate,
+  type ParseFault,
   type Part,
   type TemplateCursor,
   type Term,
@@ -93,18 +97,35 @@ const function_start = /\$\.[A-Za-z_][A-Za-z0-9_]*\(/
 const function_name = /\$\.([A-Za-z_][A-Za-z0-9_]*)\(/y
 
 function cursorOf(text: string, report: Report, place: string): TemplateCursor {
+  let closings: ReadonlyMap<number, number> | undefined
   const cursor: TemplateCursor = {
     text,
     at: 0,
     depth: 0,
     has_text: false,
+    has_unclosed: false,
     warn: (warning) => report.warning(`${place}: ${warning}`),
     targetProcess: (conv_id) => report.targetProcess(conv_id),
     variable: (name) => report.variable(name),
     term: () => readTerm(cursor),
+    closing(open) {
+      closings ??= closingsIn(text)
+      return closings.get(open)
+    },
     parts: (stops) => readParts(cursor, stops),
   }
   return cursor
+}
+
+/** The parentheses of a text that close, and where. */
+function closingsIn(text: string): ReadonlyMap<number, number> {
+  const closings = new Map<number, number>()
+  const open: number[] = []
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '(') open.push(at)
+    else if (text[at] === ')' && open.length > 0) closings.set(open.pop() as number, at)
+  }
+  return closings
 }
 
 function readParts(cursor: TemplateCursor, stops: string): Part[] {
@@ -135,10 +156,15 @@ function readTermOrText(cursor: TemplateCursor): Term | undefined {
     return readTerm(cursor)
   } catch (error) {
     if (!isParseFault(error) || !error.is_text) throw error
-    if (!cursor.has_text) cursor.warn(`${quoted(cursor.text)} is text there: ${error.parse_fault}`)
-    Object.assign(cursor, { at, depth, has_text: true })
+    warnOnce(cursor, `is text there: ${error.parse_fault}`)
+    Object.assign(cursor, { at, depth })
     return undefined
   }
+}
+
+function warnOnce(cursor: TemplateCursor, text: string): void {
+  if (!cursor.has_text) cursor.warn(`${quoted(cursor.text)} ${text}`)
+  cursor.has_text = true
 }
 
 function readTerm(cursor: TemplateCursor): Term | undefined {
@@ -147,9 +173,32 @@ function readTerm(cursor: TemplateCursor): Term | undefined {
   const name = matchAt(cursor, function_name)?.[1]
   if (name === undefined) return undefined
   const row = functionTable.find((known) => known.name === name)
-  if (row !== undefined) return deeper(cursor, () => row.read(cursor))
+  if (row !== undefined) return deeper(cursor, () => readCall(cursor, row))
   cursor.at = at
   throw notTemplate(cursor, `"$.${name}" is no function of this release`)
+}
+
+function readCall(cursor: TemplateCursor, row: FunctionKind): Term {
+  const { at, depth } = cursor
+  const isUnclosed = (): boolean => cursor.closing(at - 1) === undefined
+  // Without reading it: a text may hold a great many of them.
+  if (cursor.has_unclosed && isUnclosed()) throw notTemplate(cursor, '")" is missing')
+  try {
+    return row.read(cursor)
+  } catch (error) {
+    if (!isParseFault(error) || error.is_text) throw error
+    if (isUnclosed()) {
+      cursor.has_unclosed = true
+      throw { ...error, is_text: true } satisfies ParseFault
+    }
+    if (row.fails_when_run !== true || error.is_final === true) {
+      throw { ...error, is_final: true } satisfies ParseFault
+    }
+    warnOnce(cursor, `fails when it runs: ${error.parse_fault}`)
+    Object.assign(cursor, { at: (cursor.closing(at - 1) as number) + 1, depth })
+    const description = `$.${row.name}: ${error.parse_fault}`
+    return (expansion) => failWith(expansion, 'convert', description)
+  }
 }
 
 /** Of three braces and more the first is text, as in `{"a":{{{x}}:1}}`. */
