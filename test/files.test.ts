@@ -376,28 +376,30 @@ test('a kind that nothing runs here, where no task comes, waits for its handler'
 })
 
 test('what is exported imports as unchanged, for every definition in the repository', async () => {
+  await using engine = await openEngine(':memory:')
+  await using other = await openEngine(':memory:')
+  for (const type of handler_types) for (const one of [engine, other]) one.handle(type, () => ({}))
   let accepted = 0
   for (const place of ['src/examples', 'test/vectors']) {
     for (const name of readdirSync(join(top, place), { recursive: true, encoding: 'utf8' })) {
       if (!name.endsWith('.json')) continue
       const found = definitionsIn(parseJson(readFileSync(join(top, place, name), 'utf8')))
       for (const [at, definition] of found.entries()) {
-        await using engine = await openEngine(':memory:')
-        for (const type of handler_types) engine.handle(type, () => ({}))
         const file = { name: `${name} ${at}`, text: stringifyJson(definition) }
-        const put = await engine.importFiles([file], { conv_id: 'x' }).catch(() => undefined)
+        const conv_id = `x${accepted}`
+        const put = await engine.importFiles([file], { conv_id }).catch(() => undefined)
         if (put === undefined) continue
         accepted++
-        for (const given of [file, await exported(engine, 'x')]) {
-          const own = given === file ? { conv_id: 'x' } : {}
+        const made = await exported(engine, conv_id)
+        for (const [given, own] of [
+          [file, { conv_id }],
+          [made, {}],
+        ] as const) {
           const [again] = (await engine.importFiles([given], own)).processes
-          assert.deepEqual([again?.state, again?.conv_id], ['unchanged', 'x'], file.name)
+          assert.deepEqual([again?.state, again?.conv_id], ['unchanged', conv_id], file.name)
         }
-        const { text } = await exported(engine, 'x')
-        await using other = await openEngine(':memory:')
-        for (const type of handler_types) other.handle(type, () => ({}))
-        await other.importFiles([{ name: 'x', text }])
-        assert.equal((await exported(other, 'x')).text, text)
+        await other.importFiles([made])
+        assert.equal((await exported(other, conv_id)).text, made.text)
       }
     }
   }

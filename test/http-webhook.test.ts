@@ -276,12 +276,13 @@ for (const [body, data] of forms) {
     assert.equal(read, data)
   })
 }
-test('a form of 16 MiB is read, or refused, in a moment', () => {
+test('a form is read, or refused, in time linear in its length', () => {
+  const bytes = 2 ** 20
   const bodies = [
-    'a'.repeat(2 ** 24),
-    '&'.repeat(2 ** 24),
-    'a&'.repeat(2 ** 23),
-    `a=${'+'.repeat(2 ** 24)}`,
+    'a'.repeat(bytes),
+    '&'.repeat(bytes),
+    'a&'.repeat(bytes / 2),
+    `a=${'+'.repeat(bytes)}`,
   ]
   for (const body of bodies) {
     try {

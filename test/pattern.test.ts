@@ -211,6 +211,8 @@ const texts = fc
   .array(fc.constantFrom('a', 'b', 'A', 'é', '😀', '\n', '1', ' ', '+'), { maxLength: 12 })
   .map((chars) => chars.join(''))
 
+const runs = process.env.CONVEYOR_SLOW === '1' ? 10_000 : 500
+
 /** That the backtracking engine finds what another one does, which throws at what it does not take. */
 function compareWith(
   source: fc.Arbitrary<string>,
@@ -231,9 +233,9 @@ function compareWith(
       compared++
       assert.equal(found, expected(text))
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs },
   )
-  assert.ok(compared > 300, `${compared}`)
+  assert.ok(compared > runs * 0.3, `${compared}`)
 }
 
 const common = [
