@@ -53,9 +53,9 @@ const requests: [what: string, definition: object, data: string, request: string
   ],
   [
     'extra as a form',
-    { content_type: 'application/x-www-form-urlencoded', extra: { a: '{{a}}', 'b c': '{{o}}' } },
+    { content_type: 'application/x-www-form-urlencoded', extra: { a: '{{a}}', 'b.c[0]': '{{o}}' } },
     '{"a":"ж&=","o":{"x":1.10}}',
-    [`POST ${url}`, form, 'a=%D0%B6%26%3D&b%20c=%7B%22x%22%3A1.10%7D'],
+    [`POST ${url}`, form, 'a=%D0%B6%26%3D&b.c%5B0%5D=%7B%22x%22%3A1.10%7D'],
   ],
   [
     'a form by the header alone',
@@ -426,6 +426,18 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     {},
     done('{"a":"\\ud800"}'),
     'software api_no_valid_json: Please check: {"a":"\\ud800"}',
+  ],
+  [
+    'keys of a response that are paths',
+    mapped({ 'x.y[0]': '{{body.c}}', 'x.z\\.w': '' }, { 'x.y[0]': 'number' }),
+    done('{"c":3}'),
+    '{"a":1,"b":2,"x":{"y":[3],"z.w":""}}',
+  ],
+  [
+    'a key of a response that leads through a number',
+    mapped({ 'a.y': '{{body.c}}' }),
+    done('{"c":3}'),
+    'software api_wrong_convert_param: Param: a, Value: 1, Try convert to: object',
   ],
   [
     'a field of the task beside the body',

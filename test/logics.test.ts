@@ -337,7 +337,7 @@ test('keys may contain templates, and their values are one key each', () => {
     ['{{k}}', '{"k":7}', '{"7":"v","k":7}'],
     ['n_{{k}}', '{"k":1.0}', '{"k":1.0,"n_1.0":"v"}'],
     ['{{k}}', '{"k":"__proto__"}', '{"k":"__proto__","__proto__":"v"}'],
-    ['a.b', '{}', '{"a.b":"v"}'],
+    ['{{k}}.y', '{"k":"a.b"}', '{"k":"a.b","a.b":{"y":"v"}}'],
   ]
   for (const [key, data, after] of cases)
     assert.equal(runLogic(setting({ [key]: 'v' }), data), after)

@@ -12,6 +12,8 @@ export const nodes_max = 10_000
 export const node_parts_max = 1_000
 /** Nesting of templates, functions and parentheses. */
 export const template_depth_max = 32
+/** Index of an array in the key of an assignment. */
+export const key_index_max = 100
 /** Characters of a pattern, and instructions of the program it compiles to. */
 export const pattern_chars_max = 1_000
 export const pattern_program_max = 2_000

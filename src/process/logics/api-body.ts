@@ -13,6 +13,7 @@ import { type Expansion, failWith } from '../templates/parser.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
 import { textOf } from '../values.ts'
 import { assignedData, readAssignments } from './assignments.ts'
+import { readKey } from './data-key.ts'
 import { isAbsent, isOn, readTemplate } from './members.ts'
 
 export interface Body {
@@ -48,7 +49,7 @@ export function readBody(
   if (format === 'corezoid') return corezoidBody(raw, report)
   const has_body = method !== 'GET' && method !== 'HEAD'
   if (format === 'raw') return has_body ? rawBody(raw, type, report) : () => ({})
-  const assignments = readAssignments(raw, 'extra', 'extra_type', report)
+  const assignments = readAssignments(raw, 'extra', 'extra_type', report, readKey)
   const is_bare = assignments.length === 0 && (method === 'DELETE' || method === 'OPTIONS')
   if (has_body && !is_bare && type !== undefined && isXmlType(type) && assignments.length !== 1) {
     report.warning('extra of an XML body has one member, the root tag: these calls will fail')
@@ -90,7 +91,7 @@ function rawBody(raw: JsonObject, type: string | undefined, report: Report): Bod
 }
 
 function corezoidBody(raw: JsonObject, report: Report): BodyTerm {
-  const assignments = readAssignments(raw, 'extra', 'extra_type', report)
+  const assignments = readAssignments(raw, 'extra', 'extra_type', report, readKey)
   return (expansion) => {
     const { context } = expansion
     const extra = assignedData(assignments, expansion)

@@ -18,6 +18,7 @@ import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { convert, parsedValue, type ValueType } from '../values.ts'
+import { type DataKey, type MadeHere, readDataKey, setAtPath } from './data-key.ts'
 import { conversionText, type LogicFailure, oversize } from './failures.ts'
 import { isOn, readFlag, readObject, readType } from './members.ts'
 
@@ -73,7 +74,7 @@ function mergeBody(data: JsonObject, outcome: Done): LogicFailure | undefined {
 }
 
 interface MappedKey {
-  readonly key: Template
+  readonly key: DataKey
   readonly template: Template
   readonly type: ValueType | undefined
 }
@@ -88,7 +89,7 @@ function readMapping(raw: JsonObject, report: Report): readonly MappedKey[] {
       report.mistake(`${place} is ${quoted(value)}, a text was expected`)
     }
     return {
-      key: compileTemplate(key, report, 'the key'),
+      key: readDataKey(key, report),
       template: compileTemplate(typeof value === 'string' ? value : '', report, place),
       type: readType(member(types, key), report, `response_type[${quoted(key)}]`),
     }
@@ -108,22 +109,19 @@ function mapBody(
   for (const [name, value] of headers) setMember(header, name, value)
   const seen: JsonObject = { ...data, header, body: json ?? text }
   if (text === '') delete seen.body
+  const made: MadeHere = new Set()
   const expansion = expansionOf(contextWith(context, docOfValue(seen)))
   for (const { key, template, type } of mapping) {
-    const name = key.text(expansion)
+    const name = key.key(expansion)
     const value = template.value(expansion)
     if (name === undefined || expansion.failure !== undefined) return failureOf(expansion)
-    if (value === undefined) {
-      if (json === undefined && text !== '') return noJson(text)
-      setMember(data, name, '')
-      continue
-    }
-    const converted = type === undefined ? value : asType(value, type)
-    if (converted !== undefined) setMember(data, name, converted)
+    if (value === undefined && json === undefined && text !== '') return noJson(text)
+    const converted = value === undefined ? '' : type === undefined ? value : asType(value, type)
+    if (converted !== undefined) setAtPath(data, name, key.steps, converted, expansion, made)
     else if (json === undefined && text !== '') return noJson(text)
-    else return failure('api_wrong_convert_param', conversionText(name, value, type))
+    else return failure('api_wrong_convert_param', conversionText(name, value ?? '', type))
   }
-  return undefined
+  return expansion.failure === undefined ? undefined : failureOf(expansion)
 }
 
 function failureOf({ failure: failed }: Expansion): LogicFailure {

@@ -2,44 +2,51 @@
  * Assignments: lists of `key: value` with their types, as `extra`/`extra_type`, `data`/`data_type`
  * and `res_data`/`res_data_type` hold them. Keys and values may contain templates, and a value is
  * converted to the type given for its key. All templates of a list are evaluated on the data before
- * the list, so order matters only for equal keys, of which the last one wins. A key is one key of
- * the data, dots included.
+ * the list, so order matters only for equal keys, of which the last one wins. Keys that name the
+ * parameters of a task may be paths (data-key.ts); those of an HTTP request are one name each.
  *
  * A missing value leaves its key unchanged where no type is given, is the empty text where the type
  * is string, and fails the conversion to any other type. A failed conversion, a missing key and
  * values over the size of a task fail the expansion; the caller then discards the data.
  */
-import { isObject, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
+import { objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import { quoted, type Report, truncated } from '../report.ts'
+import { quoted, type Report } from '../report.ts'
 import { type Expansion, failWith, type Term } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
 import { jsonTemplate } from '../templates/template-json.ts'
-import { charsOf, convert, textOf, type ValueType } from '../values.ts'
+import { charsOf, convert, type ValueType } from '../values.ts'
+import { type DataKey, isDeep, type MadeHere, readDataKey, setAtPath } from './data-key.ts'
 import { failConversion } from './failures.ts'
 import { readObject, readType } from './members.ts'
 
-export interface Assignment {
-  key(expansion: Expansion): string | undefined
+export interface Assignment extends DataKey {
   /** Undefined where the key is left unchanged or the expansion failed. */
   value(expansion: Expansion, key: string): JsonValue | undefined
 }
 
-/** Reads `raw[values]` with the types of `raw[types]`; mistakes go to `report`. */
+/**
+ * Reads `raw[values]` with the types of `raw[types]`; mistakes go to `report`. The keys are those
+ * of a task's data, unless `keyOf` reads them otherwise.
+ */
 export function readAssignments(
   raw: JsonObject,
   values: string,
   types: string,
   report: Report,
+  keyOf = readDataKey,
 ): readonly Assignment[] {
   const asked = readObject(raw, types, report)
   const given = readObject(raw, values, report)
   return Object.keys(given).map((key) => {
     const name = quoted(key)
     const type = readType(member(asked, key), report, `${types}[${name}]`)
-    return readAssignment(key, given[key] ?? null, type, report, `${values}[${name}]`)
+    const value = readValue(given[key] ?? null, type, report, `${values}[${name}]`)
+    const read = keyOf(key, report)
+    const is_path = read.steps.length > 0
+    return { ...read, value: is_path ? (expansion) => value(expansion, key) : value }
   })
 }
 
@@ -50,6 +57,7 @@ export function assignedData(
   base: JsonObject = {},
 ): JsonObject | undefined {
   const data: JsonObject = { ...base }
+  let made: MadeHere | undefined
   for (const assignment of assignments) {
     const key = assignment.key(expansion)
     const value = key === undefined ? undefined : assignment.value(expansion, key)
@@ -57,7 +65,11 @@ export function assignedData(
     if (key === undefined || value === undefined) continue
     expansion.left_chars -= key.length + charsOf(value)
     if (expansion.left_chars < 0) return failWith(expansion, 'overflow', '')
-    setMember(data, key, value)
+    if (assignment.steps.length === 0) setMember(data, key, value)
+    else {
+      made ??= new Set()
+      setAtPath(data, key, assignment.steps, value, expansion, made)
+    }
   }
   return expansion.failure === undefined ? data : undefined
 }
@@ -65,31 +77,17 @@ export function assignedData(
 /** The assignment of a key of the task's own data to the same key. */
 export function readOwnKey(key: string, type: ValueType | undefined): Assignment {
   const value = ({ context }: Expansion) => member(objectOf(context.doc), key)
-  return { key: () => key, value: type === undefined ? value : typedValue(value, type, '') }
+  return {
+    key: () => key,
+    steps: [],
+    value: type === undefined ? value : typedValue(value, type, ''),
+  }
 }
 
 /** A template whose text is read as a type: as JSON for an array or an object built from parts. */
 export function typedTerm(template: Template, type: ValueType): Term {
   const is_json = (type === 'array' || type === 'object') && template.parts.length > 1
   return is_json ? jsonTemplate(template) : template.value
-}
-
-function readAssignment(
-  key: string,
-  raw: JsonValue,
-  type: ValueType | undefined,
-  report: Report,
-  place: string,
-): Assignment {
-  const name = compileTemplate(key, report, 'the key')
-  return {
-    key(expansion) {
-      const made = name.value(expansion)
-      if (made !== undefined) return textOf(made)
-      return failWith(expansion, 'convert', `the key ${truncated(key)} is missing`)
-    },
-    value: readValue(raw, type, report, place),
-  }
 }
 
 function readValue(
@@ -137,9 +135,4 @@ function typedValue(term: Term, type: ValueType, missing: string): Assignment['v
     if (expansion.failure !== undefined) return undefined
     return convert(value, type) ?? failConversion(expansion, key, value ?? missing, type)
   }
-}
-
-function isDeep(value: JsonValue, levels_left: number): boolean {
-  if (!Array.isArray(value) && !isObject(value)) return false
-  return levels_left === 0 || Object.values(value).some((one) => isDeep(one, levels_left - 1))
 }

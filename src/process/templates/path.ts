@@ -61,12 +61,14 @@ export function nameTerm(name: string): Term {
 
 /** The member of an object or the element of an array; undefined where there is none. */
 export function member(value: JsonValue | undefined, key: string): JsonValue | undefined {
-  if (Array.isArray(value)) return array_index.test(key) ? value[Number(key)] : undefined
+  if (Array.isArray(value)) return isArrayIndex(key) ? value[Number(key)] : undefined
   if (!isObject(value)) return undefined
   return Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-const array_index = /^(?:0|[1-9][0-9]{0,9})$/
+export function isArrayIndex(key: string): boolean {
+  return /^(?:0|[1-9][0-9]{0,9})$/.test(key)
+}
 
 function dataTerm(keys: readonly Key[], cursor: TemplateCursor): Term {
   const [first, second] = keys

@@ -58,7 +58,7 @@ export function compilePath(text: string, report: Report, place: string): Term {
 }
 
 /** Undefined where the text has a mistake, or is no path, which has been reported. */
-function parsedText<Made>(
+export function parsedText<Made>(
   text: string,
   report: Report,
   place: string,
@@ -79,7 +79,7 @@ export function looksTemplated(text: string): boolean {
   return text.includes('{{') || function_start.test(text)
 }
 
-function templateOf(parts: readonly Part[]): Template {
+export function templateOf(parts: readonly Part[]): Template {
   const [first = ''] = parts
   if (parts.length <= 1 && typeof first === 'string') return constantTemplate(first)
   const text = (expansion: Expansion): string | undefined => joinParts(parts, expansion)
