@@ -60,7 +60,7 @@ const variables = [
 const marker = { obj_type: 0, obj_id: 9, parent_id: 0, title: 'F', description: '' }
 
 /** As the service exports a folder: everything under one folder, in folders. */
-const tree: readonly (readonly [name: string, content: object])[] = [
+const tree: Tree = [
   ['9_F.folder/9_F.folder.json', marker],
   ['9_F.folder/_ALIASES_.json', aliases],
   ['9_F.folder/_ENV_VARS_.json', variables],
@@ -69,7 +69,22 @@ const tree: readonly (readonly [name: string, content: object])[] = [
   ['9_F.folder/10_G.folder/3_P3.conv.json', { ...processOf(3), scheme: { nodes: [] } }],
 ]
 
-const archive = zipOf(tree.map(([name, content]) => ({ name, text: JSON.stringify(content) })))
+type Tree = readonly (readonly [name: string, content: object])[]
+const zipped = (files: Tree, nameIn = (name: string) => name): Buffer =>
+  zipOf(files.map(([name, content]) => ({ name: nameIn(name), text: JSON.stringify(content) })))
+const archive = zipped(tree)
+
+/** As the service exports a stage: other objects beside, and names encoded as UTF-8 twice. */
+const stage: Tree = [
+  ...tree.map(([name, content]) => [`7_дім_рік.stage/${name}`, content] as const),
+  ['7_дім_рік.stage/7_дім_рік.stage.json', { obj_type: 6, obj_id: 7, title: 'дім' }],
+  ['7_дім_рік.stage/8_db.instance.json', { obj_id: 8, title: 'db', data: { password: 'x' } }],
+  ['7_дім_рік.stage/.git/9_x.conv.json', []],
+]
+const twice = (name: string): string => Buffer.from(name).toString('latin1')
+const packed = (name: string, bytes: Buffer): ZipEntry => ({ name, text: bytes, stored: true })
+const stage_zip = zipOf([packed('stage_7_7.zip', zipped(stage, twice))])
+const instance = write('8_db.instance.json', { obj_id: 8, instance_type: 'mysql', data: {} })
 const nested = {
   ...marker,
   list: [processOf(1, '@other'), { ...marker, obj_id: 10, children: [processOf(2)] }],
@@ -91,9 +106,18 @@ const exports: readonly (readonly [string, string[], boolean, string[]])[] = [
   ['a zip', [write('all.zip', archive)], true, []],
   ['a directory with a zip', [join(folder.path, 'zips')], true, []],
   ['a zip by content, not by name', [write('all.bin', archive)], true, []],
+  ['a stage', [write('stage.zip', zipped(stage))], true, []],
+  ['a zip in a zip', [write('stage_7.zip', stage_zip)], true, []],
+  ['that in a zip', [write('in.zip', zipOf([packed('a/b.zip', stage_zip)]))], true, []],
   ['files, one by one', tree.map(([name, content]) => write(`one/${name}`, content)), true, []],
   ['a folder file and aliases', [write('f.json', nested), write('a.json', aliases)], false, []],
   ['an array', [write('array.json', [...aliases, nested])], false, []],
+  [
+    'a folder file beside what it connects to',
+    [join(folder.path, 'f.json'), write('a.json', aliases), instance],
+    false,
+    [],
+  ],
 ]
 
 for (const [what, paths, has_variables, skipped] of exports) {
@@ -209,6 +233,85 @@ for (const [what, entries, end, mistake] of hostile) {
     assert.ok(String(error.mistakes).length < 1_000)
   })
 }
+
+/** An archive in an archive, so many of them. */
+function zipsIn(depth: number, entry: ZipEntry): Buffer {
+  const inner = zipOf([entry])
+  return depth === 1 ? inner : zipsIn(depth - 1, packed(`${depth}.zip`, inner))
+}
+
+// [what is wrong, the archive, the mistake]
+const hostile_zips: readonly (readonly [string, Buffer, RegExp])[] = [
+  ['too deep', zipsIn(5, ok), /\/5\.zip: more than 4 archives in one another$/],
+  ['none', zipsIn(2, { name: 'x.zip', text: 'text' }), /hostile\.zip\/2\.zip\/x\.zip: /],
+  ['with a way out', zipsIn(3, json('../x.json', {})), /invalid relative path/],
+  ['a bomb', zipsIn(3, { name: 'x.json', text: letters }), /grows more than 250 times/],
+  ['a packed bomb', zipsIn(2, { name: 'x.zip', text: letters }), /grows more than 250 times/],
+  ['the same twice', zipOf([packed('a.zip', archive), packed('a.zip', archive)]), /is there twice/],
+]
+
+for (const [what, bytes, mistake] of hostile_zips) {
+  test(`refuses an archive in an archive: ${what}`, async () => {
+    await assert.rejects(readExport([write('hostile.zip', bytes)]), (error: Error) => {
+      assert.equal((error as { code?: string }).code, 'bad_definition')
+      assert.match(error.message, mistake)
+      return true
+    })
+  })
+}
+
+test('archives in an archive share one budget of entries, files and bytes', async () => {
+  const many = zipOf([ok], { count: 0xffff })
+  const few = ['a', 'b', 'c'].map((name) => packed(`${name}.zip`, many))
+  await assert.rejects(readExport([write('many.zip', zipOf(few))]), {
+    code: 'bad_definition',
+    message: /many\.zip\/b\.zip: more than 100000 entries$/,
+  })
+  // Such repeats grow about 100 times, which is no bomb yet.
+  const some = Array.from({ length: 4_000 }, (_, at) => (at * 7_919) % 9_973).join()
+  const inner = zipOf([{ name: 'x.json', text: Buffer.alloc(11 * 1024 * 1024, some) }])
+  const large = ['a', 'b', 'c'].map((name) => packed(`${name}.zip`, inner))
+  await assert.rejects(readExport([write('large.zip', zipOf(large))]), {
+    code: 'bad_definition',
+    message: /large\.zip\/c\.zip: more than 33554432 bytes$/,
+  })
+})
+
+test('a process without an id has that of its file', async () => {
+  await using engine = await openEngine(':memory:')
+  const { obj_id: _none, ...bare } = processOf(1)
+  const last = '12345678901234567890'
+  const paths = [
+    write('n/4711_A_name.conv.json', bare),
+    write('n/5_x.conv.json', { ...bare, obj_id: null }),
+    write(`n/${last}_дім.conv.json`, { ...bare, obj_id: '' }),
+    write('n/9999_other.conv.json', processOf(42)),
+  ]
+  const put = async (given: string[], options = {}) => {
+    const { processes } = await engine.importFiles(await readExport(given), options)
+    return processes.map(({ conv_id, state }) => `${conv_id} ${state}`)
+  }
+  const ids = ['4711', '5', last, '42']
+  assert.deepEqual(
+    await put(paths),
+    ids.map((id) => `${id} created`),
+  )
+  assert.deepEqual(
+    await put(paths),
+    ids.map((id) => `${id} unchanged`),
+  )
+  assert.deepEqual(await put(paths.slice(0, 1), { map: { 4711: '7' } }), ['7 created'])
+  assert.deepEqual(await put(paths.slice(0, 1), { conv_id: 8 }), ['8 created'])
+  assert.match((await engine.processes.show(4711)).definition_text, /"obj_id":4711/)
+  for (const [name, content] of [
+    ['n/name.conv.json', bare],
+    ['n/4712.conv.json', bare],
+    ['n/4712_x.json', bare],
+    ['n/4712_x.conv.json', [bare]],
+  ] as const) {
+    await assert.rejects(put([write(name, content)]), { message: /obj_id is missing/ })
+  }
+})
 
 test('an archive with too many entries, or too much in all, is refused at once', async () => {
   const many = zipOf([ok], { count: 0xffff })

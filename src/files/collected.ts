@@ -33,11 +33,16 @@ export function countEntries(name: string, count: number, to: Collected): void {
   if (to.entries > export_entries_max) throw tooMuch(name, `${export_entries_max} entries`)
 }
 
+/** Counts what was unpacked or read. Throws where there is too much. */
+export function countBytes(name: string, bytes: number, to: Collected): void {
+  to.bytes += bytes
+  if (to.bytes > export_bytes_max) throw tooMuch(name, `${export_bytes_max} bytes`)
+}
+
 /** Adds a file, or a mistake where it is no text. Throws where there is too much. */
 export function addText(name: string, bytes: Uint8Array, is_found: boolean, to: Collected): void {
-  to.bytes += bytes.length
   if (to.files.length === export_files_max) throw tooMuch(name, `${export_files_max} files`)
-  if (to.bytes > export_bytes_max) throw tooMuch(name, `${export_bytes_max} bytes`)
+  countBytes(name, bytes.length, to)
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     to.files.push({ name, text, is_found })

@@ -4,6 +4,9 @@
  * of each and of all, how much they grow, and that none overlaps another. Names that lead out of
  * the archive, links, encrypted entries and wrong checksums are mistakes; nothing is written to
  * disk.
+ *
+ * An archive in an archive is read as a folder of it, down to `export_zips_max` of them in one
+ * another. Its own bytes, its entries and theirs count for the one import.
  */
 import { crc32 } from 'node:zlib'
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
@@ -12,18 +15,36 @@ import {
   export_bytes_max,
   export_file_bytes_max,
   export_ratio_max,
+  export_zips_max,
 } from '../process/definition-limits.ts'
 import { quoted, truncated } from '../process/report.ts'
-import { addText, type Collected, countEntries, isIgnored, tooMuch } from './collected.ts'
+import {
+  addText,
+  type Collected,
+  countBytes,
+  countEntries,
+  isIgnored,
+  tooMuch,
+} from './collected.ts'
 
 /** Adds the files of an archive, or mistakes. Throws where there is too much of anything. */
-export async function addZip(name: string, bytes: Buffer, to: Collected): Promise<void> {
+export async function addZip(name: string, bytes: Buffer, to: Collected, depth = 1): Promise<void> {
+  if (depth > export_zips_max) throw tooMuch(name, `${export_zips_max} archives in one another`)
   let zip: ZipFile | undefined
   try {
     zip = await fromBufferPromise(bytes, { lazyEntries: true, strictFileNames: true })
     countEntries(name, zip.entryCount, to)
     const wanted = await wantedEntries(zip, name, to)
-    for (const entry of wanted) await addEntry(zip, entry, `${name}/${entry.fileName}`, to)
+    for (const entry of wanted) {
+      const path = `${name}/${nameOf(entry)}`
+      const unpacked = await unpackedEntry(zip, entry, path, to)
+      if (unpacked === undefined) continue
+      if (is_json.test(path)) addText(path, unpacked, true, to)
+      else {
+        countBytes(path, unpacked.length, to)
+        await addZip(path, unpacked, to, depth + 1)
+      }
+    }
   } catch (error) {
     pushError(name, error, to)
   } finally {
@@ -63,8 +84,20 @@ async function wantedEntries(zip: ZipFile, name: string, to: Collected): Promise
     .sort((one, next) => (one.fileName < next.fileName ? -1 : 1))
 }
 
+const is_json = /\.json$/i
+
 function isWanted(path: string): boolean {
-  return /\.json$/i.test(path) && !path.split('/').some(isIgnored)
+  return /\.(json|zip)$/i.test(path) && !path.split('/').some(isIgnored)
+}
+
+/** The service writes the UTF-8 bytes of a name as if they were letters of Latin-1. */
+function nameOf({ fileName }: Entry): string {
+  if (!/^[\0-\xff]*$/.test(fileName)) return fileName
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(fileName, 'latin1'))
+  } catch {
+    return fileName
+  }
 }
 
 const name_chars_max = 1_000
@@ -75,7 +108,8 @@ const folder = 0o040000
 const small_bytes = 64 * 1024
 
 function whyRefused(entry: Entry): string | undefined {
-  const { fileName, uncompressedSize, compressedSize } = entry
+  const { uncompressedSize, compressedSize } = entry
+  const fileName = nameOf(entry)
   if (/\p{Cc}/u.test(fileName)) return 'has a control character in its name'
   if (fileName.length > name_chars_max) return `has a name over ${name_chars_max} characters`
   const file_type = (entry.externalFileAttributes >>> 16) & file_type_mask
@@ -108,15 +142,22 @@ function firstOverlap(entries: readonly Entry[]): Entry | undefined {
   })
 }
 
-async function addEntry(zip: ZipFile, entry: Entry, name: string, to: Collected): Promise<void> {
+/** Undefined where it is a mistake. */
+async function unpackedEntry(
+  zip: ZipFile,
+  entry: Entry,
+  name: string,
+  to: Collected,
+): Promise<Buffer | undefined> {
   try {
     const chunks: Buffer[] = []
     // yauzl ends the stream with an error after the size that the entry states.
     for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)
     const bytes = Buffer.concat(chunks)
-    if (crc32(bytes) !== entry.crc32) to.mistakes.push(`${name}: its checksum is wrong`)
-    else addText(name, bytes, true, to)
+    if (crc32(bytes) === entry.crc32) return bytes
+    to.mistakes.push(`${name}: its checksum is wrong`)
   } catch (error) {
     pushError(name, error, to)
   }
+  return undefined
 }

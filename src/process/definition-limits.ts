@@ -35,6 +35,8 @@ export const export_bytes_max = 32 * 1024 * 1024
 export const export_entries_max = 100_000
 /** Levels of folders in a folder. */
 export const export_depth_max = 32
+/** Archives in one another: an export of a stage is packed twice or more. */
+export const export_zips_max = 4
 /** How many times its packed size a file of an archive may take, unless it is small. */
 export const export_ratio_max = 250
 /** Attempts of a call that asks for more than one, and the pause after the first. */

@@ -1,6 +1,9 @@
 /**
  * Reads what the files of an export hold: processes, aliases and variables. A file holds one
- * process, an array, or a folder with its children as members; two are known by their names.
+ * process, an array, or a folder with its children as members; some are known by their names.
+ *
+ * A process has the id that its definition says. Only where it says none, and is alone in its file,
+ * the file's name gives it: `4711_name.conv.json`.
  *
  * A map may give processes new ids, in definitions and aliases alike. `@name` stays in a
  * definition, to be looked up when a task runs, unless the map says what it means.
@@ -8,6 +11,7 @@
 import { isObject, parseJson } from '../codec/json.ts'
 import { isFault } from '../core/faults.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
+import { isAbsent } from './logics/members.ts'
 import { type NewId, renamed } from './rename-ids.ts'
 import { quoted } from './report.ts'
 import { idText, isAliasName, processId, textOf } from './values.ts'
@@ -83,6 +87,7 @@ export function readExport(sources: readonly ExportSource[], map: IdMap = {}): E
 
 /** Whether a file without any item belongs to an export: folders, stages, empty lists. */
 function isOfExport({ name, value }: ExportSource): boolean {
+  if (isInstance(name)) return true
   if (isNamed(name, '_ALIASES_.json') || isNamed(name, '_ENV_VARS_.json')) return true
   return isObject(value) && value.obj_type !== undefined
 }
@@ -100,6 +105,7 @@ function countOf({ definitions, aliases, variables, mistakes }: Found): number {
 
 function collectFile(source: ExportSource, found: Found): void {
   const { name, value } = source
+  if (isInstance(name)) return
   const file = name === undefined ? '' : `${name}: `
   if (isNamed(name, '_ENV_VARS_.json') && isObject(value)) {
     for (const [key, row] of Object.entries(value)) {
@@ -115,7 +121,7 @@ function collectFile(source: ExportSource, found: Found): void {
       if (isObject(item)) collectItem(item, place, source, found)
       else if (source.is_found !== true) found.mistakes.push(`${place}no JSON object`)
     }
-  } else if (isObject(value)) collectItem(value, file, source, found)
+  } else if (isObject(value)) collectItem(withNamedId(value, name), file, source, found)
   else if (source.is_found !== true) found.mistakes.push(`${file}no JSON object`)
   // A single definition needs no number.
   const [only, ...more] = found.definitions.slice(first)
@@ -125,6 +131,25 @@ function collectFile(source: ExportSource, found: Found): void {
 
 function isNamed(name: string | undefined, file_name: string): boolean {
   return name !== undefined && (name === file_name || name.endsWith(`/${file_name}`))
+}
+
+/** What a process connects to, as a database: nothing that is imported. */
+function isInstance(name: string | undefined): boolean {
+  return name?.toLowerCase().endsWith('.instance.json') === true
+}
+
+/** A process without an id has that of its file. */
+function withNamedId(item: JsonObject, name: string | undefined): JsonObject {
+  const [, id] = /(?:^|[/\\])(\d+)_[^/\\]*\.conv\.json$/i.exec(name ?? '') ?? []
+  const is_process = item.obj_type === 1 || isObject(item.scheme)
+  if (id === undefined || !is_process || !isAbsent(item.obj_id)) return item
+  return { ...item, obj_id: idOf(id) }
+}
+
+/** As exports write ids: a number where it can be one. */
+function idOf(text: string): JsonValue {
+  const number = Number(text)
+  return Number.isSafeInteger(number) && String(number) === text ? number : text
 }
 
 function collectItem(item: JsonObject, place: string, source: ExportSource, found: Found): void {
@@ -227,12 +252,9 @@ export function withId(items: ExportItems, conv_id: string): ExportItems {
   }
   const { definition } = item
   const old = idText(definition.obj_id)
-  const number = Number(conv_id)
-  const is_number = Number.isSafeInteger(number) && String(number) === conv_id
-  const obj_id = is_number ? number : conv_id
   return {
     ...items,
-    definitions: [{ ...item, definition: { ...definition, obj_id } }],
+    definitions: [{ ...item, definition: { ...definition, obj_id: idOf(conv_id) } }],
     aliases: items.aliases.map((one) => (one.conv_id === old ? { ...one, conv_id } : one)),
   }
 }
