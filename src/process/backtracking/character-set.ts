@@ -1,6 +1,7 @@
 /**
  * A set of characters as the linear engine reads it: `[a-z]`, `\d`, `.`, or a character in any
- * case. Of the first 2,048 code points each is asked once; asking for another one costs more steps.
+ * case. The answers for the first 2,048 code points are kept. Any other code point is matched by
+ * the linear engine each time, which costs more steps.
  */
 import { RE2JS } from 're2js'
 
@@ -8,7 +9,7 @@ import { RE2JS } from 're2js'
 export type CharacterSet = (code: number) => boolean
 
 const known_codes = 0x800
-/** Steps of asking for a code point that is not known. */
+/** Steps of matching a code point whose answer is not kept. */
 export const unknown_code_steps = 10
 
 export function isKnownCode(code: number): boolean {

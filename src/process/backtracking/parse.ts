@@ -6,6 +6,7 @@
  */
 import { fault } from '../../core/faults.ts'
 import { truncated } from '../report.ts'
+import { matchAt } from '../templates/parser.ts'
 import { type CharacterSet, characterSet } from './character-set.ts'
 
 export type PatternNode =
@@ -56,7 +57,7 @@ export interface ParsedPattern {
 }
 
 interface Parser {
-  readonly source: string
+  readonly text: string
   at: number
   /** Letters of i, m, s and U. */
   flags: string
@@ -64,10 +65,10 @@ interface Parser {
   groups_count: number
 }
 
-export function parsePattern(source: string): ParsedPattern {
-  const parser: Parser = { source, at: 0, flags: '', groups: new Map(), groups_count: 0 }
+export function parsePattern(text: string): ParsedPattern {
+  const parser: Parser = { text, at: 0, flags: '', groups: new Map(), groups_count: 0 }
   const tree = readAlternatives(parser)
-  if (parser.at < source.length) throw mistake(parser, '")" closes nothing')
+  if (parser.at < text.length) throw mistake(parser, '")" closes nothing')
   return { tree, groups: parser.groups }
 }
 
@@ -87,7 +88,7 @@ function readAlternatives(parser: Parser): PatternNode {
 
 function readSequence(parser: Parser): PatternNode {
   const parts: PatternNode[] = []
-  while (parser.at < parser.source.length && !/[|)]/.test(parser.source[parser.at] as string)) {
+  while (parser.at < parser.text.length && !/[|)]/.test(parser.text[parser.at] as string)) {
     const at = parser.at
     if (matchAt(parser, quantifier) !== undefined) throw mistake({ at }, 'nothing to repeat')
     const atoms = readAtoms(parser)
@@ -102,7 +103,7 @@ function readSequence(parser: Parser): PatternNode {
 function readAtoms(parser: Parser): PatternNode[] {
   const quoted = matchAt(parser, /\\Q([\s\S]*?)(?:\\E|$)/y)?.[1]
   if (quoted !== undefined) return [...quoted].map((char) => readCharacter(parser, char))
-  const char = String.fromCodePoint(parser.source.codePointAt(parser.at) as number)
+  const char = String.fromCodePoint(parser.text.codePointAt(parser.at) as number)
   if (char === '(') return readGroup(parser)
   if (char === '\\') return [readEscape(parser)]
   if (char === '[') return [readSet(parser, class_pattern, 'missing "]"')]
@@ -145,8 +146,8 @@ const reference_pattern =
 const escape_pattern = /\\(?:x\{[^}]*\}|x[^{}]{2}|[pP]\{[^}]*\}|[pP].|[0-7]{1,3}|[\s\S])/uy
 
 function readEscape(parser: Parser): PatternNode {
-  const { source, at } = parser
-  const place = places[source.slice(at, at + 2)]
+  const { text, at } = parser
+  const place = places[text.slice(at, at + 2)]
   if (place !== undefined) {
     parser.at += 2
     return { kind: 'place', place }
@@ -199,7 +200,7 @@ function readGroup(parser: Parser): PatternNode[] {
   if (flags !== undefined) return readFlags(parser, flags, at)
   const opened = matchAt(parser, /\((?:\?P?<([A-Za-z_]\w*)>|\?'([A-Za-z_]\w*)'|(?!\?|\*))/y)
   if (opened === undefined) {
-    throw mistake(parser, `${truncated(parser.source.slice(at, at + 4))}… is not taken`)
+    throw mistake(parser, `${truncated(parser.text.slice(at, at + 4))}… is not taken`)
   }
   const number = ++parser.groups_count
   const name = opened[1] ?? opened[2]
@@ -256,16 +257,7 @@ function readRepeat(parser: Parser, of: PatternNode): PatternNode {
 }
 
 function skip(parser: Parser, char: string): boolean {
-  if (parser.source[parser.at] !== char) return false
+  if (parser.text[parser.at] !== char) return false
   parser.at++
   return true
-}
-
-/** Consumes what a sticky expression matches here; undefined where it does not match. */
-function matchAt(parser: Parser, expression: RegExp): RegExpExecArray | undefined {
-  expression.lastIndex = parser.at
-  const found = expression.exec(parser.source)
-  if (found === null) return undefined
-  parser.at = expression.lastIndex
-  return found
 }

@@ -1,7 +1,7 @@
 /**
  * Compiles the tree of a pattern to instructions. Counted repeats are written out, so the length of
- * a program bounds what it costs to hold and to start; a program that is too long is refused. Of a
- * look-behind each alternative has one width, by which it steps back.
+ * a program bounds what it costs to hold and to start; a program that is too long is refused. Each
+ * alternative of a look-behind has one width, by which it steps back.
  */
 import { fault } from '../../core/faults.ts'
 import { pattern_program_max } from '../definition-limits.ts'

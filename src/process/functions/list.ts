@@ -24,6 +24,7 @@ import {
   evaluationOf,
   failTerm,
   listOf,
+  type Result,
   remainder,
   shown,
 } from './erlang/terms.ts'
@@ -117,7 +118,7 @@ type Make = (
   fun: Fun,
   evaluation: Evaluation,
   list: JsonValue,
-) => ErlangTerm | undefined
+) => Result
 
 function readList(cursor: TemplateCursor, make: Make): Term {
   const fun = compileFun(cursor)
@@ -148,11 +149,7 @@ function readListArgument(cursor: TemplateCursor): Term {
   }
 }
 
-function mapped(
-  items: readonly ErlangTerm[],
-  fun: Fun,
-  evaluation: Evaluation,
-): ErlangTerm | undefined {
+function mapped(items: readonly ErlangTerm[], fun: Fun, evaluation: Evaluation): Result {
   const made: ErlangTerm[] = []
   for (const item of items) {
     const term = fun(evaluation, item)
@@ -167,7 +164,7 @@ function kept(
   fun: Fun,
   evaluation: Evaluation,
   list: JsonValue,
-): ErlangTerm | undefined {
+): Result {
   const made: ErlangTerm[] = []
   for (const item of items) {
     const term = fun(evaluation, item)

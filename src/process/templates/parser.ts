@@ -155,7 +155,10 @@ export function deeper<Made>(cursor: TemplateCursor, read: () => Made): Made {
 }
 
 /** Consumes what a sticky pattern matches here; undefined where it does not match. */
-export function matchAt(cursor: TemplateCursor, pattern: RegExp): RegExpExecArray | undefined {
+export function matchAt(
+  cursor: Pick<TemplateCursor, 'text' | 'at'>,
+  pattern: RegExp,
+): RegExpExecArray | undefined {
   pattern.lastIndex = cursor.at
   const match = pattern.exec(cursor.text)
   if (match === null) return undefined

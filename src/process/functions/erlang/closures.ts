@@ -12,6 +12,7 @@ import {
   listOf,
   type MapPair,
   mapOf,
+  type Result,
   shown,
   sized,
   spend,
@@ -19,9 +20,9 @@ import {
 } from './terms.ts'
 
 /** Undefined where the evaluation has failed. */
-export type Evaluate = (evaluation: Evaluation) => ErlangTerm | undefined
+export type Evaluate = (evaluation: Evaluation) => Result
 
-export type Make = (evaluation: Evaluation, parts: readonly ErlangTerm[]) => ErlangTerm | undefined
+export type Make = (evaluation: Evaluation, parts: readonly ErlangTerm[]) => Result
 
 /** Makes a term of the values of all parts. */
 export function withAll(name: string, parts: readonly Evaluate[], make: Make): Evaluate {
@@ -132,7 +133,7 @@ function applied(
   { sign, apply }: Link,
   left: ErlangTerm,
   right: ErlangTerm,
-): ErlangTerm | undefined {
+): Result {
   if (!spend(evaluation, 1)) return undefined
   const made = apply(evaluation, left, right)
   if (made !== undefined && evaluation.failure === undefined) return made

@@ -35,6 +35,7 @@ import {
   type Evaluation,
   failTerm,
   listOf,
+  type Result,
   shown,
   sized,
   spend,
@@ -42,7 +43,7 @@ import {
 } from './terms.ts'
 
 /** The value of the fun for one item; undefined where the evaluation has failed. */
-export type Fun = (evaluation: Evaluation, item: ErlangTerm) => ErlangTerm | undefined
+export type Fun = (evaluation: Evaluation, item: ErlangTerm) => Result
 
 /** Parses and compiles the fun that begins at the cursor. */
 export function compileFun(cursor: TemplateCursor): Fun {

@@ -17,6 +17,7 @@ import {
   isList,
   isNumber,
   listOf,
+  type Result,
   remainder,
   sized,
   spend,
@@ -60,7 +61,7 @@ function is(holds: (term: ErlangTerm) => boolean): Apply {
   return (_evaluation, term) => holds(term)
 }
 
-function onText(apply: (evaluation: Evaluation, text: string) => ErlangTerm | undefined): Apply {
+function onText(apply: (evaluation: Evaluation, text: string) => Result): Apply {
   return (evaluation, text) => {
     if (typeof text !== 'string' || !spend(evaluation, text.length)) return undefined
     return apply(evaluation, text)
@@ -72,7 +73,7 @@ function memberOf(evaluation: Evaluation, key: ErlangTerm, list: ErlangTerm): Er
   return (isList(list) ? getValue(evaluation, key, list) : undefined) ?? undefined_atom
 }
 
-function jsonText(evaluation: Evaluation, term: ErlangTerm): ErlangTerm | undefined {
+function jsonText(evaluation: Evaluation, term: ErlangTerm): Result {
   const json = jsonOf(evaluation, term)
   return json === undefined ? undefined : sized(evaluation, stringifyJson(json))
 }
@@ -93,7 +94,7 @@ function splitText(
   text: ErlangTerm,
   pattern: ErlangTerm,
   options: ErlangTerm = [],
-): ErlangTerm | undefined {
+): Result {
   const names = optionsOf(evaluation, options, ['global', 'trim', 'trim_all'])
   const parts = names && partsBetween(evaluation, text, pattern, names.includes('global'))
   if (names === undefined || parts === undefined) return undefined
@@ -108,7 +109,7 @@ function replacedText(
   pattern: ErlangTerm,
   replacement: ErlangTerm,
   options: ErlangTerm = [],
-): ErlangTerm | undefined {
+): Result {
   const names = optionsOf(evaluation, options, ['global'])
   const parts = names && partsBetween(evaluation, text, pattern, names.includes('global'))
   if (parts === undefined || typeof replacement !== 'string') return undefined
@@ -159,11 +160,11 @@ function partsBetween(
   }
 }
 
-function floatOf(text: string): ErlangTerm | undefined {
+function floatOf(text: string): Result {
   return /^[+-]?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?$/.test(text) ? termOf(Number(text)) : undefined
 }
 
-function integerOf(text: string): ErlangTerm | undefined {
+function integerOf(text: string): Result {
   const integer = /^[+-]?[0-9]+$/.test(text) ? bigintOf(text.replace('+', '')) : undefined
   return integer === undefined ? undefined : termOf(integer)
 }
@@ -180,13 +181,13 @@ function integerText(
 }
 
 /** To the nearest integer, halves away from zero. */
-function rounded(_evaluation: Evaluation, term: ErlangTerm): ErlangTerm | undefined {
+function rounded(_evaluation: Evaluation, term: ErlangTerm): Result {
   const number = numericOf(term)
   if (typeof number !== 'number') return number === undefined ? undefined : term
   return termOf(BigInt(Math.sign(number) * Math.round(Math.abs(number))))
 }
 
-function tail(evaluation: Evaluation, list: ErlangTerm): ErlangTerm | undefined {
+function tail(evaluation: Evaluation, list: ErlangTerm): Result {
   const items = listOf(evaluation, list)
   if (items === undefined || items.length === 0) return undefined
   return sized(evaluation, remainder(list, items.slice(1)))

@@ -1,8 +1,8 @@
 /**
- * Terms as JSON: the result of a fun, and `eutils:to_json`. A list of pairs is an object, of equal
- * keys the first one holds, as in a proplist; the empty list is an array. A map is an object. The
- * atom undefined is null, any other the text of its name. A tuple that is no pair is no JSON. What
- * is larger than a task fails: a term may hold one part many times.
+ * Terms as JSON: the result of a fun, and `eutils:to_json`. A list of pairs is an object, in which
+ * the first of equal keys holds, as in a proplist; the empty list is an array. A map is an object.
+ * The atom undefined is null, any other the text of its name. A tuple that is no pair is no JSON.
+ * What is larger than a task fails, because a term may hold one part many times.
  */
 import { setMember, stringifyJson } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../../core/model.ts'

@@ -17,6 +17,7 @@ import {
   isSame,
   isTuple,
   listOf,
+  type Result,
   remainder,
   sized,
 } from './terms.ts'
@@ -66,7 +67,9 @@ export function compileMatch(pattern: Expression, scope: Scope): Match {
     case 'tuple': {
       const parts = pattern.parts.map((part) => compileMatch(part, scope))
       return (evaluation, term) =>
-        isTuple(term) && allMatch(evaluation, parts, term.items, parts.length === term.items.length)
+        isTuple(term) &&
+        term.items.length === parts.length &&
+        allMatch(evaluation, parts, term.items)
     }
     case 'list': {
       const parts = pattern.parts.map((part) => compileMatch(part, scope))
@@ -117,17 +120,16 @@ function allMatch(
   evaluation: Evaluation,
   parts: readonly Match[],
   items: readonly ErlangTerm[],
-  is_length: boolean,
 ): boolean {
-  return is_length && parts.every((match, at) => match(evaluation, items[at] as ErlangTerm))
+  return parts.every((match, at) => match(evaluation, items[at] as ErlangTerm))
 }
 
 function listMatch(parts: readonly Match[], tail: Match | undefined): Match {
   return (evaluation, term) => {
     const items = listOf(evaluation, term)
     if (items === undefined || items.length < parts.length) return false
-    const is_length = tail !== undefined || items.length === parts.length
-    if (!allMatch(evaluation, parts, items, is_length)) return false
+    if (tail === undefined && items.length > parts.length) return false
+    if (!allMatch(evaluation, parts, items)) return false
     if (tail === undefined) return true
     const rest = sized(evaluation, remainder(term, items.slice(parts.length)))
     return rest !== undefined && tail(evaluation, rest)
@@ -136,34 +138,30 @@ function listMatch(parts: readonly Match[], tail: Match | undefined): Match {
 
 function mapMatch(pattern: Extract<Expression, { kind: 'map' }>, scope: Scope): Match {
   const entries = pattern.entries.map(([key, value]) => {
-    const constant = constantOf(key, scope)
-    const slot =
-      constant === undefined && key.kind === 'variable' ? slotOf(scope, key, key.name) : 0
-    if (constant === undefined && key.kind !== 'variable') {
-      throw mistakeOf(scope, key, 'a key of a pattern is a text, an atom, a number or a variable')
-    }
-    return { constant, slot, match: compileMatch(value, scope) }
+    return { keyIn: mapKey(key, scope), match: compileMatch(value, scope) }
   })
   if (pattern.sign === '=>' && entries.length > 0) {
     throw mistakeOf(scope, pattern, 'a pattern of a map is written #{Key := Pattern}')
   }
   return (evaluation, term) =>
     (isMap(term) || isJsonObject(term)) &&
-    entries.every(({ constant, slot, match }) => {
-      const value = valueAt(
-        evaluation,
-        term,
-        constant ?? (evaluation.variables[slot] as ErlangTerm),
-      )
+    entries.every(({ keyIn, match }) => {
+      const value = valueAt(evaluation, term, keyIn(evaluation))
       return value !== undefined && match(evaluation, value)
     })
 }
 
-function valueAt(
-  evaluation: Evaluation,
-  term: ErlangTerm,
-  key: ErlangTerm,
-): ErlangTerm | undefined {
+function mapKey(key: Expression, scope: Scope): (evaluation: Evaluation) => ErlangTerm {
+  const constant = constantOf(key, scope)
+  if (constant !== undefined) return () => constant
+  if (key.kind !== 'variable') {
+    throw mistakeOf(scope, key, 'a key of a pattern is a text, an atom, a number or a variable')
+  }
+  const slot = slotOf(scope, key, key.name)
+  return ({ variables }) => variables[slot] as ErlangTerm
+}
+
+function valueAt(evaluation: Evaluation, term: ErlangTerm, key: ErlangTerm): Result {
   if (isMap(term)) return term.pairs.find(([own]) => isSame(evaluation, own, key))?.[1]
   if (!isJsonObject(term) || typeof key !== 'string' || !Object.hasOwn(term, key)) return undefined
   return term[key] as JsonValue

@@ -1,7 +1,7 @@
 /**
- * Numbers as Erlang has them: integers are exact, of up to 4,096 bits, floats are doubles. What is
- * an integer is told by the text of the number: 1 is one, 1.0 and 1e3 are floats, and a float that
- * is whole prints with its `.0`.
+ * Numbers as Erlang has them: integers are exact, of up to 4,096 bits, floats are doubles. The text
+ * of a number says which it is: 1 is an integer, 1.0 and 1e3 are floats. A float that is whole
+ * prints with its `.0`.
  */
 import { isNumberToken, numberText, numberToken } from '../../../codec/json.ts'
 import type { NumberToken } from '../../../core/model.ts'

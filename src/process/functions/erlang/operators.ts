@@ -11,27 +11,19 @@ import {
   type Evaluation,
   isSame,
   listOf,
+  type Result,
   remainder,
   sized,
   spend,
 } from './terms.ts'
 
-/** Undefined where the operands do not fit or the evaluation has failed. */
-export type Apply = (
-  evaluation: Evaluation,
-  ...operands: readonly ErlangTerm[]
-) => ErlangTerm | undefined
-
-type Binary = (
-  evaluation: Evaluation,
-  left: ErlangTerm,
-  right: ErlangTerm,
-) => ErlangTerm | undefined
+/** A function or an operator. */
+export type Apply = (evaluation: Evaluation, ...given: readonly ErlangTerm[]) => Result
 
 export interface OperatorLevel {
   /** How a chain is grouped; `once` takes one operator, `lazy` leaves out what cannot count. */
   readonly order: 'left' | 'right' | 'once' | 'lazy'
-  readonly operators: Readonly<Record<string, Binary>>
+  readonly operators: Readonly<Record<string, Apply>>
 }
 
 export const operatorLevels: readonly OperatorLevel[] = [
@@ -90,7 +82,7 @@ export const operatorLevels: readonly OperatorLevel[] = [
   },
 ]
 
-const zero_minus = operatorLevels[4]?.operators['-'] as Binary
+const zero_minus = operatorLevels[4]?.operators['-'] as Apply
 
 export const prefixOperators: Readonly<Record<string, Apply>> = {
   '+': (_evaluation, operand) => (numericOf(operand) === undefined ? undefined : operand),
@@ -102,11 +94,11 @@ export const prefixOperators: Readonly<Record<string, Apply>> = {
   },
 }
 
-function comparison(holds: (order: number) => boolean): Binary {
+function comparison(holds: (order: number) => boolean): Apply {
   return (evaluation, left, right) => holds(compareTerms(evaluation, left, right, false))
 }
 
-function logical(apply: (left: boolean, right: boolean) => boolean): Binary {
+function logical(apply: (left: boolean, right: boolean) => boolean): Apply {
   return (_evaluation, left, right) =>
     typeof left === 'boolean' && typeof right === 'boolean' ? apply(left, right) : undefined
 }
@@ -115,7 +107,7 @@ function logical(apply: (left: boolean, right: boolean) => boolean): Binary {
 function arithmetic(
   onDoubles: (left: number, right: number) => number,
   onIntegers: (left: bigint, right: bigint) => bigint,
-): Binary {
+): Apply {
   return (_evaluation, left, right) => {
     if (Number.isSafeInteger(left) && Number.isSafeInteger(right)) {
       const made = onDoubles(left as number, right as number)
@@ -129,7 +121,7 @@ function arithmetic(
   }
 }
 
-function bits(apply: (left: bigint, right: bigint) => bigint | undefined): Binary {
+function bits(apply: (left: bigint, right: bigint) => bigint | undefined): Apply {
   return (_evaluation, left, right) => {
     const [one, other] = [numericOf(left), numericOf(right)]
     if (typeof one !== 'bigint' || typeof other !== 'bigint') return undefined
@@ -138,11 +130,7 @@ function bits(apply: (left: bigint, right: bigint) => bigint | undefined): Binar
   }
 }
 
-function joined(
-  evaluation: Evaluation,
-  left: ErlangTerm,
-  right: ErlangTerm,
-): ErlangTerm | undefined {
+function joined(evaluation: Evaluation, left: ErlangTerm, right: ErlangTerm): Result {
   if (typeof left === 'string' && typeof right === 'string') return sized(evaluation, left + right)
   const [one, other] = [listOf(evaluation, left), listOf(evaluation, right)]
   return one === undefined || other === undefined
@@ -151,11 +139,7 @@ function joined(
 }
 
 /** The left list without the first occurrence of each item of the right one. */
-function without(
-  evaluation: Evaluation,
-  left: ErlangTerm,
-  right: ErlangTerm,
-): ErlangTerm | undefined {
+function without(evaluation: Evaluation, left: ErlangTerm, right: ErlangTerm): Result {
   const left_items = listOf(evaluation, left)
   const taken = listOf(evaluation, right)
   if (left_items === undefined || taken === undefined) return undefined

@@ -20,6 +20,7 @@ import {
   listOf,
   type MapPair,
   mapOf,
+  type Result,
   remainder,
   sized,
   spend,
@@ -59,7 +60,7 @@ export const proplistFunctions: readonly (readonly [string, Apply])[] = [
 
 /** A function of a key and a list, by the items of that key. */
 function ofKey(
-  apply: (items: Items, otherwise: ErlangTerm, evaluation: Evaluation) => ErlangTerm | undefined,
+  apply: (items: Items, otherwise: ErlangTerm, evaluation: Evaluation) => Result,
 ): Apply {
   return (evaluation, key, list, otherwise = undefined_atom) => {
     const items = itemsOf(evaluation, key, list, true)
@@ -128,35 +129,23 @@ function appendedValues(
   return sized(evaluation, made)
 }
 
-function without(
-  evaluation: Evaluation,
-  key: ErlangTerm,
-  list: ErlangTerm,
-): ErlangTerm | undefined {
+function without(evaluation: Evaluation, key: ErlangTerm, list: ErlangTerm): Result {
   const items = itemsOf(evaluation, key, list, false)
   return items === undefined ? undefined : sized(evaluation, remainder(list, items))
 }
 
 /** Each key once, in the order of terms. */
-function keysOf(evaluation: Evaluation, list: ErlangTerm): ErlangTerm | undefined {
+function keysOf(evaluation: Evaluation, list: ErlangTerm): Result {
   const keys = listOf(evaluation, list)?.flatMap((item) => keyOf(item) ?? [])
-  return (
-    keys &&
-    mapOf(
-      evaluation,
-      keys.map((key) => [key, key]),
-    ).pairs.map(([key]) => key)
-  )
+  if (keys === undefined) return undefined
+  const pairs = keys.map((key): MapPair => [key, key])
+  return mapOf(evaluation, pairs).pairs.map(([key]) => key)
 }
 
 /** `{ListOfEachKey, Rest}`. */
-function splitList(
-  evaluation: Evaluation,
-  list: ErlangTerm,
-  keys: ErlangTerm,
-): ErlangTerm | undefined {
+function splitList(evaluation: Evaluation, list: ErlangTerm, keys: ErlangTerm): Result {
   const lists: ErlangTerm[] = []
-  let rest: ErlangTerm | undefined = list
+  let rest: Result = list
   for (const key of listOf(evaluation, keys) ?? []) {
     const items = itemsOf(evaluation, key, list, true)
     rest = without(evaluation, key, rest)
@@ -167,7 +156,7 @@ function splitList(
 }
 
 /** Of equal keys the first one holds. */
-function toMap(evaluation: Evaluation, list: ErlangTerm): ErlangTerm | undefined {
+function toMap(evaluation: Evaluation, list: ErlangTerm): Result {
   const pairs: MapPair[] = []
   for (const item of listOf(evaluation, list) ?? []) {
     const key = keyOf(item)

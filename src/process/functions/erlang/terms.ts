@@ -20,6 +20,12 @@ export type ErlangTerm =
   | Tuple
   | ErlangMap
 
+/**
+ * What evaluating gives: undefined where the evaluation has failed, or where the arguments of a
+ * function or an operator do not fit.
+ */
+export type Result = ErlangTerm | undefined
+
 const form: unique symbol = Symbol('conveyor.erlang')
 
 /** An atom other than true, false and null. */
