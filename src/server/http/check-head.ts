@@ -5,26 +5,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { WholeFaultCode } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { ServedEngine } from '../../engine/served-engine.ts'
-import { hasCapacity, tooLarge, type UnverifiedBodies } from './body.ts'
+import { hasCapacity, tooLarge } from './body.ts'
 import type { Connection } from './connection.ts'
+import type { ServerContext } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
-import type { Route, Target } from './path.ts'
+import type { Target } from './path.ts'
 import { syncWaitsOf } from './sync-waits.ts'
-
-/** What every request of a running server needs. */
-export interface ServerContext {
-  readonly engine: ServedEngine
-  readonly limits: Limits
-  readonly route: Route
-  readonly unverified: UnverifiedBodies
-  readonly onBug: (bug: unknown) => void
-  /** Signed requests are of the synchronous form. */
-  readonly is_sync: boolean
-  /** What addresses for callers begin with, base path and all; empty until the server listens. */
-  public_url: string
-  draining: boolean
-}
 
 /** The target of a request whose body may be read. Throws the first fault that applies. */
 export function checkHead(

@@ -66,19 +66,19 @@ export type Route = (url: string) => Target | undefined
 interface PathRow {
   /** A regular expression of the whole path. */
   readonly path: string
-  /** Whether the path is served without the base too. */
+  /** The path is served without the base too. */
   readonly is_base_optional?: true
-  /** From the path and the groups of its expression; undefined where it is misspelt after all. */
+  /** Takes the path and the groups of its expression; undefined where an id is misspelt. */
   target(groups: readonly string[]): Target | undefined
 }
 
 export const user_id_pattern = '[1-9][0-9]{0,15}'
 export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
 
-/** What the path of the address of an answer begins with; its token follows. */
+/** The path of the address of an answer, up to its token. */
 export const sync_path = '/api/sync/'
 
-/** What the paths of the addresses begin with that processes hand out. */
+/** The beginnings of the paths that the data of a task may hold. */
 export const address_paths = [sync_path, '/api/1/json/callback/', '/api/2/json/callback/'] as const
 
 const id = '([^/?#]+)'

@@ -4,19 +4,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { announcedBytes, type ServerContext } from './check-head.ts'
-import { type Connection, closeAfterAnswer } from './connection.ts'
+import { announcedBytes } from './check-head.ts'
+import { closeAfterAnswer } from './connection.ts'
+import type { Exchange, ServerContext } from './exchange.ts'
 import { content_type, faultResponseOf } from './fault-response.ts'
-
-/** A request and what serves it. */
-export interface Exchange {
-  readonly context: ServerContext
-  readonly connection: Connection
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  /** The client sent `Expect: 100-continue` and holds its body back. */
-  readonly expects_continue: boolean
-}
 
 /** Shorter answers are not counted: node reads no more requests while it cannot write them. */
 const counted_bytes_min = 16 * 1024

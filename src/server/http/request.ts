@@ -1,6 +1,7 @@
 /**
  * Serves one request: checks the head, reads the body, verifies the signature, parses the ops,
- * submits them to the engine and writes the results. Whatever a step throws becomes one response.
+ * submits them to the engine and writes the results. What a path other than that of ops asks for
+ * has its own file. Whatever a step throws becomes one response.
  */
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
@@ -8,10 +9,11 @@ import { renderResults } from '../../codec/response-body.ts'
 import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
+import type { Exchange } from './exchange.ts'
 import type { BodyTarget, OpsTarget } from './path.ts'
-import { serveCallback, serveWebhook } from './public.ts'
-import { type Exchange, reply, replyFault } from './reply.ts'
+import { reply, replyFault } from './reply.ts'
 import { serveSync, serveSyncAnswer } from './sync-request.ts'
+import { serveCallback, serveWebhook } from './webhook-request.ts'
 
 /** Answers a request, now or later. Never throws. */
 export function answer(exchange: Exchange): void {

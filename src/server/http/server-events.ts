@@ -9,7 +9,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, within } from '../../core/clock.ts'
 import { abortReading } from './body.ts'
-import type { ServerContext } from './check-head.ts'
 import {
   type Connection,
   connectionOf,
@@ -17,6 +16,7 @@ import {
   linger_ms,
   sendFinalError,
 } from './connection.ts'
+import type { ServerContext } from './exchange.ts'
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
 

@@ -11,7 +11,7 @@ import { readPublicUrl } from '../../engine/addresses.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { newUnverifiedBodies } from './body.ts'
-import type { ServerContext } from './check-head.ts'
+import type { ServerContext } from './exchange.ts'
 import { address_paths, routeUnder } from './path.ts'
 import { attachEvents } from './server-events.ts'
 

@@ -12,9 +12,10 @@ import { renderAnswers, type SyncAnswer } from '../../codec/response-body.ts'
 import type { CreateOp, Op, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import type { WaitEnd } from './connection.ts'
+import type { Exchange } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
 import { type SyncAnswerTarget, sync_path } from './path.ts'
-import { type Exchange, reply } from './reply.ts'
+import { reply } from './reply.ts'
 import { syncWaitsOf } from './sync-waits.ts'
 
 const timeout_s_max = 60

@@ -1,13 +1,12 @@
 /**
  * The tasks that synchronous requests wait for (wire 1.12): by the token of the address to which
- * the answer is posted, and, once the create is durable, by obj_id. One for an engine, shared by
- * its HTTP servers, so each of them takes the answers.
+ * the answer is posted and, once the create is durable, by obj_id. An engine has one such table,
+ * which its HTTP servers share, so each of them takes the answers.
  *
- * A task is here from before its create until its answer, or until nobody waits for it: a create
- * that is made again waits for the task of the first one. Only meanwhile does the engine tell of
- * ends. A wait costs memory, no thread and no polling.
+ * A task is in the table from before its create until its answer, or until nobody waits for it. A
+ * create that is repeated waits for the task of the first one. The engine reports ends only while
+ * the table holds a wait. A wait costs memory, no thread and no polling.
  */
-
 import type { SyncAnswer } from '../../codec/response-body.ts'
 import { nextTurn } from '../../core/clock.ts'
 import type { Task } from '../../core/model.ts'
@@ -22,7 +21,7 @@ export interface SyncWaits {
   open(onAnswer: (answer: SyncAnswer) => void): SyncWait
   /** Whether an answer may be posted to the address with this token. */
   isOpen(token: string): boolean
-  /** Gives the answer to all who wait for it; false where nobody does. */
+  /** Gives the answer to all requests that wait for it; false where none does. */
   answer(token: string, data_text: string): boolean
 }
 
@@ -31,7 +30,7 @@ export interface SyncWait {
   readonly token: string
   /** The create is durable. `same` is the task of the first create where this one is a repeat. */
   onCreated(obj_id: string, same: Task | undefined): void
-  /** Nobody waits any more. */
+  /** The request does not wait any more. */
   close(): void
 }
 
@@ -57,7 +56,7 @@ export function syncWaitsOf(engine: ServedEngine): SyncWaits {
 function newSyncWaits(engine: ServedEngine): SyncWaits {
   const by_token = new Map<string, AwaitedTask>()
   const by_id = new Map<string, AwaitedTask>()
-  /** Ends of this turn of the event loop, which brings the results of the creates as well. */
+  /** The ends of this turn of the event loop, in which the results of their creates arrive too. */
   const recent = new Map<string, Task>()
   let waits = 0
   let stopListening: (() => void) | undefined
@@ -65,7 +64,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
   function onEnd(task: Task): void {
     const awaited = by_id.get(task.obj_id)
     if (awaited !== undefined) finish(awaited, answerOf(task))
-    // Each of the awaited may be a create in flight, whose obj_id is not known yet.
+    // It may be the task of a create in flight, whose obj_id is not known yet.
     else if (by_id.size < by_token.size) {
       if (recent.size === 0) void nextTurn().then(() => recent.clear())
       recent.set(task.obj_id, task)
@@ -91,7 +90,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
     for (const listener of [...awaited.listeners]) listener(answer)
   }
 
-  /** The same task as another wait, where there is one; else the address that the task has. */
+  /** Takes the token of the address that the task of the first create already has. */
   function adopt(awaited: AwaitedTask, same: Task): void {
     const { __callback_url: url } = same.data as Record<string, unknown>
     const token = address.exec(typeof url === 'string' ? url : '')?.[1]

@@ -1,8 +1,8 @@
 /**
- * Serves the addresses that need no signature (wire 1.11): a webhook makes a task of the body, a
- * callback merges the body into the task that it names. The hash of the path is compared once the
- * body has been read, where a signature would be; a wrong hash, a closed address and a process that
- * is not there are all `not_found`, in the same time. The tasks have no user.
+ * Serves webhooks and callback addresses, which need no signature (wire 1.11): a webhook makes a
+ * task of the body, a callback merges the body into the task that it names. The hash of the path is
+ * compared once the body has been read, as a signature would be. A wrong hash, a closed address and
+ * a process that is not there are all `not_found`, in the same time. The tasks have no user.
  */
 import { hash as digest, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -14,10 +14,10 @@ import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { CallbackRules } from '../../process/logic.ts'
 import { member } from '../../process/templates/path.ts'
-import type { ServerContext } from './check-head.ts'
+import type { Exchange, ServerContext } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
 import type { CallbackTarget, WebhookTarget } from './path.ts'
-import { type Exchange, reply } from './reply.ts'
+import { reply } from './reply.ts'
 
 /** Rejects with the fault to answer. */
 export async function serveWebhook(

@@ -1,0 +1,34 @@
+/**
+ * What the steps of a request share, as types: the running server, the connection, the request and
+ * its response.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Limits } from '../../core/limits.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
+import type { UnverifiedBodies } from './body.ts'
+import type { Connection } from './connection.ts'
+import type { Route } from './path.ts'
+
+/** What every request of a running server needs. */
+export interface ServerContext {
+  readonly engine: ServedEngine
+  readonly limits: Limits
+  readonly route: Route
+  readonly unverified: UnverifiedBodies
+  readonly onBug: (bug: unknown) => void
+  /** Signed requests are of the synchronous form. */
+  readonly is_sync: boolean
+  /** What addresses for callers begin with, base path and all; empty until the server listens. */
+  public_url: string
+  draining: boolean
+}
+
+/** A request and what serves it. */
+export interface Exchange {
+  readonly context: ServerContext
+  readonly connection: Connection
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The client sent `Expect: 100-continue` and holds its body back. */
+  readonly expects_continue: boolean
+}
