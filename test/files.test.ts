@@ -81,6 +81,7 @@ const stage: Tree = [
   ['7_дім_рік.stage/8_db.instance.json', { obj_id: 8, title: 'db', data: { password: 'x' } }],
   ['7_дім_рік.stage/.git/9_x.conv.json', []],
 ]
+for (const [name, content] of stage) write(`stage/${name}`, content)
 const twice = (name: string): string => Buffer.from(name).toString('latin1')
 const packed = (name: string, bytes: Buffer): ZipEntry => ({ name, text: bytes, stored: true })
 const stage_zip = zipOf([packed('stage_7_7.zip', zipped(stage, twice))])
@@ -107,6 +108,7 @@ const exports: readonly (readonly [string, string[], boolean, string[]])[] = [
   ['a directory with a zip', [join(folder.path, 'zips')], true, []],
   ['a zip by content, not by name', [write('all.bin', archive)], true, []],
   ['a stage', [write('stage.zip', zipped(stage))], true, []],
+  ['a directory of a stage', [join(folder.path, 'stage')], true, []],
   ['a zip in a zip', [write('stage_7.zip', stage_zip)], true, []],
   ['that in a zip', [write('in.zip', zipOf([packed('a/b.zip', stage_zip)]))], true, []],
   ['files, one by one', tree.map(([name, content]) => write(`one/${name}`, content)), true, []],
