@@ -134,16 +134,19 @@ const showable_from_ms = Date.UTC(1_000, 0, 2)
 const showable_to_ms = Date.UTC(years_max, 0, 1)
 
 const day_text = /(?:(?:([0-9]{4})-)?([0-9]{1,2})-([0-9]{1,2}))?/.source
+/** `31.12.2024`, the day first. */
+const day_first = /^(\s*)([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})(?![0-9])/
 const time_text = /(?:(?:^\s*|[ T]+)([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?)?/.source
 const date_text = new RegExp(`^\\s*${day_text}${time_text}\\s*$`)
 
 /**
- * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment; undefined otherwise. The
- * year, or the whole date, may be left out: it is that of `base_ms`.
+ * `2024-02-29`, `2024-02-29 12:30` or `2024-02-29 12:30:15` as a moment, the date also as
+ * `29.02.2024`; undefined otherwise. The year, or the whole date, may be left out: it is that of
+ * `base_ms`.
  */
 export function dateOf(text: string, base_ms: WallMs): WallMs | undefined {
   if (text.length > 64) return undefined
-  const match = date_text.exec(text)
+  const match = date_text.exec(text.replace(day_first, '$1$4-$3-$2'))
   if (match === null || match.slice(2).every((part) => part === undefined)) return undefined
   const given = fields.map((field, at) => {
     const part = match[at + 1]

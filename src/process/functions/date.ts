@@ -8,7 +8,7 @@
  * minus before a zero (`%y-01-01`) or before a template is text. A part may be written out, `13`
  * or `%13`.
  *
- * `$.unixtime` reads the shown text as a date; a year or a whole date that is not shown is that of
+ * `$.unixtime` reads the shown text as a date, `2024-02-29` or `29.02.2024`; a year or a whole date that is not shown is that of
  * the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock of that zone instead of UTC.
  */
 
@@ -52,6 +52,8 @@ export const unixtimeFunction: FunctionKind = {
     { text: '$.unixtime({{day}})', data: { day: '2024-01-01' }, gives: 1704067200 },
     { text: '$.unixtime(%y-%m-%d %13:%00:%00)', gives: 1709211600 },
     { text: '$.unixtime(02:00:00)', gives: 1709172000 },
+    { text: '$.unixtime({{day}})', data: { day: '31.12.2024 10:00:00' }, gives: 1735639200 },
+    { text: '$.unixtime(%d+1.%m.%y %h:00)', gives: 1709294400 },
   ],
   read: readUnixtime,
 }
