@@ -57,7 +57,13 @@ const patterns: readonly (readonly [
   ['(?=)^\\x41\\x{1F600}\\t\\.\\/[]a-]$', ['A😀\t./]', 'A😀\t./-'], ['A😀\t./b']],
   ['(?=)\\Aa\\Z', ['a', 'a\n'], ['a\n\n', 'ba']],
   ['(?=)a\\z', ['ba'], ['a\n']],
-  ['(?=)a$', ['a'], ['a\n']],
+  ['(?=)a$', ['a', 'a\n'], ['a\n\n', 'a\r\n']],
+  ['a$', ['a', 'a\n'], ['a\n\n', 'a\nb']],
+  ['^$', ['', '\n'], ['\n\n']],
+  ['^a$|b\\z', ['a', 'b'], ['b\n']],
+  ['(?m)^a$', ['a\nb', 'b\na\n'], ['ab\n']],
+  ['^(?!.*\n)a$', ['a'], ['a\n']],
+  ['(?<=a)$', ['a\n'], ['b\n']],
   ['(?m)(?=)^b$', ['a\nb\nc'], ['ab']],
   ['(?=)a.b', ['a\rb', 'a😀b'], ['a\nb']],
   ['(?s)(?=)a.b', ['a\nb'], ['ab']],
@@ -251,14 +257,12 @@ const common = [
   '[ab]',
   '[^a\\n]',
   '^',
-  '$',
   '\\b',
-  '\\B',
   '1',
 ]
 
 test('it finds what the linear engine does', () => {
-  const own = ['[[:upper:]]', '\\A', '\\z', '(?i)', '(?m)', '(?s:.)', '\\Qa+\\E']
+  const own = ['\\B', '[[:upper:]]', '\\A', '\\z', '(?i)', '(?m)', '(?s:.)', '\\Qa+\\E']
   compareWith(sources([...common, ...own], ['(?:', '(?<=', '(?<!']), (source) => {
     const linear = RE2JS.compile(source, RE2JS.LOOKBEHINDS)
     return (text) => linear.test(text)
@@ -266,8 +270,8 @@ test('it finds what the linear engine does', () => {
 })
 
 test('it finds what the engine of JavaScript does, also with look-around', () => {
-  compareWith(sources(common, ['(', '(?:', '(?=', '(?!', '(?<=', '(?<!']), (source) => {
-    const native = new RegExp(source, 'u')
+  compareWith(sources([...common, '$'], ['(', '(?:', '(?=', '(?!', '(?<=', '(?<!']), (source) => {
+    const native = new RegExp(source.replaceAll('$', '(?=\\n?$)'), 'u')
     return (text) => native.test(text)
   })
 })

@@ -3,7 +3,10 @@
  * with look-behind. What it does not take, look-ahead, back-references, atomic groups and
  * possessive repeats, runs in a backtracking engine (the folder backtracking), whose steps are
  * limited. There are limits on the pattern's length, on its compiled program and on the text. A
- * pattern is searched for anywhere in the text unless `^` and `$` anchor it.
+ * pattern is searched for anywhere in the text unless `^` and `$` anchor it, and as in PCRE `$` is
+ * the end of the text or before its last line break. RE2 has no such place: there a text that ends
+ * with a line break is also searched without it, which finds the same, except for a pattern that
+ * goes on with that line break (`$\n`).
  *
  * No library was found for the second engine: those of PCRE and Oniguruma for WebAssembly are not
  * kept or give no limit of steps, and are loaded asynchronously.
@@ -37,9 +40,12 @@ export function compilePattern(source: string): Pattern | { readonly mistake: st
   if (size > pattern_program_max) return { mistake: 'the pattern repeats too much' }
   // With a look-behind a step is an instruction at a character: there is no automaton to run.
   const text_chars_max = /\(\?<[=!]/.test(source) ? pattern_steps_max / size : Infinity
+  const may_end_before_break = source.includes('$') && !source.includes('\\z')
   return (text) => {
     if (text.length > pattern_text_chars_max) return false
-    return text.length > text_chars_max ? undefined : linear.test(text)
+    if (text.length > text_chars_max) return undefined
+    if (linear.test(text)) return true
+    return may_end_before_break && text.endsWith('\n') && linear.test(text.slice(0, -1))
   }
 }
 

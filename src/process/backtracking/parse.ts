@@ -111,7 +111,7 @@ function readAtoms(parser: Parser): PatternNode[] {
   parser.at += char.length
   const is_lines = parser.flags.includes('m')
   if (char === '^') return [{ kind: 'place', place: is_lines ? 'line start' : 'text start' }]
-  if (char === '$') return [{ kind: 'place', place: is_lines ? 'line end' : 'text end' }]
+  if (char === '$') return [{ kind: 'place', place: is_lines ? 'line end' : 'end' }]
   return [readCharacter(parser, char)]
 }
 

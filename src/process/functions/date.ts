@@ -8,8 +8,9 @@
  * minus before a zero (`%y-01-01`) or before a template is text. A part may be written out, `13`
  * or `%13`.
  *
- * `$.unixtime` reads the shown text as a date, `2024-02-29` or `29.02.2024`; a year or a whole date that is not shown is that of
- * the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock of that zone instead of UTC.
+ * `$.unixtime` reads the shown text as a date, `2024-02-29` or `29.02.2024`; a year or a whole date
+ * that is not shown is that of the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock
+ * of that zone instead of UTC.
  */
 
 import { truncated } from '../report.ts'

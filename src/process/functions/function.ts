@@ -62,10 +62,14 @@ export function wholeNumberTerm(term: Term, label: string): NumberTerm {
   }
 }
 
-/** A whole number that a double represents exactly, or a text that is one. */
+/**
+ * A whole number, or a text that is one. One beyond what a double represents exactly is the largest
+ * that it does, as the maximum of `$.random` is bounded in the public service.
+ */
 function wholeNumber(value: JsonValue | undefined): number | undefined {
   const double = doubleOf(value)
-  return Number.isSafeInteger(double) ? double : undefined
+  if (double === undefined || !Number.isInteger(double)) return undefined
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(double, Number.MAX_SAFE_INTEGER))
 }
 
 /** A number as JSON can hold it: without minus zero, and a failure where it is not finite. */
