@@ -8,7 +8,7 @@ import { rawJson } from '../src/codec/json.ts'
 import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
-import { readExport } from '../src/process/export-file.ts'
+import { exportItems } from '../src/process/export-file.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
@@ -86,7 +86,7 @@ const aliases: JsonObject[] = [
 for (const [logic, becomes] of rows) {
   test(`renames ${JSON.stringify(logic)}`, () => {
     const file: JsonValue = [processOf(1, logic), processOf(2), ...aliases]
-    const { definitions, aliases: named, mistakes } = readExport(sourcesOf(file), map)
+    const { definitions, aliases: named, mistakes } = exportItems(sourcesOf(file), map)
     assert.deepEqual(mistakes, [])
     assert.deepEqual(
       named.map(({ name, conv_id }) => [name, conv_id]),
@@ -104,13 +104,13 @@ for (const [logic, becomes] of rows) {
 
 test('a file in which nothing is replaced stays the same objects', () => {
   const file = [processOf(1, copy(2), sets('{{conv[2].ref[a].b}}')), processOf('2')]
-  const { definitions } = readExport(sourcesOf(file))
+  const { definitions } = exportItems(sourcesOf(file))
   for (const [at, { definition }] of definitions.entries()) assert.equal(definition, file[at])
 })
 
 test('a map may give an alias, and swap two processes', () => {
   const file = [processOf(1, copy('@x')), processOf(2, copy(1))]
-  const { definitions, mistakes } = readExport(sourcesOf(file), { '1': '2', '2': '1', '@x': '9' })
+  const { definitions, mistakes } = exportItems(sourcesOf(file), { '1': '2', '2': '1', '@x': '9' })
   assert.deepEqual(mistakes, [])
   assert.deepEqual(
     definitions.map(({ definition }) => [definition.obj_id, logicsOf(definition)[0]?.conv_id]),
@@ -138,7 +138,7 @@ const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] 
 
 for (const [file, given, mistakes] of bad) {
   test(`refuses a file: ${mistakes[0]}`, () => {
-    assert.deepEqual(readExport(sourcesOf(file), given).mistakes, mistakes)
+    assert.deepEqual(exportItems(sourcesOf(file), given).mistakes, mistakes)
   })
 }
 

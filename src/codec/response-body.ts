@@ -23,7 +23,7 @@ function renderResult(version: 1 | 2, result: OpResult): string {
   return `{${addressed(result)}${result.task ? found(result.task) : ''}}`
 }
 
-/** The answer to a synchronous request: a refused op as ever, else what its task came to. */
+/** The answer to a synchronous request: for each op the result that refused it, or its answer. */
 export function renderAnswers(version: 1 | 2, answers: readonly (SyncAnswer | OpResult)[]): string {
   const texts = answers.map((answer) => {
     if ('obj' in answer) return renderResult(version, answer)
@@ -33,7 +33,7 @@ export function renderAnswers(version: 1 | 2, answers: readonly (SyncAnswer | Op
   return `{"request_proc":"ok","ops":[${texts.join(',')}]}`
 }
 
-/** What a task came to whose end a synchronous request waited for. */
+/** What a synchronous request is answered for one task. */
 export type SyncAnswer =
   | { readonly proc: 'ok'; readonly data_text: string }
   | { readonly proc: 'error' | 'answer_too_large'; readonly description: string }

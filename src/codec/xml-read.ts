@@ -3,7 +3,7 @@
  * its children and, beside either, its text (`#value`); an element that has only text is the text,
  * and children of one name are an array. All values are texts, without the white space around them.
  *
- * No entity but the five of XML is known and a document type is refused, so nothing expands. The
+ * Only the five entities of XML are known and a document type is refused, so nothing expands. The
  * parser is stopped at the first mistake, and at the level or the value that is one too many.
  */
 import { SaxesParser, type SaxesTagPlain } from 'saxes'

@@ -32,7 +32,7 @@ export interface Doc {
 /** The caller. Without a user it is the embedder or a trusted caller, who may use every process. */
 export interface Caller {
   readonly user?: string
-  /** Whose rate pays, where it is not the user's: such as an address. */
+  /** Whose rate the ops count against, if not the user's: a remote address. */
   readonly payer?: string
 }
 
@@ -58,7 +58,7 @@ interface OpHead {
 export interface CreateOp extends OpHead {
   readonly type: 'create'
   readonly data: Doc
-  /** What makes two creates the same, where that is not `data`; a repeat then brings the task. */
+  /** Compared instead of `data` to recognise a repeat, whose result then has the task. */
   readonly identity?: Doc
 }
 

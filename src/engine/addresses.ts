@@ -3,8 +3,9 @@
  * process, and the callback address of a node (wire 1.11).
  *
  * The hash in an address is an HMAC, under a secret of the file, of what the address opens. So the
- * file has no hash, addresses stay the same over restarts and imports, and a copy of the file opens
- * none. The nonce in the process record makes a new address of a webhook, and closes the old one.
+ * file holds no hash, addresses stay the same over restarts and imports, and a copy of the file
+ * gives none away. A new nonce in the process record gives a webhook a new address and closes the
+ * old one.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { address_secret, processKey } from '../codec/keys.ts'
@@ -21,18 +22,18 @@ export interface Addresses {
   prepare(): Promise<void>
   /** As the engine was given it. */
   readonly public_url: string | undefined
-  /** Addresses begin with the url of this server from now on. */
+  /** From now on addresses begin with the URL of this server. */
   serveAt(url: string): void
   /** The path of the webhook's address, after the url. Needs the secret. */
   webhookPath(conv_id: string, webhook: WebhookRecord): string
   callbackPath(conv_id: string, node_id: string): string
-  /** With the url where it is known. */
+  /** With the URL, where it is known. */
   printed(path: string): string
   /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
   callbackUrl(process: Process, node_id: string): string | undefined
-  /** The open webhook of which this is the hash. Rejects with `store_failed` as `users.secrets`. */
+  /** The open webhook with this hash. Rejects with `store_failed` as `users.secrets` throws it. */
   findWebhook(conv_id: string, hash: string): Promise<WebhookRecord | undefined>
-  /** The rules of the node of which this is the hash, also where it takes no callbacks any more. */
+  /** The rules of the node with this hash, also where it takes no callbacks any more. */
   findCallback(conv_id: string, node_id: string, hash: string): Promise<CallbackRules | undefined>
 }
 
@@ -41,12 +42,12 @@ export interface AddressesOptions {
   readonly catalog: Catalog
   readonly limits: Limits
   readonly users: UsersAndAddresses
-  /** What addresses begin with before a server is told of by `serveAt`. */
+  /** What addresses begin with until `serveAt` names a server. */
   readonly public_url: string | undefined
 }
 
 const default_rules: CallbackRules = { is_sync: true, id_path: [] }
-// What stands in for what is not there is as long, so that every guess costs the same.
+// Where something is missing, a stand-in of its length makes every guess cost the same.
 const no_secret = '0'.repeat(43)
 const no_nonce = '0'.repeat(32)
 const no_process = Buffer.from('{"title":"","status":"active","version":1,"hash":"","moves":{}}')

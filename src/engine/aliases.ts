@@ -11,7 +11,7 @@ import { isAliasName } from '../process/values.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Alias, AliasResult } from './import-api.ts'
 
-/** The id that `@name` stands for in this view. Every other id is itself, and so is a free name. */
+/** The id that `@name` stands for in this view. Any other id, and a free name, stays as it is. */
 export function convIdOf(view: View, conv_id: string): string {
   if (!conv_id.startsWith('@')) return conv_id
   return view.get(aliasKey(conv_id.slice(1)))?.toString('utf8') ?? conv_id

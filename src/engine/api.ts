@@ -215,13 +215,13 @@ export interface ProcessDetails extends ProcessInfo {
 }
 
 export interface WebhookChange {
-  /** `new`: a new address, in place of an open one; `off`: none. Default: an open one stays. */
+  /** `new` replaces an open address, `off` closes it. By default an open one stays. */
   readonly address?: 'new' | 'off'
   /** Opens the webhook; each request must carry HTTP basic credentials of this user. */
   readonly user?: string | number
 }
 
-/** Addresses are URLs, or paths where no HTTP server has told its URL. */
+/** Addresses are URLs, or paths before an HTTP server listens. */
 export interface WebhookInfo {
   readonly conv_id: string
   /** Null while it is closed. */

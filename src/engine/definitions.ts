@@ -16,7 +16,7 @@ import type { Graph } from '../process/graph.ts'
 /** A compiled definition, ready to be stored. */
 export interface NewVersion {
   readonly conv_id: string
-  /** Where it stands, as text to put before a mistake. */
+  /** Where it comes from, as text to put before a mistake. */
   readonly place: string
   readonly text: string
   readonly hash: string

@@ -7,18 +7,12 @@
  * until the last of the tasks has migrated.
  */
 import { isObject, stringifyJson } from '../codec/json.ts'
-import { nodeCountKey, processKey, variableKey, versionKey } from '../codec/keys.ts'
+import { nodeCountKey, processKey, versionKey } from '../codec/keys.ts'
 import { decodeCount, encodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
 import { fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import {
-  type ExportItems,
-  type ExportSource,
-  readExport,
-  type VariableItem,
-  withId,
-} from '../process/export-file.ts'
+import { type ExportItems, type ExportSource, exportItems, withId } from '../process/export-file.ts'
 import { callback_url } from '../process/templates/path.ts'
 import type { Store, Tx, View } from '../store/store.ts'
 import type { Addresses } from './addresses.ts'
@@ -31,10 +25,9 @@ import type {
   PutManyOptions,
   PutOptions,
   PutResult,
-  VariableResult,
   WaitsFor,
 } from './import-api.ts'
-import type { Variables } from './variables.ts'
+import { putVariable, type Variables } from './variables.ts'
 import { migrationOf } from './waits.ts'
 import { firstWebhook, newNonce } from './webhooks.ts'
 
@@ -104,7 +97,7 @@ export function newImporter(options: ImporterOptions): Importer {
     },
     async putMany(definitions, given = {}) {
       const value = readJson(definitions, limits)
-      const items = readExport([{ name: undefined, value }], given.map)
+      const items = exportItems([{ name: undefined, value }], given.map)
       return [...(await importAll(items, given)).processes]
     },
     async importFiles(files, given = {}) {
@@ -119,7 +112,7 @@ export function newImporter(options: ImporterOptions): Importer {
         }
       })
       if (sources.length === 0 && mistakes.length > 0) throw badDefinition(mistakes)
-      return importAll(readExport(sources, given.map), given, mistakes)
+      return importAll(exportItems(sources, given.map), given, mistakes)
     },
   }
 }
@@ -130,20 +123,6 @@ function tooLarge({ variables }: ExportItems, { task_bytes_max }: Limits): strin
   return variables
     .filter(({ value }) => value !== undefined && stringifyJson(value).length > task_bytes_max)
     .map(({ place, name }) => `${place}variable @${name} is longer than ${task_bytes_max} bytes`)
-}
-
-/** A secret has no value here, and one that is stored under its name is not kept either. */
-function putVariable(tx: Tx, { name, value }: VariableItem): VariableResult {
-  const key = variableKey(name)
-  if (value === undefined) {
-    tx.del(key)
-    return { name, state: 'not_stored' }
-  }
-  const text = stringifyJson(value)
-  const old = tx.get(key)?.toString('utf8')
-  if (old === text) return { name, state: 'unchanged' }
-  tx.put(key, Buffer.from(text))
-  return { name, state: old === undefined ? 'created' : 'updated' }
 }
 
 /** `moves` of an import, and the nodes of all its definitions. */

@@ -32,7 +32,7 @@ export interface Executors {
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   retryOf(order: JobOrder): JobRetry
-  /** From now on calls may reach URLs that begin so, although their address is not public. */
+  /** From now on calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
   /** The concurrency limits of which an order needs a slot. */
   limitKeys(order: JobOrder, logic_key: string): readonly string[]

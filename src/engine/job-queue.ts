@@ -81,7 +81,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   let cursor: Key = range.from
   /** Limit → the obj_ids parked for it, oldest first. */
   const parked_for = new Map<string, Set<string>>()
-  /** Parked obj_id → the time it is listed under, and what for it is parked. */
+  /** Parked obj_id → the time it is listed under, and the limit it is parked for. */
   const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
   /** The obj_ids of parked calls → when each expires, the earliest first. */
   const expires = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()

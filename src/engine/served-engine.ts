@@ -14,7 +14,7 @@ export interface ServedEngine extends Engine {
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   readonly addresses: Addresses
-  /** Lets calls reach URLs that begin so, although their address is not public. */
+  /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
   readonly chance: Chance
   /**

@@ -30,7 +30,7 @@ export interface EngineContext {
   callbackUrl(process: Process, node_id: string): string | undefined
   /** Whether there are watchers; without one, changes are not recorded. */
   isWatched(): boolean
-  /** Whether somebody is told of ends; else they are not recorded. */
+  /** Whether ends have listeners; without one, ends are not recorded. */
   areEndsWatched(): boolean
 }
 

@@ -17,7 +17,7 @@ export interface AnswerAccount {
 }
 
 export interface AnswerReservation {
-  /** Makes room for so many bytes more; false where there is none. */
+  /** Reserves more bytes; false where there is no room for them. */
   add(bytes: number): boolean
   /** The answer is made and takes this many bytes. */
   set(bytes: number): void

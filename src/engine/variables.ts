@@ -1,15 +1,18 @@
 /**
- * The variables that definitions read as `{{env_var[@name]}}`. They come from two places: those
- * given to the engine (`EngineOptions.variables`, `setVariables`), which live in memory only, and
- * those that imports have stored in the file. A given one counts before a stored one.
+ * The variables that definitions read as `{{env_var[@name]}}`. Their values come from two places:
+ * some are given to the engine (`EngineOptions.variables`, `setVariables`) and live in memory only,
+ * others are stored in the file by imports. A given value comes before a stored one.
  *
  * Given values may be secrets: they are stored nowhere, and masked in the descriptions of failures.
  */
-import { isNumberToken, isObject, numberText, objectOf, parseStored } from '../codec/json.ts'
+import { objectOf, parseStored, stringifyJson } from '../codec/json.ts'
 import { variableKey } from '../codec/keys.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import type { View } from '../store/store.ts'
+import type { VariableItem } from '../process/export-file.ts'
+import type { Tx, View } from '../store/store.ts'
+import type { VariableResult } from './import-api.ts'
+import { textsIn, withoutSecret } from './masking.ts'
 
 /** Values by name. */
 export type GivenVariables = Readonly<Record<string, unknown>>
@@ -56,36 +59,16 @@ function exactValue(name: string, value: unknown, nesting_max: number): JsonValu
   throw new TypeError(`variable ${name}: ${typeof doc === 'string' ? doc : 'is undefined'}`)
 }
 
-const masked_chars_min = 8
-/** A description may end within a value, so its first characters are enough. */
-const compared_chars = 16
-
-/**
- * The texts and numbers in a value as they stand in a description, plain or quoted as JSON: those
- * long enough to be secrets.
- */
-export function textsIn(value: JsonValue): string[] {
-  if (typeof value === 'string') {
-    return [value, JSON.stringify(value).slice(1, -1)].filter(
-      (text) => text.length >= masked_chars_min,
-    )
+/** Stores what an import gives. A secret has no value; one stored under its name is removed. */
+export function putVariable(tx: Tx, { name, value }: VariableItem): VariableResult {
+  const key = variableKey(name)
+  if (value === undefined) {
+    tx.del(key)
+    return { name, state: 'not_stored' }
   }
-  if (typeof value === 'number' || isNumberToken(value)) return textsIn(numberText(value))
-  if (Array.isArray(value)) return value.flatMap(textsIn)
-  return isObject(value) ? Object.values(value).flatMap(textsIn) : []
-}
-
-/** The text with `***` in place of the secret, also of its beginning where the text was cut. */
-export function withoutSecret(text: string, secret: string): string {
-  const start = secret.slice(0, compared_chars)
-  let masked = ''
-  let from = 0
-  for (;;) {
-    const at = text.indexOf(start, from)
-    if (at === -1) return masked + text.slice(from)
-    let same = start.length
-    while (same < secret.length && text[at + same] === secret[same]) same++
-    masked += `${text.slice(from, at)}***`
-    from = at + same
-  }
+  const text = stringifyJson(value)
+  const old = tx.get(key)?.toString('utf8')
+  if (old === text) return { name, state: 'unchanged' }
+  tx.put(key, Buffer.from(text))
+  return { name, state: old === undefined ? 'created' : 'updated' }
 }

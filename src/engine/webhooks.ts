@@ -1,6 +1,6 @@
 /**
- * Opens and closes the webhooks of processes. A process has at most one, in its record; an import
- * opens one where its definition is the first to ask for it, so what was closed stays closed.
+ * Opens and closes the webhooks of processes. A process has at most one, in its record. An import
+ * opens it only where the definition before did not ask for it, so what was closed stays closed.
  */
 import type { WebhookRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
@@ -24,7 +24,7 @@ export function firstWebhook(
   return asks(next) && !(old && asks(old)) ? { nonce } : undefined
 }
 
-/** A new address keeps the user whose credentials the old one demanded. */
+/** A new address demands the credentials of the same user as the old one. */
 export function changedWebhook(
   open: WebhookRecord | undefined,
   { address, user }: WebhookChange,

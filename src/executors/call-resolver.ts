@@ -19,7 +19,7 @@ export interface AddressResolver {
 export interface ResolverOptions {
   /** The result of `readAllowHosts`. */
   readonly allowed: ReadonlySet<string>
-  /** What URLs may begin with although their address is not public. May grow later. */
+  /** The beginnings of URLs that may be called although their address is not public; may grow. */
   readonly own_urls: ReadonlySet<string>
   readonly lookup?: Lookup
 }

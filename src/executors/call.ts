@@ -41,7 +41,7 @@ export interface CallExecutorOptions {
   readonly clock: Clock
   /** `host:port` entries that calls may connect to although they are no public address. */
   readonly allow_hosts: readonly string[]
-  /** What URLs may begin with although their address is not public. May grow later. */
+  /** The beginnings of URLs that may be called although their address is not public; may grow. */
   readonly own_urls?: ReadonlySet<string>
   /** Replaces the system's name lookup. */
   readonly lookup?: Lookup

@@ -153,7 +153,7 @@ export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
       try {
         const result = await runOnce(src, request)
         if (result.end !== 'exception' || !returns_on_top.test(result.description)) return result
-        // A syntax error, so nothing of it has run. Some code is written as the body of a function.
+        // A syntax error: none of it has run. Some code is written as the body of a function.
         return await runOnce(`(function () {${src}\n})()`, request)
       } finally {
         ends_at_ms = Number.POSITIVE_INFINITY

@@ -128,7 +128,7 @@ function whyRefused(entry: Entry): string | undefined {
 
 const local_header_bytes = 30
 
-/** An entry whose bytes are those of another too, by which an archive grows without end. */
+/** The first entry that shares bytes with another: so a small archive grows without end. */
 function firstOverlap(entries: readonly Entry[]): Entry | undefined {
   const ordered = [...entries].sort(
     (one, other) => one.relativeOffsetOfLocalHeader - other.relativeOffsetOfLocalHeader,

@@ -22,8 +22,8 @@ export type IsHandled = (type: string) => boolean
 export interface HandlerRules {
   readonly isHandled: IsHandled
   /**
-   * Takes the text of a logic that nothing runs, a mistake if a task can reach the node, and the
-   * type whose handler would run it.
+   * Reports a logic that nothing runs: a mistake if a task can reach the node. `handler_type` is
+   * the type of the handler that would run it.
    */
   notRun(text: string, handler_type: string | undefined): void
   /** Whether a task can reach the node. Known once all nodes are compiled. */

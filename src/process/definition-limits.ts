@@ -17,7 +17,7 @@ export const key_index_max = 100
 /** Characters of a pattern, and instructions of the program it compiles to. */
 export const pattern_chars_max = 1_000
 export const pattern_program_max = 2_000
-/** Steps of one search by a pattern that linear time does not do for. */
+/** Steps of one search by a pattern that does not run in linear time. */
 export const pattern_steps_max = 2_000_000
 /** Characters a pattern is run on; a longer text matches nothing. */
 export const pattern_text_chars_max = 100_000

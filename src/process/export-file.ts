@@ -24,7 +24,7 @@ export interface ExportSource {
   readonly is_found?: boolean
 }
 
-/** An item with its place: text to put before a mistake, empty where there is nothing to tell. */
+/** An item with its place: text to put before a mistake, empty where it needs none. */
 interface Placed {
   readonly place: string
 }
@@ -56,7 +56,7 @@ export interface ExportItems {
 /** Old id or `@name` → new id. */
 export type IdMap = Readonly<Record<string, string>>
 
-export function readExport(sources: readonly ExportSource[], map: IdMap = {}): ExportItems {
+export function exportItems(sources: readonly ExportSource[], map: IdMap = {}): ExportItems {
   const found: Found = { definitions: [], aliases: [], variables: [], mistakes: [] }
   const skipped: string[] = []
   for (const source of sources) {

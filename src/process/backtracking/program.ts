@@ -19,7 +19,7 @@ export type Instruction =
   | { readonly op: 'save'; readonly register: number }
   /** Keeps the place of `group` as the start of the group, and this one as its end. */
   | { readonly op: 'close'; readonly group: number }
-  /** Leaves a loop whose last round, from the place of the register on, was empty. */
+  /** Leaves a loop whose last round, which began at the place in the register, was empty. */
   | { readonly op: 'leave empty'; readonly register: number; to: number }
   /** Steps back by a number of characters. */
   | { readonly op: 'back'; readonly width: number }
@@ -30,7 +30,7 @@ export type Instruction =
 
 export interface Program {
   readonly instructions: readonly Instruction[]
-  /** Three of each group, of which the last two are its start and end; one of each loop. */
+  /** Three for each group, the last two of them its start and end; one for each loop. */
   readonly registers: number
 }
 

@@ -137,7 +137,7 @@ function dropChoices(state: Search, bottom: number): void {
   stack.length = kept
 }
 
-/** The length of what the group matched last, where it stands here again; else -1. */
+/** The length of what the group matched last, if the text repeats it here; else -1. */
 function referenceLength(
   state: Search,
   at: number,
@@ -154,7 +154,7 @@ function referenceLength(
   return here.toLowerCase() === found.toLowerCase() ? found.length : -1
 }
 
-/** The offset so many characters before; -1 where there are not so many. */
+/** The offset `width` characters before `at`; -1 where the text has fewer. */
 function offsetBefore(state: Search, at: number, width: number): number {
   state.steps_left -= width / 8
   let offset = at

@@ -39,7 +39,7 @@ function readConversion(cursor: TemplateCursor, name: string, type: FunctionKind
   const parts = cursor.parts(')')
   expectText(cursor, ')')
   const is_json = (type === 'array' || type === 'object') && parts.length > 1
-  const argument: Term = is_json ? jsonTemplate({ parts }) : argumentOf(parts)
+  const argument: Term = is_json ? jsonTemplate(parts) : argumentOf(parts)
   return (expansion) => {
     const value: JsonValue | undefined = argument(expansion)
     if (expansion.failure !== undefined) return undefined

@@ -81,7 +81,7 @@ function rawBody(raw: JsonObject, type: string | undefined, report: Report): Bod
   const template = readTemplate(raw, 'raw_body', report)
   const first = template.parts[0]
   const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
-  const text = is_json ? jsonTemplate(template) : template.text
+  const text = is_json ? jsonTemplate(template.parts) : template.text
   const content_type = type ?? (is_json ? json : undefined)
   return (expansion) => {
     const body = text(expansion)

@@ -87,7 +87,7 @@ export function readOwnKey(key: string, type: ValueType | undefined): Assignment
 /** A template whose text is read as a type: as JSON for an array or an object built from parts. */
 export function typedTerm(template: Template, type: ValueType): Term {
   const is_json = (type === 'array' || type === 'object') && template.parts.length > 1
-  return is_json ? jsonTemplate(template) : template.value
+  return is_json ? jsonTemplate(template.parts) : template.value
 }
 
 function readValue(
@@ -110,7 +110,7 @@ function readValue(
     if (template.constant === undefined) {
       report.warning(`${place} holds a template inside ${quoted(raw)}: it is read as its JSON text`)
       const own_type = Array.isArray(raw) ? 'array' : 'object'
-      return typedValue(jsonTemplate(template), type ?? own_type, stringifyJson(raw))
+      return typedValue(jsonTemplate(template.parts), type ?? own_type, stringifyJson(raw))
     }
   }
   return constantValue(raw, type, report, place)

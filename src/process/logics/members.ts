@@ -19,7 +19,7 @@ export function readErrorNode(raw: JsonObject, report: Report): string | undefin
   return isAbsent(err_node_id) ? undefined : report.targetNode('err_node_id', err_node_id)
 }
 
-/** Whether a flag is set; anything else that stands there leaves it off. */
+/** Whether a flag is set. Any other value leaves it off. */
 export function isOn(value: JsonValue | undefined): boolean {
   return value === true || value === 'true'
 }

@@ -11,11 +11,7 @@ import { textOf } from '../values.ts'
 import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
 
 /** Makes the JSON text; the function returns undefined where the expansion failed. */
-export function jsonTemplate({
-  parts,
-}: {
-  readonly parts: readonly Part[]
-}): (expansion: Expansion) => string | undefined {
+export function jsonTemplate(parts: readonly Part[]): (expansion: Expansion) => string | undefined {
   const is_in_string = quotesAround(parts)
   return (expansion) =>
     joinParts(parts, expansion, (value, part) => {

@@ -16,8 +16,8 @@ import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
+import { textsIn, withoutSecret } from '../../engine/masking.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
-import { textsIn, withoutSecret } from '../../engine/variables.ts'
 
 /** An op as the command line sends it; `ref_text` and `data_text` are JSON text. */
 export interface RawOp {
@@ -133,8 +133,8 @@ type MaskedPart = Pick<Task, 'dataText' | 'status_details'>
 const description_name = /^__conveyor_.*_return_description__$/
 
 /**
- * The data and the status details of a task with the named top-level members masked, also where the
- * description of a failure tells them; the others keep their text.
+ * The data and the status details of a task with the named top-level members masked, also in the
+ * descriptions of failures. Other members keep their text.
  */
 export function maskTask(
   { dataText, status_details }: MaskedPart,

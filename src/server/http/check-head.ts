@@ -43,7 +43,7 @@ export function checkHead(
   return target
 }
 
-/** Whether nobody waits for an answer at this address. */
+/** Whether this is the address of an answer that no request waits for. */
 function isGone({ engine }: ServerContext, target: Target): boolean {
   return target.kind === 'sync_answer' && !syncWaitsOf(engine).isOpen(target.token)
 }

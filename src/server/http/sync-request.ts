@@ -1,7 +1,7 @@
 /**
- * The synchronous form (wire 1.12): a request creates tasks and is answered with what comes of
- * them. The data of each task gains `__callback_url`, an address that is good for one POST until
- * the time-out. A task that ends or fails before that is answered from its end. The tasks go on
+ * Serves the synchronous form (wire 1.12): a request creates tasks and waits for an answer from
+ * each. The data of each task gains `__callback_url`, an address that takes one POST until the
+ * time-out: the answer. A task that ends or fails first is answered by its end. The tasks go on
  * whatever happens to the request.
  */
 import { mergeDocs } from '../../codec/doc-text.ts'

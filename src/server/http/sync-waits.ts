@@ -15,7 +15,7 @@ import { httpFault } from './fault-response.ts'
 import { sync_path } from './path.ts'
 
 export interface SyncWaits {
-  /** Throws `overloaded` where so many waits more would be over `waits_max`. */
+  /** Throws `overloaded` where `more` waits would exceed `waits_max`. */
   check(more: number, waits_max: number): void
   /** Before the create. `onAnswer` is called at most once, and never within this call. */
   open(onAnswer: (answer: SyncAnswer) => void): SyncWait
@@ -151,7 +151,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
   }
 }
 
-/** What is answered where a task ends or fails and nothing was posted. */
+/** The answer for a task that has ended or failed before one was posted. */
 function answerOf({ status, status_details, dataText }: Task): SyncAnswer {
   if (status === 'processed') return { proc: 'ok', data_text: dataText }
   return { proc: 'error', description: status_details?.tag ?? status }

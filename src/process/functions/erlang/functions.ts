@@ -129,7 +129,7 @@ function optionsOf(
   return names?.every((name) => known.includes(name)) ? names : undefined
 }
 
-/** What stands between the first and longest of the patterns, found once or again and again. */
+/** The text split where the first, and of these the longest, pattern is found: once or always. */
 function partsBetween(
   evaluation: Evaluation,
   text: ErlangTerm,

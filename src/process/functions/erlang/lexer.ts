@@ -1,6 +1,6 @@
 /**
- * The tokens of a fun, read one by one from the cursor of the template that the fun stands in: no
- * token after its `end` is read, so the template goes on there. Blanks and `%` comments separate
+ * The tokens of a fun, read one by one from the cursor of the template around it. No token after
+ * the `end` of the fun is read, so the template continues there. Blanks and `%` comments separate
  * tokens.
  */
 import { matchAt, mistakeAt, type ParseFault, type TemplateCursor } from '../../templates/parser.ts'
@@ -9,7 +9,7 @@ export type TokenKind = 'number' | 'text' | 'variable' | 'word' | 'atom' | 'sign
 
 export interface Token {
   readonly kind: TokenKind
-  /** As it is written; of a text or an atom in quotes what it means. */
+  /** As it is written; a text or an atom in quotes without its quotes and escapes. */
   readonly text: string
   readonly at: number
   readonly end: number

@@ -22,7 +22,7 @@ import {
   sized,
 } from './terms.ts'
 
-/** The variables that are bound where an expression stands. */
+/** The variables that are bound at an expression. */
 export interface Scope {
   readonly cursor: TemplateCursor
   readonly bound: Map<string, number>

@@ -1,6 +1,6 @@
 /**
- * The tree of a fun, which the parser makes and the compiler takes. Each node has the offset where
- * it stands, because the compiler too refuses what it cannot take with its place.
+ * The tree of a fun, which the parser makes and the compiler takes. Each node has its offset,
+ * because the compiler too refuses what it cannot take with its place.
  */
 import type { Apply, OperatorLevel } from './operators.ts'
 import type { ErlangTerm } from './terms.ts'
@@ -8,7 +8,7 @@ import type { ErlangTerm } from './terms.ts'
 export interface Clause {
   /** Undefined in an `if`. */
   readonly pattern: Expression | undefined
-  /** Lists of guards, of which one must hold as a whole; empty where there is no guard. */
+  /** Lists of guards: one list must hold as a whole. Empty where there is no guard. */
   readonly guards: readonly (readonly Expression[])[]
   readonly body: readonly Expression[]
 }

@@ -160,7 +160,7 @@ export function listOf(
   return keys.map((key) => tupleOf([key, term[key] as JsonValue]))
 }
 
-/** What is left of a list: where nothing is left of an object, the empty object. */
+/** The rest of a list; the rest of an object, if nothing is left, is the empty object. */
 export function remainder(
   whole: ErlangTerm,
   items: readonly ErlangTerm[],
