@@ -24,7 +24,7 @@ describe('the definition', () => {
     [{ lang: 'js', src: '' }, [], []],
     [{ lang: 'js', src: 'if (data.a) return; data.b = 1' }, [], []],
     [{ src: 'data.a = 1' }, [], []],
-    [{ lang: 'js', code: 'data.a = 1' }, [], []],
+    [{ lang: 'js', src: null, code: 'data.a = 1' }, [], []],
     [{ lang: 'js' }, [/src is nothing, a text/], []],
     [{ lang: 'js', src: ['data'] }, [/src is an array, a text/], []],
     [{ lang: 'js', src: '', err_node_id: 'nowhere' }, [/err_node_id is no node/], []],

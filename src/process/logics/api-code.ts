@@ -68,13 +68,14 @@ function withRoot(context: EvaluationContext): Doc {
 }
 
 /** From `src`, or from `code` as older exports have it. */
-function readCode({ code, src = code }: JsonObject, report: Report): string {
-  if (typeof src !== 'string') {
-    report.mistake(`src is ${quoted(src)}, a text was expected`)
+function readCode({ src, code }: JsonObject, report: Report): string {
+  const text = src ?? code
+  if (typeof text !== 'string') {
+    report.mistake(`src is ${quoted(text)}, a text was expected`)
     return ''
   }
-  warnOfCode(src, report)
-  return src
+  warnOfCode(text, report)
+  return text
 }
 
 /** Warns of code that is legal in a definition and will fail when it runs. */
