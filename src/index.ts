@@ -64,4 +64,5 @@ export type {
   VariableResult,
   WaitsFor,
 } from './engine/import-api.ts'
+export type { GivenVariables } from './engine/variables.ts'
 export { openEngine } from './open.ts'

@@ -160,7 +160,7 @@ test('process import: again, under another id, from standard input', async () =>
   const { out, err } = await on('process import - --id 99', { stdin: `\ufeff${renamed}` })
   const last = 'imported 1, unchanged 0, warned 1, refused 0\n'
   assert.equal(out, `process 99: updated, version 2\n${last}`)
-  assert.match(err, /warning: .*time limit/)
+  assert.match(err, /warning: process \d+: .*time limit/)
   await ok('process remove 99')
 })
 

@@ -398,8 +398,8 @@ test('process import prints what it did and what waits for what', async () => {
   assert.equal(done.exit, 0, done.err)
   assert.deepEqual(done.out.split('\n').slice(2), [
     'imported 2, unchanged 0, warned 2, refused 0',
-    'waits for aliases @gone',
-    'waits for processes 77',
+    'waits for aliases @gone: to be set by `process alias NAME ID`, or imported',
+    'waits for processes 77: to be imported, or other ids for them given by `--map OLD=NEW`',
     '',
   ])
   const zip = await run(['process', 'import', paths[2] as string, '--json', '--db', db])
@@ -417,7 +417,7 @@ test('process import prints what it did and what waits for what', async () => {
     },
   )
   const stdin = await run(['process', 'import', '-', '--db', db], { stdin: archive })
-  assert.match(stdin.out, /variable @token: a secret, to be given with `serve --variables`/)
+  assert.match(stdin.out, /variable @token: a secret, not stored\n/)
   assert.match(stdin.out, /imported 0, unchanged 3, warned 1, refused 0/)
   const none = await run(['process', 'import', join(folder.path, 'none'), '--db', db])
   assert.deepEqual([none.exit, none.out], [2, ''])

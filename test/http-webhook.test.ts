@@ -372,8 +372,9 @@ describe('a callback address', () => {
     [{},                                `{"ref":"r","a":"${'x'.repeat(131_072)}"}`, 'task_size_overflow_limit: Your task size: 131204 bytes, Max available task size: 131072 bytes', 'wait'],
     [{ obj_id_path: 'data.order[0].id' }, '{"data":{"order":[{"id":"ID"}]}}',    'ok',             'next'],
     [{ obj_id_path: 'order' },          '{"order":"r"}',                         'ok',             'next'],
-    [{ obj_id_path: 'order' },          '{"obj_id":"ID"}',                       "error: ref: Key 'ref' is required", 'wait'],
-    [{ obj_id_path: '__proto__.id' },   '{}',                                    "error: ref: Key 'ref' is required", 'wait'],
+    [{ obj_id_path: 'order[0].id' },    '{"obj_id":"ID"}',                       "error: order.0.id: Key 'order.0.id' is required", 'wait'],
+    [{ obj_id_path: 'order' },          '{"order":{},"ref":"r"}',                'error: order: Value is not valid. order: an object', 'wait'],
+    [{ obj_id_path: '__proto__.id' },   '{}',                                    "error: __proto__.id: Key '__proto__.id' is required", 'wait'],
     [{ obj_id_path: 'a..b' },           '{"ref":"r"}',                           'ok',             'next'],
     [{ obj_id_path: 7, is_sync: 7 },    '{"ref":"r"}',                           'ok',             'next'],
   ]
@@ -517,7 +518,8 @@ describe('a webhook of a definition', () => {
   for (const [given, opens] of options) {
     test(`${JSON.stringify(given)} ${opens ? 'opens' : 'does not open'} it`, () =>
       withHttp(async ({ engine }) => {
-        await engine.putProcess(definition(given))
+        const put = await engine.putProcess(definition(given))
+        assert.equal(put.webhook_opened === true, opens)
         assert.equal((await engine.processes.webhook(7)).address !== null, opens)
       }))
   }
@@ -525,8 +527,10 @@ describe('a webhook of a definition', () => {
   test('keeps its address over imports, and stays closed once it was closed', () =>
     withHttp(async ({ engine }) => {
       const put = async (start: unknown, title: string) => {
-        await engine.putProcess(definition(start, title))
-        return (await engine.processes.webhook(7)).address
+        const put = await engine.putProcess(definition(start, title))
+        const { address } = await engine.processes.webhook(7)
+        assert.equal(put.webhook_opened, 'ae'.includes(title) ? true : undefined, title)
+        return address
       }
       const first = await put('{"direct_url":true}', 'a')
       assert.equal(await put('{"direct_url":true}', 'b'), first)

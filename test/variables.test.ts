@@ -49,7 +49,8 @@ test('values are replaced for tasks under way too, and a missing one warns', asy
   assert.equal((await runTask(engine)).data.got, 'one x ')
   engine.setVariables({ '@url': 'two', no: { a: [1] } })
   assert.equal((await runTask(engine)).data.got, 'two  {"a":[1]}')
-  assert.throws(() => engine.setVariables({ url: 'three', f: () => 1 }), /variable f: .*function/)
+  const wrong = { url: 'three', '@f': { a: [() => 1] } }
+  assert.throws(() => engine.setVariables(wrong), /^TypeError: variable @f\.a\[0\] is a function$/)
   assert.equal((await runTask(engine)).data.got, 'two  {"a":[1]}')
 })
 

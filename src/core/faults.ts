@@ -57,7 +57,10 @@ export const opFaults = {
     grpc: 'NOT_FOUND',
     when: 'no such process; said only to callers who may see all of them',
   },
-  conveyor_is_not_active: { grpc: 'FAILED_PRECONDITION', when: 'the process is paused' },
+  conveyor_is_not_active: {
+    grpc: 'FAILED_PRECONDITION',
+    when: 'the process is paused, or a draft without nodes',
+  },
   not_found_task: { grpc: 'NOT_FOUND', when: 'no such live task in this process' },
   no_api_callback_in_node_with_task: {
     grpc: 'FAILED_PRECONDITION',

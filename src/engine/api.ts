@@ -142,7 +142,10 @@ export interface Engine {
    * its definition.
    */
   putProcesses(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
-  /** The same for several files, whose variables are stored too; each mistake names its file. */
+  /**
+   * The same for several files, whose variables are stored too; each mistake names its file.
+   * `readExport` of `conveyor-engine/files` reads them from disk, also from folders and zip files.
+   */
   importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
   readonly processes: Processes
   readonly tasks: Tasks

@@ -21,6 +21,8 @@ export interface PutResult {
   readonly state: 'created' | 'updated' | 'unchanged'
   readonly warnings: readonly string[]
   readonly waits_for: WaitsFor
+  /** Its start asks for a webhook, which is open now: `processes.webhook` tells the address. */
+  readonly webhook_opened?: true
 }
 
 /** What a definition names and what is not there yet; `warnings` says it in words. */

@@ -117,7 +117,7 @@ export function newImporter(options: ImporterOptions): Importer {
   }
 }
 
-type Stored = Pick<PutResult, 'version' | 'state'>
+type Stored = Pick<PutResult, 'version' | 'state' | 'webhook_opened'>
 
 function tooLarge({ variables }: ExportItems, { task_bytes_max }: Limits): string[] {
   return variables
@@ -154,7 +154,12 @@ function putVersion(
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))
-  return { version, state: old === undefined ? 'created' : 'updated' }
+  const is_opened = record.webhook !== old?.record.webhook
+  return {
+    version,
+    state: old === undefined ? 'created' : 'updated',
+    ...(is_opened ? { webhook_opened: true } : {}),
+  }
 }
 
 /** The target for each dropped node with tasks. Throws `tasks_in_node` where one is missing. */

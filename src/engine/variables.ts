@@ -56,7 +56,8 @@ function exactValue(name: string, value: unknown, nesting_max: number): JsonValu
   const doc = docOfPlain({ value }, nesting_max)
   const read = typeof doc === 'string' ? undefined : objectOf(doc).value
   if (read !== undefined) return read
-  throw new TypeError(`variable ${name}: ${typeof doc === 'string' ? doc : 'is undefined'}`)
+  const mistake = typeof doc === 'string' ? doc : 'data.value is undefined'
+  throw new TypeError(mistake.replace('data.value', () => `variable @${name.replace(/^@/, '')}`))
 }
 
 /** Stores what an import gives. A secret has no value; one stored under its name is removed. */

@@ -79,9 +79,12 @@ async function printResult(result: ImportResult, io: Io, json: boolean): Promise
       processes.map((put) => JSON.stringify(put)),
     )
   } else {
-    for (const { conv_id, version, state, warnings } of processes) {
-      await print(io.stdout, `process ${clean(conv_id)}: ${state}, version ${version}\n`)
-      for (const warning of warnings) await print(io.stderr, `  warning: ${clean(warning)}\n`)
+    for (const { conv_id, version, state, warnings, webhook_opened } of processes) {
+      const webhook = webhook_opened ? ', webhook open: `process webhook` prints its address' : ''
+      await print(io.stdout, `process ${clean(conv_id)}: ${state}, version ${version}${webhook}\n`)
+      for (const warning of warnings) {
+        await print(io.stderr, `  warning: ${clean(`process ${conv_id}: ${warning}`)}\n`)
+      }
     }
   }
   const unchanged = processes.filter(({ state }) => state === 'unchanged').length
@@ -148,19 +151,19 @@ const variable_states: Readonly<Record<VariableResult['state'], string>> = {
   created: 'created',
   updated: 'updated',
   unchanged: 'unchanged',
-  not_stored: 'a secret, to be given with `serve --variables`',
+  not_stored: 'a secret, not stored',
 }
 
 function waitLines({ handlers, variables, aliases, processes }: WaitsFor): string[] {
-  const rows: [string, readonly string[]][] = [
-    ['handlers', handlers],
-    ['variables', variables.map((name) => `@${name}`)],
-    ['aliases', aliases.map((name) => `@${name}`)],
-    ['processes', processes],
+  const rows: [what: string, names: readonly string[], then: string][] = [
+    ['handlers', handlers, 'registered by `engine.handle` in a program that embeds the engine'],
+    ['variables', variables.map((name) => `@${name}`), 'given by `serve --variables FILE`'],
+    ['aliases', aliases.map((name) => `@${name}`), 'set by `process alias NAME ID`, or imported'],
+    ['processes', processes, 'imported, or other ids for them given by `--map OLD=NEW`'],
   ]
   return rows
     .filter(([, names]) => names.length > 0)
-    .map(([what, names]) => `waits for ${what} ${names.join(' ')}`)
+    .map(([what, names, then]) => `waits for ${what} ${names.join(' ')}: to be ${then}`)
 }
 
 function pairsOf(flag: string, given: readonly string[]): Record<string, string> {

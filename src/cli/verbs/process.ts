@@ -137,7 +137,7 @@ export const processVerbs: readonly Verb[] = [
 async function showWebhook(given: Given, io: Io): Promise<Exit> {
   const [is_new, is_off] = [isOn(given, 'new'), isOn(given, 'off')]
   const user = text(given, 'basic-auth')
-  if (is_off && (is_new || user !== undefined)) throw usageError('--off goes with no other')
+  if (is_off && (is_new || user !== undefined)) throw usageError('--off goes with no other flag')
   const change = {
     ...(is_new || is_off ? { address: is_new ? ('new' as const) : ('off' as const) } : {}),
     ...(user === undefined ? {} : { user }),

@@ -43,7 +43,7 @@ export const sendVerbs: readonly Verb[] = [
       'FILE holds the body; without it, or as -, standard input does.',
       ...secret_notes,
       'Exit: 0 where every op is ok, 1 where one is refused, 3 where the server cannot be had,',
-      '4 where it does not know the signature.',
+      '4 where the signature is wrong, or of a kind (--sign) that the user may not use.',
     ],
     async run(given, io) {
       const { url, headers, body } = await signedBody(given, io)

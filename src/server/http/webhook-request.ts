@@ -8,7 +8,7 @@ import { hash as digest, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { docOfForm } from '../../codec/form-body.ts'
 import { docOfBytes, objectOf } from '../../codec/json.ts'
-import { type OpMembers, opWithData } from '../../codec/op.ts'
+import { isOp, type OpMembers, opWithData } from '../../codec/op.ts'
 import { renderOneResult } from '../../codec/response-body.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -53,7 +53,8 @@ export async function serveCallback(
     const data = readJson(context, body)
     const demands = rules.is_sync ? { is_sync: true, node_id } : {}
     const members = { conv_id, ...taskNamed(data, rules), ...demands }
-    return opWithData('modify', members, data, context.engine.limits)
+    const op = opWithData('modify', members, data, context.engine.limits)
+    return isOp(op) ? op : toldByPath(op, rules)
   })
 }
 
@@ -80,6 +81,14 @@ function taskNamed(data: Doc, { id_path }: CallbackRules): OpMembers {
   let id: JsonValue | undefined = object
   for (const name of id_path) id = member(id, name)
   return typeof id === 'string' && /^[0-9a-fA-F]{24}$/.test(id) ? { obj_id: id } : { ref: id }
+}
+
+/** The refusal of an id that is no ref, with the path that the sender of the body knows. */
+function toldByPath(refusal: OpResult, { id_path }: CallbackRules): OpResult {
+  const { key, description = '' } = refusal
+  if (key !== 'ref' || id_path.length === 0) return refusal
+  const path = id_path.join('.')
+  return { ...refusal, key: path, description: description.replace('ref', () => path) }
 }
 
 /** Whether a header has HTTP basic credentials of the user; all secrets are compared. */
