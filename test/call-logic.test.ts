@@ -580,7 +580,7 @@ for (const [what, definition, outcome, becomes] of answers) {
 test('a response that makes the task too large fails and leaves the data unchanged', () => {
   assert.equal(
     answered({}, done('{"c":"xxxxxxxxxx"}'), { data: '{}', task_bytes_max: 10 }),
-    'software api_task_size_overflow_limit: Your task size: 18 bytes, Max available task size: 10 bytes',
+    'software api_task_size_overflow_limit: Your task size: 18 bytes, Max available task size: 10 bytes, Try to change your data or try to split your task',
   )
 })
 

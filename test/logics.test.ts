@@ -357,7 +357,7 @@ test('reading a process without the right to it is denied, and missing in a cond
   const read = '{{conv[{{c}}].ref[r].x}}'
   const failed = runLogic(setting({ to: read }, { to: 'string' }), { c: 7 }, denied)
   const { tag, description } = failed as { tag: string; description: string }
-  assert.deepEqual([tag, description], ['access_denied', 'user: -, conv_id: 7'])
+  assert.deepEqual([tag, description], ['access_denied', 'Param: to, User: -, Conv_id: 7'])
   assert.deepEqual(runLogic(condition(read, 'eq', '', 'string'), { c: 7 }, denied), go_a)
   assert.deepEqual(runLogic(condition(read, 'eq', '{{x}}', 'string'), { c: 7, x: 1 }, denied), next)
   assert.deepEqual(runLogic(condition(read, 'eq', '1', 'number'), { c: 7 }, denied), next)

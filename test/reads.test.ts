@@ -53,7 +53,8 @@ const reader = (template: string) => ({
 const data = { c: 7, w: 'wait', a: 'accounts', r: 'ann' }
 
 // [template, what a user gets who may show tasks of process 7, and one who may not]
-const no = (conv_id: string, user = 13001) => `access_denied user: ${user}, conv_id: ${conv_id}`
+const no = (conv_id: string, user = 13001) =>
+  `access_denied Param: got, User: ${user}, Conv_id: ${conv_id}`
 const rows: readonly (readonly [template: string, granted: string, ungranted: string])[] = [
   ['{{conv[7].node[wait].count}}', '2', '2'],
   ['{{conv[@accounts].node[wait].count}}', '2', '2'],

@@ -7,6 +7,7 @@ import { mergeDocs } from '../codec/doc-text.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
 import type { Command, FailCommand } from '../process/logic.ts'
+import { advice } from '../process/logics/failures.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import {
@@ -115,5 +116,6 @@ function copyFailed(
   err_node_id: string | undefined,
 ): FailCommand {
   const error_type = code === 'task_damaged' ? 'hardware' : 'software'
-  return failCommand('copy_task', error_type, tags[code] ?? code, description, err_node_id)
+  const text = code === 'task_size_overflow_limit' ? description + advice : description
+  return failCommand('copy_task', error_type, tags[code] ?? code, text, err_node_id)
 }

@@ -12,7 +12,7 @@
 import { objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
-import { quoted, type Report } from '../report.ts'
+import { quoted, type Report, truncated } from '../report.ts'
 import { type Expansion, failWith, type Term } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
@@ -61,7 +61,7 @@ export function assignedData(
   for (const assignment of assignments) {
     const key = assignment.key(expansion)
     const value = key === undefined ? undefined : assignment.value(expansion, key)
-    if (expansion.failure !== undefined) return undefined
+    if (expansion.failure !== undefined) return namedFailure(expansion, key)
     if (key === undefined || value === undefined) continue
     expansion.left_chars -= key.length + charsOf(value)
     if (expansion.left_chars < 0) return failWith(expansion, 'overflow', '')
@@ -72,6 +72,14 @@ export function assignedData(
     }
   }
   return expansion.failure === undefined ? data : undefined
+}
+
+/** What the task may not read is told with the key that asks for it. */
+function namedFailure(expansion: Expansion, key: string | undefined): undefined {
+  const { failure } = expansion
+  if (failure?.why !== 'denied' || key === undefined) return
+  const description = `Param: ${truncated(key)}, ${failure.description}`
+  expansion.failure = { ...failure, description }
 }
 
 /** The assignment of a key of the task's own data to the same key. */

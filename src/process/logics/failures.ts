@@ -70,9 +70,12 @@ export function conversionText(param: string, value: JsonValue, type: string | u
   return `Param: ${truncated(param)}, Value: ${shown}, Try convert to: ${type}`
 }
 
+/** How descriptions of data that is too large end in a task; those of ops do not (wire 1.4). */
+export const advice = ', Try to change your data or try to split your task'
+
 /** Why the data is too large for a task; undefined where it is not. */
 export function oversize({ text }: Doc, task_bytes_max: number): string | undefined {
   const bytes = bytesOf(text)
   if (bytes <= task_bytes_max) return undefined
-  return `Your task size: ${bytes} bytes, Max available task size: ${task_bytes_max} bytes`
+  return `Your task size: ${bytes} bytes, Max available task size: ${task_bytes_max} bytes${advice}`
 }

@@ -125,7 +125,7 @@ function readConv(cursor: TemplateCursor, end: PathEnd): Term {
     const { context } = expansion
     if (context.canRead(target)) return target
     const user = textOf(context.rootField('user_id') ?? '-')
-    return failWith(expansion, 'denied', `user: ${user}, conv_id: ${conv_id}`)
+    return failWith(expansion, 'denied', `User: ${user}, Conv_id: ${conv_id}`)
   }
   if (matchAt(cursor, /\.node(?=\[)/y)) return readNode(cursor, end, convOf)
   if (!matchAt(cursor, /\.ref(?=\[)/y)) {
