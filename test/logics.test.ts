@@ -427,7 +427,7 @@ const warned_settings: [extra: object, extra_type: object, after: string, warnin
     { to: { a: '{{' } },
     { to: 'object' },
     '{"b":"x\\"y","to":{"a":"{{"}}',
-    'extra["to"]: "{\\"a\\":\\"{{\\"}" is text there: "}}" was expected at character 11',
+    'extra["to"]: "{\\"a\\":\\"{{\\"}" is text there: a quote was not expected in a name at character 9',
   ],
 ]
 

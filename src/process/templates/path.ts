@@ -1,7 +1,8 @@
 /**
  * Paths of templates and conditions:
  *
- * - `name`, `a.b[0].c`: into the task's data. `\.` and `\[` are a dot and a bracket in a name;
+ * - `name`, `a.b[0].c`: into the task's data. `\.` and `\[` are a dot and a bracket in a name, and
+ *   a quote stands in it after a backslash only: `{{t'x}}` is a text that looks like a template;
  * - `root.x`: a field of the task itself;
  * - `node[id].count`, `node[id].name`: live tasks and running sums of a node of this process;
  * - `node[id].public_callback_corezoid`: the callback address of a node of this process;
@@ -184,6 +185,8 @@ function readName(cursor: TemplateCursor, end: PathEnd): string {
     if (char === '{' && text[cursor.at + 1] === '{') {
       throw notTemplate(cursor, 'a name cannot come from a template')
     }
+    if (char === "'" || char === '"')
+      throw notTemplate(cursor, 'a quote was not expected in a name')
     if (char === '\\' && cursor.at + 1 < text.length && !text.startsWith('{{', cursor.at + 1)) {
       name += text.slice(from, cursor.at)
       from = cursor.at + 1
