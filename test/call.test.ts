@@ -2,70 +2,19 @@
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
-import { issueClient, issueServer, newAuthority } from '../src/certs/issue.ts'
 import { signatureOf } from '../src/codec/signature.ts'
-import { systemChance } from '../src/core/clock.ts'
-import { type Limits, limitsWith } from '../src/core/limits.ts'
-import { type CallExecutorOptions, newCallExecutor } from '../src/executors/call.ts'
-import type { CallRequest, JobOutcome } from '../src/process/logic.ts'
-import { answerJson, type CallServer, callServer } from './support/call-server.ts'
+import {
+  type Answerer,
+  call,
+  call_key,
+  callTo,
+  failureOf,
+  requestOf,
+  status,
+} from './support/call-executor.ts'
+import { answerJson, callServer } from './support/call-server.ts'
 import { fakeClock } from './support/fake-clock.ts'
-
-const key = '65f0aabbccddeeff00112233-1-0'
-
-interface Given extends Omit<Partial<CallExecutorOptions>, 'limits'> {
-  readonly limits?: Partial<Limits>
-}
-
-function executorOf({ limits, ...more }: Given = {}) {
-  const clock = fakeClock()
-  return newCallExecutor({ clock, allow_hosts: [], ...more, limits: limitsWith(limits) })
-}
-
-function requestOf(url: string, more: Partial<CallRequest> = {}): CallRequest {
-  const { method = 'POST', headers = [], body = '{}' } = more
-  const retry = { attempts_max: 1, backoff_ms: 1 }
-  const none = { threads_max: 0, sign: undefined, cert_pem: undefined, retry }
-  return { url, method, headers, body, ...none, ...more }
-}
-
-/** One call by a new executor. */
-async function call(request: CallRequest, given: Given = {}): Promise<JobOutcome> {
-  const executor = executorOf(given)
-  try {
-    return await executor.run(request, { key, signal: new AbortController().signal })
-  } finally {
-    await executor.close()
-  }
-}
-
-/** Calls a new server that answers with `answer`. */
-async function callTo(
-  answer: Parameters<typeof callServer>[0],
-  more: Partial<CallRequest> = {},
-  given: Given = {},
-): Promise<{ outcome: JobOutcome; server: CallServer }> {
-  const server = await callServer(answer)
-  try {
-    const outcome = await call(requestOf(`${server.url}/x?a=1`, more), {
-      allow_hosts: [server.host],
-      ...given,
-    })
-    return { outcome, server }
-  } finally {
-    await server.close()
-  }
-}
-
-/** `done`, `bad` with the description of an api_bad_answer, or what else it is. */
-function failureOf(outcome: JobOutcome): string {
-  if (outcome.outcome === 'done') return 'done'
-  const { error_type, tag, description } = outcome
-  if (tag !== 'api_bad_answer') return `${error_type} ${tag}`
-  return error_type === 'software' ? `bad ${description.split(':')[0]}` : 'no pair of the table'
-}
 
 test('sends the ordered request and the default headers', async () => {
   const headers = [
@@ -88,7 +37,7 @@ test('sends the ordered request and the default headers', async () => {
     'content-type': 'application/json',
     'content-length': '10',
     'x-own': 'caf\xe9',
-    'idempotency-key': key,
+    'idempotency-key': call_key,
     'accept-encoding': 'identity',
     'user-agent': 'conveyor/0.1.0',
   }
@@ -118,11 +67,6 @@ test('credentials of the URL become a header', async () => {
   const basic = Buffer.from('us@er:pa:ss').toString('base64')
   assert.equal(server.asked[0]?.headers.authorization, `Basic ${basic}`)
 })
-
-type Answerer = Parameters<typeof callServer>[0]
-const status = (code: number, headers: Record<string, string> = {}, body = ''): Answerer => {
-  return (_asked, _request, response) => response.writeHead(code, headers).end(body)
-}
 
 const answers: [what: string, answer: Answerer, expected: string][] = [
   ['201', status(201, {}, '{}'), 'done'],
@@ -291,291 +235,6 @@ test('a name lookup that never ends times out', async () => {
   assert.equal(failureOf(await running), 'bad timeout')
 })
 
-const refused: [url: string, addresses: string[]][] = [
-  ['http://127.0.0.1:PORT/', []],
-  ['http://2130706433:PORT/', []],
-  ['http://[::ffff:127.0.0.1]:PORT/', []],
-  ['http://localhost:PORT/', ['127.0.0.1']],
-  ['http://evil.example:PORT/', ['127.0.0.1']],
-  ['http://evil.example:PORT/', ['::1', '::ffff:127.0.0.1', '10.0.0.1']],
-  ['http://169.254.169.254/latest/meta-data/', []],
-]
-
-for (const [url, addresses] of refused) {
-  test(`${url} at ${addresses.join(' ')} is refused`, async () => {
-    const server = await callServer(answerJson())
-    const outcome = await call(requestOf(url.replace('PORT', String(server.port))), {
-      lookup: async () => addresses,
-      allow_hosts: [`other.example:${server.port}`, '127.0.0.1:1'],
-    })
-    await server.close()
-    const host = new URL(url.replace('PORT', String(server.port))).hostname
-    assert.equal(failureOf(outcome), `bad ${host.split(':')[0]}`)
-    assert.equal(server.asked.length, 0)
-  })
-}
-
-test('URLs of our own are reached, and no others of their host', async () => {
-  const server = await callServer(answerJson())
-  const own_urls = new Set<string>()
-  const executor = executorOf({ own_urls })
-  const signal = new AbortController().signal
-  const run = async (path: string) =>
-    failureOf(await executor.run(requestOf(`${server.url}${path}`), { key, signal }))
-  assert.equal(await run('/own/x'), 'bad 127.0.0.1')
-  own_urls.add(`${server.url}/own/`)
-  assert.equal(await run('/own/x?y=1'), 'done')
-  for (const path of ['/', '/own', '/ownx', '/own/../x', '/own/%2e%2e/x', '/x/own/', '//own/']) {
-    assert.equal(await run(path), 'bad 127.0.0.1', path)
-  }
-  assert.deepEqual(
-    server.asked.map(({ path }) => path),
-    ['/own/x?y=1'],
-  )
-  await executor.close()
-  await server.close()
-})
-
-test('an attempt looks the address up once and connects to it', async () => {
-  const server = await callServer(answerJson())
-  const hosts: string[] = []
-  const lookup = async (hostname: string) => {
-    hosts.push(hostname)
-    return hosts.length === 1 ? ['127.0.0.1'] : ['10.0.0.1']
-  }
-  const url = `http://name.example:${server.port}/`
-  const outcome = await call(requestOf(url), {
-    lookup,
-    allow_hosts: [`name.example:${server.port}`],
-  })
-  await server.close()
-  assert.equal(failureOf(outcome), 'done')
-  assert.deepEqual(hosts, ['name.example'])
-  assert.equal(server.asked[0]?.headers.host, `name.example:${server.port}`)
-})
-
-test('a name without an address may have one later', async () => {
-  for (const lookup of [
-    async () => [],
-    async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
-  ]) {
-    const outcome = await call(requestOf('http://none.example/'), { lookup })
-    assert.equal(failureOf(outcome), 'bad failed_connect')
-  }
-})
-
-test('proxies of the environment are ignored', async () => {
-  const proxy = await callServer(answerJson('"proxy"'))
-  const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'NODE_USE_ENV_PROXY']
-  for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : proxy.url
-  try {
-    const { outcome } = await callTo(answerJson('"server"'))
-    assert.equal(outcome.outcome === 'done' && outcome.text, '"server"')
-    assert.equal(proxy.asked.length, 0)
-  } finally {
-    for (const name of names) delete process.env[name]
-    await proxy.close()
-  }
-})
-
-const redirects: [status: number, method: string, then: string, keeps_body: boolean][] = [
-  [301, 'POST', 'GET', false],
-  [302, 'POST', 'GET', false],
-  [303, 'PUT', 'GET', false],
-  [307, 'POST', 'POST', true],
-  [308, 'PUT', 'PUT', true],
-  [302, 'GET', 'GET', false],
-  [302, 'HEAD', 'HEAD', false],
-]
-
-const headers = [
-  ['authorization', 'Bearer s3cret'],
-  ['content-type', 'application/json'],
-] as const
-
-for (const [code, method, then, keeps_body] of redirects) {
-  test(`${code} after ${method} on the same origin is followed by ${then}`, async () => {
-    const body = method === 'GET' || method === 'HEAD' ? undefined : '{"a":1}'
-    const { outcome, server } = await callTo(
-      (asked, _request, response) => {
-        if (asked.path === '/y') response.end('{}')
-        else response.writeHead(code, { location: '/y' }).end()
-      },
-      { method, body, headers },
-    )
-    assert.equal(failureOf(outcome), 'done')
-    const [, second] = server.asked
-    assert.equal(second?.method, then)
-    assert.equal(second?.path, '/y')
-    assert.equal(second?.body, keeps_body ? '{"a":1}' : '')
-    assert.equal(second?.headers.authorization, 'Bearer s3cret')
-    assert.equal(second?.headers['idempotency-key'], key)
-    if (body !== undefined) {
-      assert.equal(second?.headers['content-type'], keeps_body ? 'application/json' : undefined)
-    }
-  })
-
-  test(`${code} after ${method} to another origin drops headers and body`, async () => {
-    const other = await callServer(answerJson('"other"'))
-    const first = await callServer((_asked, _request, response) =>
-      response.writeHead(code, { location: `http://u:p@${other.host}/z` }).end(),
-    )
-    const body = method === 'GET' || method === 'HEAD' ? undefined : '{"a":1}'
-    const outcome = await call(requestOf(first.url, { method, body, headers }), {
-      allow_hosts: [first.host, other.host],
-    })
-    await Promise.all([first.close(), other.close()])
-    assert.equal(failureOf(outcome), 'done')
-    const [second] = other.asked
-    assert.equal(second?.method, method === 'HEAD' ? 'HEAD' : 'GET')
-    assert.equal(second?.body, '')
-    assert.deepEqual(Object.keys(second?.headers ?? {}).sort(), [
-      'accept',
-      'accept-encoding',
-      'connection',
-      'host',
-      'user-agent',
-    ])
-  })
-}
-
-test('headers and body dropped at another origin do not come back', async () => {
-  let back = ''
-  const other = await callServer((_asked, _request, response) =>
-    response.writeHead(307, { location: back }).end(),
-  )
-  const first = await callServer((asked, _request, response) => {
-    if (asked.path === '/back') response.end('{}')
-    else response.writeHead(307, { location: other.url }).end()
-  })
-  back = `${first.url}/back`
-  const outcome = await call(requestOf(first.url, { headers, body: '{"a":1}' }), {
-    allow_hosts: [first.host, other.host],
-  })
-  await Promise.all([first.close(), other.close()])
-  assert.equal(failureOf(outcome), 'done')
-  const [, last] = first.asked
-  assert.deepEqual([last?.method, last?.body, last?.headers.authorization], ['GET', '', undefined])
-})
-
-for (const inward of [
-  'http://127.0.0.1:PORT/',
-  'http://inward.example:PORT/',
-  '//0x7f000001:PORT/',
-]) {
-  test(`a redirect inward to ${inward} is refused`, async () => {
-    const inner = await callServer(answerJson())
-    const location = inward.replace('PORT', String(inner.port))
-    const { outcome } = await callTo(
-      status(307, { location }),
-      {},
-      { lookup: async () => ['127.0.0.1'] },
-    )
-    await inner.close()
-    assert.match(failureOf(outcome), /^bad (127\.0\.0\.1|inward\.example)$/)
-    assert.equal(inner.asked.length, 0)
-  })
-}
-
-test('three redirects are followed and a fourth is not', async () => {
-  for (const [count, expected, requests] of [
-    [3, 'done', 4],
-    [4, 'bad more than 3 redirects', 4],
-    [1_000, 'bad more than 3 redirects', 4],
-  ] as const) {
-    let left = count
-    const { outcome, server } = await callTo((_asked, _request, response) => {
-      if (left-- === 0) response.end('{}')
-      else response.writeHead(302, { location: '/x' }).end()
-    })
-    assert.equal(failureOf(outcome), expected)
-    assert.equal(server.asked.length, requests)
-  }
-})
-
-const term = { now_ms: Date.now(), days: 30, chance: systemChance }
-
-test('a client certificate is presented, on connections of its own', async () => {
-  const authority = await newAuthority(term)
-  const { key: server_key, certificate: cert } = await issueServer(authority, ['127.0.0.1'], term)
-  const clients = await Promise.all(
-    ['one', 'two'].map((name) => issueClient(authority, name, term)),
-  )
-  const names: unknown[] = []
-  const sockets = new Set<unknown>()
-  const server = await callServer(
-    (_asked, request, response) => {
-      names.push((request.socket as TLSSocket).getPeerCertificate().subject?.CN)
-      sockets.add(request.socket)
-      response.end('{}')
-    },
-    { secure: { key: server_key, cert, ca: authority.certificate, requestCert: true } },
-  )
-  const executor = executorOf({ allow_hosts: [server.host], ca: authority.certificate })
-  const signal = new AbortController().signal
-  const pems = clients.map(({ key: private_key, certificate }) => private_key + certificate)
-  const rows: [cert_pem: string | undefined, expected: string][] = [
-    [pems[0], 'done'],
-    [undefined, 'bad failed_connect'],
-    [pems[1], 'done'],
-    [pems[0], 'done'],
-    [undefined, 'bad failed_connect'],
-    [clients[0]?.certificate, 'hardware api_bind_error'],
-    [`${clients[0]?.key}${clients[1]?.certificate}`, 'hardware api_bind_error'],
-  ]
-  for (const [cert_pem, expected] of rows) {
-    const outcome = await executor.run(requestOf(server.url, { cert_pem }), { key, signal })
-    assert.match(failureOf(outcome), new RegExp(expected), JSON.stringify(outcome))
-    assert.ok(!JSON.stringify(outcome).includes('PRIVATE'))
-  }
-  assert.deepEqual(names, ['one', 'two', 'one'])
-  assert.equal(sockets.size, 2)
-  await executor.close()
-  await server.close()
-})
-
-test('certificates are verified, whatever the environment says', async () => {
-  const authority = await newAuthority(term)
-  const foreign = await newAuthority(term)
-  const good = await issueServer(authority, ['name.example', '127.0.0.1'], term)
-  const other = await issueServer(authority, ['other.example'], term)
-  const rows = [
-    ['of an authority that is known', good, authority, 'name.example', 'done'],
-    ['for the address itself', good, authority, '127.0.0.1', 'done'],
-    ['of another name', other, authority, 'name.example', 'bad the certificate is not accepted'],
-    [
-      'of an unknown authority',
-      good,
-      foreign,
-      'name.example',
-      'bad the certificate is not accepted',
-    ],
-    [
-      'of an authority the system does not know',
-      good,
-      undefined,
-      'name.example',
-      'bad the certificate is not accepted',
-    ],
-  ] as const
-  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-  try {
-    for (const [what, { key: private_key, certificate: cert }, ca, name, expected] of rows) {
-      const server = await callServer(answerJson(), { secure: { key: private_key, cert } })
-      const outcome = await call(requestOf(`https://${name}:${server.port}/`), {
-        ...(ca && { ca: ca.certificate }),
-        lookup: async () => ['127.0.0.1'],
-        allow_hosts: [`${name}:${server.port}`],
-      })
-      await server.close()
-      assert.equal(failureOf(outcome), expected, what)
-      assert.equal(server.asked.length, expected === 'done' ? 1 : 0, what)
-    }
-  } finally {
-    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
-  }
-})
-
 test('no description contains a secret', async () => {
   const server = await callServer(status(500, {}, 's3cret'))
   const url = `http://u:s3cret@${server.host}/s3cret?k=s3cret`
@@ -592,60 +251,6 @@ test('no description contains a secret', async () => {
     assert.ok(!JSON.stringify(outcome).includes('s3cret'), JSON.stringify(outcome))
   }
   await server.close()
-})
-
-test('connections are reused, and closed with the executor', async () => {
-  const sockets = new Set<unknown>()
-  const server = await callServer((_asked, request, response) => {
-    sockets.add(request.socket)
-    response.end('{}')
-  })
-  const executor = executorOf({ allow_hosts: [server.host] })
-  const signal = new AbortController().signal
-  for (let n = 0; n < 5; n++) {
-    assert.equal(failureOf(await executor.run(requestOf(server.url), { key, signal })), 'done')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  assert.equal(sockets.size, 1)
-  await executor.close()
-  const [socket] = sockets as Set<Socket>
-  if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve))
-  await server.close()
-})
-
-test('an idle connection that the server closed is no failure of a GET', async () => {
-  const server = await callServer((_asked, request, response) => {
-    response.end('{}')
-    // Closes without announcing it in the response.
-    response.on('finish', () => setImmediate(() => request.socket.resetAndDestroy()))
-  })
-  const executor = executorOf({ allow_hosts: [server.host] })
-  const signal = new AbortController().signal
-  const get = requestOf(server.url, { method: 'GET', body: undefined })
-  for (let n = 0; n < 20; n++) {
-    assert.equal(failureOf(await executor.run(get, { key, signal })), 'done', `${n}`)
-  }
-  await executor.close()
-  await server.close()
-})
-
-test('what a server has seen on a kept connection is not sent again', async () => {
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-    let left = 1
-    const server = await callServer((_asked, request, response) => {
-      if (left-- > 0) response.end('{}')
-      else request.socket.resetAndDestroy()
-    })
-    const executor = executorOf({ allow_hosts: [server.host] })
-    const signal = new AbortController().signal
-    const request = requestOf(server.url, { method })
-    assert.equal(failureOf(await executor.run(request, { key, signal })), 'done')
-    await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(failureOf(await executor.run(request, { key, signal })), 'bad failed_connect')
-    assert.equal(server.asked.length, 2, method)
-    await executor.close()
-    await server.close()
-  }
 })
 
 const typed = (type: string, body: string | Buffer): Answerer => {
@@ -698,14 +303,4 @@ test('an answer is measured, also that of a failure', async () => {
   await server.close()
   const unanswered = await call(requestOf(server.url), { allow_hosts: [server.host] })
   assert.equal(unanswered.figures, undefined)
-})
-
-test('closing aborts running calls', async () => {
-  const server = await callServer(() => {})
-  const executor = executorOf({ allow_hosts: [server.host] })
-  const running = executor.run(requestOf(server.url), { key, signal: new AbortController().signal })
-  while (server.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  await executor.close()
-  assert.equal(failureOf(await running), 'hardware api_fatal_error')
-  await server.close()
 })

@@ -1,0 +1,201 @@
+/** Where a call goes: the addresses that it may reach, and the redirects that it follows. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  call,
+  call_key,
+  callTo,
+  executorOf,
+  failureOf,
+  requestOf,
+  status,
+} from './support/call-executor.ts'
+import { answerJson, callServer } from './support/call-server.ts'
+
+const refused: [url: string, addresses: string[]][] = [
+  ['http://127.0.0.1:PORT/', []],
+  ['http://2130706433:PORT/', []],
+  ['http://[::ffff:127.0.0.1]:PORT/', []],
+  ['http://localhost:PORT/', ['127.0.0.1']],
+  ['http://evil.example:PORT/', ['127.0.0.1']],
+  ['http://evil.example:PORT/', ['::1', '::ffff:127.0.0.1', '10.0.0.1']],
+  ['http://169.254.169.254/latest/meta-data/', []],
+]
+
+for (const [url, addresses] of refused) {
+  test(`${url} at ${addresses.join(' ')} is refused`, async () => {
+    const server = await callServer(answerJson())
+    const outcome = await call(requestOf(url.replace('PORT', String(server.port))), {
+      lookup: async () => addresses,
+      allow_hosts: [`other.example:${server.port}`, '127.0.0.1:1'],
+    })
+    await server.close()
+    const host = new URL(url.replace('PORT', String(server.port))).hostname
+    assert.equal(failureOf(outcome), `bad ${host.split(':')[0]}`)
+    assert.equal(server.asked.length, 0)
+  })
+}
+
+test('URLs of our own are reached, and no others of their host', async () => {
+  const server = await callServer(answerJson())
+  const own_urls = new Set<string>()
+  const executor = executorOf({ own_urls })
+  const signal = new AbortController().signal
+  const run = async (path: string) =>
+    failureOf(await executor.run(requestOf(`${server.url}${path}`), { key: call_key, signal }))
+  assert.equal(await run('/own/x'), 'bad 127.0.0.1')
+  own_urls.add(`${server.url}/own/`)
+  assert.equal(await run('/own/x?y=1'), 'done')
+  for (const path of ['/', '/own', '/ownx', '/own/../x', '/own/%2e%2e/x', '/x/own/', '//own/']) {
+    assert.equal(await run(path), 'bad 127.0.0.1', path)
+  }
+  assert.deepEqual(
+    server.asked.map(({ path }) => path),
+    ['/own/x?y=1'],
+  )
+  await executor.close()
+  await server.close()
+})
+
+test('an attempt looks the address up once and connects to it', async () => {
+  const server = await callServer(answerJson())
+  const hosts: string[] = []
+  const lookup = async (hostname: string) => {
+    hosts.push(hostname)
+    return hosts.length === 1 ? ['127.0.0.1'] : ['10.0.0.1']
+  }
+  const url = `http://name.example:${server.port}/`
+  const outcome = await call(requestOf(url), {
+    lookup,
+    allow_hosts: [`name.example:${server.port}`],
+  })
+  await server.close()
+  assert.equal(failureOf(outcome), 'done')
+  assert.deepEqual(hosts, ['name.example'])
+  assert.equal(server.asked[0]?.headers.host, `name.example:${server.port}`)
+})
+
+test('a name without an address may have one later', async () => {
+  for (const lookup of [
+    async () => [],
+    async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
+  ]) {
+    const outcome = await call(requestOf('http://none.example/'), { lookup })
+    assert.equal(failureOf(outcome), 'bad failed_connect')
+  }
+})
+
+const redirects: [status: number, method: string, then: string, keeps_body: boolean][] = [
+  [301, 'POST', 'GET', false],
+  [302, 'POST', 'GET', false],
+  [303, 'PUT', 'GET', false],
+  [307, 'POST', 'POST', true],
+  [308, 'PUT', 'PUT', true],
+  [302, 'GET', 'GET', false],
+  [302, 'HEAD', 'HEAD', false],
+]
+
+const headers = [
+  ['authorization', 'Bearer s3cret'],
+  ['content-type', 'application/json'],
+] as const
+
+for (const [code, method, then, keeps_body] of redirects) {
+  test(`${code} after ${method} on the same origin is followed by ${then}`, async () => {
+    const body = method === 'GET' || method === 'HEAD' ? undefined : '{"a":1}'
+    const { outcome, server } = await callTo(
+      (asked, _request, response) => {
+        if (asked.path === '/y') response.end('{}')
+        else response.writeHead(code, { location: '/y' }).end()
+      },
+      { method, body, headers },
+    )
+    assert.equal(failureOf(outcome), 'done')
+    const [, second] = server.asked
+    assert.equal(second?.method, then)
+    assert.equal(second?.path, '/y')
+    assert.equal(second?.body, keeps_body ? '{"a":1}' : '')
+    assert.equal(second?.headers.authorization, 'Bearer s3cret')
+    assert.equal(second?.headers['idempotency-key'], call_key)
+    if (body !== undefined) {
+      assert.equal(second?.headers['content-type'], keeps_body ? 'application/json' : undefined)
+    }
+  })
+
+  test(`${code} after ${method} to another origin drops headers and body`, async () => {
+    const other = await callServer(answerJson('"other"'))
+    const first = await callServer((_asked, _request, response) =>
+      response.writeHead(code, { location: `http://u:p@${other.host}/z` }).end(),
+    )
+    const body = method === 'GET' || method === 'HEAD' ? undefined : '{"a":1}'
+    const outcome = await call(requestOf(first.url, { method, body, headers }), {
+      allow_hosts: [first.host, other.host],
+    })
+    await Promise.all([first.close(), other.close()])
+    assert.equal(failureOf(outcome), 'done')
+    const [second] = other.asked
+    assert.equal(second?.method, method === 'HEAD' ? 'HEAD' : 'GET')
+    assert.equal(second?.body, '')
+    assert.deepEqual(Object.keys(second?.headers ?? {}).sort(), [
+      'accept',
+      'accept-encoding',
+      'connection',
+      'host',
+      'user-agent',
+    ])
+  })
+}
+
+test('headers and body dropped at another origin do not come back', async () => {
+  let back = ''
+  const other = await callServer((_asked, _request, response) =>
+    response.writeHead(307, { location: back }).end(),
+  )
+  const first = await callServer((asked, _request, response) => {
+    if (asked.path === '/back') response.end('{}')
+    else response.writeHead(307, { location: other.url }).end()
+  })
+  back = `${first.url}/back`
+  const outcome = await call(requestOf(first.url, { headers, body: '{"a":1}' }), {
+    allow_hosts: [first.host, other.host],
+  })
+  await Promise.all([first.close(), other.close()])
+  assert.equal(failureOf(outcome), 'done')
+  const [, last] = first.asked
+  assert.deepEqual([last?.method, last?.body, last?.headers.authorization], ['GET', '', undefined])
+})
+
+for (const inward of [
+  'http://127.0.0.1:PORT/',
+  'http://inward.example:PORT/',
+  '//0x7f000001:PORT/',
+]) {
+  test(`a redirect inward to ${inward} is refused`, async () => {
+    const inner = await callServer(answerJson())
+    const location = inward.replace('PORT', String(inner.port))
+    const { outcome } = await callTo(
+      status(307, { location }),
+      {},
+      { lookup: async () => ['127.0.0.1'] },
+    )
+    await inner.close()
+    assert.match(failureOf(outcome), /^bad (127\.0\.0\.1|inward\.example)$/)
+    assert.equal(inner.asked.length, 0)
+  })
+}
+
+test('three redirects are followed and a fourth is not', async () => {
+  for (const [count, expected, requests] of [
+    [3, 'done', 4],
+    [4, 'bad more than 3 redirects', 4],
+    [1_000, 'bad more than 3 redirects', 4],
+  ] as const) {
+    let left = count
+    const { outcome, server } = await callTo((_asked, _request, response) => {
+      if (left-- === 0) response.end('{}')
+      else response.writeHead(302, { location: '/x' }).end()
+    })
+    assert.equal(failureOf(outcome), expected)
+    assert.equal(server.asked.length, requests)
+  }
+})
