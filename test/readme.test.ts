@@ -9,6 +9,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { addClient, initFolder } from '../src/certs/folder.ts'
+import { parseWords } from '../src/cli/parse.ts'
+import { verbs } from '../src/cli/verb-table.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
 import { limitsWith, limitTable } from '../src/core/limits.ts'
@@ -209,15 +211,43 @@ test('every definition compiles without a mistake or a warning', () => {
   }
 })
 
-test('every link leads to a file', () => {
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(' ', '-')
+    .replace(/[^\w-]/g, '')
+}
+
+test('every line of the command line is one', () => {
+  const lines = readmes.flatMap(({ text }) =>
+    [...text.matchAll(/```sh\n([\s\S]*?)```/g)]
+      .flatMap((block) => (block[1] as string).split(/\n| && /))
+      .filter((line) => line.startsWith('conveyor ')),
+  )
+  assert.ok(lines.length > 10)
+  for (const line of lines) {
+    const words = line
+      .replace(/ +[#&].*/, '')
+      .split(' ')
+      .slice(1)
+    assert.doesNotThrow(() => parseWords(words, {}, verbs), line)
+  }
+})
+
+test('every link leads to a file, and to a heading of it', () => {
   const links = readmes.flatMap(({ folder, text }) =>
-    [...text.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => join(folder, match[1] as string)),
+    [...text.matchAll(/\]\(([^)#:]+)(?:#([^)]+))?\)/g)].map(
+      ([, path = '', heading]) => [join(folder, path), heading] as const,
+    ),
   )
   assert.ok(links.length > 10)
-  assert.deepEqual(
-    links.filter((link) => !existsSync(link)),
-    [],
-  )
+  for (const [path, heading] of links) {
+    assert.ok(existsSync(path), path)
+    if (heading === undefined) continue
+    const headings = readFileSync(path, 'utf8').matchAll(/^#+ (.*)/gm)
+    const anchors = [...headings].map(([, title = '']) => anchorOf(title))
+    assert.ok(anchors.includes(heading), `${path} has no heading ${heading}: ${anchors.join(' ')}`)
+  }
 })
 
 test('the version is that of the package', () => {
