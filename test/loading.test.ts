@@ -1,6 +1,6 @@
 /**
- * The imports that load gRPC, or what unpacks zip files: neither embedding the engine nor the HTTP
- * client does.
+ * The imports that load gRPC, or a package that only some definitions and imports need (zip files,
+ * XML, libraries of code): neither embedding the engine nor the HTTP client does.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -8,7 +8,8 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { codePath, node_flags, top } from './support/package-folder.ts'
 
-const heavy = /node_modules\/(yauzl|@grpc|@peculiar|protobufjs|grpc-health-check)\//
+const heavy =
+  /node_modules\/(yauzl|saxes|moment.*|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
 
 /** [what is run, whether it loads gRPC] */
 // biome-ignore format: a table
