@@ -11,7 +11,6 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { stringifyJson } from '../codec/json.ts'
-import { readXml } from '../codec/xml-read.ts'
 import { isXmlType } from '../codec/xml-write.ts'
 import { value_bounds } from '../process/definition-limits.ts'
 import { type Answered, type CallFailure, callFailure, failureOfError } from './call-failure.ts'
@@ -157,8 +156,8 @@ function readResponse(
     if (is_success) settle({ ...failureOfError(error), answered: { status, response_bytes } })
     else answer()
   })
-  response.on('end', () => {
-    const text = is_success ? textOf(Buffer.concat(chunks), headers['content-type']) : ''
+  response.on('end', async () => {
+    const text = is_success ? await textOf(Buffer.concat(chunks), headers['content-type']) : ''
     if (text === undefined) fail('not_text', 'Please check: not UTF-8')
     else answer(text)
   })
@@ -170,13 +169,17 @@ function isSuccess(status: number): boolean {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Undefined for a body that is no text. XML that cannot be read stays as it is. */
-function textOf(bytes: Buffer, type = ''): string | undefined {
+/**
+ * Undefined for a body that is no text. XML that cannot be read stays as it is; its parser, which
+ * takes several MB, is loaded for the first one. Never rejects.
+ */
+async function textOf(bytes: Buffer, type = ''): Promise<string | undefined> {
   if (/^\s*image\//i.test(type)) return bytes.toString('base64')
   try {
     const text = utf8.decode(bytes)
     if (text.trim() === '') return ''
     if (!isXmlType(type)) return text
+    const { readXml } = await import('../codec/xml-read.ts')
     const xml = readXml(text, value_bounds)
     return 'value' in xml ? stringifyJson(xml.value) : text
   } catch {
