@@ -15,7 +15,7 @@ import type { Limits } from '../core/limits.ts'
 import type { CallbackRules } from '../process/logic.ts'
 import type { Store } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
-import type { UsersAndAddresses } from './users.ts'
+import type { Secrets } from './secrets.ts'
 
 export interface Addresses {
   /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
@@ -41,7 +41,7 @@ export interface AddressesOptions {
   readonly store: Store
   readonly catalog: Catalog
   readonly limits: Limits
-  readonly users: UsersAndAddresses
+  readonly secrets: Secrets
   /** What addresses begin with until `serveAt` names a server. */
   readonly public_url: string | undefined
 }
@@ -54,13 +54,15 @@ const no_process = Buffer.from('{"title":"","status":"active","version":1,"hash"
 
 /** Throws a RangeError for a `public_url` that is none. */
 export function newAddresses(options: AddressesOptions): Addresses {
-  const { store, catalog, limits, users } = options
+  const { store, catalog, limits, secrets } = options
   const public_url = readPublicUrl(options.public_url)
   let url = public_url
 
+  const hasSecret = (): boolean => secrets.known(address_secret).length > 0
+
   /** Whether this is the hash of `parts`. Constant time; false where there is no secret. */
   function isHashOf(hash: string, parts: readonly string[]): boolean {
-    const [secret] = users.secrets(address_secret)
+    const [secret] = secrets.read(address_secret)
     const is_same = timingSafeEqual(
       Buffer.from(hashOf(secret ?? no_secret, parts)),
       Buffer.from(hash),
@@ -69,14 +71,17 @@ export function newAddresses(options: AddressesOptions): Addresses {
   }
 
   function pathOf(kind: string, names: readonly string[], parts: readonly string[]): string {
-    const secret = users.addressSecret()
+    const [secret] = secrets.known(address_secret)
     if (secret === undefined) throw new Error('there is no secret for addresses')
     const segments = [...names.map(encodeURIComponent), hashOf(secret, parts)]
     return `/api/1/json/${kind}/${segments.join('/')}`
   }
 
   const addresses: Addresses = {
-    prepare: users.makeAddressSecret,
+    prepare: () =>
+      secrets.inTurn(async () => {
+        if (!hasSecret()) await secrets.add(() => address_secret)
+      }),
     public_url,
     serveAt(given) {
       url = given
@@ -87,7 +92,7 @@ export function newAddresses(options: AddressesOptions): Addresses {
       pathOf('callback', [conv_id, node_id], callbackParts(conv_id, node_id)),
     printed: (path) => (url ?? '') + path,
     callbackUrl({ conv_id, graph }, node_id) {
-      const is_served = url !== undefined && users.addressSecret() !== undefined
+      const is_served = url !== undefined && hasSecret()
       if (!is_served || !graph.nodes.get(node_id)?.logics.some((one) => one.callback))
         return undefined
       return url + addresses.callbackPath(conv_id, node_id)

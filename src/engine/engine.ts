@@ -31,6 +31,7 @@ import { newImporter } from './imports.ts'
 import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
 import { taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
+import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
@@ -81,16 +82,19 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
+  const secrets = await openSecrets({
+    ...{ store: ordered_store, clock, chance },
+    ...{ key_path: parts.key_path, given_key: options.secret_key },
+  })
+  const { certificate_name_bytes_max } = limits
   const users = await openUsers({
     store: ordered_store,
     clock,
-    chance,
-    key_path: parts.key_path,
-    given_key: options.secret_key,
-    certificate_name_bytes_max: limits.certificate_name_bytes_max,
+    secrets,
+    certificate_name_bytes_max,
   })
   const { public_url } = options
-  const addresses = newAddresses({ store, catalog, limits, users, public_url })
+  const addresses = newAddresses({ store, catalog, limits, secrets, public_url })
   const onChanged = (conv_id: string): void => {
     timers.onProcessChanged(conv_id)
     jobs.onProcessChanged()

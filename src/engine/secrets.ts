@@ -1,0 +1,169 @@
+/**
+ * The secrets of users, and the one of addresses: each has an owner. They are decrypted when the
+ * file is opened and kept in memory. A stored secret is encrypted, and bound to its owner and its
+ * number.
+ */
+import { keysOfType, metaKey, secretKey, secretOfKey, secretsOf } from '../codec/keys.ts'
+import { decodeRecord, encodeRecord, type SecretRecord } from '../codec/records.ts'
+import type { Chance, Clock } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
+import type { Store, Tx } from '../store/store.ts'
+import { openEncryptionKey } from './encryption-key.ts'
+
+export interface Secrets {
+  /** The valid secrets of an owner, none for an unknown one or where the key is not usable. */
+  known(owner: string): readonly string[]
+  /** The same. Throws `store_failed` with a sentence that names the key file where it is wrong. */
+  read(owner: string): readonly string[]
+  /**
+   * Runs changes one after another: the key must not change between encrypting a secret and storing
+   * it. All methods below are called within such a change.
+   */
+  inTurn<Made>(change: () => Promise<Made>): Promise<Made>
+  /** Makes the only secret of the owner that `ownerIn` names. Rejects with `key_missing`. */
+  add(ownerIn: (tx: Tx) => string): Promise<OwnSecret>
+  /**
+   * Makes another secret; the old ones stay valid for `grace_ms`. `check` may refuse. Rejects with
+   * `key_missing`.
+   */
+  rotate(owner: string, grace_ms: number, check: (tx: Tx) => void): Promise<OwnSecret>
+  /** After the secrets of an owner were removed from the store. */
+  forget(owner: string): void
+  /** Encrypts all with another key; returns their number. */
+  rekey(secret_key: string | undefined): Promise<number>
+}
+
+export interface OwnSecret {
+  readonly owner: string
+  readonly secret: string
+}
+
+export interface SecretsOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly key_path: string | undefined
+  readonly given_key: string | undefined
+}
+
+interface Secret {
+  readonly n: number
+  readonly plain: string
+  readonly until_ms: number | undefined
+}
+
+const check_key = metaKey('key_check')
+const secret_bytes = 32
+
+export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
+  const { store, clock, chance } = options
+  const stored = await store.view((view) => ({
+    check: view.get(check_key)?.toString('utf8'),
+    secrets: view.scan({ ...keysOfType('secret'), limit: Infinity }).map(({ key, value }) => ({
+      ...secretOfKey(key),
+      record: decodeRecord<SecretRecord>(value),
+    })),
+  }))
+  const encryptionKey = await openEncryptionKey({ ...options, check: stored.check })
+  const kept = new Map<string, Secret[]>()
+  if (encryptionKey.problem() === undefined) {
+    for (const { user, n, record } of stored.secrets) {
+      const plain = encryptionKey.decrypt(aboutSecret(user, n), record.sealed)
+      // A damaged secret is ignored; the others stay valid.
+      if (plain === undefined) continue
+      kept.set(user, [...(kept.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
+    }
+  }
+
+  const valid = (owner: string): Secret[] => {
+    const now_ms = clock.now_ms()
+    return (kept.get(owner) ?? []).filter(
+      (one) => one.until_ms === undefined || one.until_ms > now_ms,
+    )
+  }
+  const known = (owner: string): string[] => valid(owner).map((one) => one.plain)
+
+  function fresh(n: number): Secret {
+    const taken = new Set([...kept.values()].flat().map((one) => one.plain))
+    for (;;) {
+      const plain = chance.bytes(secret_bytes).toString('base64url')
+      if (!taken.has(plain)) return { n, plain, until_ms: undefined }
+    }
+  }
+
+  /** Replaces the stored secrets of an owner, and then those in memory. */
+  async function put(secrets: Secret[], ownerIn: (tx: Tx) => string): Promise<string> {
+    const check = encryptionKey.check()
+    const owner = await store.update((tx) => {
+      const owner = ownerIn(tx)
+      if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
+      for (const { key } of tx.scan({ ...secretsOf(owner), limit: Infinity })) tx.del(key)
+      for (const one of secrets) {
+        putSecret(tx, owner, one, encryptionKey.encrypt(aboutSecret(owner, one.n), one.plain))
+      }
+      return owner
+    })
+    kept.set(owner, secrets)
+    return owner
+  }
+
+  return {
+    known,
+    read(owner) {
+      const why = encryptionKey.problem()
+      if (why !== undefined) throw fault('store_failed', why)
+      return known(owner)
+    },
+    inTurn: newSerialQueue(),
+    async add(ownerIn) {
+      await encryptionKey.prepare()
+      const made = fresh(1)
+      return { owner: await put([made], ownerIn), secret: made.plain }
+    },
+    async rotate(owner, grace_ms, check) {
+      await encryptionKey.prepare()
+      const until_ms = clock.now_ms() + grace_ms
+      const old = valid(owner)
+        .filter(() => grace_ms > 0)
+        .map((one) => ({ ...one, until_ms: Math.min(one.until_ms ?? until_ms, until_ms) }))
+      const made = fresh(Math.max(0, ...(kept.get(owner) ?? []).map((one) => one.n)) + 1)
+      await put([...old, made], (tx) => {
+        check(tx)
+        return owner
+      })
+      return { owner, secret: made.plain }
+    },
+    forget: (owner) => void kept.delete(owner),
+    async rekey(secret_key) {
+      await encryptionKey.prepare()
+      const next = await encryptionKey.rekey(secret_key)
+      const all = [...kept].flatMap(([owner, secrets]) => secrets.map((one) => ({ owner, one })))
+      const sealed = all.map(({ owner, one }) => {
+        return { owner, one, text: next.encrypt(aboutSecret(owner, one.n), one.plain) }
+      })
+      const check = next.check()
+      await store.update((tx) => {
+        tx.put(check_key, Buffer.from(check))
+        for (const { owner, one, text } of sealed) putSecret(tx, owner, one, text)
+      })
+      await next.commit()
+      return all.length
+    },
+  }
+}
+
+function newSerialQueue(): Secrets['inTurn'] {
+  let last: Promise<unknown> = Promise.resolve()
+  return (change) => {
+    const done = last.then(change)
+    last = done.catch(() => {})
+    return done
+  }
+}
+
+const aboutSecret = (owner: string, n: number): string => `secret ${owner} ${n}`
+
+function putSecret(tx: Tx, owner: string, { n, until_ms }: Secret, sealed: string): void {
+  const record: SecretRecord = until_ms === undefined ? { sealed } : { sealed, until_ms }
+  tx.put(secretKey(owner, n), encodeRecord(record))
+}
