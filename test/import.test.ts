@@ -8,7 +8,7 @@ import { rawJson } from '../src/codec/json.ts'
 import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
-import { exportItems } from '../src/process/export-file.ts'
+import { exportItems } from '../src/process/export-items.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 

@@ -6,7 +6,7 @@
  */
 import { isObject, setMember } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import { idText } from './values.ts'
+import { idText, idValue } from './values.ts'
 
 /** The new id of a process or an alias; the id itself where it stays. */
 export type NewId = (id: string) => string
@@ -50,9 +50,7 @@ function renamedId(id: JsonValue | undefined, newId: NewId): JsonValue {
   if (text.includes('{{')) return renamedText(text, newId)
   const to = newId(text)
   if (to === text) return id as JsonValue
-  const number = Number(to)
-  const is_number = typeof id === 'number' && Number.isSafeInteger(number) && String(number) === to
-  return is_number ? number : to
+  return typeof id === 'number' ? idValue(to) : to
 }
 
 function renamedTexts(value: JsonValue, newId: NewId): JsonValue {

@@ -93,6 +93,12 @@ export function idText(value: JsonValue | undefined): string | undefined {
   return typeof value === 'number' || isNumberToken(value) ? numberText(value) : undefined
 }
 
+/** An id as exports write it: a number where its text is that of one. */
+export function idValue(text: string): JsonValue {
+  const number = Number(text)
+  return Number.isSafeInteger(number) && String(number) === text ? number : text
+}
+
 /** The id of a process; undefined where the value cannot be one. */
 export function processId(value: JsonValue | undefined): string | undefined {
   const text = idText(value)
