@@ -147,6 +147,7 @@ test('serve --variables reads the file again when it changes', async () => {
   assert.equal(exit, 0, err)
   assert.match(err, /cannot use .*variables\.json: .*; the variables stay as they were/)
   assert.match(err, /a JSON object was expected/)
+  assert.match(err, /cannot read .*variables\.json: there is no such file; the variables stay/)
   assert.ok(!err.includes('third secret'), err)
 })
 

@@ -36,7 +36,8 @@ export const importVerb: Verb = {
   notes: [
     'FILE holds one definition, an array or a folder of them, or is a zip file or a directory with',
     'such files; - is standard input. Every mistake is named, and with any mistake nothing is',
-    'stored. A process given a new id with --map is named by it everywhere.',
+    'stored. A process given a new id with --map is named by it everywhere. The last lines say',
+    'what the definitions wait for, and how to give it.',
   ],
   run: importFiles,
 }

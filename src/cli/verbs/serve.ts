@@ -76,7 +76,11 @@ export const serveVerb: Verb = {
       many: true,
       says: 'calls of processes may reach it although it is no public address',
     },
-    { name: 'variables', value: 'FILE', says: 'what {{env_var[@name]}} gives: a JSON object' },
+    {
+      name: 'variables',
+      value: 'FILE',
+      says: 'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
+    },
     db_flag,
     json_flag,
     ...limit_flags,

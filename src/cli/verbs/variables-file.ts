@@ -3,7 +3,6 @@
  * it changes; one that cannot be used leaves the values before in use and is reported once. No
  * message quotes from the file, because its values may be secrets.
  */
-import { readFile } from 'node:fs/promises'
 import { isObject, parseJson } from '../../codec/json.ts'
 import { isFault } from '../../core/faults.ts'
 import { poll } from '../../core/poll.ts'
@@ -31,7 +30,8 @@ export async function variablesOf(given: Given, io: Io): Promise<VariablesFile |
         clock: io.clock,
         every_ms: engine.limits.variables_reload_ms,
         first: bytes,
-        read: () => readFile(path),
+        // Standard input is read once.
+        read: async () => (path === '-' ? bytes : readInput(path, io)),
         isSame: (one, other) => one.equals(other),
         use: (changed) => engine.setVariables(readVariables(path, changed)),
         onBroken: ({ message }) => onNotice(`${message}; the variables stay as they were`),

@@ -28,8 +28,9 @@ export interface HttpOptions {
    */
   readonly public_url?: string
   /**
-   * Serves signed requests in the synchronous form: they are answered once the process has
-   * answered them. Default false.
+   * Serves signed requests in the synchronous form: they create tasks, whose data gains
+   * `__callback_url`, and are answered with what is posted there, at most 60 s later. Other
+   * requests need a server of their own. Default false.
    */
   readonly sync?: boolean
   /**
