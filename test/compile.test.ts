@@ -10,6 +10,7 @@ import { docOfText } from '../src/codec/json.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import { compileProcess } from '../src/process/compile-process.ts'
+import { steps_max } from '../src/process/definition-limits.ts'
 import { compiledText, contextOf, now_ms, unreadableContext } from './support/logic-context.ts'
 
 const limits = limitsWith()
@@ -575,7 +576,7 @@ const checks: [data: string, param: string | undefined, error?: string][] = [
 for (const [data, param, error] of checks) {
   test(`params of ${data}`, () => {
     const { graph } = compileProcess({ ...good, params } as JsonObject, limits)
-    const mistake = graph?.checkParams(docOfText(data))
+    const mistake = graph?.checkParams(docOfText(data), { left: steps_max })
     assert.deepEqual(mistake, param === undefined ? undefined : { param, error })
   })
 }
@@ -584,7 +585,10 @@ test('a required list is no empty text', () => {
   const must = { name: 'list', type: 'array', flags: ['required', 'input'] }
   const { graph } = compileProcess({ ...good, params: [must] } as JsonObject, limits)
   for (const text of ['{"list":""}', '{"list":null}']) {
-    assert.equal(graph?.checkParams(docOfText(text))?.error, 'is not of type array')
+    assert.equal(
+      graph?.checkParams(docOfText(text), { left: steps_max })?.error,
+      'is not of type array',
+    )
   }
 })
 
@@ -593,7 +597,10 @@ test('a name of Object.prototype is no parameter in the data', () => {
     ...good,
     params: [{ name: 'toString', flags: ['input', 'required'] }],
   } as JsonObject
-  assert.equal(compileProcess(named, limits).graph?.checkParams(docOfText('{}'))?.param, 'toString')
+  assert.equal(
+    compileProcess(named, limits).graph?.checkParams(docOfText('{}'), { left: 0 })?.param,
+    'toString',
+  )
 })
 
 const word = fc.constantFrom(

@@ -8,9 +8,9 @@
  * earliest time semaphor of the node; one that is armed already keeps its time. An end node ends
  * the task. Commands never run another task: they make it ready and put it into the run queue.
  *
- * Moves are bounded twice. A task that has used up the moves of an op is `ready` and continues in a
- * later transaction. A task that has made `moves_without_rest_max` moves without a wait fails with
- * the tag `loop`; a wait whose timer is due already does not count.
+ * Moves are bounded twice. A task that has used up the moves of an op, also by what it computes, is
+ * `ready` and continues in a later transaction. A task that has made `moves_without_rest_max` moves
+ * without a wait fails with the tag `loop`; a wait whose timer is due already does not count.
  */
 import { queueOf, queueOfKey } from '../codec/keys.ts'
 import type { TaskRecord, Wait } from '../codec/task-record.ts'
@@ -25,7 +25,14 @@ import { queue, take } from './queue-command.ts'
 import { overSize } from './task-rules.ts'
 import type { Draft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
-import { fail, failCommand, makeReady, moveToErrorNode, moveToNode } from './transitions.ts'
+import {
+  countSteps,
+  fail,
+  failCommand,
+  makeReady,
+  moveToErrorNode,
+  moveToNode,
+} from './transitions.ts'
 
 /** Moves the task to a node and advances it there. The caller saves it. */
 export function enterNode(tx: Transaction, process: Process, draft: Draft, node_id: string): void {
@@ -70,6 +77,7 @@ export function advance(
     }
     const logic = node.logics[at]
     const wanted = given ?? logic?.run(evaluation)
+    countSteps(tx)
     given = undefined
     if (wanted === undefined) {
       startWait(tx, task, node, 'nothing', 0, evaluation)
@@ -171,6 +179,7 @@ function startWait(
     // A past time is due now, after everything that is overdue: a stream of past times must not
     // delay the timers of other processes for ever.
     if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
+    countSteps(tx)
   }
   if (task.due_ms === 0 || task.due_ms > now_ms) task.moves = 0
 }

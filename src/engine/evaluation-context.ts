@@ -41,6 +41,9 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
   get now_ms() {
     return this.context.now_ms
   },
+  get steps() {
+    return this.context.steps
+  },
   get task_bytes_max() {
     return this.context.engine.limits.task_bytes_max
   },

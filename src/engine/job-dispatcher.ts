@@ -14,7 +14,7 @@
  * until the file is opened again.
  */
 
-import type { Clock } from '../core/clock.ts'
+import { type Clock, nextTurn } from '../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
@@ -138,7 +138,9 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     if (next_ms !== undefined) cancel = clock.wake_at(next_ms, dispatch)
     if (is_stopped) return
     for (const job of due) start(job)
-    if (has_more) is_due_again = true
+    if (!has_more) return
+    is_due_again = true
+    await nextTurn()
   }
 
   function start(due: DueJob): void {

@@ -11,6 +11,7 @@
  */
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../codec/keys.ts'
 import type { Task } from '../core/model.ts'
+import { steps_max } from '../process/definition-limits.ts'
 import type { Command, JobOrder } from '../process/logic.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
 import { loadTask } from './task-store.ts'
@@ -86,6 +87,8 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   /** The obj_ids of parked calls → when each expires, the earliest first. */
   const expires = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
   let scanned_ms = 0
+  /** What the orders of one scan may compute, before others get their turn. */
+  let steps_left = 0
   /** Limit → the slots that became free since the last scan. */
   const free_slots = new Map<string, number>()
   /** Listed again while its last job was in flight: obj_id → the time it is listed under. */
@@ -122,7 +125,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   /** Takes the parked calls that have waited too long. */
   function scanExpired(context: ReadContext, jobs_max: number, due: DueJob[]): void {
     for (const [obj_id, { expires_ms }] of expires) {
-      if (expires_ms > context.now_ms || due.length >= jobs_max) return
+      if (expires_ms > context.now_ms || isFull(due, jobs_max)) return
       expires.delete(obj_id)
       if (unpark(obj_id) === undefined) continue
       const job = readJob(context, obj_id)
@@ -138,7 +141,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
       const line = parked_for.get(limit)
       for (const obj_id of line ?? []) {
         if (left === 0) break
-        if (due.length >= jobs_max || scanned++ >= slice_keys) {
+        if (isFull(due, jobs_max) || scanned++ >= slice_keys) {
           free_slots.set(limit, left)
           return true
         }
@@ -161,7 +164,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     if (cursor >= to || parked.size >= parked_jobs_max) return false
     const keys = context.view.scan({ from: cursor, to, limit: slice_keys })
     for (const { key } of keys) {
-      if (due.length >= jobs_max) return true
+      if (isFull(due, jobs_max)) return true
       cursor = after(key)
       const { obj_id, ms } = outboxOfKey(key)
       // The cursor may have gone back behind a job that was parked until now.
@@ -179,12 +182,19 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     return keys.length === slice_keys
   }
 
+  function isFull(due: readonly DueJob[], jobs_max: number): boolean {
+    return due.length >= jobs_max || steps_left <= 0
+  }
+
   function readJob(context: ReadContext, obj_id: string): DueJob | undefined {
+    context.steps.left = steps_max
     try {
       return dueJobOf(context, obj_id)
     } catch (error) {
       onError(error)
       return undefined
+    } finally {
+      steps_left -= steps_max - context.steps.left
     }
   }
 
@@ -199,6 +209,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     scan(context, jobs_max) {
       const due: DueJob[] = []
       scanned_ms = context.now_ms
+      steps_left = steps_max
       scanExpired(context, jobs_max, due)
       const has_parked = scanParked(context, jobs_max, due)
       const has_listed = scanListed(context, jobs_max, due)

@@ -18,6 +18,11 @@ import { startTask } from './transitions.ts'
 /** A request has the moves of this many ops in one transaction. */
 const full_budgets_max = 10
 
+/** Moves after which a transaction takes no further request, so that other work gets its turn. */
+export function isSpent({ engine }: Transaction, moves: number): boolean {
+  return moves >= full_budgets_max * engine.limits.moves_per_transaction_max
+}
+
 /** Called before each request. */
 export function beginRequest(tx: Transaction): void {
   tx.moves_made = 0

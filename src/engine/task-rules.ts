@@ -10,6 +10,7 @@ import type { Doc, Ref } from '../core/model.ts'
 import type { Process } from './catalog.ts'
 import { createDigest, loadTask, taskIdOfRef } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
+import { countSteps } from './transitions.ts'
 import { callbackLogic, isIdle } from './waits.ts'
 
 /** Why an op, or a logic that does the same, is refused. */
@@ -44,7 +45,8 @@ export function checkNewTask(
   if (inactive !== undefined) return inactive
   const over = overSize(tx, doc)
   if (over !== undefined) return over
-  const mistake = process.graph.checkParams(doc)
+  const mistake = process.graph.checkParams(doc, tx.steps)
+  countSteps(tx)
   if (mistake !== undefined) {
     const description = `Param: ${mistake.param}, Error: ${mistake.error}`
     return { code: 'wrong_validate_params', description }

@@ -15,7 +15,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { applyOps } from './ops.ts'
-import { beginRequest } from './run-queue.ts'
+import { beginRequest, isSpent } from './run-queue.ts'
 import {
   type CommitEvents,
   type EngineContext,
@@ -84,11 +84,13 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
       try {
         const results: unknown[] = []
         let shown_bytes = 0
+        let moves = 0
         for (const request of requests) {
           beginRequest(tx)
           results.push(request.run(tx))
           shown_bytes += tx.shown_bytes
-          if (shown_bytes > shown_bytes_max) break
+          moves += tx.moves_made
+          if (shown_bytes > shown_bytes_max || isSpent(tx, moves)) break
         }
         started = results.length
         events = reusable.end()

@@ -10,6 +10,8 @@ import { grantKey, nodeCountKey } from '../codec/keys.ts'
 import { decodeCount } from '../codec/records.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Change, Task } from '../core/model.ts'
+import { steps_max } from '../process/definition-limits.ts'
+import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type CountChange, newNodeCounters } from './node-counters.ts'
@@ -39,6 +41,8 @@ export interface ReadContext {
   readonly view: View
   readonly now_ms: number
   readonly engine: EngineContext
+  /** What the logic that runs now may still compute. */
+  readonly steps: Steps
   process(conv_id: string): Process | undefined
   /** The rights of a user to tasks of a process: `grant_bits`, 0 without a grant. */
   grantBits(user: string, conv_id: string): number
@@ -105,6 +109,7 @@ export function newReadContext(view: View, engine: EngineContext, now_ms: number
     view,
     now_ms,
     engine,
+    steps: { left: steps_max },
     process: (conv_id) => engine.catalog.find(view, conv_id),
     grantBits: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
     nodeCount: (conv_id, node_id) => decodeCount(view.get(nodeCountKey(conv_id, node_id))),
@@ -144,6 +149,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     view: no_tx,
     now_ms: 0,
     engine,
+    steps: { left: steps_max },
     moves_left: 0,
     chain_moves: 0,
     run_queue: [],
@@ -193,6 +199,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       transaction.store = tx
       transaction.view = tx
       transaction.now_ms = now_ms
+      transaction.steps.left = steps_max
       transaction.moves_left = engine.limits.moves_per_transaction_max
       transaction.chain_moves = 0
       transaction.moves_made = 0

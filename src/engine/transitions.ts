@@ -5,6 +5,7 @@
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import { steps_max } from '../process/definition-limits.ts'
 import type { FailCommand } from '../process/logic.ts'
 import { type NewTask, newTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
@@ -23,6 +24,19 @@ function countMove(tx: Transaction, task: TaskRecord): void {
   tx.moves_left--
   tx.moves_made++
   tx.chain_moves = Math.max(tx.chain_moves, task.moves)
+}
+
+/** Steps that count as one move: what a task computes is bounded as its moves are. */
+const steps_per_move = 100
+
+/** Counts the steps of a logic as moves of the op, not of the task. The next one has them all. */
+export function countSteps(tx: Transaction): void {
+  const { steps } = tx
+  if (steps.left === steps_max) return
+  const moves = Math.floor((steps_max - steps.left) / steps_per_move)
+  steps.left = steps_max
+  tx.moves_left -= moves
+  tx.moves_made += moves
 }
 
 /**

@@ -4,11 +4,11 @@
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
-import { pattern_steps_max } from './definition-limits.ts'
 import type { ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
 import { compilePattern, type Pattern } from './pattern.ts'
 import { quoted } from './report.ts'
+import { type Steps, steps_passed } from './steps.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
 
 interface Param {
@@ -21,7 +21,7 @@ interface Param {
 
 export interface Params {
   /** The first input parameter that the data does not satisfy. */
-  check(doc: Doc): ParamMistake | undefined
+  check(doc: Doc, steps: Steps): ParamMistake | undefined
   /** Names with flag `auto-clear`. */
   readonly masked: readonly string[]
 }
@@ -49,7 +49,9 @@ export function compileParams(raw: JsonValue | undefined, mistake: (text: string
   }
   // Most processes check nothing; then the data is not even parsed.
   const check: Params['check'] =
-    params.length === 0 ? () => undefined : (doc) => firstMistake(params, objectOf(doc))
+    params.length === 0
+      ? () => undefined
+      : (doc, steps) => firstMistake(params, objectOf(doc), steps)
   return { check, masked }
 }
 
@@ -98,9 +100,13 @@ function readPattern(
   return undefined
 }
 
-const steps_passed = `is a value on which the pattern takes more than ${pattern_steps_max} steps`
+const endless = `is a value on which the pattern takes ${steps_passed}`
 
-function firstMistake(params: readonly Param[], data: JsonObject): ParamMistake | undefined {
+function firstMistake(
+  params: readonly Param[],
+  data: JsonObject,
+  steps: Steps,
+): ParamMistake | undefined {
   for (const param of params) {
     const { name, type, pattern } = param
     const value = Object.hasOwn(data, name) ? data[name] : undefined
@@ -112,8 +118,8 @@ function firstMistake(params: readonly Param[], data: JsonObject): ParamMistake 
       if (may_lack && isAbsent(value)) continue
       return { param: name, error: `is not of type ${type}` }
     } else if (pattern !== undefined) {
-      const is_match = pattern(textOf(value))
-      if (is_match === undefined) return { param: name, error: steps_passed }
+      const is_match = pattern(textOf(value), steps)
+      if (is_match === undefined) return { param: name, error: endless }
       if (!is_match) return { param: name, error: param.pattern_error }
     }
   }

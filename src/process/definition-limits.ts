@@ -17,12 +17,10 @@ export const key_index_max = 100
 /** Characters of a pattern, and instructions of the program it compiles to. */
 export const pattern_chars_max = 1_000
 export const pattern_program_max = 2_000
-/** Steps of one search by a pattern that does not run in linear time. */
-export const pattern_steps_max = 2_000_000
 /** Characters a pattern is run on; a longer text matches nothing. */
 export const pattern_text_chars_max = 100_000
-/** Steps of one `$.map` or `$.filter`: operations, list items and characters in eights. */
-export const erlang_steps_max = 5_000_000
+/** Steps of one logic: what its funs, patterns and digests compute. About 0.1 s. */
+export const steps_max = 1_000_000
 /** Characters of a process id, node id or ref that a definition or a template gives. */
 export const id_chars_max = limitTable.ref_chars_max.value
 /** Characters of an alias: with its `@` it is no longer than a conv_id. */

@@ -4,6 +4,7 @@
  */
 import type { Doc } from '../core/model.ts'
 import type { EvaluationContext, Logic } from './logic.ts'
+import type { Steps } from './steps.ts'
 
 /** Creates a signal task when the node's task count reaches the value, and when it falls below. */
 export interface CountSemaphor {
@@ -56,7 +57,7 @@ export interface Graph {
   readonly start_id: string
   readonly nodes: ReadonlyMap<string, GraphNode>
   /** The first input parameter that the data does not satisfy. */
-  checkParams(doc: Doc): ParamMistake | undefined
+  checkParams(doc: Doc, steps: Steps): ParamMistake | undefined
   /** The processes that the definition names without a template. */
   readonly target_conv_ids: readonly string[]
   /** The variables that the definition names without a template. */

@@ -5,6 +5,7 @@
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { CodeLibrary } from './logics/code-libraries.ts'
 import type { Report } from './report.ts'
+import type { Steps } from './steps.ts'
 
 /** Everything that a logic or a template may read. */
 export interface EvaluationContext {
@@ -16,6 +17,8 @@ export interface EvaluationContext {
   /** A `root.` field of the task; undefined where the task has no value for it. */
   rootField(name: RootName): JsonValue | undefined
   readonly task_bytes_max: number
+  /** What this logic may still compute. */
+  readonly steps: Steps
   /** Whether there is such a process and the task may read it. */
   canRead(conv: TargetProcess): boolean
   /** Data of a task of a process, found by ref; undefined where there is none or no permission. */

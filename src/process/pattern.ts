@@ -19,15 +19,15 @@ import { search } from './backtracking/search.ts'
 import {
   pattern_chars_max,
   pattern_program_max,
-  pattern_steps_max,
   pattern_text_chars_max,
 } from './definition-limits.ts'
+import { type Steps, takeSteps } from './steps.ts'
 
 /**
  * Whether the pattern is found in a text; false for a text over the limit, undefined where the
- * search takes more steps than the limit.
+ * search takes more steps than are left.
  */
-export type Pattern = (text: string) => boolean | undefined
+export type Pattern = (text: string, steps: Steps) => boolean | undefined
 
 /** Compiles a pattern, or says what is wrong with it. */
 export function compilePattern(source: string): Pattern | { readonly mistake: string } {
@@ -38,12 +38,13 @@ export function compilePattern(source: string): Pattern | { readonly mistake: st
   if (linear === undefined) return backtrackingPattern(source)
   const size = linear.programSize()
   if (size > pattern_program_max) return { mistake: 'the pattern repeats too much' }
-  // With a look-behind a step is an instruction at a character: there is no automaton to run.
-  const text_chars_max = /\(\?<[=!]/.test(source) ? pattern_steps_max / size : Infinity
+  // At worst each instruction is looked at for each character. With a look-behind that is a step:
+  // there is no automaton to run.
+  const char_steps = /\(\?<[=!]/.test(source) ? size : size / 16
   const may_end_before_break = source.includes('$') && !source.includes('\\z')
-  return (text) => {
+  return (text, steps) => {
     if (text.length > pattern_text_chars_max) return false
-    if (text.length > text_chars_max) return undefined
+    if (!takeSteps(steps, text.length * char_steps)) return undefined
     if (linear.test(text)) return true
     return may_end_before_break && text.endsWith('\n') && linear.test(text.slice(0, -1))
   }
@@ -61,7 +62,7 @@ function linearPattern(source: string): RE2JS | undefined {
 function backtrackingPattern(source: string): Pattern | { readonly mistake: string } {
   try {
     const program = compileProgram(parsePattern(source))
-    return (text) => text.length <= pattern_text_chars_max && search(program, text)
+    return (text, steps) => text.length <= pattern_text_chars_max && search(program, text, steps)
   } catch (error) {
     if (!isFault(error) || error.code !== 'bad_definition') throw error
     return { mistake: `the pattern cannot be run: ${error.message}` }

@@ -6,6 +6,7 @@ import { docOfText, parseJson, stringifyJson } from '../../src/codec/json.ts'
 import { limitsWith } from '../../src/core/limits.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import { compileProcess } from '../../src/process/compile-process.ts'
+import { steps_max } from '../../src/process/definition-limits.ts'
 import type { CompileResult } from '../../src/process/graph.ts'
 import type { Command, EvaluationContext } from '../../src/process/logic.ts'
 import { logicTable } from '../../src/process/logics/table.ts'
@@ -32,6 +33,7 @@ export function contextOf(
     fraction: () => 0.5,
     rootField: (name) => root_fields[name],
     task_bytes_max: 131_072,
+    steps: { left: steps_max },
     canRead: () => true,
     taskData: () => undefined,
     nodeCount: () => 0,

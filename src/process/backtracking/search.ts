@@ -3,7 +3,7 @@
  * on a stack of numbers, which grows by one entry a step at most. The steps of a search are limited
  * whatever the pattern and the text are, so its time and its memory are.
  */
-import { pattern_steps_max } from '../definition-limits.ts'
+import type { Steps } from '../steps.ts'
 import { isKnownCode, unknown_code_steps } from './character-set.ts'
 import type { Place } from './parse.ts'
 import type { Instruction, Program } from './program.ts'
@@ -20,15 +20,26 @@ interface Search {
   steps_left: number
 }
 
-/** Whether the pattern is found in the text; undefined where the limit of steps is passed. */
-export function search({ instructions, registers }: Program, text: string): boolean | undefined {
+/** Whether the pattern is found in the text; undefined where it takes more steps than are left. */
+export function search(
+  { instructions, registers }: Program,
+  text: string,
+  steps: Steps,
+): boolean | undefined {
   const state: Search = {
     text,
     instructions,
     registers: new Array<number>(registers).fill(-1),
     stack: [],
-    steps_left: pattern_steps_max,
+    steps_left: steps.left,
   }
+  const is_found = searched(state)
+  steps.left = state.steps_left
+  return is_found
+}
+
+function searched(state: Search): boolean | undefined {
+  const { text, instructions } = state
   const [first] = instructions
   const is_anchored = first?.op === 'place' && first.place === 'text start'
   for (let start = 0; start <= text.length; start += widthAt(text, start)) {

@@ -8,9 +8,11 @@
  * The only file below src/process that may import node:crypto.
  */
 import { createHash } from 'node:crypto'
+import { steps_passed, takeSteps } from '../steps.ts'
 import {
   type Expansion,
   expectText,
+  failWith,
   joinParts,
   type Part,
   type TemplateCursor,
@@ -92,7 +94,11 @@ function digestTerm(name: string, argument: BytesTerm): Term {
 function digestBytes(name: string, argument: BytesTerm): BytesTerm {
   return (expansion) => {
     const bytes = argument(expansion)
-    return bytes && createHash(name).update(bytes).digest()
+    if (bytes === undefined) return undefined
+    if (takeSteps(expansion.context.steps, bytes.length / 32)) {
+      return createHash(name).update(bytes).digest()
+    }
+    return failWith(expansion, 'convert', `$.${name}: ${steps_passed}`)
   }
 }
 

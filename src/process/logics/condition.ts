@@ -13,6 +13,7 @@ import { type EvaluationContext, rootNames } from '../logic.ts'
 import { compilePattern, literalPattern } from '../pattern.ts'
 import type { Report } from '../report.ts'
 import { quoted } from '../report.ts'
+import { takeSteps } from '../steps.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
 import { nameTerm } from '../templates/path.ts'
 import {
@@ -32,7 +33,7 @@ import {
 } from './comparisons.ts'
 import { isAbsent } from './members.ts'
 
-/** Undefined where a pattern takes more steps than the limit. */
+/** Undefined where a pattern takes more steps than are left. */
 export type Condition = (context: EvaluationContext) => boolean | undefined
 
 /** A param that is a template and no path: `items[{{n}}]` is a path, `{{items}}` is not. */
@@ -162,9 +163,12 @@ function patternCondition(
     const found = value(expansion)
     if (expansion.failure !== undefined || comparandOf(found, cast) === undefined) return false
     const pattern = fixed ?? patternWith(constant, expansion)
-    return typeof pattern === 'function' ? pattern(textOf(found ?? '')) : false
+    return typeof pattern === 'function' ? pattern(textOf(found ?? ''), context.steps) : false
   }
 }
+
+/** Steps of compiling one character of a pattern. */
+const compile_steps = 50
 
 function patternWith(
   constant: Template,
@@ -173,7 +177,9 @@ function patternWith(
   const source = joinParts(constant.parts, expansion, (value) =>
     value === undefined ? '' : literalPattern(textOf(value)),
   )
-  return source === undefined ? undefined : compilePattern(source)
+  if (source === undefined) return undefined
+  takeSteps(expansion.context.steps, compile_steps * source.length)
+  return compilePattern(source)
 }
 
 /** One side, read as the cast. What the task may not read is missing. */

@@ -4,20 +4,17 @@
  * a search by a pattern takes more steps than the limit, the logic fails.
  */
 import type { JsonObject } from '../../core/model.ts'
-import { pattern_steps_max } from '../definition-limits.ts'
 import type { Command, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
+import { steps_passed } from '../steps.ts'
 import { type Condition, compileCondition } from './condition.ts'
 import { fail } from './failures.ts'
 import { mapObjects } from './members.ts'
 
 const next: Command = { command: 'next' }
-const steps_passed: Command = fail(
+const endless: Command = fail(
   'go_if_const',
-  {
-    tag: 'go_if_const_executing_error',
-    description: `a pattern takes more than ${pattern_steps_max} steps`,
-  },
+  { tag: 'go_if_const_executing_error', description: `a pattern takes ${steps_passed}` },
   undefined,
 )
 
@@ -31,7 +28,7 @@ export const goIfConst: LogicKind = {
       run(context) {
         for (const holds of conditions) {
           const is_held = holds(context)
-          if (is_held !== true) return is_held === false ? next : steps_passed
+          if (is_held !== true) return is_held === false ? next : endless
         }
         return go
       },

@@ -5,6 +5,7 @@
 import type { JsonObject, JsonValue } from '../../../core/model.ts'
 import { type Apply, type OperatorLevel, prefixOperators } from './operators.ts'
 import {
+  charsOf,
   type ErlangTerm,
   type Evaluation,
   failTerm,
@@ -13,9 +14,11 @@ import {
   type MapPair,
   mapOf,
   type Result,
+  readingSteps,
   shown,
   sized,
   spend,
+  tooLong,
   undefined_atom,
 } from './terms.ts'
 
@@ -28,12 +31,14 @@ export type Make = (evaluation: Evaluation, parts: readonly ErlangTerm[]) => Res
 export function withAll(name: string, parts: readonly Evaluate[], make: Make): Evaluate {
   return (evaluation) => {
     const terms: ErlangTerm[] = []
+    let steps = 1
     for (const part of parts) {
       const term = part(evaluation)
       if (term === undefined) return undefined
+      steps += 1 + readingSteps(term)
       terms.push(term)
     }
-    if (!spend(evaluation, 1 + terms.length)) return undefined
+    if (!spend(evaluation, steps)) return undefined
     const made = make(evaluation, terms)
     if (made !== undefined && evaluation.failure === undefined) return made
     return failTerm(
@@ -52,7 +57,9 @@ export const listWithTail: Make = (evaluation, parts) => {
 
 export const textOfParts: Make = (evaluation, parts) => {
   if (!parts.every((part) => typeof part === 'string')) return undefined
-  return sized(evaluation, parts.join(''))
+  return charsOf(parts) > evaluation.size_max
+    ? tooLong(evaluation)
+    : sized(evaluation, parts.join(''))
 }
 
 export const mapOfParts: Make = (evaluation, parts) => {
@@ -80,7 +87,7 @@ export function prefixed(signs: readonly string[], value: Evaluate): Evaluate {
   return (evaluation) => {
     let term = value(evaluation)
     for (const { sign, apply } of applied) {
-      if (term === undefined || !spend(evaluation, 1)) return undefined
+      if (term === undefined || !spend(evaluation, 1 + readingSteps(term))) return undefined
       term = apply(evaluation, term) ?? failTerm(evaluation, `${sign} ${shown(term)} has no value`)
     }
     return term
@@ -134,7 +141,7 @@ function applied(
   left: ErlangTerm,
   right: ErlangTerm,
 ): Result {
-  if (!spend(evaluation, 1)) return undefined
+  if (!spend(evaluation, 1 + readingSteps(left) + readingSteps(right))) return undefined
   const made = apply(evaluation, left, right)
   if (made !== undefined && evaluation.failure === undefined) return made
   return failTerm(evaluation, `${shown(left)} ${sign} ${shown(right)} has no value`)

@@ -11,6 +11,7 @@ import type { Apply } from './operators.ts'
 import { getValue, proplistFunctions } from './proplists.ts'
 import {
   atomName,
+  charsOf,
   type ErlangTerm,
   type Evaluation,
   isAtom,
@@ -140,8 +141,8 @@ function partsBetween(
   if (typeof text !== 'string' || !patterns?.every((one) => typeof one === 'string'))
     return undefined
   if (patterns.length === 0 || patterns.includes('')) return undefined
-  const pattern_chars = patterns.join('').length
-  if (!spend(evaluation, text.length * (patterns.length + pattern_chars / 64))) return undefined
+  const pattern_steps = patterns.length + charsOf(patterns) / 64
+  if (!spend(evaluation, pattern_steps + text.length * pattern_steps)) return undefined
   const found = patterns.map((one) => text.indexOf(one))
   const parts: string[] = []
   let from = 0

@@ -4,7 +4,7 @@
  * The atom undefined is null, any other the text of its name. A tuple that is no pair is no JSON.
  * What is larger than a task fails, because a term may hold one part many times.
  */
-import { setMember, stringifyJson } from '../../../codec/json.ts'
+import { isNumberToken, setMember, stringifyJson } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../../core/model.ts'
 import { value_bounds } from '../../definition-limits.ts'
 import {
@@ -36,9 +36,10 @@ export function jsonOf(evaluation: Evaluation, term: ErlangTerm): JsonValue | un
 
 function jsonValueOf(writer: Writer, term: ErlangTerm, level: number): JsonValue | undefined {
   const { evaluation } = writer
-  writer.left_chars -= 1 + charsOf(term)
+  const chars = 1 + scalarChars(term)
+  writer.left_chars -= chars
+  if (!spend(evaluation, 1 + chars / 8)) return undefined
   if (writer.left_chars < 0) return tooLong(evaluation)
-  if (!spend(evaluation, 1)) return undefined
   if (level > value_bounds.nesting_max) {
     return failTerm(evaluation, `nested deeper than ${value_bounds.nesting_max}`)
   }
@@ -89,7 +90,8 @@ function pairsOf(list: ErlangTerm): readonly MapPair[] | undefined {
 }
 
 /** Characters of a scalar, and of an object of JSON, whose members are not visited. */
-function charsOf(term: ErlangTerm): number {
+function scalarChars(term: ErlangTerm): number {
   if (typeof term === 'string') return term.length
+  if (isNumberToken(term)) return term.token.length
   return isJsonObject(term) ? stringifyJson(term).length : 0
 }

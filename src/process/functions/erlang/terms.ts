@@ -8,8 +8,9 @@
  */
 import { isNumberToken, isObject } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue, NumberToken } from '../../../core/model.ts'
-import { erlang_steps_max, value_bounds } from '../../definition-limits.ts'
+import { value_bounds } from '../../definition-limits.ts'
 import { quoted } from '../../report.ts'
+import { type Steps, steps_passed, takeSteps } from '../../steps.ts'
 import type { Expansion, ExpansionFailure } from '../../templates/parser.ts'
 import { compareNumbers } from './numbers.ts'
 
@@ -50,7 +51,7 @@ export type MapPair = readonly [key: ErlangTerm, value: ErlangTerm]
 /** One evaluation of a fun over a list. */
 export interface Evaluation {
   readonly variables: ErlangTerm[]
-  steps_left: number
+  readonly steps: Steps
   /** Characters of the longest text and items of the longest list: what a task may hold. */
   readonly size_max: number
   /** Why a term is undefined. A guard that fails resets it. */
@@ -58,22 +59,35 @@ export interface Evaluation {
 }
 
 export function evaluationOf({ context }: Expansion): Evaluation {
-  const size_max = context.task_bytes_max
-  return { variables: [], steps_left: erlang_steps_max, size_max, failure: undefined }
+  const { steps, task_bytes_max: size_max } = context
+  return { variables: [], steps, size_max, failure: undefined }
 }
+
+/** What a failure costs: a guard may fail again and again. */
+const failure_steps = 30
 
 /** Fails the evaluation, as an exception of Erlang does. */
 export function failTerm(evaluation: Evaluation, description: string): undefined {
+  evaluation.steps.left -= failure_steps
   evaluation.failure ??= { why: 'convert', description }
   return undefined
 }
 
-/** Spends steps; false where the limit is passed, which fails the evaluation for good. */
+/** Spends steps; false where there are not so many left, which fails the evaluation for good. */
 export function spend(evaluation: Evaluation, steps: number): boolean {
-  evaluation.steps_left -= steps
-  if (evaluation.steps_left >= 0) return true
-  failTerm(evaluation, `more than ${erlang_steps_max} steps`)
+  if (takeSteps(evaluation.steps, steps)) return true
+  failTerm(evaluation, steps_passed)
   return false
+}
+
+/** Steps to read a term: a number of many digits takes more than others. */
+export function readingSteps(term: ErlangTerm): number {
+  return isNumberToken(term) ? term.token.length / 8 : 0
+}
+
+/** Characters of all texts. */
+export function charsOf(texts: readonly string[]): number {
+  return texts.reduce((chars, text) => chars + text.length, 0)
 }
 
 /** Fails the evaluation: something is longer than a task may be. */
@@ -196,7 +210,10 @@ export function compareTerms(
   }
   const by_rank = rankOf(left) - rankOf(right)
   if (by_rank !== 0) return by_rank
-  if (isNumber(left) && isNumber(right)) return compareNumbers(left, right, is_exact)
+  if (isNumber(left) && isNumber(right)) {
+    const is_paid = spend(evaluation, readingSteps(left) + readingSteps(right))
+    return is_paid ? compareNumbers(left, right, is_exact) : 0
+  }
   if (isAtom(left) && isAtom(right)) return compareText(atomName(left), atomName(right))
   const ones = partsOf(evaluation, left)
   const others = partsOf(evaluation, right)
