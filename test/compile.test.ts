@@ -438,6 +438,43 @@ for (const [definition, expected] of warnings) {
   })
 }
 
+const api = { type: 'api', url: 'https://example.com' }
+const callback = { type: 'api_callback' }
+const goTo = (to_node_id: string) => ({ type: 'go', to_node_id })
+const asks = { type: 'go_if_const', to_node_id: 'wait', conditions: [] }
+const delay = { type: 'time', value: 30, to_node_id: 'wait' }
+
+// [logics of `mid`, semaphors of `mid`, logics of `wait`, the node with the api, if it is warned of]
+const waits: [mid: object[], semaphors: object[], wait: object[], api_node: string | undefined][] =
+  [
+    [[api, goTo('wait')], [], [callback, goTo('end')], 'nodes[1] "Mid"'],
+    [[api, callback, goTo('wait')], [], [goTo('end')], 'nodes[1] "Mid"'],
+    [[api], [delay], [{ type: 'set_param' }, callback, goTo('end')], 'nodes[1] "Mid"'],
+    [[goTo('wait')], [], [api, callback, goTo('wait')], 'nodes[2] "Wait"'],
+    [[api, goTo('wait')], [], [asks, callback, goTo('end')], undefined],
+    [[api, asks, goTo('end')], [], [callback, goTo('end')], undefined],
+    [[callback, api, goTo('wait')], [], [goTo('end')], undefined],
+    [[goTo('wait')], [], [callback, goTo('end')], undefined],
+  ]
+
+for (const [mid, semaphors, wait, api_node] of waits) {
+  test(`a callback that may come early: ${JSON.stringify([mid, semaphors, wait])}`, () => {
+    const definition = processWith({ title: 'Mid', condition: { logics: mid, semaphors } })
+    const { nodes } = definition.scheme as { nodes: JsonObject[] }
+    nodes.splice(2, 0, {
+      id: 'wait',
+      obj_type: 0,
+      title: 'Wait',
+      condition: { logics: wait },
+    } as never)
+    const early = compileProcess(definition, limits).warnings.filter((one) => /between/.test(one))
+    const place = mid.includes(callback) ? 'nodes[1] "Mid"' : 'nodes[2] "Wait"'
+    const why = `what comes between the api of ${api_node} and this wait does not end it`
+    const expected = api_node && `${place}: ${why}, and no condition asks for it`
+    assert.deepEqual(early, expected === undefined ? [] : [expected])
+  })
+}
+
 test('a state process, its count semaphors and the processes it targets', () => {
   const { graph, mistakes: named } = compileProcess(
     processWith(

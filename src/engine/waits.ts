@@ -6,9 +6,13 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { WaitReason } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 
-/** The logic at which the task waits for a callback; -1 where it waits for none. */
+/**
+ * The logic at which the task waits for a callback; -1 where it waits for none. In a state process
+ * a task that has fallen through its node waits for the callback of the node again.
+ */
 export function callbackLogic(process: Process, task: TaskRecord): number {
-  if (task.status !== 'delayed' || task.wait !== 'callback') return -1
+  const waits_again = process.graph.kind === 'state' && isIdle(task)
+  if (!waits_again && (task.status !== 'delayed' || task.wait !== 'callback')) return -1
   return waitLogic(process, task, 'callback')
 }
 

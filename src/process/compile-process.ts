@@ -17,6 +17,7 @@ import {
 } from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
 import { nodes_max } from './definition-limits.ts'
+import { earlyCallbacks } from './early-callback.ts'
 import type { CompileResult, Graph, GraphNode } from './graph.ts'
 import { quoted, type Report } from './report.ts'
 
@@ -95,6 +96,12 @@ export function compileProcess(
   }
   for (const [at, { id, raw }] of heads) {
     if (!reachable.has(id)) warnings.push(`${placeOf(at, raw)}: nothing leads here from the start`)
+  }
+  const reached = [...heads].filter(([, { id }]) => reachable.has(id))
+  const places = new Map(reached.map(([at, { id, raw }]) => [id, placeOf(at, raw)]))
+  for (const [id, api_id] of earlyCallbacks(new Map(reached.map(([, { id, raw }]) => [id, raw])))) {
+    const early = `what comes between the api of ${places.get(api_id)} and this wait`
+    warnings.push(`${places.get(id)}: ${early} does not end it, and no condition asks for it`)
   }
   if (is_draft) warnings.push('scheme: there are no nodes, so it is stored as a draft')
   if (mistakes.length > 0) return { graph: undefined, mistakes, warnings }
