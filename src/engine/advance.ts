@@ -23,7 +23,7 @@ import { evaluationContextOf } from './evaluation-context.ts'
 import { addSums } from './node-counters.ts'
 import { queue, take } from './queue-command.ts'
 import { overSize } from './task-rules.ts'
-import type { Draft } from './task-store.ts'
+import type { TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import {
   countSteps,
@@ -35,7 +35,12 @@ import {
 } from './transitions.ts'
 
 /** Moves the task to a node and advances it there. The caller saves it. */
-export function enterNode(tx: Transaction, process: Process, draft: Draft, node_id: string): void {
+export function enterNode(
+  tx: Transaction,
+  process: Process,
+  draft: TaskDraft,
+  node_id: string,
+): void {
   moveToNode(tx, draft.task, node_id)
   advance(tx, process, draft, 0)
 }
@@ -47,7 +52,7 @@ export function enterNode(tx: Transaction, process: Process, draft: Draft, node_
 export function advance(
   tx: Transaction,
   process: Process,
-  draft: Draft,
+  draft: TaskDraft,
   logic_at: number,
   decided?: Command,
 ): void {

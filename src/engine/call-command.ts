@@ -9,7 +9,7 @@ import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import { accessDenied, checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
-import { type Draft, loadTask, saveTask } from './task-store.ts'
+import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import type { Transaction, UnansweredCaller } from './transaction.ts'
 import { failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
 import { migrationTarget, waitLogic } from './waits.ts'
@@ -67,7 +67,7 @@ export function resumeUnansweredCallers(tx: Transaction): void {
 }
 
 interface Caller {
-  readonly draft: Draft
+  readonly draft: TaskDraft
   /** The logic of its call; -1 where a new definition has none in its node. */
   readonly logic_at: number
   readonly err_node_id: string | undefined

@@ -9,7 +9,7 @@ import { evaluationContextOf } from './evaluation-context.ts'
 import type { DueJob } from './job-queue.ts'
 import { migrateTask } from './migrate.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
-import { type Draft, loadTask, saveTask } from './task-store.ts'
+import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 
 /** `paused` where the process is paused and nothing was applied. */
@@ -32,7 +32,7 @@ export function applyOutcome(
 function advanceWith(
   tx: Transaction,
   process: Process,
-  draft: Draft,
+  draft: TaskDraft,
   { order, type }: DueJob,
   outcome: JobOutcome | undefined,
 ): void {
@@ -56,7 +56,7 @@ export function listAgain(tx: Transaction, due: DueJob, at_ms: number): void {
 }
 
 /** The task, if it still waits for this very job. */
-function findWaiting(tx: Transaction, due: DueJob): Draft | undefined {
+function findWaiting(tx: Transaction, due: DueJob): TaskDraft | undefined {
   const draft = loadTask(tx.view, due.obj_id)
   if (draft === undefined || draft === 'damaged') return undefined
   const { wait, visit, logic_at, at_ms } = draft.task

@@ -5,7 +5,7 @@
  */
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
-import type { Draft } from './task-store.ts'
+import type { TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { migrationTarget } from './waits.ts'
 
@@ -14,7 +14,7 @@ import { migrationTarget } from './waits.ts'
  * waiting task enters the new node and advances; a failed one stays failed there until retry or
  * cancel.
  */
-export function migrateTask(tx: Transaction, process: Process, draft: Draft): boolean {
+export function migrateTask(tx: Transaction, process: Process, draft: TaskDraft): boolean {
   const { task } = draft
   const node_id = migrationTarget(process, task)
   if (node_id === undefined) return false

@@ -26,7 +26,7 @@ import {
   type OpRefusal,
   stays,
 } from './task-rules.ts'
-import { type Draft, loadTask, newTask, saveTask, taskIdOfRef } from './task-store.ts'
+import { loadTask, newTask, saveTask, type TaskDraft, taskIdOfRef } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -90,7 +90,7 @@ function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
  * The live task, migrated first if its node was dropped. The migration stays even if the op is
  * refused, because the task may have created or changed other tasks in it.
  */
-function findMigrated(tx: Transaction, process: Process, op: ModifyOp): Draft | OpRefusal {
+function findMigrated(tx: Transaction, process: Process, op: ModifyOp): TaskDraft | OpRefusal {
   const draft = findLive(tx.store, op)
   if ('code' in draft || !migrateTask(tx, process, draft)) return draft
   saveTask(tx, draft)
@@ -127,14 +127,14 @@ export function taskInView(view: View, op: ShowOp): Task | undefined {
 }
 
 /** A live task of the op's process. */
-export function findLive(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
+export function findLive(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
   const draft = findTask(view, op)
   if ('code' in draft || is_live[draft.task.status]) return draft
   return not_found_task
 }
 
 /** The task with the op's obj_id, also an ended one; without one, the live holder of its ref. */
-function findTask(view: View, op: ModifyOp | ShowOp): Draft | OpRefusal {
+function findTask(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
   const obj_id = op.obj_id ?? taskIdOfRef(view, op.conv_id, op.ref?.text ?? '')
   const draft = obj_id === undefined ? undefined : loadTask(view, obj_id)
   if (draft === 'damaged') return damaged(obj_id as string)

@@ -9,7 +9,7 @@ import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
 import { inactiveOf, overSize } from './task-rules.ts'
-import { type Draft, loadTask, saveTask } from './task-store.ts'
+import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { failCommand, resume, withMembers } from './transitions.ts'
 import { waitLogic } from './waits.ts'
@@ -74,7 +74,7 @@ function firstInQueue(
   taker_id: string,
   node_id: string,
   newest: boolean,
-): Draft | 'damaged' | undefined {
+): TaskDraft | 'damaged' | undefined {
   let is_damaged = false
   const range = queueOf(conv_id, node_id)
   for (const { key } of tx.store.scan({ ...range, limit: scanned_tasks_max, reverse: newest })) {

@@ -11,7 +11,7 @@ import { advance } from './advance.ts'
 import { resumeUnansweredCallers } from './call-command.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
-import { type Draft, loadTask, saveTask } from './task-store.ts'
+import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { startTask } from './transitions.ts'
 
@@ -37,7 +37,7 @@ export function beginOp(tx: Transaction): void {
 }
 
 /** Saves the task that has been changed, and runs the tasks that this has made ready. */
-export function saveAndDrain(tx: Transaction, draft: Draft): void {
+export function saveAndDrain(tx: Transaction, draft: TaskDraft): void {
   saveTask(tx, draft)
   drainRunQueue(tx)
 }
@@ -66,7 +66,7 @@ function runTask(tx: Transaction, obj_id: string): void {
 }
 
 /** A ready task advances from the logic where it stopped. */
-export function advanceReady(tx: Transaction, process: Process, draft: Draft): void {
+export function advanceReady(tx: Transaction, process: Process, draft: TaskDraft): void {
   const { task } = draft
   task.due_ms = 0
   if (!migrateTask(tx, process, draft)) advance(tx, process, draft, task.logic_at)

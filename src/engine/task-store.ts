@@ -29,7 +29,7 @@ import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A task that a transaction changes. */
-export interface Draft {
+export interface TaskDraft {
   readonly task: TaskRecord
   /** The state that the index keys show; undefined for a new task. */
   readonly stored: StoredState | undefined
@@ -46,7 +46,7 @@ type StoredState = Readonly<
 const no_value = Buffer.alloc(0)
 
 /** A task of any process and status. */
-export function loadTask(view: View, obj_id: string): Draft | 'damaged' | undefined {
+export function loadTask(view: View, obj_id: string): TaskDraft | 'damaged' | undefined {
   const bytes = view.get(taskKey(obj_id))
   if (bytes === undefined) return undefined
   const task = decodeTask(obj_id, bytes)
@@ -67,7 +67,7 @@ export type NewTask = Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & 
   readonly caller_id?: string
 }
 
-export function newTask(tx: Transaction, given: NewTask): Draft {
+export function newTask(tx: Transaction, given: NewTask): TaskDraft {
   const task: TaskRecord = {
     obj_id: tx.newTaskId(),
     conv_id: given.conv_id,
@@ -104,7 +104,7 @@ export function createDigest(task: TaskRecord): Buffer {
  * Writes a task and its index keys; deletes an ended task that is not kept. The change time is now,
  * but never before the stored one.
  */
-export function saveTask(tx: Transaction, draft: Draft): void {
+export function saveTask(tx: Transaction, draft: TaskDraft): void {
   const { task, stored, keep_ended } = draft
   const { store } = tx
   const was_live = stored !== undefined && is_live[stored.status]
@@ -164,7 +164,7 @@ export function saveTask(tx: Transaction, draft: Draft): void {
 }
 
 /** Writes the key that lists a task in its queue, or its job in the outbox. */
-function saveWaitKeys(tx: Transaction, { task, stored }: Draft): void {
+function saveWaitKeys(tx: Transaction, { task, stored }: TaskDraft): void {
   const was_listed = stored !== undefined && isListed(stored.wait)
   const is_now = is_live[task.status] && isListed(task.wait)
   if (!was_listed && !is_now) return

@@ -23,7 +23,7 @@ import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { advanceReady, beginOp, saveAndDrain } from './run-queue.ts'
-import { type Draft, loadTask } from './task-store.ts'
+import { loadTask, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { fail } from './transitions.ts'
 
@@ -83,7 +83,7 @@ export function fireDue(
   return firstDue(tx.store, conv_id)
 }
 
-function fire(tx: Transaction, process: Process, draft: Draft): void {
+function fire(tx: Transaction, process: Process, draft: TaskDraft): void {
   const { task } = draft
   if (task.wait === 'ready') {
     advanceReady(tx, process, draft)
