@@ -74,21 +74,14 @@ export function compileProcess(
     }
     nodes.set(id, compileNode(node, nodeReport(place, id, findings), rules))
   }
-  const starts = [...heads].filter(([, { kind }]) => kind === 'start')
-  const start_id = starts[0]?.[1].id
-  if (starts.length > 1) {
-    const places = starts.map(([at, { raw }]) => placeOf(at, raw)).join(', ')
-    mistakes.push(`scheme: one start was expected, there are ${starts.length}: ${places}`)
-  }
+  const start_id = readStart(heads, mistakes)
   const is_draft = listOfNodes(definition.scheme)?.length === 0
   if (start_id === undefined && !is_draft) {
     mistakes.push(...in_nodes.map(({ text }) => text))
     mistakes.push('scheme: there is no start (a node with obj_type 1)')
     return { graph: undefined, mistakes, warnings }
   }
-  // By any member of a logic or a semaphor that names a node.
-  if (start_id !== undefined) reachable.add(start_id)
-  for (const id of reachable) for (const to of targets.get(id) ?? []) reachable.add(to)
+  if (start_id !== undefined) addReachable(start_id, targets, reachable)
   for (const { id, text, is_broken } of in_nodes) {
     if (reachable.has(id)) mistakes.push(text)
     else warnings.push(`${text}, and a task that is moved here fails`)
@@ -116,6 +109,26 @@ export function compileProcess(
     masked: params.masked,
   }
   return { graph, mistakes, warnings }
+}
+
+/** The id of the start; undefined where there is none. */
+function readStart(heads: Heads, mistakes: string[]): string | undefined {
+  const starts = [...heads].filter(([, { kind }]) => kind === 'start')
+  if (starts.length > 1) {
+    const places = starts.map(([at, { raw }]) => placeOf(at, raw)).join(', ')
+    mistakes.push(`scheme: one start was expected, there are ${starts.length}: ${places}`)
+  }
+  return starts[0]?.[1].id
+}
+
+/** Adds the nodes that members of logics and semaphors lead to from the start, and the start. */
+function addReachable(
+  start_id: string,
+  targets: Findings['targets'],
+  reachable: Set<string>,
+): void {
+  reachable.add(start_id)
+  for (const id of reachable) for (const to of targets.get(id) ?? []) reachable.add(to)
 }
 
 /** Nodes that have an id, by their place in the list. */

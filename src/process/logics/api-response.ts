@@ -4,8 +4,8 @@
  *
  * - an object is merged into the data, XML as the object that stands for it (codec/xml-read), an
  *   array is set as `__conveyor_api_array__`, an image as `__conveyor_api_image__` in base64;
- * - with `customize_response` only the keys of `response` are set, from templates over the data
- *   with `header` and `body` beside; a template that names nothing gives the empty text;
+ * - with `customize_response` only the keys of `response` are set, from templates over the data,
+ *   `header` and `body`; a template that names nothing gives the empty text;
  * - with format `corezoid` the `res_data` of the response's op is merged into the data.
  *
  * 202 needs no body. 200 and 201 need one, except where `response` maps it without `rfc_format`.
@@ -27,23 +27,29 @@ type Done = Extract<JobOutcome, { outcome: 'done' }>
 /** The data with the response in it, or why there is none. */
 export type ApiResponse = (context: EvaluationContext, outcome: Done) => Doc | LogicFailure
 
+/** Sets what the body gives in the data, or says why it cannot. */
+type AddBody = (
+  data: JsonObject,
+  context: EvaluationContext,
+  outcome: Done,
+) => LogicFailure | undefined
+
 export function readResponse(raw: JsonObject, report: Report): ApiResponse {
   const mapping = readFlag(raw, 'customize_response', report) ? readMapping(raw, report) : undefined
   const is_head = typeof raw.method === 'string' && raw.method.toUpperCase() === 'HEAD'
   const needs_body = !is_head && (mapping === undefined || isOn(raw.rfc_format))
+  const addBody: AddBody = (data, context, outcome) => {
+    const is_corezoid = raw.format === 'corezoid'
+    if (mapping !== undefined && !is_corezoid) return mapBody(data, mapping, context, outcome)
+    if (outcome.text === '') return undefined
+    return is_corezoid ? mergeCorezoid(data, outcome.text) : mergeBody(data, outcome)
+  }
   return (context, outcome) => {
     const { status = 0, text } = outcome
     if (!successes.includes(status)) return failure('api_bad_answer', String(status))
     if (text === '' && needs_body && status !== 202) return noJson(text)
     const data: JsonObject = { ...objectOf(context.doc) }
-    const failed =
-      mapping !== undefined && raw.format !== 'corezoid'
-        ? mapBody(data, mapping, context, outcome)
-        : text === ''
-          ? undefined
-          : raw.format === 'corezoid'
-            ? mergeCorezoid(data, text)
-            : mergeBody(data, outcome)
+    const failed = addBody(data, context, outcome)
     if (failed !== undefined) return failed
     const doc = docOfValue(data)
     const description = oversize(doc, context.task_bytes_max)
