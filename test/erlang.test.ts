@@ -20,6 +20,7 @@ const maps: readonly (readonly [fun: string, list: string, gives: string])[] = [
   ],
   ['fun({K, V}) -> {K, V + 1} end', '{"a":1,"b":2}', '{"a":2,"b":3}'],
   ['fun(item) -> item * 2 end', '[1]', '[2]'],
+  ['fun(user) -> user.age >= 18 end', '[{"age":20},{"age":17},{}]', '[true,false,true]'],
   // Numbers: integers are exact, `/` gives a float.
   ['fun(X) -> (X + 1) * -2 end', '[1,2]', '[-4,-6]'],
   [
