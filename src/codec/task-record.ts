@@ -49,7 +49,10 @@ export interface TaskRecord {
   visit: number
   /** Nodes entered since the task last waited. */
   moves: number
-  /** In a queue: when it entered. With a job: when the job may begin. Otherwise 0. */
+  /**
+   * In a queue: when it entered. With a job: when the job may begin. Ready: when the timer of its
+   * node fires, 0 without one. Otherwise 0.
+   */
   at_ms: number
   /** Failed attempts of the job it waits for. */
   attempts: number

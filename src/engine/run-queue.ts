@@ -68,7 +68,8 @@ function runTask(tx: Transaction, obj_id: string): void {
 /** A ready task advances from the logic where it stopped. */
 export function advanceReady(tx: Transaction, process: Process, draft: TaskDraft): void {
   const { task } = draft
-  task.due_ms = 0
+  task.due_ms = task.at_ms
+  task.at_ms = 0
   if (!migrateTask(tx, process, draft)) advance(tx, process, draft, task.logic_at)
 }
 

@@ -110,7 +110,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   const was_live = stored !== undefined && is_live[stored.status]
   const live = is_live[task.status]
   if (!live) task.due_ms = 0
-  if (!live || (task.wait !== 'queue' && task.wait !== 'work')) task.at_ms = 0
+  if (!live || (task.wait !== 'ready' && !isListed(task.wait))) task.at_ms = 0
   task.change_ms = Math.max(tx.now_ms, stored?.change_ms ?? 0)
 
   if (was_live && (!live || stored.node_id !== task.node_id)) {

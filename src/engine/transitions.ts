@@ -62,8 +62,12 @@ export function startTask(tx: Transaction, given: NewTask, node_id: string, move
   return task.obj_id
 }
 
-/** Makes the task ready at a logic of its node; its due key lets the timers run it. */
+/**
+ * Makes the task ready at a logic of its node; its due key lets the timers run it. The timer of the
+ * node is kept meanwhile: one that is armed already keeps its time.
+ */
 export function makeReady(tx: Transaction, task: TaskRecord, logic_at: number): void {
+  task.at_ms = task.due_ms
   task.status = 'processing'
   task.details = undefined
   task.wait = 'ready'
