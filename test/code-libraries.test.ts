@@ -1,5 +1,6 @@
 /**
- * The libraries that code may require: what each gives, that a run sees nothing of what another did to them, and that the limits of code hold.
+ * The libraries that code may require: what each gives, that a run is not changed by what another
+ * did to them, and that the limits of code hold.
  */
 import assert from 'node:assert/strict'
 import { createCipheriv, createHash, createHmac } from 'node:crypto'

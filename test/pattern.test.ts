@@ -226,7 +226,7 @@ const texts = fc
 
 const runs = process.env.CONVEYOR_SLOW === '1' ? 10_000 : 500
 
-/** That the backtracking engine finds what another one does, which throws at what it does not take. */
+/** Compares the backtracking engine with another one, which throws at what it does not take. */
 function compareWith(
   source: fc.Arbitrary<string>,
   other: (source: string) => (text: string) => boolean,

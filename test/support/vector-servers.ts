@@ -69,8 +69,8 @@ function withRawData(op: JsonValue): unknown {
 }
 
 /**
- * A client of its own, over a real socket. Every other request is signed in headers. A caller without a name has no way in through this
- * server, so his requests are made in the process.
+ * A client of its own, over a real socket. Every other request is signed in headers. This server
+ * serves no caller without a name, so the requests of such a caller are made in the process.
  */
 async function openHttp(world: World): Promise<Link> {
   const bugs: unknown[] = []
