@@ -38,9 +38,8 @@ export interface DataKey {
 export type MadeHere = Set<JsonValue>
 
 export function readDataKey(text: string, report: Report): DataKey {
-  const is_path = /[.[]/.test(text)
-  const read = (cursor: TemplateCursor): readonly PathName[] => readNames(cursor)
-  const names = is_path ? parsedText(text, report, 'the key', read) : undefined
+  const may_be_path = /[.[]/.test(text)
+  const names = may_be_path ? parsedText(text, report, 'the key', readNames) : undefined
   if (names === undefined) return readKey(text, report)
   const [key, ...steps] = names.map(({ parts, in_brackets }) => ({
     name: nameOf(templateOf(parts), text),
@@ -86,8 +85,9 @@ function readName(cursor: TemplateCursor): Part[] {
   for (;;) {
     parts.push(...cursor.parts('.[]\\'))
     if (text[cursor.at] !== '\\') break
-    parts.push(text.slice(cursor.at).length > 1 ? (text[cursor.at + 1] as string) : '\\')
-    cursor.at += 2
+    // At the end of the text a backslash is one.
+    parts.push(text[cursor.at + 1] ?? '\\')
+    cursor.at = Math.min(cursor.at + 2, text.length)
   }
   return expectName(cursor, parts)
 }
@@ -120,7 +120,8 @@ export function setAtPath(
   made: MadeHere,
 ): void {
   if (isDeep(value, value_bounds.nesting_max - steps.length)) {
-    failWith(expansion, 'convert', `${truncated(key)}… would be nested too deep`)
+    failWith(expansion, 'convert', `the key ${truncated(key)} leads too deep for its value`)
+    return
   }
   let holder: JsonObject | JsonValue[] = data
   let name = key
