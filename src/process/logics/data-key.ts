@@ -83,7 +83,7 @@ function readName(cursor: TemplateCursor): Part[] {
   const { text } = cursor
   const parts: Part[] = []
   for (;;) {
-    parts.push(...cursor.parts('.[]\\'))
+    for (const part of cursor.parts('.[]\\')) parts.push(part)
     if (text[cursor.at] !== '\\') break
     // At the end of the text a backslash is one.
     parts.push(text[cursor.at + 1] ?? '\\')
