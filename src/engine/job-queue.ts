@@ -14,6 +14,7 @@ import type { Task } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Command, JobOrder } from '../process/logic.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
+import { newParkedJobs } from './parked-jobs.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 import type { ReadContext } from './transaction.ts'
@@ -80,12 +81,7 @@ const range = keysOfType('outbox')
 export function newJobQueue(options: JobQueueOptions): JobQueue {
   const { call_wait_ms_max, limitsOf, isInFlight, onError } = options
   let cursor: Key = range.from
-  /** Limit → the obj_ids parked for it, oldest first. */
-  const parked_for = new Map<string, Set<string>>()
-  /** Parked obj_id → the time it is listed under, and the limit it is parked for. */
-  const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
-  /** The obj_ids of parked calls → when each expires, the earliest first. */
-  const expires = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
+  const parked = newParkedJobs(call_wait_ms_max)
   let scanned_ms = 0
   /** What the orders of one scan may compute, before others get their turn. */
   let steps_left = 0
@@ -99,35 +95,11 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     if (key < cursor) cursor = key
   }
 
-  function parkFor(job: DueJob, limit: string): void {
-    const { obj_id, at_ms, order } = job
-    // It may be parked for an earlier job of its task.
-    unpark(obj_id)
-    const line = parked_for.get(limit) ?? new Set<string>()
-    line.add(obj_id)
-    parked_for.set(limit, line)
-    parked.set(obj_id, { at_ms, limit })
-    if (order.job !== 'call' || expires.get(obj_id)?.at_ms === at_ms) return
-    expires.delete(obj_id)
-    expires.set(obj_id, { at_ms, expires_ms: scanned_ms + call_wait_ms_max })
-  }
-
-  function unpark(obj_id: string): number | undefined {
-    const found = parked.get(obj_id)
-    if (found === undefined) return undefined
-    parked.delete(obj_id)
-    const line = parked_for.get(found.limit)
-    line?.delete(obj_id)
-    if (line?.size === 0) parked_for.delete(found.limit)
-    return found.at_ms
-  }
-
   /** Takes the parked calls that have waited too long. */
   function scanExpired(context: ReadContext, jobs_max: number, due: DueJob[]): void {
-    for (const [obj_id, { expires_ms }] of expires) {
-      if (expires_ms > context.now_ms || isFull(due, jobs_max)) return
-      expires.delete(obj_id)
-      if (unpark(obj_id) === undefined) continue
+    while (!isFull(due, jobs_max)) {
+      const obj_id = parked.takeExpired(context.now_ms)
+      if (obj_id === undefined) return
       const job = readJob(context, obj_id)
       if (job !== undefined) due.push({ ...job, is_expired: true })
     }
@@ -138,14 +110,13 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     let scanned = 0
     for (const [limit, slots] of free_slots) {
       let left = slots
-      const line = parked_for.get(limit)
-      for (const obj_id of line ?? []) {
+      for (const obj_id of parked.of(limit) ?? []) {
         if (left === 0) break
         if (isFull(due, jobs_max) || scanned++ >= slice_keys) {
           free_slots.set(limit, left)
           return true
         }
-        const at_ms = unpark(obj_id)
+        const at_ms = parked.take(obj_id)
         // The clock was set back: the job is listed for a later time again.
         if (at_ms !== undefined && at_ms > context.now_ms) onListed(at_ms)
         const job = isInFlight(obj_id) ? undefined : readJob(context, obj_id)
@@ -161,23 +132,23 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   /** Continues the scan of listed jobs; true where more of them may be due. */
   function scanListed(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
     const to = outboxKey(context.now_ms + 1, '')
-    if (cursor >= to || parked.size >= parked_jobs_max) return false
+    if (cursor >= to || parked.count() >= parked_jobs_max) return false
     const keys = context.view.scan({ from: cursor, to, limit: slice_keys })
     for (const { key } of keys) {
       if (isFull(due, jobs_max)) return true
       cursor = after(key)
       const { obj_id, ms } = outboxOfKey(key)
       // The cursor may have gone back behind a job that was parked until now.
-      if (parked.get(obj_id)?.at_ms === ms || due.some((job) => job.obj_id === obj_id)) continue
+      if (parked.isParked(obj_id, ms) || due.some((job) => job.obj_id === obj_id)) continue
       if (isInFlight(obj_id)) {
         skipped.set(obj_id, ms)
         continue
       }
       const job = readJob(context, obj_id)
       if (job === undefined) continue
-      const reached = limitsOf(job).find((limit) => parked_for.has(limit))
+      const reached = limitsOf(job).find((limit) => parked.of(limit) !== undefined)
       if (reached === undefined) due.push(job)
-      else parkFor(job, reached)
+      else parked.park(job, reached, scanned_ms)
     }
     return keys.length === slice_keys
   }
@@ -200,7 +171,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
 
   /** Gives a slot to the next job parked for the limit; false where there is none. */
   function freeSlot(limit: string): boolean {
-    if (!parked_for.has(limit)) return false
+    if (parked.of(limit) === undefined) return false
     free_slots.set(limit, (free_slots.get(limit) ?? 0) + 1)
     return true
   }
@@ -215,16 +186,15 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
       const has_listed = scanListed(context, jobs_max, due)
       const from = outboxKey(context.now_ms + 1, '')
       const [next] = context.view.scan({ from, to: range.to, limit: 1 })
-      const [expiry] = expires.values()
       const next_ms = Math.min(
         next === undefined ? Number.POSITIVE_INFINITY : outboxOfKey(next.key).ms,
-        expiry?.expires_ms ?? Number.POSITIVE_INFINITY,
+        parked.expiry_ms(),
       )
       const has_more = has_parked || has_listed
       return { due, next_ms: Number.isFinite(next_ms) ? next_ms : undefined, has_more }
     },
     park(job, reached) {
-      parkFor(job, reached)
+      parked.park(job, reached, scanned_ms)
       // It may have come for a slot of another limit, which goes to the next job parked there.
       const others = limitsOf(job).filter((limit) => limit !== reached)
       return others.filter(freeSlot).length > 0
@@ -233,7 +203,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
       for (const limit of limitsOf(job)) freeSlot(limit)
     },
     onEnded(obj_id) {
-      expires.delete(obj_id)
+      parked.onEnded(obj_id)
       const at_ms = skipped.get(obj_id)
       skipped.delete(obj_id)
       if (at_ms !== undefined) onListed(at_ms)
@@ -241,7 +211,6 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     onListed,
     rescan() {
       cursor = range.from
-      parked_for.clear()
       parked.clear()
       free_slots.clear()
     },

@@ -1,0 +1,84 @@
+/**
+ * The jobs that are parked because a concurrency limit is reached: for each limit the tasks whose
+ * jobs wait for a slot of it, oldest first. A call is parked for a bounded time: it expires, also
+ * if it is parked again meanwhile.
+ */
+import type { JobOrder } from '../process/logic.ts'
+
+export interface ParkedJobs {
+  /** Parks the job for a limit, and for no other. */
+  park(job: ParkedJob, limit: string, now_ms: number): void
+  /** Takes the job of a task: the time it is listed under, undefined where none is parked. */
+  take(obj_id: string): number | undefined
+  /** Takes the task of a call that has waited too long; undefined where none has. */
+  takeExpired(now_ms: number): string | undefined
+  /** When the next call expires; infinite where none is parked. */
+  expiry_ms(): number
+  /** The tasks parked for a limit; undefined where there are none. */
+  of(limit: string): ReadonlySet<string> | undefined
+  isParked(obj_id: string, at_ms: number): boolean
+  count(): number
+  /** The job of the task is done: its next one has all the time again. */
+  onEnded(obj_id: string): void
+  /** Calls keep their expiry, because they are parked again soon. */
+  clear(): void
+}
+
+interface ParkedJob {
+  readonly obj_id: string
+  /** The time it is listed under. */
+  readonly at_ms: number
+  readonly order: { readonly job: JobOrder['job'] | 'none' }
+}
+
+export function newParkedJobs(call_wait_ms_max: number): ParkedJobs {
+  const lines = new Map<string, Set<string>>()
+  const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
+  /** Of calls, the earliest first. */
+  const expiries = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
+
+  function take(obj_id: string): number | undefined {
+    const found = parked.get(obj_id)
+    if (found === undefined) return undefined
+    parked.delete(obj_id)
+    const line = lines.get(found.limit)
+    line?.delete(obj_id)
+    if (line?.size === 0) lines.delete(found.limit)
+    return found.at_ms
+  }
+
+  return {
+    take,
+    park({ obj_id, at_ms, order }, limit, now_ms) {
+      // It may be parked for an earlier job of its task.
+      take(obj_id)
+      const line = lines.get(limit) ?? new Set<string>()
+      line.add(obj_id)
+      lines.set(limit, line)
+      parked.set(obj_id, { at_ms, limit })
+      if (order.job !== 'call' || expiries.get(obj_id)?.at_ms === at_ms) return
+      expiries.delete(obj_id)
+      expiries.set(obj_id, { at_ms, expires_ms: now_ms + call_wait_ms_max })
+    },
+    takeExpired(now_ms) {
+      for (const [obj_id, { expires_ms }] of expiries) {
+        if (expires_ms > now_ms) return undefined
+        expiries.delete(obj_id)
+        if (take(obj_id) !== undefined) return obj_id
+      }
+      return undefined
+    },
+    expiry_ms() {
+      const [first] = expiries.values()
+      return first?.expires_ms ?? Number.POSITIVE_INFINITY
+    },
+    of: (limit) => lines.get(limit),
+    isParked: (obj_id, at_ms) => parked.get(obj_id)?.at_ms === at_ms,
+    count: () => parked.size,
+    onEnded: (obj_id) => void expiries.delete(obj_id),
+    clear() {
+      lines.clear()
+      parked.clear()
+    },
+  }
+}
