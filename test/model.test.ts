@@ -12,7 +12,7 @@ const is_slow = process.env.CONVEYOR_SLOW === '1'
 
 // biome-ignore format: a table
 const rows = [
-  { on: 'memory', open: async () => memoryBed({ limits: model_limits }), runs: is_slow ? 10_000 : 400, steps: 40 },
+  { on: 'memory', open: async () => memoryBed({ limits: model_limits }), runs: is_slow ? 10_000 : 250, steps: 40 },
   { on: 'a file', open: async () => fileBed({ limits: model_limits }),   runs: is_slow ? 300 : 12,     steps: 40 },
 ] as const
 

@@ -131,9 +131,9 @@ describe('the package', () => {
   })
 
   test('runs as a command', () => {
-    const npx = (...args: string[]) => run(user, 'npx', ['--no-install', 'conveyor', ...args])
-    assert.match(npx('--help'), /^conveyor VERB/)
-    assert.equal(npx('--version'), `${version}\n`)
+    const program = join(user, 'node_modules/.bin/conveyor')
+    assert.match(run(user, program, ['--help']), /^conveyor VERB/)
+    assert.equal(run(user, program, ['--version']), `${version}\n`)
   })
 
   test('is imported by its names, and by no other', () => {
