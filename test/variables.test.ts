@@ -3,6 +3,7 @@
  * failure shows one, and the file of `serve --variables`.
  */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -140,6 +141,8 @@ test('serve --variables reads the file again when it changes', async () => {
   }
   rmSync(file)
   await pause()
+  execFileSync('mkfifo', [file])
+  await pause()
   write('{"word":"fourth"}')
   await becomes('fourth')
   stop()
@@ -148,6 +151,7 @@ test('serve --variables reads the file again when it changes', async () => {
   assert.match(err, /cannot use .*variables\.json: .*; the variables stay as they were/)
   assert.match(err, /a JSON object was expected/)
   assert.match(err, /cannot read .*variables\.json: there is no such file; the variables stay/)
+  assert.match(err, /cannot read .*variables\.json: it is no file; the variables stay/)
   assert.ok(!err.includes('third secret'), err)
 })
 
@@ -159,5 +163,7 @@ test('serve refuses a file of variables that cannot be used', async () => {
     assert.equal(exit, 2)
     assert.ok(!err.includes('secret'), err)
   }
-  assert.equal((await run(['serve', '--variables', `${file}.none`])).exit, 2)
+  for (const no_file of [`${file}.none`, folder.path, '/dev/zero']) {
+    assert.equal((await run(['serve', '--http', 'off', '--variables', no_file])).exit, 2)
+  }
 })

@@ -37,10 +37,18 @@ export function print(output: Output, text: string): Promise<void> {
   })
 }
 
-/** All bytes of a stream. */
-export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+/** All bytes of a stream. Rejects with a usage fault for more than `bytes_max`. */
+export async function readAll(
+  stream: AsyncIterable<Uint8Array>,
+  bytes_max = Infinity,
+): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk)
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += chunk.length
+    if (bytes > bytes_max) throw usageError(`more than ${bytes_max} bytes`)
+    chunks.push(chunk)
+  }
   return Buffer.concat(chunks)
 }
 

@@ -1,15 +1,18 @@
 /**
  * The file of `serve --variables`: a JSON object with a value for each name. It is read again when
  * it changes; one that cannot be used leaves the values before in use and is reported once. No
- * message quotes from the file, because its values may be secrets.
+ * message quotes from the file, because its values may be secrets. Standard input and a pipe are
+ * read once.
  */
+import { constants, createReadStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
 import { isObject, parseJson } from '../../codec/json.ts'
 import { isFault } from '../../core/faults.ts'
 import { poll } from '../../core/poll.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { GivenVariables } from '../../engine/variables.ts'
 import { usageError } from '../exit-codes.ts'
-import { decodeText, type Io, readInput } from '../io.ts'
+import { decodeText, type Io, readAll, unreadable } from '../io.ts'
 import { type Given, text } from '../verb.ts'
 
 export interface VariablesFile {
@@ -22,7 +25,8 @@ export interface VariablesFile {
 export async function variablesOf(given: Given, io: Io): Promise<VariablesFile | undefined> {
   const path = text(given, 'variables')
   if (path === undefined) return undefined
-  const bytes = await readInput(path, io)
+  const is_file = path !== '-' && (await isFile(path))
+  const bytes = await (is_file ? readFileAt(path) : readStream(path, io))
   return {
     first: readVariables(path, bytes),
     watch: (engine, onNotice) =>
@@ -30,12 +34,47 @@ export async function variablesOf(given: Given, io: Io): Promise<VariablesFile |
         clock: io.clock,
         every_ms: engine.limits.variables_reload_ms,
         first: bytes,
-        // Standard input is read once.
-        read: async () => (path === '-' ? bytes : readInput(path, io)),
+        read: async () => (is_file ? readFileAt(path) : bytes),
         isSame: (one, other) => one.equals(other),
         use: (changed) => engine.setVariables(readVariables(path, changed)),
         onBroken: ({ message }) => onNotice(`${message}; the variables stay as they were`),
       }),
+  }
+}
+
+const file_bytes_max = 16 * 1024 * 1024
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile()
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+async function readStream(path: string, io: Io): Promise<Buffer> {
+  const stream = path === '-' ? io.stdin : createReadStream(path)
+  try {
+    return await readAll(stream as AsyncIterable<Uint8Array>, file_bytes_max)
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+/** Does not block, whatever has come to stand in the place of the file. */
+async function readFileAt(path: string): Promise<Buffer> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const found = await file.stat()
+      if (!found.isFile()) throw usageError('it is no file')
+      if (found.size > file_bytes_max) throw usageError(`more than ${file_bytes_max} bytes`)
+      return await file.readFile()
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    throw unreadable(path, error)
   }
 }
 
