@@ -358,6 +358,7 @@ const done = (text: string, status = 200, type = 'application/json'): JobOutcome
   ],
   figures: { exec_ms: 1.5, request_bytes: 2, status, response_bytes: text.length },
 })
+const form_type = 'application/x-www-form-urlencoded'
 const figures = (res_code: number, res_bytes: number) =>
   `{"http_exec_time":1.5,"http_req_body_size":2,"http_res_code":${res_code},"http_res_body_size":${res_bytes}}`
 const no_answer: JobOutcome = {
@@ -385,6 +386,27 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     mapped({ c: '{{body}}', '{{header.x-left}}-{{a}}': '{{a}}' }, { c: 'string' }),
     done('1234', 201, 'Image/PNG; x=y'),
     '{"a":1,"b":2,"c":"1234","7-1":1}',
+  ],
+  ['a form', {}, done('c=1+2&d=%C3%A9&d=', 200, form_type), '{"a":1,"b":2,"c":"1 2","d":["é",""]}'],
+  [
+    'a form, mapped',
+    mapped({ c: '{{body.c}}', d: '{{body}}' }, { d: 'object' }),
+    done('c=1', 200, `${form_type}; charset=utf-8`),
+    '{"a":1,"b":2,"c":"1","d":{"c":"1"}}',
+  ],
+  ['JSON that is called a form', {}, done('{"c":1}', 200, form_type), '{"a":1,"b":2,"c":1}'],
+  ['a bad form', {}, done('c=%', 200, form_type), 'software api_no_valid_json: Please check: c=%'],
+  [
+    'a form of too many values',
+    {},
+    done('c&'.repeat(100_001), 200, form_type),
+    `software api_no_valid_json: Please check: ${'c&'.repeat(64)}…`,
+  ],
+  [
+    'a header whatever its case',
+    mapped({ c: '{{header.X-Left}}', d: '$.to_string({{ header[X-LEFT] }}) {{A.B}}' }),
+    done('{}'),
+    '{"a":1,"b":2,"c":"7","d":"7 "}',
   ],
   ['a number', {}, done('7'), 'software api_no_valid_json: Please check: 7'],
   ...[{}, { rfc_format: true }, mapped({ c: '{{body.c}}' }, { c: 'string' })].flatMap(

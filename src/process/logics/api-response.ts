@@ -2,16 +2,20 @@
  * What the response to an `api` call does to the data. Statuses 200, 201 and 202 are a success, any
  * other status is a failure that it describes. After a success:
  *
- * - an object is merged into the data, XML as the object that stands for it (codec/xml-read), an
- *   array is set as `__conveyor_api_array__`, an image as `__conveyor_api_image__` in base64;
+ * - an object is merged into the data, XML as the object that stands for it (codec/xml-read), a
+ *   form as its names and values (codec/form-body), an array is set as `__conveyor_api_array__`, an
+ *   image as `__conveyor_api_image__` in base64;
  * - with `customize_response` only the keys of `response` are set, from templates over the data,
- *   `header` and `body`; a template that names nothing gives the empty text;
+ *   `header` and `body`; a template that names nothing gives the empty text, and a header is found
+ *   whatever its case;
  * - with format `corezoid` the `res_data` of the response's op is merged into the data.
  *
  * 202 needs no body. 200 and 201 need one, except where `response` maps it without `rfc_format`.
  */
+import { docOfForm } from '../../codec/form-body.ts'
 import { docOfValue, isObject, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
+import { value_bounds } from '../definition-limits.ts'
 import type { EvaluationContext, JobOutcome } from '../logic.ts'
 import { quoted, type Report, truncated } from '../report.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
@@ -65,17 +69,32 @@ export function contextWith(context: EvaluationContext, doc: Doc): EvaluationCon
   return Object.create(context, { doc: { value: doc } })
 }
 
-function isImage({ headers = [] }: Done): boolean {
-  return headers.some(([name, value]) => name === 'content-type' && /^\s*image\//i.test(value))
+const image = /^\s*image\//i
+const form = /^\s*application\/x-www-form-urlencoded\b/i
+
+function isOfType({ headers = [] }: Done, type: RegExp): boolean {
+  return headers.some(([name, value]) => name === 'content-type' && type.test(value))
+}
+
+/** The base64 of an image, else what JSON or a form holds; undefined for any other text. */
+function bodyValue(outcome: Done): JsonValue | undefined {
+  const { text } = outcome
+  if (isOfType(outcome, image)) return text
+  const json = parsedValue(text)
+  if (json !== undefined || !isOfType(outcome, form)) return json
+  try {
+    return objectOf(docOfForm(Buffer.from(text), value_bounds.values_max))
+  } catch {
+    return undefined
+  }
 }
 
 function mergeBody(data: JsonObject, outcome: Done): LogicFailure | undefined {
-  const { text } = outcome
-  const body = isImage(outcome) ? undefined : parsedValue(text)
+  const body = bodyValue(outcome)
   if (isObject(body)) merge(data, body)
   else if (Array.isArray(body)) setMember(data, '__conveyor_api_array__', body)
-  else if (isImage(outcome)) setMember(data, '__conveyor_api_image__', text)
-  else return noJson(text)
+  else if (isOfType(outcome, image)) setMember(data, '__conveyor_api_image__', outcome.text)
+  else return noJson(outcome.text)
   return undefined
 }
 
@@ -96,10 +115,21 @@ function readMapping(raw: JsonObject, report: Report): readonly MappedKey[] {
     }
     return {
       key: readDataKey(key, report),
-      template: compileTemplate(typeof value === 'string' ? value : '', report, place),
+      template: compileTemplate(
+        typeof value === 'string' ? lowerHeaders(value) : '',
+        report,
+        place,
+      ),
       type: readType(member(types, key), report, `response_type[${quoted(key)}]`),
     }
   })
+}
+
+/** Names of headers are lower case in what a response gives. */
+function lowerHeaders(text: string): string {
+  return text.replace(/\{\{\s*header\s*(?:\.[^.{}[\]]*|\[[^{}[\]]*\])/g, (path) =>
+    path.toLowerCase(),
+  )
 }
 
 /** A body that is no JSON can only be mapped as text. */
@@ -110,7 +140,7 @@ function mapBody(
   outcome: Done,
 ): LogicFailure | undefined {
   const { text, headers = [] } = outcome
-  const json = isImage(outcome) ? text : parsedValue(text)
+  const json = bodyValue(outcome)
   const header: JsonObject = {}
   for (const [name, value] of headers) setMember(header, name, value)
   const seen: JsonObject = { ...data, header, body: json ?? text }
