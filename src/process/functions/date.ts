@@ -3,10 +3,10 @@
  * `%y %m %d %h %i %s`.
  *
  * `%d+1` or `%h-2` shifts the whole moment, and every field is then shown from the shifted moment;
- * `+{{n}}` takes the number from the data. Years, months and days are shifted on the calendar (31
- * January plus a month is the end of February), hours, minutes and seconds in elapsed time. A
- * minus before a zero (`%y-01-01`) or before a template is text. A part may be written out, `13`
- * or `%13`.
+ * `+{{n}}` and `-{{n}}` take the number from the data, `+$.math(…)` and `-$.math(…)` compute it.
+ * Years, months and days are shifted on the calendar (31 January plus a month is the end of
+ * February), hours, minutes and seconds in elapsed time. A minus before a zero (`%y-01-01`), before
+ * another part or after a shift is text. A part may be written out, `13` or `%13`.
  *
  * `$.unixtime` reads the shown text as a date, `2024-02-29` or `29.02.2024`; a year or a whole date
  * that is not shown is that of the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock
@@ -70,6 +70,7 @@ export const dateFunction: FunctionKind = {
     { text: '$.date(%d+1/%m %h:%i)', gives: '01/03 12:30' },
     { text: '$.date(%y+1-%m-%d)', gives: '2025-02-28' },
     { text: '$.date(%d+{{n}}.%m)', data: { n: 2 }, gives: '02.03' },
+    { text: '$.date(%y-%m-%d-{{n}})', data: { n: 2 }, gives: '2024-02-27' },
     { text: "$.date(%y-%m-%d %h:%i).tz('Europe/Kyiv')", gives: '2024-02-29 14:30' },
   ],
   read: readDate,
@@ -148,7 +149,8 @@ function canShowDate(format: Format): boolean {
 }
 
 const field_start = /%([a-zA-Z]?)/y
-const shift_start = /\+(?:[0-9]{1,9}(?![0-9])|(?=\{\{|\$\.))|-[1-9][0-9]{0,8}(?![0-9])/y
+const shift_start =
+  /\+(?:[0-9]{1,9}(?![0-9])|(?=\{\{|\$\.))|-(?:[1-9][0-9]{0,8}(?![0-9])|(?=\{\{|\$\.math\())/y
 
 function readFormat(cursor: TemplateCursor): Format {
   const start = cursor.at
@@ -184,7 +186,8 @@ function readShift(cursor: TemplateCursor): NumberTerm | undefined {
   const start = cursor.at
   const term = cursor.term()
   if (term === undefined) throw mistakeAt(cursor, 'a number was expected')
-  return wholeNumberTerm(term, cursor.text.slice(start, cursor.at))
+  const number = wholeNumberTerm(term, cursor.text.slice(start, cursor.at))
+  return shift === '+' ? number : (expansion) => -number(expansion)
 }
 
 /** The zone for one task; undefined where the expansion failed. */
