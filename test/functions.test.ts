@@ -123,7 +123,7 @@ const values: [text: string, data: string, gives: string][] = [
   ['$.to_array({{a}})', '{"a":{}}', 'fails: $.to_array: {} is no array'],
   ['$.to_object({{str}})', '{"str":"{\\"obj\\":{\\"key\\":1.10}}"}', '{"obj":{"key":1.10}}'],
   ['$.to_object({"a":"{{b}}"})', '{"b":"\\",\\"c\\":\\""}', '{"a":"\\",\\"c\\":\\""}'],
-  ['$.to_object({"a":{{b}}})', '{"b":"x"}', 'fails: Value: x, Try convert to: JSON'],
+  ['$.to_object({"a":{{b}}})', '{"b":"x"}', 'fails: $.to_object: {"a":x} is no object'],
   ['$.to_object($.to_string({{a}}))', '{"a":{"b":1.0}}', '{"b":1.0}'],
   ['<$.to_object({{a}})>', '{"a":"{\\"b\\":1}"}', '"<{\\"b\\":1}>"'],
   ['$.md5_hex($.to_string({{a}}))', '{"a":"hello"}', '"5d41402abc4b2a76b9719d911017c592"'],

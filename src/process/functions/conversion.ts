@@ -1,7 +1,7 @@
 /**
  * `$.to_string`, `$.to_number`, `$.to_array` and `$.to_object`: a value as the type, by the rules
- * of values.ts. An array or an object may be written around templates, as `[{{a}},"{{b}}"]`: no
- * value can change its structure. What cannot be converted fails the expansion.
+ * of values.ts. An array or an object may be written around templates, as `[{{a}},"{{b}}"]`: inside
+ * quotes no value can change its structure. What cannot be converted fails the expansion.
  */
 import type { JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../core/model.ts'
 import type { EvaluationContext } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
-import { jsonTemplate } from '../templates/template-json.ts'
+import { jsonTemplate, spellJson } from '../templates/template-json.ts'
 import { textOf } from '../values.ts'
 import { assignedData, readAssignments } from './assignments.ts'
 import { readKey } from './data-key.ts'
@@ -81,7 +81,7 @@ function rawBody(raw: JsonObject, type: string | undefined, report: Report): Bod
   const template = readTemplate(raw, 'raw_body', report)
   const first = template.parts[0]
   const is_json = typeof first === 'string' && /^\s*[{[]/.test(first) && template.parts.length > 1
-  const text = is_json ? jsonTemplate(template.parts) : template.text
+  const text = is_json ? jsonTemplate(template.parts, spellJson) : template.text
   const content_type = type ?? (is_json ? json : undefined)
   return (expansion) => {
     const body = text(expansion)

@@ -100,7 +100,8 @@ export function joinParts(
   return text
 }
 
-function spellText(value: JsonValue | undefined): string {
+/** A text as it is, any other value as its JSON, a missing one as the empty text. */
+export function spellText(value: JsonValue | undefined): string {
   return value === undefined ? '' : textOf(value)
 }
 

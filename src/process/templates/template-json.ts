@@ -1,27 +1,36 @@
 /**
- * A template whose text becomes JSON, as in `{"id":{{id}},"name":"{{name}}"}`. No inserted value
- * can change the structure: inside quotes it is escaped, outside quotes it must be one JSON value,
- * else the expansion fails. Numbers keep their exact text.
+ * A template whose text becomes JSON, as in `{"id":{{id}},"name":"{{name}}"}`. Inside quotes no
+ * inserted value can change the structure: it is escaped. Outside quotes a value is put in as text,
+ * so `[{{ids}}]` with "1,2" is an array of two, or it must be one JSON value, as the caller asks.
+ * Numbers keep their exact text.
  */
 import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
 import { truncated } from '../report.ts'
-import { textOf } from '../values.ts'
-import { type Expansion, failWith, joinParts, type Part } from './parser.ts'
+import { type Expansion, failWith, joinParts, type Part, spellText } from './parser.ts'
+
+/** The text of a value outside quotes; undefined where the expansion failed. */
+type SpellOutside = (value: JsonValue | undefined, expansion: Expansion) => string | undefined
 
 /** Makes the JSON text; the function returns undefined where the expansion failed. */
-export function jsonTemplate(parts: readonly Part[]): (expansion: Expansion) => string | undefined {
+export function jsonTemplate(
+  parts: readonly Part[],
+  spellOutside: SpellOutside = spellText,
+): (expansion: Expansion) => string | undefined {
   const is_in_string = quotesAround(parts)
   return (expansion) =>
-    joinParts(parts, expansion, (value, part) => {
-      const text = value === undefined ? '' : textOf(value)
-      if (is_in_string[part]) return JSON.stringify(text).slice(1, -1)
-      return (
-        jsonOf(value) ??
-        failWith(expansion, 'convert', `Value: ${truncated(text)}, Try convert to: JSON`)
-      )
-    })
+    joinParts(parts, expansion, (value, part) =>
+      is_in_string[part]
+        ? JSON.stringify(spellText(value)).slice(1, -1)
+        : spellOutside(value, expansion),
+    )
+}
+
+/** Lets outside quotes one JSON value stand, so that no value can add a member. */
+export const spellJson: SpellOutside = (value, expansion) => {
+  const description = `Value: ${truncated(spellText(value))}, Try convert to: JSON`
+  return jsonOf(value) ?? failWith(expansion, 'convert', description)
 }
 
 /** For each part of the template: whether it is inside quotes. */
