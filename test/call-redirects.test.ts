@@ -46,7 +46,9 @@ test('URLs of our own are reached, and no others of their host', async () => {
   assert.equal(await run('/own/x'), 'bad 127.0.0.1')
   own_urls.add(`${server.url}/own/`)
   assert.equal(await run('/own/x?y=1'), 'done')
-  for (const path of ['/', '/own', '/ownx', '/own/../x', '/own/%2e%2e/x', '/x/own/', '//own/']) {
+  const others = ['/', '/own', '/ownx', '/own/../x', '/own/%2e%2e/x', '/x/own/', '//own/']
+  const climbing = ['/own/..%2fx', '/own/a/%2E%2e%2Fx', '/own/a%2f..%5cx']
+  for (const path of [...others, ...climbing]) {
     assert.equal(await run(path), 'bad 127.0.0.1', path)
   }
   assert.deepEqual(

@@ -11,6 +11,7 @@ import { parsePattern } from '../src/process/backtracking/parse.ts'
 import { compileProgram } from '../src/process/backtracking/program.ts'
 import { search } from '../src/process/backtracking/search.ts'
 import { steps_max } from '../src/process/definition-limits.ts'
+import { compiledIn, emptySlot, type Slot } from '../src/process/kept-patterns.ts'
 import { compilePattern, literalPattern } from '../src/process/pattern.ts'
 import type { Steps } from '../src/process/steps.ts'
 import { runLogic } from './support/logic-context.ts'
@@ -167,6 +168,23 @@ for (const [pattern, text] of endless) {
     assert.equal(compiled('x'.repeat(100_001), fresh()), false)
   })
 }
+
+test('compiled patterns are dropped where they take too much memory, and compiled again', () => {
+  const MiB = 2 ** 20
+  let compiled = 0
+  const slots = Array.from({ length: 100 }, () => emptySlot<number>())
+  const run = (slot: number, bytes: number, char_bytes: number, chars: number): number =>
+    compiledIn(slots[slot] as Slot<number>, () => ({ run: ++compiled, bytes, char_bytes }), chars)
+  assert.deepEqual([run(0, MiB, 0, 9), run(0, MiB, 0, 9)], [1, 1])
+  for (let slot = 1; slot < 100; slot++) run(slot, MiB, 0, 9)
+  assert.deepEqual([compiled, run(99, MiB, 0, 9), run(0, MiB, 0, 9)], [100, 100, 101])
+  assert.deepEqual([run(1, 9, MiB, 1), run(1, 9, MiB, 1), run(1, 9, MiB, 1)], [102, 102, 103])
+})
+
+test('a pattern of the same sets many times compiles each once', () => {
+  const { sets } = parsePattern(`(?=a)${'\\p{L}[a-z]'.repeat(90)}(?i)[a-z]`)
+  assert.deepEqual([...sets.keys()], [':\\p{L}', ':[a-z]', 'i:[a-z]'])
+})
 
 test('a condition whose pattern takes too many steps fails the logic', () => {
   const condition = { param: 'a', fun: 'regexp', const: '(a+)+\\1b', cast: 'string' }

@@ -75,6 +75,9 @@ export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
+/** A proxy in front that decodes it would leave the path that the URL begins with. */
+const climbs = /(?:\.|%2e){2}(?:%2f|%5c)/i
+
 /** A lookup blocks one of the few threads of libuv's pool, which disk writes use too. */
 const lookups_max = 2
 
@@ -109,7 +112,8 @@ export function newAddressResolver({
           return failureOfError(error)
         }
       }
-      const is_own = [...own_urls].some((start) => url.href.startsWith(start))
+      const is_own =
+        !climbs.test(url.href) && [...own_urls].some((start) => url.href.startsWith(start))
       const is_allowed = is_own || allowed.has(hostOf(url))
       const usable = addresses.filter((one) => is_allowed || nonPublicReason(one) === undefined)
       // Only one address is tried, and IPv4 works on more machines.

@@ -6,7 +6,7 @@ import { isObject, objectOf } from '../codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
-import { compilePattern, type Pattern } from './pattern.ts'
+import { keepPattern, type Pattern } from './pattern.ts'
 import { quoted } from './report.ts'
 import { type Steps, steps_passed } from './steps.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
@@ -94,7 +94,7 @@ function readPattern(
     mistake(`regex is ${quoted(regex)}, a text was expected`)
     return undefined
   }
-  const pattern = compilePattern(regex)
+  const pattern = keepPattern(regex)
   if (typeof pattern === 'function') return pattern
   mistake(`regex ${quoted(regex)}: ${pattern.mistake}`)
   return undefined

@@ -21,6 +21,7 @@ import {
   pattern_program_max,
   pattern_text_chars_max,
 } from './definition-limits.ts'
+import { type Compiled, compiledIn, emptySlot } from './kept-patterns.ts'
 import { type Steps, takeSteps } from './steps.ts'
 
 /**
@@ -29,8 +30,31 @@ import { type Steps, takeSteps } from './steps.ts'
  */
 export type Pattern = (text: string, steps: Steps) => boolean | undefined
 
+type Mistake = { readonly mistake: string }
+
 /** Compiles a pattern, or says what is wrong with it. */
-export function compilePattern(source: string): Pattern | { readonly mistake: string } {
+export function compilePattern(source: string): Pattern | Mistake {
+  const first = compiledPattern(source)
+  return 'mistake' in first ? first : first.run
+}
+
+/** The same for a pattern that is run often: how many are held in memory is bounded. */
+export function keepPattern(source: string): Pattern | Mistake {
+  const first = compiledPattern(source)
+  if ('mistake' in first) return first
+  const slot = emptySlot<Pattern>()
+  // What has compiled compiles again.
+  const compile = () => compiledPattern(source) as Compiled<Pattern>
+  return (text, steps) => compiledIn(slot, compile, text.length)(text, steps)
+}
+
+/** Estimates, of RE2JS. */
+const instruction_bytes = 100
+const set_bytes = 4_500
+/** Of a state that the automaton may make at a character, for each instruction. */
+const state_bytes = 4
+
+function compiledPattern(source: string): Compiled<Pattern> | Mistake {
   if (source.length > pattern_chars_max) {
     return { mistake: `the pattern is longer than ${pattern_chars_max} characters` }
   }
@@ -40,14 +64,16 @@ export function compilePattern(source: string): Pattern | { readonly mistake: st
   if (size > pattern_program_max) return { mistake: 'the pattern repeats too much' }
   // At worst each instruction is looked at for each character. With a look-behind that is a step:
   // there is no automaton to run.
-  const char_steps = /\(\?<[=!]/.test(source) ? size : size / 16
+  const has_behind = /\(\?<[=!]/.test(source)
+  const char_steps = has_behind ? size : size / 8
   const may_end_before_break = source.includes('$') && !source.includes('\\z')
-  return (text, steps) => {
+  const run: Pattern = (text, steps) => {
     if (text.length > pattern_text_chars_max) return false
     if (!takeSteps(steps, text.length * char_steps)) return undefined
     if (linear.test(text)) return true
     return may_end_before_break && text.endsWith('\n') && linear.test(text.slice(0, -1))
   }
+  return { run, bytes: instruction_bytes * size, char_bytes: has_behind ? 0 : state_bytes * size }
 }
 
 /** Undefined where RE2 does not take the pattern. */
@@ -59,10 +85,14 @@ function linearPattern(source: string): RE2JS | undefined {
   }
 }
 
-function backtrackingPattern(source: string): Pattern | { readonly mistake: string } {
+function backtrackingPattern(source: string): Compiled<Pattern> | Mistake {
   try {
-    const program = compileProgram(parsePattern(source))
-    return (text, steps) => text.length <= pattern_text_chars_max && search(program, text, steps)
+    const parsed = parsePattern(source)
+    const program = compileProgram(parsed)
+    const run: Pattern = (text, steps) =>
+      text.length <= pattern_text_chars_max && search(program, text, steps)
+    const bytes = instruction_bytes * program.instructions.length + set_bytes * parsed.sets.size
+    return { run, bytes, char_bytes: 0 }
   } catch (error) {
     if (!isFault(error) || error.code !== 'bad_definition') throw error
     return { mistake: `the pattern cannot be run: ${error.message}` }

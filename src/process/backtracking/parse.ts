@@ -54,6 +54,8 @@ export interface ParsedPattern {
   readonly tree: PatternNode
   /** The numbers of the groups, by number and by name. */
   readonly groups: ReadonlyMap<string, number>
+  /** By their sources and flags. */
+  readonly sets: ReadonlyMap<string, CharacterSet>
 }
 
 interface Parser {
@@ -63,13 +65,15 @@ interface Parser {
   flags: string
   readonly groups: Map<string, number>
   groups_count: number
+  readonly sets: Map<string, CharacterSet>
 }
 
 export function parsePattern(text: string): ParsedPattern {
-  const parser: Parser = { text, at: 0, flags: '', groups: new Map(), groups_count: 0 }
+  const [groups, sets] = [new Map<string, number>(), new Map<string, CharacterSet>()]
+  const parser: Parser = { text, at: 0, flags: '', groups, groups_count: 0, sets }
   const tree = readAlternatives(parser)
   if (parser.at < text.length) throw mistake(parser, '")" closes nothing')
-  return { tree, groups: parser.groups }
+  return { tree, groups, sets }
 }
 
 /** The fault for a mistake at an offset; characters are counted from 1. */
@@ -131,9 +135,13 @@ function readSet(parser: Parser, pattern: RegExp, missing: string): PatternNode 
   return setNode(parser, source, at)
 }
 
-function setNode({ flags }: Parser, source: string, at: number): PatternNode {
+function setNode({ flags, sets }: Parser, source: string, at: number): PatternNode {
+  const set_flags = flags.replace(/[mU]/g, '')
+  const name = `${set_flags}:${source}`
   try {
-    return { kind: 'set', set: characterSet(source, flags.replace(/[mU]/g, '')) }
+    const set = sets.get(name) ?? characterSet(source, set_flags)
+    sets.set(name, set)
+    return { kind: 'set', set }
   } catch (error) {
     const why = error instanceof Error ? error.message.replace('error parsing regexp: ', '') : ''
     throw mistake({ at }, why)

@@ -10,7 +10,7 @@
 import { isNumberToken, isObject, numberText, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { type EvaluationContext, rootNames } from '../logic.ts'
-import { compilePattern, literalPattern } from '../pattern.ts'
+import { compilePattern, keepPattern, literalPattern } from '../pattern.ts'
 import type { Report } from '../report.ts'
 import { quoted } from '../report.ts'
 import { takeSteps } from '../steps.ts'
@@ -154,7 +154,7 @@ function patternCondition(
   report: Report,
   place: string,
 ): Condition {
-  const fixed = constant.constant === undefined ? undefined : compilePattern(constant.constant)
+  const fixed = constant.constant === undefined ? undefined : keepPattern(constant.constant)
   if (typeof fixed === 'object') {
     report.mistake(`${place} ${quoted(constant.constant)}: ${fixed.mistake}`)
   }
@@ -168,7 +168,7 @@ function patternCondition(
 }
 
 /** Steps of compiling one character of a pattern. */
-const compile_steps = 50
+const compile_steps = 200
 
 function patternWith(
   constant: Template,
