@@ -21,7 +21,7 @@ import { openEngine } from '../src/open.ts'
 import { adminClient } from '../src/server/admin/client.ts'
 import { serveAdmin } from '../src/server/admin/server.ts'
 import { adminSocketPath } from '../src/server/admin/socket-path.ts'
-import { maskedNames, maskTask, type RawOp } from '../src/server/admin/task-verbs.ts'
+import { maskedPaths, maskTask, type RawOp } from '../src/server/admin/task-verbs.ts'
 import { type Admin, localAdmin } from '../src/server/admin/verbs.ts'
 import { callback_process } from './support/cli-process.ts'
 import { tempFolder } from './support/cli-run.ts'
@@ -194,18 +194,30 @@ test('a holder that ends without an answer is store_failed', async () => {
   rude.close()
 })
 
+const masked = (name: string) => ({ name, flags: ['auto-clear'] })
+
 // biome-ignore format: a table
 const masks: [params: unknown, data: string, masked: string][] = [
   [[{ name: 'a', flags: ['auto-clear'] }], '{"a":1,"b":1.10}', '{"a":"***","b":1.10}'],
   [[{ name: 'a', flags: ['input'] }],      '{"a":1}',          '{"a":1}'],
   [[{ name: '__proto__', flags: ['auto-clear'] }], '{"__proto__":1}', '{"__proto__":"***"}'],
   [[{ name: 'c', flags: ['auto-clear'] }], '{"a":1}',          '{"a":1}'],
+  [[masked('card.pan')], '{"card":{"pan":1,"x":1.10}}', '{"card":{"pan":"***","x":1.10}}'],
+  [[masked('card.pan')], '{"card":"x","card.pan":1}', '{"card":"x","card.pan":"***"}'],
+  [[masked('l[].pan')], '{"l":[{"pan":[1]},{"x":1},2]}', '{"l":[{"pan":"***"},{"x":1},2]}'],
+  [[masked('l[].pan')], '{"l":{"pan":1}}', '{"l":{"pan":1}}'],
+  [[masked('l[1]')], '{"l":[1,{"a":1}]}', '{"l":[1,"***"]}'],
+  [[masked('l[]')], '{"l":[1,"a",[2]]}', '{"l":["***","***","***"]}'],
+  [[masked('l[][].a')], '{"l":[[{"a":1}],[]]}', '{"l":[[{"a":"***"}],[]]}'],
+  [[masked('a\\.b')], '{"a.b":1,"a":{"b":1}}', '{"a.b":"***","a":{"b":1}}'],
+  [[masked('a.b'), masked('a')], '{"a":{"b":1}}', '{"a":"***"}'],
+  [[masked('a.__proto__')], '{"a":{"__proto__":1}}', '{"a":{"__proto__":"***"}}'],
   ['none',                                 '{"a":1}',          '{"a":1}'],
   [[null, { name: 1 }, { name: 'a' }],     '{"a":1}',          '{"a":1}'],
 ]
-for (const [params, dataText, masked] of masks) {
+for (const [params, dataText, shown] of masks) {
   test(`mask ${JSON.stringify(params)}`, () => {
-    assert.equal(maskTask({ dataText }, maskedNames(JSON.stringify({ params }))).dataText, masked)
+    assert.equal(maskTask({ dataText }, maskedPaths(JSON.stringify({ params }))).dataText, shown)
   })
 }
 
@@ -217,10 +229,17 @@ test('what is masked is masked where a failure tells it', () => {
     dataText: JSON.stringify(data),
     status_details: { tag: 'set_param_wrong_convert_param', description },
   }
-  const shown = maskTask(task, new Set(['card']))
+  const shown = maskTask(task, [['card']])
   const masked = 'Param: n, Value: ***, Try convert to: array'
   assert.equal(shown.status_details?.description, masked)
   assert.deepEqual(JSON.parse(shown.dataText), { ...data, card: '***', [told]: masked })
+  const nested = {
+    ...task,
+    dataText: JSON.stringify({ l: [{ pan: data.card }], [told]: description }),
+  }
+  const shown_nested = maskTask(nested, [['l', null, 'pan']])
+  assert.equal(shown_nested.status_details?.description, masked)
+  assert.deepEqual(JSON.parse(shown_nested.dataText), { l: [{ pan: '***' }], [told]: masked })
 })
 
 /** What an import is refused with. */

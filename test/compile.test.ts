@@ -71,7 +71,7 @@ test('a valid definition compiles to its graph', () => {
           semaphors: [{ type: 'time', value: 60, dimension: 'min', to_node_id: 'end' }],
         },
       },
-      { params: [{ name: 'card', flags: ['auto-clear'] }], unknown: 1 },
+      { unknown: 1 },
     ),
     limits,
   )
@@ -80,7 +80,6 @@ test('a valid definition compiles to its graph', () => {
   assert.equal(graph.title, 'T')
   assert.equal(graph.status, 'active')
   assert.equal(graph.start_id, 'start')
-  assert.deepEqual(graph.masked, ['card'])
   const middle = graph.nodes.get('mid')
   assert.equal(middle?.kind, 'escalation')
   assert.equal(middle.title, 'Middle')
@@ -617,6 +616,57 @@ for (const [data, param, error] of checks) {
     assert.deepEqual(mistake, param === undefined ? undefined : { param, error })
   })
 }
+
+// [name, type, data, error]: of a required parameter.
+const paths: [name: string, type: string, data: string, error?: string][] = [
+  ['user.name', 'string', '{"user":{"name":"n"}}'],
+  ['user.name', 'string', '{"user":{"name":1}}', 'is not of type string'],
+  ['user.name', 'string', '{"user":{},"user.name":"n"}', 'is required'],
+  ['user.name', 'string', '{"user":"n"}', 'is required'],
+  ['list[0].id', 'number', '{"list":[{"id":1.10}]}'],
+  ['list[0].id', 'number', '{"list":[]}', 'is required'],
+  ['list[1]', 'number', '{"list":[1,"2"]}', 'is not of type number'],
+  ['a\\.b', 'string', '{"a.b":"x"}'],
+  ['a\\.b', 'string', '{"a":{"b":"x"}}', 'is required'],
+  ['phone\\[0\\]', 'string', '{"phone[0]":"x"}'],
+  ['list[].pan', 'string', '{"list":[{"pan":"1"},{"pan":"2"}]}'],
+  ['list[].pan', 'string', '{"list":[{"pan":"1"},{}]}', 'is required'],
+  ['list[].pan', 'string', '{"list":[{"pan":"1"},{"pan":2}]}', 'is not of type string'],
+  ['list[].pan', 'string', '{"list":[]}'],
+  ['list[].pan', 'string', '{"list":{"pan":"1"}}', 'is required'],
+  ['list[].pan', 'string', '{}', 'is required'],
+  ['l[][].x[]', 'number', '{"l":[[{"x":[1,2]}],[]]}'],
+  ['l[][].x[]', 'number', '{"l":[[{"x":[1,""]}]]}', 'is not of type number'],
+  ['user.__proto__', 'object', '{"user":{}}', 'is required'],
+  ['user.toString', 'string', '{"user":{}}', 'is required'],
+  // What is no path is one name.
+  ...['a..b', '.a', 'a.', '[0]', 'a[0', 'a[0]b', 'a]', 'a]b.c', 'a\\b'].flatMap(
+    (name): [string, string, string, string?][] => [
+      [name, 'string', JSON.stringify({ [name]: 'x' })],
+      [name, 'string', '{"a":{"b":"x","":"x"}}', 'is required'],
+    ],
+  ),
+]
+
+for (const [name, type, data, error] of paths) {
+  test(`the parameter ${name} as ${type} in ${data}`, () => {
+    const must = { name, type, flags: ['required', 'input'] }
+    const { graph } = compileProcess({ ...good, params: [must] } as JsonObject, limits)
+    const mistake = graph?.checkParams(docOfText(data), { left: steps_max })
+    assert.deepEqual(mistake, error === undefined ? undefined : { param: name, error })
+  })
+}
+
+test('a parameter of each element has its pattern, is left out where it may be, and is bounded', () => {
+  const given = { name: 'l[].n', type: 'string', flags: ['input'], regex: '^[0-9]$' }
+  const { graph } = compileProcess({ ...good, params: [given] } as JsonObject, limits)
+  const errorIn = (data: string, left = steps_max) =>
+    graph?.checkParams(docOfText(data), { left })?.error
+  assert.equal(errorIn('{"l":[{"n":"1"},{}]}'), undefined)
+  assert.equal(errorIn('{"l":"x"}'), undefined)
+  assert.equal(errorIn('{"l":[{"n":"1"},{"n":"x"}]}'), 'the value does not match the pattern')
+  assert.match(errorIn('{"l":[0,0,0]}', 2) ?? '', /more than 1000000 steps/)
+})
 
 test('a required list is no empty text', () => {
   const must = { name: 'list', type: 'array', flags: ['required', 'input'] }

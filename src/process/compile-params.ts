@@ -1,35 +1,34 @@
 /**
  * Compiles the parameters of a process. Those with flag `input` are checked when a task is created:
- * by JSON type and, where one is given, by a pattern that is searched for in the value's text.
+ * by JSON type and, where one is given, by a pattern that is searched for in the value's text. A
+ * name may be a path into the data (param-path.ts).
  */
 import { isObject, objectOf } from '../codec/json.ts'
-import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
-import type { ParamMistake } from './graph.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
+import type { Graph, ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
+import { type ParamPath, readParamPath } from './param-path.ts'
 import { keepPattern, type Pattern } from './pattern.ts'
 import { quoted } from './report.ts'
-import { type Steps, steps_passed } from './steps.ts'
+import { type Steps, steps_passed, takeSteps } from './steps.ts'
+import { member } from './templates/path.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
 
 interface Param {
   readonly name: string
+  readonly path: ParamPath
   readonly type: ValueType | undefined
   readonly is_required: boolean
   readonly pattern: Pattern | undefined
   readonly pattern_error: string
 }
 
-export interface Params {
-  /** The first input parameter that the data does not satisfy. */
-  check(doc: Doc, steps: Steps): ParamMistake | undefined
-  /** Names with flag `auto-clear`. */
-  readonly masked: readonly string[]
-}
-
 /** Compiles `params`; each mistake is reported with its place. */
-export function compileParams(raw: JsonValue | undefined, mistake: (text: string) => void): Params {
+export function compileParams(
+  raw: JsonValue | undefined,
+  mistake: (text: string) => void,
+): Graph['checkParams'] {
   const params: Param[] = []
-  const masked: string[] = []
   const is_empty = isAbsent(raw) || (isObject(raw) && Object.keys(raw).length === 0)
   if (!is_empty && !Array.isArray(raw)) {
     mistake(`params: is ${quoted(raw)}, an array was expected`)
@@ -43,16 +42,12 @@ export function compileParams(raw: JsonValue | undefined, mistake: (text: string
     const mistakeHere = (text: string): void => mistake(`${place}: ${text}`)
     const flags = readFlags(entry, mistakeHere)
     const param = readParam(entry, flags, mistakeHere)
-    if (param === undefined) continue
-    if (flags.includes('input')) params.push(param)
-    if (flags.includes('auto-clear')) masked.push(param.name)
+    if (param !== undefined && flags.includes('input')) params.push(param)
   }
   // Most processes check nothing; then the data is not even parsed.
-  const check: Params['check'] =
-    params.length === 0
-      ? () => undefined
-      : (doc, steps) => firstMistake(params, objectOf(doc), steps)
-  return { check, masked }
+  return params.length === 0
+    ? () => undefined
+    : (doc, steps) => firstMistake(params, objectOf(doc), steps)
 }
 
 function readParam(
@@ -70,6 +65,7 @@ function readParam(
   const has_text = typeof regex_error_text === 'string' && regex_error_text !== ''
   return {
     name,
+    path: readParamPath(name),
     type: isValueType(type) ? type : undefined,
     is_required: flags.includes('required'),
     pattern: readPattern(regex, (text) => mistake(`${quoted(name)} ${text}`)),
@@ -101,6 +97,7 @@ function readPattern(
 }
 
 const endless = `is a value on which the pattern takes ${steps_passed}`
+const too_many = `is in more elements than are checked, ${steps_passed}`
 
 function firstMistake(
   params: readonly Param[],
@@ -108,20 +105,41 @@ function firstMistake(
   steps: Steps,
 ): ParamMistake | undefined {
   for (const param of params) {
-    const { name, type, pattern } = param
-    const value = Object.hasOwn(data, name) ? data[name] : undefined
-    if (value === undefined) {
-      if (param.is_required) return { param: name, error: 'is required' }
-    } else if (type !== undefined && !typeTable[type].is(value)) {
-      // Clients write an empty text or null for an array or an object that is not there.
-      const may_lack = !param.is_required && (type === 'array' || type === 'object')
-      if (may_lack && isAbsent(value)) continue
-      return { param: name, error: `is not of type ${type}` }
-    } else if (pattern !== undefined) {
-      const is_match = pattern(textOf(value), steps)
-      if (is_match === undefined) return { param: name, error: endless }
-      if (!is_match) return { param: name, error: param.pattern_error }
-    }
+    const error = errorBelow(param, 0, data, steps)
+    if (error !== undefined) return { param: param.name, error }
   }
   return undefined
+}
+
+/** The first mistake at the path from its step `at` on, in the value that it has led to. */
+function errorBelow(
+  param: Param,
+  at: number,
+  value: JsonValue | undefined,
+  steps: Steps,
+): string | undefined {
+  const step = param.path[at]
+  if (step === undefined || value === undefined) return errorOf(param, value, steps)
+  if (step !== null) return errorBelow(param, at + 1, member(value, step), steps)
+  if (!Array.isArray(value)) return errorOf(param, undefined, steps)
+  if (!takeSteps(steps, value.length)) return too_many
+  for (const one of value) {
+    const error = errorBelow(param, at + 1, one, steps)
+    if (error !== undefined) return error
+  }
+  return undefined
+}
+
+function errorOf(param: Param, value: JsonValue | undefined, steps: Steps): string | undefined {
+  const { type, pattern } = param
+  if (value === undefined) return param.is_required ? 'is required' : undefined
+  if (type !== undefined && !typeTable[type].is(value)) {
+    // Clients write an empty text or null for an array or an object that is not there.
+    const may_lack = !param.is_required && (type === 'array' || type === 'object')
+    return may_lack && isAbsent(value) ? undefined : `is not of type ${type}`
+  }
+  if (pattern === undefined) return undefined
+  const is_match = pattern(textOf(value), steps)
+  if (is_match === undefined) return endless
+  return is_match ? undefined : param.pattern_error
 }

@@ -54,7 +54,7 @@ export function compileProcess(
   const mistakes: string[] = []
   const warnings: string[] = []
   const head = readHead(definition, limits, { mistakes, warnings })
-  const params = compileParams(definition.params, (text) => mistakes.push(text))
+  const checkParams = compileParams(definition.params, (text) => mistakes.push(text))
   const heads = readNodeHeads(definition.scheme, limits, mistakes)
   const targets = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))
   const target_conv_ids = new Set<string>()
@@ -105,8 +105,7 @@ export function compileProcess(
     target_conv_ids: [...target_conv_ids],
     variables: [...variables],
     missing_handlers: [...new Set(in_nodes.flatMap(({ handler_type }) => handler_type ?? []))],
-    checkParams: params.check,
-    masked: params.masked,
+    checkParams,
   }
   return { graph, mistakes, warnings }
 }

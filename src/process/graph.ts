@@ -64,8 +64,6 @@ export interface Graph {
   readonly variables: readonly string[]
   /** Logic types that wait for a handler of the embedder; no task can reach them. */
   readonly missing_handlers: readonly string[]
-  /** Names of parameters with flag `auto-clear`. */
-  readonly masked: readonly string[]
 }
 
 export interface CompileResult {

@@ -14,10 +14,12 @@ import {
 import { parseOp } from '../../codec/op.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Op, OpResult, Task } from '../../core/model.ts'
+import type { JsonObject, JsonValue, Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
 import { textsIn, withoutSecret } from '../../engine/masking.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import { type ParamPath, readParamPath } from '../../process/param-path.ts'
+import { member } from '../../process/templates/path.ts'
 
 /** An op as the command line sends it; `ref_text` and `data_text` are JSON text. */
 export interface RawOp {
@@ -59,18 +61,18 @@ function opOf({ ref_text, data_text, ...op }: RawOp, limits: Limits): Op | OpRes
 
 /** The live task, or an ended one by obj_id; null where there is none. */
 export async function showTask(engine: Engine, args: TargetInput): Promise<TaskView | null> {
-  const names = await maskOf(engine, args.conv_id)
+  const paths = await maskOf(engine, args.conv_id)
   const task = await engine.task(args)
-  return task === undefined ? null : viewOfTask(task, names)
+  return task === undefined ? null : viewOfTask(task, paths)
 }
 
 export async function listTasks(
   engine: Engine,
   args: { readonly conv_id: string; readonly filter: TaskFilter },
 ): Promise<TaskView[]> {
-  const names = await maskOf(engine, args.conv_id)
+  const paths = await maskOf(engine, args.conv_id)
   const tasks = await engine.tasks.list(args.conv_id, args.filter)
-  return tasks.map((task) => viewOfTask(task, names))
+  return tasks.map((task) => viewOfTask(task, paths))
 }
 
 export async function retryTask(
@@ -87,14 +89,14 @@ export async function cancelTask(
   return viewOfResult(await engine.tasks.cancel(args.target))
 }
 
-async function maskOf(engine: Engine, conv_id: string | number): Promise<ReadonlySet<string>> {
-  return maskedNames((await engine.processes.show(conv_id)).definition_text)
+async function maskOf(engine: Engine, conv_id: string | number): Promise<readonly ParamPath[]> {
+  return maskedPaths((await engine.processes.show(conv_id)).definition_text)
 }
 
-function viewOfTask(task: Task, names: ReadonlySet<string>): TaskView {
+function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
   const { obj_id, conv_id, ref, ref_is_number, status, user_id } = task
   const { create_time_ms, change_time_ms, node_id, node_prev_id } = task
-  const { dataText, status_details } = maskTask(task, names)
+  const { dataText, status_details } = maskTask(task, paths)
   return {
     obj_id,
     conv_id,
@@ -116,16 +118,16 @@ function viewOfResult(result: OpResult): ResultView {
   return view
 }
 
-/** The names of a definition's parameters with the flag `auto-clear`. */
-export function maskedNames(definition_text: string): ReadonlySet<string> {
-  const names = new Set<string>()
+/** Where a definition's parameters with the flag `auto-clear` are; each also as one plain name. */
+export function maskedPaths(definition_text: string): readonly ParamPath[] {
+  const paths: ParamPath[] = []
   const definition = parseStored(definition_text)
   const params = isObject(definition) ? definition.params : undefined
   for (const param of Array.isArray(params) ? params : []) {
     if (!isObject(param) || typeof param.name !== 'string' || !Array.isArray(param.flags)) continue
-    if (param.flags.includes('auto-clear')) names.add(param.name)
+    if (param.flags.includes('auto-clear')) paths.push(readParamPath(param.name), [param.name])
   }
-  return names
+  return paths
 }
 
 type MaskedPart = Pick<Task, 'dataText' | 'status_details'>
@@ -133,20 +135,18 @@ type MaskedPart = Pick<Task, 'dataText' | 'status_details'>
 const description_name = /^__conveyor_.*_return_description__$/
 
 /**
- * The data and the status details of a task with the named top-level members masked, also in the
+ * The data and the status details of a task with what is at the paths masked, also in the
  * descriptions of failures. Other members keep their text.
  */
 export function maskTask(
   { dataText, status_details }: MaskedPart,
-  names: ReadonlySet<string>,
+  paths: readonly ParamPath[],
 ): MaskedPart {
   const details = status_details === undefined ? {} : { status_details }
-  const data = names.size === 0 ? undefined : parseStored(dataText)
+  const data = paths.length === 0 ? undefined : parseStored(dataText)
   if (!isObject(data)) return { ...details, dataText }
-  const masked = [...names].filter((name) => Object.hasOwn(data, name))
-  const secrets = masked.flatMap((name) => textsIn(data[name] ?? null))
+  const secrets = paths.flatMap((path) => maskBelow(data, path))
   const told = (text: string): string => secrets.reduce(withoutSecret, text)
-  for (const name of masked) setMember(data, name, '***')
   for (const [name, value] of Object.entries(data)) {
     if (typeof value === 'string' && description_name.test(name)) data[name] = told(value)
   }
@@ -155,4 +155,18 @@ export function maskTask(
     details.status_details = { tag, description: told(description) }
   }
   return { ...details, dataText: stringifyJson(data) }
+}
+
+/** Masks what is at the path, and returns the texts that it held. */
+function maskBelow(holder: JsonValue | undefined, [step, ...path]: ParamPath): string[] {
+  if (step === null) {
+    if (!Array.isArray(holder)) return []
+    return [...holder.keys()].flatMap((at) => maskBelow(holder, [String(at), ...path]))
+  }
+  const value = step === undefined ? undefined : member(holder, step)
+  if (step === undefined || value === undefined) return []
+  if (path.length > 0) return maskBelow(value, path)
+  if (Array.isArray(holder)) holder[Number(step)] = '***'
+  else setMember(holder as JsonObject, step, '***')
+  return textsIn(value)
 }
