@@ -62,7 +62,14 @@ const values: [text: string, data: string, gives: string][] = [
   ['$.date(%d-{{d}})', '{}', 'fails: {{d}} is no whole number'],
   ['$.unixtime(%y-%m-%d-{{d}} %h:%i:%s)', '{"d":1}', '1709123415'],
   // A minus right after a part shifts it; after a shift, or after another text, it is text.
-  ['$.date(%y-{{m}}-{{d}})', '{"m":"5","d":"07"}', '"2019-07"'],
+  ['$.date(%y-{{m}})', '{"m":"5"}', '"2019"'],
+  ['$.date(%m-{{d}})', '{"d":"1"}', '"01"'],
+  ['$.date(%d-{{d}}.%m.%y)', '{"d":"1"}', '"28.02.2024"'],
+  ['$.date(%y-{{y}}-%m-%d)', '{"y":1}', '"2023-02-28"'],
+  // It is text too where only so a whole date is made.
+  ['$.date(%y-{{m}}-{{d}})', '{"m":"05","d":"07"}', '"2024-05-07"'],
+  ['$.unixtime(%y-{{m}}-01 00:00:00)', '{"m":"01"}', '1704067200'],
+  ['$.unixtime(%y-%m-{{d}} 00:00)', '{"d":"01"}', '1706745600'],
   ['$.date(%d-1-{{d}})', '{"d":1}', '"28-1"'],
   ['$.date(%y -{{d}})', '{"d":1}', '"2024 -1"'],
   ['$.date(%y)-{{m}}', '{"m":"05"}', '"2024-05"'],

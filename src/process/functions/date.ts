@@ -6,7 +6,8 @@
  * `+{{n}}` and `-{{n}}` take the number from the data, `+$.math(…)` and `-$.math(…)` compute it.
  * Years, months and days are shifted on the calendar (31 January plus a month is the end of
  * February), hours, minutes and seconds in elapsed time. A minus before a zero (`%y-01-01`), before
- * another part or after a shift is text. A part may be written out, `13` or `%13`.
+ * another part or after a shift is text, and so is one before a value that only so makes a whole
+ * date, `%y-%m-{{day}}`. A part may be written out, `13` or `%13`.
  *
  * `$.unixtime` reads the shown text as a date, `2024-02-29` or `29.02.2024`; a year or a whole date
  * that is not shown is that of the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock
@@ -79,14 +80,20 @@ export const dateFunction: FunctionKind = {
 /** What `$.date()` shows: `%y-%m-%d %h:%i:%s`. */
 const whole_format: Format = {
   pieces: fields.flatMap((field, at) => [['', '-', '-', ' ', ':', ':'][at] ?? '', { field }]),
-  shifts: [],
   text: '',
 }
 
-/** A format: what it shows, and the shifts that are applied to the moment before. */
+/** A part of the moment, with what the whole moment is shifted by after it. */
+interface FieldPiece {
+  readonly field: Field
+  readonly by?: NumberTerm
+  /** The value whose minus may be text. */
+  readonly subtracted?: Term
+}
+
+/** A format: what it shows of the moment that all its shifts have been applied to. */
 interface Format {
-  readonly pieces: readonly (Part | { readonly field: Field })[]
-  readonly shifts: readonly { readonly field: Field; readonly by: NumberTerm }[]
+  readonly pieces: readonly (Part | FieldPiece)[]
   readonly text: string
 }
 
@@ -124,7 +131,10 @@ interface Shown {
 
 function show(format: Format, zoneIn: ZoneTerm, expansion: Expansion): Shown | undefined {
   const shifts: Shift[] = []
-  for (const { field, by } of format.shifts) shifts.push({ field, by: by(expansion) })
+  for (const piece of format.pieces) {
+    if (typeof piece !== 'object' || piece.by === undefined) continue
+    shifts.push({ field: piece.field, by: piece.by(expansion) })
+  }
   const zone = zoneIn(expansion)
   if (expansion.failure !== undefined || zone === undefined) return undefined
   const wall_ms = shifted(zone, expansion.context.now_ms, shifts)
@@ -141,11 +151,29 @@ function show(format: Format, zoneIn: ZoneTerm, expansion: Expansion): Shown | u
 /** Whether the format can show a date. One with templates always can. */
 function canShowDate(format: Format): boolean {
   if (format.pieces.some((piece) => typeof piece === 'function')) return true
-  const some_ms = Date.UTC(2024, 0, 1)
-  const texts = format.pieces.map((piece) =>
-    typeof piece === 'object' ? fieldText(piece.field, some_ms) : piece,
-  )
-  return dateOf(texts.join(''), some_ms) !== undefined
+  return dateOf(sampleOf(format.pieces), sample_ms) !== undefined
+}
+
+const sample_ms = Date.UTC(2024, 0, 1)
+
+/** What the pieces show on 1 January 2024, with 01 for each template. */
+function sampleOf(pieces: Format['pieces']): string {
+  const texts = pieces.map((piece) => {
+    if (typeof piece === 'object') return fieldText(piece.field, sample_ms)
+    return typeof piece === 'function' ? '01' : piece
+  })
+  return texts.join('')
+}
+
+/** The pieces with each minus before a value as text, where they make a whole date only so. */
+function withoutSubtracting(pieces: Format['pieces']): Format['pieces'] {
+  const separated = pieces.flatMap((piece): Format['pieces'] => {
+    const is_subtracting = typeof piece === 'object' && piece.subtracted !== undefined
+    return is_subtracting ? [{ field: piece.field }, '-', piece.subtracted] : [piece]
+  })
+  const sample = sampleOf(separated)
+  const is_date = /[0-9]{4}/.test(sample) && dateOf(sample, sample_ms) !== undefined
+  return is_date && dateOf(sampleOf(pieces), sample_ms) === undefined ? separated : pieces
 }
 
 const field_start = /%([a-zA-Z]?)/y
@@ -155,7 +183,6 @@ const shift_start =
 function readFormat(cursor: TemplateCursor): Format {
   const start = cursor.at
   const pieces: Format['pieces'][number][] = []
-  const shifts: Format['shifts'][number][] = []
   skipSpaces(cursor)
   for (;;) {
     pieces.push(...cursor.parts('%)'))
@@ -163,9 +190,7 @@ function readFormat(cursor: TemplateCursor): Format {
     const letter = matchAt(cursor, field_start)?.[1] ?? ''
     const field = fields.find((known) => known === letter)
     if (field !== undefined) {
-      pieces.push({ field })
-      const by = readShift(cursor)
-      if (by !== undefined) shifts.push({ field, by })
+      pieces.push({ field, ...readShift(cursor) })
     } else if (letter !== '' || !/[0-9]/.test(cursor.text[cursor.at] ?? '')) {
       cursor.warn(`"%${letter}" is none of %y %m %d %h %i %s, so it is shown as it stands`)
       pieces.push(`%${letter}`)
@@ -173,21 +198,22 @@ function readFormat(cursor: TemplateCursor): Format {
   }
   const text = cursor.text.slice(start, cursor.at)
   expectText(cursor, ')')
-  return { pieces, shifts, text }
+  return { pieces: withoutSubtracting(pieces), text }
 }
 
-function readShift(cursor: TemplateCursor): NumberTerm | undefined {
+function readShift(cursor: TemplateCursor): Omit<FieldPiece, 'field'> {
   const shift = matchAt(cursor, shift_start)?.[0]
-  if (shift === undefined) return undefined
+  if (shift === undefined) return {}
   if (shift.length > 1) {
     const by = Number(shift)
-    return () => by
+    return { by: () => by }
   }
   const start = cursor.at
   const term = cursor.term()
   if (term === undefined) throw mistakeAt(cursor, 'a number was expected')
   const number = wholeNumberTerm(term, cursor.text.slice(start, cursor.at))
-  return shift === '+' ? number : (expansion) => -number(expansion)
+  if (shift === '+') return { by: number }
+  return { by: (expansion) => -number(expansion), subtracted: term }
 }
 
 /** The zone for one task; undefined where the expansion failed. */
