@@ -44,9 +44,10 @@ export function readAssignments(
     const name = quoted(key)
     const type = readType(member(asked, key), report, `${types}[${name}]`)
     const value = readValue(given[key] ?? null, type, report, `${values}[${name}]`)
-    const read = keyOf(key, report)
-    const is_path = read.steps.length > 0
-    return { ...read, value: is_path ? (expansion) => value(expansion, key) : value }
+    const { key: keyIn, steps } = keyOf(key, report)
+    const is_path = steps.length > 0
+    // Written out: V8 reads the members of an object made by a spread half as fast.
+    return { key: keyIn, steps, value: is_path ? (expansion) => value(expansion, key) : value }
   })
 }
 
