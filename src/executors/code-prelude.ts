@@ -62,11 +62,12 @@ export const prelude_src = `(() => {
     if (one === undefined) {
       throw new Failure('require(' + stringify(name) + ') is not served: there is no such library')
     }
-    if (!has(one.library)) {
+    const { library, global } = one
+    if (!has(library)) {
       throw new Failure('require("' + name + '") is served where the code names it in quotes')
     }
     // By assignment: a variable that code declares by the same name cannot be defined anew.
-    return globalThis[one.global] = get(one.library)
+    return globalThis[global] = get(library)
   })
 
   return {
