@@ -31,7 +31,12 @@ const all = readdirSync(join(build, 'test'))
   .map((file) => file.slice(0, -'.test.js'.length))
 const chosen = names.length === 0 ? all : all.filter((name) => names.includes(name))
 const files = chosen.toSorted((one, other) => rank(one) - rank(other))
-const flags = ['--test', `--test-concurrency=${is_slow === undefined ? files_at_once : 1}`]
+// This reporter tells the failed tests once more at the end.
+const flags = [
+  '--test',
+  '--test-reporter=spec',
+  `--test-concurrency=${is_slow === undefined ? files_at_once : 1}`,
+]
 if (is_slow === undefined) flags.push(`--test-timeout=${test_ms_max}`)
 const args = [...flags, ...files.map((name) => `build/test/${name}.test.js`)]
 spawn(process.execPath, args, { cwd: top, stdio: 'inherit' }).on('exit', (code) => {
