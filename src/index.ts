@@ -64,5 +64,6 @@ export type {
   VariableResult,
   WaitsFor,
 } from './engine/import-api.ts'
+export type { ResultOptions } from './engine/results.ts'
 export type { GivenVariables } from './engine/variables.ts'
 export { openEngine } from './open.ts'

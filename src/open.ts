@@ -46,6 +46,10 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const { clock = systemClock, chance = systemChance } = options
   const is_memory = path === ':memory:'
   let failure: Fault | undefined
+  let tellFailed = (_failure: Fault): void => {}
+  const failed = new Promise<Fault>((resolve) => {
+    tellFailed = resolve
+  })
   const file = is_memory ? memoryFile() : await lockedFile(path, chance, limits, options)
   try {
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
@@ -56,6 +60,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       filter: newBloomFilter(tree, keysOfType('ref')),
       onFail: (store_failure) => {
         failure = store_failure
+        tellFailed(store_failure)
         // Not called within the commit, so that a throw of the embedder does not reach the store.
         setImmediate(() => options.onFailure?.(store_failure))
       },
@@ -70,6 +75,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       chance,
       key_path: file.key_path,
       failure: () => failure,
+      failed,
       options,
       handlers,
       executors: newExecutors({

@@ -3,13 +3,14 @@
  * if several apply, the first is answered. Servers look a row up and decide nothing.
  *
  * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call
- * that changes processes, users or the file. Op faults are values in results; whole and admin
- * faults are thrown as a Fault, recognised by `code`. A malformed option or argument throws a
- * RangeError or TypeError. Each server turns what is thrown into a response, HTTP and gRPC in their
- * fault-response.ts.
+ * that changes processes, users or the file, or waits for a task. Op faults are values in results;
+ * whole and admin faults are thrown as a Fault, recognised by `code`. A malformed option or
+ * argument throws a RangeError or TypeError. Each server turns what is thrown into a response, HTTP
+ * and gRPC in their fault-response.ts.
  *
- * Three op faults are thrown as well, by calls that have no result for them: `conv_not_found` in
- * administration, `task_damaged` when a task is read, `access_denied` for a client certificate.
+ * Four op faults are thrown as well, by calls that have no result for them: `conv_not_found` in
+ * administration, `task_damaged` and `not_found_task` when a task is read or waited for,
+ * `access_denied` for a client certificate.
  */
 
 export interface WholeRow {
@@ -93,6 +94,7 @@ export const adminFaults = {
   not_a_database: 'the file is no conveyor database',
   newer_format: 'the file was written by a newer conveyor',
   not_possible: 'not possible in this state',
+  result_timeout: 'the task has not ended in the time given',
 } as const
 
 export type WholeFaultCode = keyof typeof wholeFaults

@@ -46,6 +46,7 @@ export const limitTable = {
     says: 'bytes of answers not read yet, in all',
   },
   sync_waits_max: { value: 10_000, says: 'tasks that synchronous requests wait for' },
+  results_waiting_max: { value: 10_000, says: 'calls that wait for the result of a task' },
   unverified_bytes_max: {
     value: 64 * 1024 * 1024,
     says: 'bytes of bodies not yet verified, in all',

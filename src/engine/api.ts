@@ -21,6 +21,7 @@ import type {
   PutOptions,
   PutResult,
 } from './import-api.ts'
+import type { ResultOptions } from './results.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -128,6 +129,19 @@ export interface Engine {
    * with a TypeError for a malformed target.
    */
   task(target: TargetInput): Promise<Task | undefined>
+  /**
+   * The task once it has ended (`processed`, `canceled`) or is `failed`, which is at once if it has
+   * already. By ref it is the task that holds the ref at the call. A task whose end node keeps
+   * nothing is returned as it ended, to those who wait by then. A failed task that is retried lives
+   * on: a wait that begins after the retry waits for its next end.
+   *
+   *     const task = await engine.result({ conv_id, ref: 'order-4' }, { timeout_ms: 30_000 })
+   *     if (task.status === 'processed') ship(task.data)
+   *
+   * A wait costs no polling. Rejects with `not_found_task`, `result_timeout`, the reason of
+   * `signal`, `overloaded` while `results_waiting_max` calls wait, and `task_damaged`.
+   */
+  result(target: TargetInput, options?: ResultOptions): Promise<Task>
   /**
    * Changes from now on, each after its commit. An iterator that falls more than
    * `watch_changes_max` changes behind throws `overloaded`.

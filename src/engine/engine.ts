@@ -29,13 +29,14 @@ import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
 import { newImporter } from './imports.ts'
 import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
-import { taskInView } from './ops.ts'
+import { readTask, taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
+import { newResults } from './results.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
-import type { CommitEvents, EngineContext } from './transaction.ts'
+import { type CommitEvents, type EngineContext, newReadContext } from './transaction.ts'
 import { newTransactionQueue } from './transaction-queue.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
@@ -52,6 +53,8 @@ export interface EngineParts {
   readonly key_path: string | undefined
   /** Why the store has stopped writing, if it has. */
   readonly failure: () => Fault | undefined
+  /** Resolves with `failure` once there is one. */
+  readonly failed: Promise<Fault>
   readonly options: EngineOptions
   readonly executors: Executors
   readonly handlers: Handlers
@@ -104,6 +107,15 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { variables, isHandled } = engine_context
   const importer = newImporter({ ...administered, variables, isHandled })
 
+  const flush = (): Promise<void> => transactions.update(() => {}).catch(() => {})
+  const onEnd = (listener: (task: Task) => void): (() => void) => {
+    end_listeners.add(listener)
+    return () => end_listeners.delete(listener)
+  }
+  const waits_max = limits.results_waiting_max
+  const results = newResults({ store, clock, waits_max, flush, onEnd })
+  void parts.failed.then(results.close)
+
   async function submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
     checkOpCount(ops.length, limits.ops_max)
     const bytes = admission.enter(ops, caller)
@@ -146,8 +158,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     await timers.stop()
     await jobs.stop()
     transactions.flush()
-    await store.close()
-    watchers.close()
+    await store.close().finally(() => {
+      watchers.close()
+      results.close(fault('shutting_down'))
+    })
   }
 
   if (options.timers !== false) {
@@ -169,6 +183,12 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     create: (op, caller) => submitOne('create', op, caller),
     modify: (op, caller) => submitOne('modify', op, caller),
     task: (target) => store.view((view) => taskInView(view, targetOp(target))),
+    result: async (target, options) => engine.awaitResult(targetOp(target), {}, options),
+    awaitResult: (op, caller, options) =>
+      results.wait(
+        (view) => readTask(newReadContext(view, engine_context, clock.now_ms()), op, caller),
+        options,
+      ),
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
     putProcess: importer.put,
@@ -194,15 +214,12 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       return unregister
     },
     allowCalls: executors.allowCalls,
-    onEnd(listener) {
-      end_listeners.add(listener)
-      return () => end_listeners.delete(listener)
-    },
+    onEnd,
     health: admission.health,
     checkRate: admission.checkRate,
     addresses,
     answerAccount: newAnswerAccounts(limits),
-    flush: () => transactions.update(() => {}).catch(() => {}),
+    flush,
     check: () => checkStore(store),
     backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
     close: () => {

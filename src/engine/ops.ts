@@ -28,7 +28,7 @@ import {
 } from './task-rules.ts'
 import { loadTask, newTask, saveTask, type TaskDraft, taskIdOfRef } from './task-store.ts'
 import { viewTask } from './task-view.ts'
-import type { Transaction } from './transaction.ts'
+import type { ReadContext, Transaction } from './transaction.ts'
 
 /** One result for each op, in order. A malformed op is its result already. */
 export function applyOps(
@@ -50,11 +50,11 @@ function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
 }
 
 /** A user gets one answer for a process without a grant and for one that does not exist. */
-function findProcess(tx: Transaction, op: Op, { user }: Caller): Process | OpRefusal {
+function findProcess(from: ReadContext, op: Op, { user }: Caller): Process | OpRefusal {
   const { conv_id } = op
-  if (user === undefined) return tx.process(conv_id) ?? noProcess(conv_id)
-  const is_granted = (tx.grantBits(user, conv_id) & grant_bits[op.type]) !== 0
-  const process = is_granted ? tx.process(conv_id) : undefined
+  if (user === undefined) return from.process(conv_id) ?? noProcess(conv_id)
+  const is_granted = (from.grantBits(user, conv_id) & grant_bits[op.type]) !== 0
+  const process = is_granted ? from.process(conv_id) : undefined
   return process ?? accessDenied(user, conv_id)
 }
 
@@ -124,6 +124,14 @@ export function taskInView(view: View, op: ShowOp): Task | undefined {
   if (!('code' in draft)) return viewTask(draft.task)
   if (draft.code === 'task_damaged') throw fault(draft.code, draft.description)
   return undefined
+}
+
+/** The task that a caller may see, as it stands in a view. Throws the fault of the op. */
+export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
+  const process = findProcess(from, op, caller)
+  const found = 'code' in process ? process : findTask(from.view, op)
+  if ('code' in found) throw fault(found.code, found.description)
+  return viewTask(found.task)
 }
 
 /** A live task of the op's process. */

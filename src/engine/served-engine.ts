@@ -3,9 +3,10 @@
  * embedders use `apply`, which parses plain values.
  */
 import type { Chance } from '../core/clock.ts'
-import type { Caller, Op, OpResult, Task } from '../core/model.ts'
+import type { Caller, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
+import type { ResultOptions } from './results.ts'
 
 export interface ServedEngine extends Engine {
   /**
@@ -13,6 +14,8 @@ export interface ServedEngine extends Engine {
    * back in its place.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
+  /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
+  awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
   readonly addresses: Addresses
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void

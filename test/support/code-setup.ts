@@ -86,6 +86,7 @@ export async function codeBed(
         chance: fakeChance(),
         key_path: undefined,
         failure: () => undefined,
+        failed: new Promise(() => {}),
         options: { secret_key: '11'.repeat(32), onBug: (bug) => bugs.push(bug) },
         handlers,
         executors: {

@@ -44,9 +44,14 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     )
   }
   let failure: Fault | undefined
+  let tellFailed = (_failure: Fault): void => {}
+  const failed = new Promise<Fault>((resolve) => {
+    tellFailed = resolve
+  })
   const store = storeOf(tree, {
     onFail: (told) => {
       failure = told
+      tellFailed(told)
       options.onFailure?.(told)
     },
   })
@@ -61,6 +66,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     chance,
     key_path: undefined,
     failure: () => failure,
+    failed,
     options: { secret_key: '11'.repeat(32), ...options },
     handlers,
     executors: newExecutors({

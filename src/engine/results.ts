@@ -1,0 +1,163 @@
+/**
+ * Waits for the results of tasks (`Engine.result`): each ends once its task has ended or failed, or
+ * by its time, its signal or the end of the engine, whatever comes first.
+ *
+ * No end is missed: the first wait registers for ends and lets everything that ran before it become
+ * durable; then each wait reads its task, and is listed under its obj_id within that read. So the
+ * end is in what was read, or is reported to a listed wait. A wait is a record in two tables; all
+ * of them share one registration and one timer.
+ */
+import type { Clock } from '../core/clock.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import type { Task } from '../core/model.ts'
+import type { Store, View } from '../store/store.ts'
+
+export interface ResultOptions {
+  /** Milliseconds after which it rejects with `result_timeout`; 0 looks once. Default: no end. */
+  readonly timeout_ms?: number | undefined
+  /** Once aborted, the wait rejects with its reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Results {
+  /** `read` returns the task as it stands in a view of durable state, or throws why it cannot. */
+  wait(read: (view: View) => Task, options?: ResultOptions): Promise<Task>
+  /** Every wait, and every later one, rejects with this fault; only the first call counts. */
+  close(reason: Fault): void
+}
+
+export interface ResultsParts {
+  readonly store: Pick<Store, 'view'>
+  readonly clock: Clock
+  readonly waits_max: number
+  /** Resolves once everything that ran before is durable or has failed. */
+  flush(): Promise<void>
+  /** Calls the listener with each task that ends or fails; the returned function ends that. */
+  onEnd(listener: (task: Task) => void): () => void
+}
+
+interface Wait {
+  readonly resolve: (task: Task) => void
+  readonly reject: (reason: unknown) => void
+  readonly signal: AbortSignal | undefined
+  readonly onAbort: (() => void) | undefined
+  /** When it is over; Infinity without a time. */
+  readonly until_ms: number
+  /** Of its task, once that is known to be live. */
+  obj_id: string | undefined
+}
+
+/** The shortest time between two looks at which waits are over, so that many cost little. */
+const look_ms_min = 10
+
+export function newResults(parts: ResultsParts): Results {
+  const { store, clock, waits_max } = parts
+  const waits = new Set<Wait>()
+  const by_id = new Map<string, Set<Wait>>()
+  let stopListening = (): void => {}
+  /** What ran before the first wait. */
+  let before: Promise<void> = Promise.resolve()
+  let cancelTimer = (): void => {}
+  /** When the timer rings; Infinity while none is set. */
+  let rings_ms = Number.POSITIVE_INFINITY
+  let closed: Fault | undefined
+
+  function add(wait: Wait): void {
+    waits.add(wait)
+    wait.signal?.addEventListener('abort', wait.onAbort as () => void)
+    if (waits.size === 1) {
+      stopListening = parts.onEnd(endWith)
+      before = parts.flush()
+    }
+  }
+
+  /** False where the wait was over before. */
+  function remove(wait: Wait): boolean {
+    if (!waits.delete(wait)) return false
+    wait.signal?.removeEventListener('abort', wait.onAbort as () => void)
+    const same = wait.obj_id === undefined ? undefined : by_id.get(wait.obj_id)
+    if (same?.delete(wait) && same.size === 0) by_id.delete(wait.obj_id as string)
+    if (waits.size === 0) {
+      stopListening()
+      cancelTimer()
+      rings_ms = Number.POSITIVE_INFINITY
+    }
+    return true
+  }
+
+  function list(wait: Wait, obj_id: string): void {
+    const same = by_id.get(obj_id)
+    wait.obj_id = obj_id
+    if (wait.until_ms <= clock.now_ms()) endLate(wait)
+    else if (same === undefined) by_id.set(obj_id, new Set([wait]))
+    else same.add(wait)
+  }
+
+  function endLate(wait: Wait): void {
+    if (remove(wait)) wait.reject(fault('result_timeout'))
+  }
+
+  function endWith(task: Task): void {
+    for (const wait of by_id.get(task.obj_id) ?? []) if (remove(wait)) wait.resolve(task)
+  }
+
+  function ringAt(at_ms: number): void {
+    if (at_ms >= rings_ms) return
+    cancelTimer()
+    rings_ms = at_ms
+    cancelTimer = clock.wake_at(at_ms, ring)
+  }
+
+  function ring(): void {
+    const now_ms = clock.now_ms()
+    rings_ms = Number.POSITIVE_INFINITY
+    let next_ms = Number.POSITIVE_INFINITY
+    for (const wait of waits) {
+      if (wait.until_ms > now_ms) next_ms = Math.min(next_ms, wait.until_ms)
+      else endLate(wait)
+    }
+    if (next_ms < Number.POSITIVE_INFINITY) ringAt(Math.max(next_ms, now_ms + look_ms_min))
+  }
+
+  async function look(wait: Wait, read: (view: View) => Task): Promise<void> {
+    try {
+      await before
+      await store.view((view) => {
+        if (!waits.has(wait)) return
+        const task = read(view)
+        if (!isOver(task)) list(wait, task.obj_id)
+        else if (remove(wait)) wait.resolve(task)
+      })
+    } catch (error) {
+      if (remove(wait)) wait.reject(error)
+    }
+  }
+
+  return {
+    wait: (read, { timeout_ms = Number.POSITIVE_INFINITY, signal } = {}) =>
+      new Promise((resolve, reject) => {
+        if (typeof timeout_ms !== 'number' || !(timeout_ms >= 0)) {
+          throw new RangeError(`timeout_ms: ${String(timeout_ms)} is no number from 0`)
+        }
+        signal?.throwIfAborted()
+        if (closed !== undefined) throw closed
+        if (waits.size >= waits_max) throw fault('overloaded', 'too many waits for results')
+        const onAbort =
+          signal === undefined ? undefined : () => void (remove(wait) && reject(signal.reason))
+        const until_ms = clock.now_ms() + timeout_ms
+        const wait: Wait = { resolve, reject, signal, onAbort, until_ms, obj_id: undefined }
+        add(wait)
+        if (timeout_ms > 0) ringAt(until_ms)
+        void look(wait, read)
+      }),
+    close(reason) {
+      closed ??= reason
+      for (const wait of waits) if (remove(wait)) wait.reject(closed)
+    },
+  }
+}
+
+/** A failed task is live, and may be retried; but it goes no further by itself. */
+function isOver({ status }: Task): boolean {
+  return status !== 'processing' && status !== 'delayed'
+}
