@@ -4,14 +4,17 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { parseOp } from '../src/codec/op.ts'
 import { fault } from '../src/core/faults.ts'
+import type { OpResult } from '../src/core/model.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
-import { rawJson } from '../src/index.ts'
+import { servedEngine } from '../src/engine/served-engine.ts'
+import { openEngine, rawJson } from '../src/index.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
-import { type HeldTree, heldTree, turns } from './support/store-trees.ts'
+import { failingTree, type HeldTree, heldTree, turns } from './support/store-trees.ts'
 
 const waiting = (obj_id: string): object => ({
   obj_id,
@@ -26,12 +29,15 @@ const op = { type: 'create', obj: 'task', conv_id: 'p', data: {} }
 const opsOf = (count: number): object[] => Array.from({ length: count }, () => op)
 
 /** An engine with processes `p` and `q`, whose commits wait to be let through from here on. */
-async function heldEngine(options: EngineOptions = {}): Promise<HeldTree & { engine: Engine }> {
+async function heldEngine(
+  options: EngineOptions = {},
+  wrap: (below: Tree) => Tree = (below) => below,
+): Promise<HeldTree & { engine: Engine }> {
   const below = memoryTree()
   const first = await engineOn(below, options)
   for (const conv_id of ['p', 'q']) await first.putProcess(waiting(conv_id))
   await first.close()
-  const held = heldTree(below)
+  const held = heldTree(wrap(below))
   return { ...held, engine: await engineOn(held.tree, options) }
 }
 
@@ -52,7 +58,17 @@ async function letAllThrough({ letThrough }: HeldTree): Promise<void> {
   }
 }
 
-describe('the queue', () => {
+/** Applies ops as a server does. */
+async function serve(engine: Engine, ops: readonly object[], user?: string): Promise<OpResult[]> {
+  const parsed = ops.map((raw) => parseOp(raw, engine.limits))
+  return servedEngine(engine).submit(parsed, user === undefined ? {} : { user })
+}
+
+function large(bytes: number): object {
+  return { ...op, data: rawJson(JSON.stringify({ a: 'x'.repeat(bytes) })) }
+}
+
+describe('the queue, for servers', () => {
   // biome-ignore format: a table
   const rows: readonly (readonly [string, EngineOptions['limits'], readonly object[][], readonly string[]])[] = [
     ['holds as many ops as it may',   { queue_ops_max: 5 },    [opsOf(3), opsOf(2)],               ['ok', 'ok']],
@@ -61,14 +77,10 @@ describe('the queue', () => {
     ['refuses bytes that are over',   { queue_bytes_max: 60 }, [[large(30)], [large(30)], [large(5)]], ['ok', 'overloaded', 'ok']],
     ['takes one large op when idle',  { queue_bytes_max: 60 }, [[large(90)], [op]],                ['ok', 'overloaded']],
   ]
-  function large(bytes: number): object {
-    return { ...op, data: rawJson(JSON.stringify({ a: 'x'.repeat(bytes) })) }
-  }
-
   for (const [name, limits = {}, lists, wanted] of rows) {
     it(name, async () => {
       const held = await heldEngine({ limits })
-      const codes = lists.map((list) => codeOf(held.engine.apply(list)))
+      const codes = lists.map((list) => codeOf(serve(held.engine, list)))
       await letAllThrough(held)
       assert.deepEqual(await Promise.all(codes), wanted)
       const after = held.engine.apply([op])
@@ -82,12 +94,96 @@ describe('the queue', () => {
     const held = await heldEngine({ limits: { queue_ops_max: 1 } })
     for (let n = 0; n < 5; n++) {
       assert.equal(await codeOf(held.engine.apply([])), 'format_error')
-      assert.equal(await codeOf(held.engine.apply(opsOf(2))), 'overloaded')
+      assert.equal(await codeOf(serve(held.engine, opsOf(2))), 'overloaded')
     }
     const done = held.engine.apply([op])
     await letAllThrough(held)
     assert.equal((await done)[0]?.proc, 'ok')
     await held.engine.close()
+  })
+})
+
+describe('the queue, for calls in the process', () => {
+  const one = 1_536 + 2
+  // biome-ignore format: a table
+  const rows: readonly (readonly [string, EngineOptions['limits'], readonly object[][], readonly string[]])[] = [
+    ['a call that is over waits',        { queue_ops_max: 5 },    [opsOf(3), opsOf(3), opsOf(2)],        ['ok', 'ok', 'ok']],
+    ['ops that never fit do not',        { queue_ops_max: 5 },    [opsOf(3), opsOf(6), opsOf(3)],        ['ok', 'overloaded', 'ok']],
+    ['so does one that is over in bytes', { queue_bytes_max: 60 }, [[large(90)], [large(90)], [op]],     ['ok', 'ok', 'ok']],
+    ['what waits is bounded',            { queue_ops_max: 1, waiting_bytes_max: 2 * one }, [[op], [op], [op], [op]], ['ok', 'ok', 'ok', 'overloaded']],
+    ['by its bytes',                     { queue_ops_max: 1, waiting_bytes_max: 2 * one }, [[op], [large(one)], [op]], ['ok', 'overloaded', 'ok']],
+  ]
+  for (const [name, limits = {}, lists, wanted] of rows) {
+    it(name, async () => {
+      const held = await heldEngine({ limits })
+      const codes = lists.map((list) => codeOf(held.engine.apply(list)))
+      await letAllThrough(held)
+      assert.deepEqual(await Promise.all(codes), wanted)
+      await held.engine.close()
+    })
+  }
+
+  it('keeps their order, and lets no server overtake', async () => {
+    const held = await heldEngine({ limits: { queue_ops_max: 3 } })
+    const order: number[] = []
+    const calls = [2, 2, 3, 1, 1].map((count, n) =>
+      held.engine.apply(opsOf(count)).then((results) => {
+        order.push(n)
+        return results.map(({ obj_id }) => obj_id as string)
+      }),
+    )
+    await turns(2)
+    assert.equal(await codeOf(serve(held.engine, [op])), 'overloaded', 'one op would fit')
+    assert.equal(held.engine.health(), 'ok')
+    const flushed = held.engine.flush().then(async () => {
+      assert.equal((await held.engine.processes.show('p')).tasks, 9)
+    })
+    await letAllThrough(held)
+    const ids = (await Promise.all(calls)).flat()
+    assert.deepEqual(ids, [...ids].sort())
+    assert.deepEqual(order, [0, 1, 2, 3, 4])
+    await flushed
+    await held.engine.close()
+  })
+
+  it('refuses at once who is over the rate', async () => {
+    const clock = fakeClock()
+    const held = await heldEngine({ clock, limits: { queue_ops_max: 1, rate_ops_per_s: 2 } })
+    const user = { user: '13000' }
+    const [first, second] = [held.engine.apply([op], user), held.engine.apply([op], user)]
+    assert.equal(await codeOf(held.engine.apply([op], user)), 'rate_limited')
+    await letAllThrough(held)
+    for (const applied of [first, second]) assert.equal((await applied)[0]?.proc, 'access_denied')
+    await held.engine.close()
+  })
+
+  // biome-ignore format: a table
+  const ends: readonly (readonly [string, (below: Tree) => Tree, (engine: Engine) => void, readonly string[]])[] = [
+    ['a close refuses what waits', (below) => below,                 (engine) => void engine.close(), ['ok', 'shutting_down', 'shutting_down']],
+    ['so does a store that fails', (below) => failingTree(below, 1), () => {},                        ['store_failed', 'store_failed', 'store_failed']],
+  ]
+  for (const [name, wrap, end, wanted] of ends) {
+    it(name, async () => {
+      const held = await heldEngine({ limits: { queue_ops_max: 1 } }, wrap)
+      const calls = [op, op, op].map((one) => codeOf(held.engine.apply([one])))
+      await turns(2)
+      end(held.engine)
+      await letAllThrough(held)
+      assert.deepEqual(await Promise.all(calls), wanted)
+      await held.engine.close().catch(() => {})
+    })
+  }
+
+  it('takes 20,000 creates at once', async () => {
+    const engine = await openEngine(':memory:')
+    await engine.putProcess(waiting('p'))
+    const creates = Array.from({ length: 20_000 }, (_, n) =>
+      engine.create({ conv_id: 'p', ref: n, data: { n } }),
+    )
+    const results = await Promise.all(creates)
+    assert.ok(results.every(({ proc }) => proc === 'ok'))
+    assert.equal((await engine.processes.show('p')).tasks, 20_000)
+    await engine.close()
   })
 })
 

@@ -36,6 +36,10 @@ export const limitTable = {
   connections_max: { value: 10_000, says: 'open connections' },
   queue_ops_max: { value: 10_000, says: 'ops accepted and not yet on disk' },
   queue_bytes_max: { value: 64 * 1024 * 1024, says: 'bytes of ops accepted and not yet on disk' },
+  waiting_bytes_max: {
+    value: 256 * 1024 * 1024,
+    says: 'bytes of calls in this process that wait for room in the queue',
+  },
   answer_bytes_max: { value: 16 * 1024 * 1024, says: 'bytes of tasks that one request shows' },
   connection_answer_bytes_max: {
     value: 64 * 1024 * 1024,

@@ -1,8 +1,11 @@
 /**
  * Decides whether a request may enter: the whole-request faults that the engine finds, in the order
  * of the fault table, the rate of a user, and the bounds on ops that wait for the disk.
+ *
+ * Where the queue is full, a request of a server is refused, because its caller can come again. A
+ * call of this process waits for room, behind the calls that came before it, up to a bound on the
+ * memory of all that wait; meanwhile servers are refused, so that nobody overtakes it.
  */
-
 import { bytesOf } from '../codec/json.ts'
 import { isOp } from '../codec/op.ts'
 import type { Clock } from '../core/clock.ts'
@@ -19,16 +22,24 @@ export interface Admission {
   checkRate(user: string): void
   /**
    * Reserves room for a request and returns the bytes that `leave` gives back. Throws the first
-   * whole-request fault that applies.
+   * whole-request fault that applies. Undefined: it `may_wait` and must, so `wait` comes next.
    */
-  enter(ops: readonly (Op | OpResult)[], caller: Caller): number
+  enter(ops: readonly (Op | OpResult)[], caller: Caller, may_wait: boolean): number | undefined
+  /** Calls `start` once room is reserved, or else `refuse` with the fault that came first. */
+  wait(
+    ops: readonly (Op | OpResult)[],
+    start: (bytes: number) => void,
+    refuse: (reason: Fault) => void,
+  ): void
   leave(op_count: number, bytes: number): void
+  /** Whether calls wait for room. */
+  hasLine(): boolean
   /**
    * Whether the disk has room for timers and jobs. Its bound is half of that for callers, so that
    * accepted tasks still end on a disk that is nearly full.
    */
   hasRoom(): boolean
-  /** Every later request is refused with `shutting_down`. */
+  /** Every later request, and each that waits, is refused with `shutting_down`. */
   close(): void
 }
 
@@ -46,11 +57,26 @@ export const full_disk_ms = 1_000
 /** Disk bytes for a byte that waits: it is written to the log and to pages that are half empty. */
 const disk_bytes_per_byte = 3
 
+/** What a waiting op takes beside its data, about. */
+const waiting_op_bytes = 1_536
+
+interface Waiting {
+  readonly ops: number
+  readonly bytes: number
+  readonly start: (bytes: number) => void
+  readonly refuse: (reason: Fault) => void
+  next: Waiting | undefined
+}
+
 export function newAdmission(options: AdmissionOptions): Admission {
   const { limits, store, clock, failure } = options
   const rate = newRateLimit(limits.rate_ops_per_s, () => clock.now_ms())
   let ops_waiting = 0
   let bytes_waiting = 0
+  /** The line of calls that wait for room. */
+  let first: Waiting | undefined
+  let last: Waiting | undefined
+  let line_bytes = 0
   let is_closed = false
 
   function hasDiskSpace(free_bytes_min: number, bytes = 0): boolean {
@@ -64,39 +90,76 @@ export function newAdmission(options: AdmissionOptions): Admission {
     return bytes_waiting > 0 && bytes_waiting + bytes > limits.queue_bytes_max
   }
 
-  function refusal(ops: number, bytes: number): WholeFaultCode | undefined {
+  function refusal(is_full: boolean, bytes: number): WholeFaultCode | undefined {
     if (is_closed) return 'shutting_down'
     if (failure() !== undefined) return 'store_failed'
-    if (isQueueFull(ops, bytes)) return 'overloaded'
+    if (is_full) return 'overloaded'
     return hasDiskSpace(limits.disk_free_bytes_min, bytes) ? undefined : 'no_space'
   }
 
+  /** Whether these ops may join the line; ops that never fit may not. */
+  function fitsLine(ops: number, bytes: number): boolean {
+    if (ops > limits.queue_ops_max) return false
+    return line_bytes + bytes + ops * waiting_op_bytes <= limits.waiting_bytes_max
+  }
+
+  /** Lets those in for whom there is room, or who are refused now. */
+  function moveLine(): void {
+    while (first !== undefined && (is_closed || !isQueueFull(first.ops, first.bytes))) {
+      const { ops, bytes, start, refuse, next } = first
+      first = next
+      if (first === undefined) last = undefined
+      line_bytes -= bytes + ops * waiting_op_bytes
+      const code = refusal(false, bytes)
+      if (code !== undefined) {
+        refuse(fault(code))
+        continue
+      }
+      ops_waiting += ops
+      bytes_waiting += bytes
+      start(bytes)
+    }
+  }
+
   return {
-    health: () => refusal(0, 0) ?? 'ok',
+    health: () => refusal(isQueueFull(0, 0), 0) ?? 'ok',
     checkRate: rate.check,
-    enter(ops, { user, payer = user }) {
-      let bytes = 0
-      for (const op of ops) bytes += dataBytesOf(op)
+    enter(ops, { user, payer = user }, may_wait) {
+      const bytes = bytesOfAll(ops)
       if (payer !== undefined) rate.check(payer)
-      const code = refusal(ops.length, bytes)
-      if (code !== undefined) throw fault(code)
+      const code = refusal(first !== undefined || isQueueFull(ops.length, bytes), bytes)
+      const must_wait = code === 'overloaded' && may_wait && fitsLine(ops.length, bytes)
+      if (code !== undefined && !must_wait) throw fault(code)
       if (payer !== undefined) rate.take(payer, ops.length)
+      if (must_wait) return undefined
       ops_waiting += ops.length
       bytes_waiting += bytes
       return bytes
     },
+    wait(ops, start, refuse) {
+      const one = { ops: ops.length, bytes: bytesOfAll(ops), start, refuse, next: undefined }
+      line_bytes += one.bytes + one.ops * waiting_op_bytes
+      if (last === undefined) first = one
+      else last.next = one
+      last = one
+    },
     leave(op_count, bytes) {
       ops_waiting -= op_count
       bytes_waiting -= bytes
+      if (first !== undefined) moveLine()
     },
+    hasLine: () => first !== undefined,
     hasRoom: () => hasDiskSpace(limits.disk_free_bytes_min / 2),
     close() {
       is_closed = true
+      moveLine()
     },
   }
 }
 
-/** About what an op takes in memory until it is durable. */
-function dataBytesOf(op: Op | OpResult): number {
-  return isOp(op) && op.type !== 'show' ? bytesOf(op.data.text) : 0
+/** About what ops take in memory until they are durable. */
+function bytesOfAll(ops: readonly (Op | OpResult)[]): number {
+  let bytes = 0
+  for (const op of ops) if (isOp(op) && op.type !== 'show') bytes += bytesOf(op.data.text)
+  return bytes
 }

@@ -117,9 +117,11 @@ export interface Engine {
   /**
    * Applies ops in order, in one durable commit; results[i] belongs to ops[i]. An op is an object
    * of the JSON API; its `data` is a plain JSON object or `rawJson(text)`. Without `caller.user`
-   * every process may be used. Rejects with a whole-request Fault: `format_error` (no op),
-   * `too_many_ops`, `rate_limited`, `shutting_down`, `store_failed`, `overloaded`, `no_space`,
-   * `internal_error`.
+   * every process may be used. A call for which the queue (`queue_ops_max`, `queue_bytes_max`) has
+   * no room waits for it, behind the earlier calls; `overloaded` comes only where all that wait
+   * would be over `waiting_bytes_max`, 1.5 KiB and its data for each op, or the ops alone over
+   * `queue_ops_max`. Rejects with a whole-request Fault: `format_error` (no op), `too_many_ops`,
+   * `rate_limited`, `shutting_down`, `store_failed`, `overloaded`, `no_space`, `internal_error`.
    */
   apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
   create(op: CreateInput, caller?: Caller): Promise<OpResult>

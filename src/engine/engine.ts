@@ -2,7 +2,7 @@
  * The engine over a store. Its parts, in the order in which an op goes through them:
  *
  *     submit               checks the number of ops
- *     admission            refuses while nothing may enter; bounds what waits for the disk
+ *     admission            refuses, or holds back, what may not enter; bounds what waits
  *     transaction-queue    runs the requests of one turn in one store transaction
  *     ops                  checks each op, then creates, modifies or shows a task
  *     advance              runs the logics of the task until it waits, ends or fails
@@ -107,7 +107,6 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { variables, isHandled } = engine_context
   const importer = newImporter({ ...administered, variables, isHandled })
 
-  const flush = (): Promise<void> => transactions.update(() => {}).catch(() => {})
   const onEnd = (listener: (task: Task) => void): (() => void) => {
     end_listeners.add(listener)
     return () => end_listeners.delete(listener)
@@ -116,18 +115,51 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const results = newResults({ store, clock, waits_max, flush, onEnd })
   void parts.failed.then(results.close)
 
-  async function submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
+  async function submit(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    may_wait = false,
+  ): Promise<OpResult[]> {
     checkOpCount(ops.length, limits.ops_max)
-    const bytes = admission.enter(ops, caller)
+    const bytes = admission.enter(ops, caller, may_wait)
+    if (bytes === undefined) return submitInTurn(ops, caller)
     try {
       return await transactions.apply(ops, caller)
     } catch (error) {
-      if (isStoreUnavailable(error)) throw error
-      onBug(error)
-      throw fault('internal_error', undefined, { cause: error })
+      throw faultOf(error)
     } finally {
       admission.leave(ops.length, bytes)
     }
+  }
+
+  /** Waits for room; the ops are queued in the turn that gives it, before any later ones. */
+  function submitInTurn(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
+    return new Promise((resolve, reject) => {
+      const start = (bytes: number): void => {
+        const applied = transactions.apply(ops, caller)
+        void applied
+          .finally(() => admission.leave(ops.length, bytes))
+          .then(resolve, (error: unknown) => reject(faultOf(error)))
+      }
+      admission.wait(ops, start, reject)
+    })
+  }
+
+  function faultOf(error: unknown): unknown {
+    if (isStoreUnavailable(error)) return error
+    onBug(error)
+    return fault('internal_error', undefined, { cause: error })
+  }
+
+  /** Resolves once everything requested before is on disk, also the calls that wait for room. */
+  function flush(): Promise<void> {
+    return new Promise((resolve) => {
+      const start = (): void => {
+        void transactions.update(() => {}).then(resolve, () => resolve())
+      }
+      if (!admission.hasLine()) start()
+      else admission.wait([], start, start)
+    })
   }
 
   function publish({ timers: set_timers, has_ended, job_ms, changes, ends }: CommitEvents): void {
@@ -140,7 +172,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   }
 
   async function submitOne(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
-    const [result] = await submit([parseTaskOp(type, raw, limits)], caller)
+    const [result] = await submit([parseTaskOp(type, raw, limits)], caller, true)
     return result as OpResult
   }
 
@@ -179,6 +211,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       submit(
         ops.map((raw) => parseOp(raw, limits)),
         caller,
+        true,
       ),
     create: (op, caller) => submitOne('create', op, caller),
     modify: (op, caller) => submitOne('modify', op, caller),
