@@ -9,6 +9,7 @@ import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
   type OpMessage,
   readApplyOps,
+  readChange,
   readCreate,
   readModify,
   readShow,
@@ -22,7 +23,8 @@ import {
 } from '../src/server/grpc/response-messages.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 
-const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps } = loadSchema().service
+const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps, WaitTask, CancelTask, RetryTask } =
+  loadSchema().service
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 120 }))
 const bytes = fc.uint8Array({ maxLength: 300 }).map((given) => Buffer.from(given))
@@ -46,6 +48,13 @@ const modify = fc
 const show = fc
   .record({ conv_id: text, target })
   .map(({ conv_id, target }) => ({ type: 'show', conv_id, ...target }))
+const no_data = { data_json: Buffer.alloc(0), is_sync: false }
+const retry = fc
+  .record({ conv_id: text, target, node_id: text })
+  .map(({ target, ...rest }) => ({ type: 'modify', ...rest, ...target, ...no_data }))
+const cancel = fc
+  .record({ conv_id: text, target })
+  .map(({ conv_id, target }) => ({ type: 'modify', conv_id, ...target, node_id: '', ...no_data }))
 const kind = fc.oneof(create, modify, show, fc.constant(undefined))
 const ops = fc.array(fc.record({ id: text, kind }), { maxLength: 5 })
 
@@ -79,6 +88,7 @@ const result: fc.Arbitrary<OpResult> = fc
         node_id: text,
         node_prev_id: text,
         dataText: text,
+        status_details: fc.option(fc.record({ tag: text, description: text }), { nil: undefined }),
       }),
       { nil: undefined },
     ),
@@ -102,6 +112,7 @@ function readTask({ ref, user_id, dataText, ...task }: Task): object {
     create_time_ms: String(task.create_time_ms),
     change_time_ms: String(task.change_time_ms),
     data_json: Buffer.from(dataText),
+    status_details: task.status_details === undefined ? null : { ...task.status_details },
   }
 }
 
@@ -112,6 +123,9 @@ describe('messages that the schema encodes are decoded', () => {
     ['CreateTask', create, CreateTask.requestSerialize, readCreate],
     ['ModifyTask', modify, ModifyTask.requestSerialize, readModify],
     ['GetTask', show, GetTask.requestSerialize, readShow],
+    ['WaitTask', show, WaitTask.requestSerialize, readShow],
+    ['RetryTask', retry, RetryTask.requestSerialize, readChange],
+    ['CancelTask', cancel, CancelTask.requestSerialize, readChange],
   ] as const
   for (const [name, arbitrary, write, read] of rows) {
     test(name, () => {

@@ -134,6 +134,7 @@ describe('calls', () => {
       node_id: 'wait',
       node_prev_id: 'start',
       data_json,
+      status_details: null,
     }
     assert.deepEqual({ ...task }, wanted)
     const again = await client.call('CreateTask', { conv_id, ref: 'r', data_json })

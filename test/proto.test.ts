@@ -37,6 +37,17 @@ const messages: Readonly<Record<string, readonly string[]>> = {
   ModifyTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
   GetTaskRequest: ['string conv_id = 1', 'target: string ref = 2', 'target: string obj_id = 3'],
   GetTaskResponse: ['Task task = 1'],
+  WaitTaskRequest: ['string conv_id = 1', 'target: string ref = 2', 'target: string obj_id = 3'],
+  WaitTaskResponse: ['Task task = 1'],
+  CancelTaskRequest: ['string conv_id = 1', 'target: string ref = 2', 'target: string obj_id = 3'],
+  CancelTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
+  RetryTaskRequest: [
+    'string conv_id = 1',
+    'target: string ref = 2',
+    'target: string obj_id = 3',
+    'string node_id = 4',
+  ],
+  RetryTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
   Op: [
     'string id = 1',
     'kind: CreateTaskRequest create = 2',
@@ -71,7 +82,9 @@ const messages: Readonly<Record<string, readonly string[]>> = {
     'string node_id = 8',
     'string node_prev_id = 9',
     'bytes data_json = 10',
+    'StatusDetails status_details = 11',
   ],
+  StatusDetails: ['string tag = 1', 'string description = 2'],
 }
 
 const rpcs = [
@@ -80,6 +93,9 @@ const rpcs = [
   'ApplyOps(ApplyOpsRequest) returns (ApplyOpsResponse)',
   'StreamOps(stream StreamOpsRequest) returns (stream StreamOpsResponse)',
   'GetTask(GetTaskRequest) returns (GetTaskResponse)',
+  'WaitTask(WaitTaskRequest) returns (WaitTaskResponse)',
+  'CancelTask(CancelTaskRequest) returns (CancelTaskResponse)',
+  'RetryTask(RetryTaskRequest) returns (RetryTaskResponse)',
 ]
 
 describe('the contract', () => {

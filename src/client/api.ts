@@ -54,7 +54,7 @@ interface Named {
   readonly id?: string
 }
 
-/** A task. Over HTTP its times are whole seconds; over gRPC it has no `status_details`. */
+/** A task. Over HTTP its times are whole seconds. */
 export type ClientTask = Omit<Task, 'ref_is_number'>
 
 export interface ClientResult {

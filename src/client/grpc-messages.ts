@@ -68,6 +68,7 @@ function taskOf(task: Task__Output): ClientTask {
     node_id: task.node_id,
     node_prev_id: task.node_prev_id,
     dataText: Buffer.from(task.data_json).toString('utf8'),
+    ...(task.status_details === null ? {} : { status_details: task.status_details }),
   })
 }
 

@@ -90,7 +90,7 @@ export const limitTable = {
   },
   grpc_age_ms_max: {
     value: 1_800_000,
-    says: 'milliseconds a gRPC connection takes new calls, and a StreamOps call goes on',
+    says: 'milliseconds a gRPC connection takes new calls, and a call goes on',
   },
   grpc_ping_ms: {
     value: 60_000,

@@ -19,7 +19,7 @@ import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Caller, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
+import type { Caller, ModifyOp, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
@@ -29,14 +29,20 @@ import { checkStore } from './check.ts'
 import type { Handlers } from './handlers.ts'
 import { newImporter } from './imports.ts'
 import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
-import { readTask, taskInView } from './ops.ts'
+import { readTask, requireRight, taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { newResults } from './results.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
-import { type CommitEvents, type EngineContext, newReadContext } from './transaction.ts'
+import {
+  type CommitEvents,
+  type EngineContext,
+  newReadContext,
+  type ReadContext,
+  type Transaction,
+} from './transaction.ts'
 import { newTransactionQueue } from './transaction-queue.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
@@ -112,7 +118,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     return () => end_listeners.delete(listener)
   }
   const waits_max = limits.results_waiting_max
-  const results = newResults({ store, clock, waits_max, flush, onEnd })
+  const results = newResults({
+    ...{ store, clock, waits_max, onEnd },
+    flush: () => transactions.update(() => {}).catch(() => {}),
+  })
   void parts.failed.then(results.close)
 
   async function submit(
@@ -145,6 +154,22 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     })
   }
 
+  /** A change of one task for a server, under the bounds of ops. */
+  async function submitChange(
+    op: ModifyOp,
+    caller: Caller,
+    change: (tx: Transaction) => OpResult,
+  ): Promise<OpResult> {
+    const bytes = admission.enter([op], caller, false) as number
+    try {
+      return await transactions.run(change)
+    } catch (error) {
+      throw faultOf(error)
+    } finally {
+      admission.leave(1, bytes)
+    }
+  }
+
   function faultOf(error: unknown): unknown {
     if (isStoreUnavailable(error)) return error
     onBug(error)
@@ -170,6 +195,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
   }
+
+  const readsOf = (view: View): ReadContext => newReadContext(view, engine_context, clock.now_ms())
 
   async function submitOne(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
     const [result] = await submit([parseTaskOp(type, raw, limits)], caller, true)
@@ -207,6 +234,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     clock,
     chance,
     submit,
+    cancelTask: (op, caller) => submitChange(op, caller, (tx) => cancelTask(tx, op, caller)),
+    retryTask: (op, caller) =>
+      submitChange(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
     apply: async (ops, caller = {}) =>
       submit(
         ops.map((raw) => parseOp(raw, limits)),
@@ -217,11 +247,14 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     modify: (op, caller) => submitOne('modify', op, caller),
     task: (target) => store.view((view) => taskInView(view, targetOp(target))),
     result: async (target, options) => engine.awaitResult(targetOp(target), {}, options),
-    awaitResult: (op, caller, options) =>
-      results.wait(
-        (view) => readTask(newReadContext(view, engine_context, clock.now_ms()), op, caller),
-        options,
-      ),
+    async awaitResult(op, caller, options) {
+      const task = await results.wait((view) => readTask(readsOf(view), op, caller), options)
+      // A user may have lost the right meanwhile.
+      if (caller.user !== undefined) {
+        await store.view((view) => requireRight(readsOf(view), op, caller))
+      }
+      return task
+    },
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
     putProcess: importer.put,

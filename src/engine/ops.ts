@@ -50,7 +50,7 @@ function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
 }
 
 /** A user gets one answer for a process without a grant and for one that does not exist. */
-function findProcess(from: ReadContext, op: Op, { user }: Caller): Process | OpRefusal {
+export function findProcess(from: ReadContext, op: Op, { user }: Caller): Process | OpRefusal {
   const { conv_id } = op
   if (user === undefined) return from.process(conv_id) ?? noProcess(conv_id)
   const is_granted = (from.grantBits(user, conv_id) & grant_bits[op.type]) !== 0
@@ -126,10 +126,16 @@ export function taskInView(view: View, op: ShowOp): Task | undefined {
   return undefined
 }
 
+/** Throws the fault of an op by a caller who may not do it. */
+export function requireRight(from: ReadContext, op: Op, caller: Caller): void {
+  const process = findProcess(from, op, caller)
+  if ('code' in process) throw fault(process.code, process.description)
+}
+
 /** The task that a caller may see, as it stands in a view. Throws the fault of the op. */
 export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
-  const process = findProcess(from, op, caller)
-  const found = 'code' in process ? process : findTask(from.view, op)
+  requireRight(from, op, caller)
+  const found = findTask(from.view, op)
   if ('code' in found) throw fault(found.code, found.description)
   return viewTask(found.task)
 }

@@ -3,7 +3,7 @@
  * embedders use `apply`, which parses plain values.
  */
 import type { Chance } from '../core/clock.ts'
-import type { Caller, Op, OpResult, ShowOp, Task } from '../core/model.ts'
+import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 import type { ResultOptions } from './results.ts'
@@ -14,6 +14,12 @@ export interface ServedEngine extends Engine {
    * back in its place.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
+  /**
+   * `Tasks.cancel` and `Tasks.retry` with the rights of a caller, who needs `modify`, and under the
+   * bounds of ops. Of `op` they use what names the task, and for a retry `node_id`.
+   */
+  cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
+  retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
   awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
   readonly addresses: Addresses

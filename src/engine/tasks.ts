@@ -14,16 +14,16 @@ import {
 } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
-import type { OpResult, ShowOp, Task } from '../core/model.ts'
+import type { Caller, ModifyOp, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Store } from '../store/store.ts'
 import { advance, enterNode } from './advance.ts'
 import type { TaskFilter } from './api.ts'
 import type { Catalog } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
-import { accepted, findLive, refused } from './ops.ts'
+import { accepted, findLive, findProcess, refused } from './ops.ts'
 import { requireProcess } from './processes.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
-import { noProcess, paused } from './task-rules.ts'
+import { paused } from './task-rules.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
@@ -82,9 +82,14 @@ function rangeOf(conv_id: string, { node_id, status, after: last }: TaskFilter):
 }
 
 /** Runs a failed task again, from its node or from `node_id`. */
-export function retryTask(tx: Transaction, op: ShowOp, node_id: string | undefined): OpResult {
-  const process = tx.process(op.conv_id)
-  if (process === undefined) return refused(op, noProcess(op.conv_id))
+export function retryTask(
+  tx: Transaction,
+  op: ModifyOp | ShowOp,
+  node_id: string | undefined,
+  caller: Caller = {},
+): OpResult {
+  const process = findProcess(tx, op, caller)
+  if ('code' in process) return refused(op, process)
   beginOp(tx)
   if (process.record.status === 'paused') return refused(op, paused)
   const draft = findLive(tx.store, op)
@@ -106,8 +111,9 @@ export function retryTask(tx: Transaction, op: ShowOp, node_id: string | undefin
 }
 
 /** Ends a live task as `canceled`. */
-export function cancelTask(tx: Transaction, op: ShowOp): OpResult {
-  if (tx.process(op.conv_id) === undefined) return refused(op, noProcess(op.conv_id))
+export function cancelTask(tx: Transaction, op: ModifyOp | ShowOp, caller: Caller = {}): OpResult {
+  const process = findProcess(tx, op, caller)
+  if ('code' in process) return refused(op, process)
   const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft

@@ -4,6 +4,7 @@
  */
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import {
+  type CallOptions,
   type ChannelCredentials,
   Client,
   type ClientDuplexStream,
@@ -21,7 +22,7 @@ import type { TaskServiceDefinition } from '../../src/server/grpc/generated/conv
 import { loadSchema } from '../../src/server/grpc/schema.ts'
 import type { TestCertificate } from './grpc-certs.ts'
 
-type UnaryName = 'CreateTask' | 'ModifyTask' | 'GetTask' | 'ApplyOps'
+type UnaryName = Exclude<keyof TaskServiceDefinition & string, 'StreamOps'>
 type RequestOf<Name extends UnaryName> = Parameters<
   TaskServiceDefinition[Name]['requestSerialize']
 >[0]
@@ -35,6 +36,7 @@ export interface TestClient {
     name: Name,
     request: RequestOf<Name>,
     metadata?: Metadata,
+    options?: CallOptions,
   ): Promise<AnswerOf<Name>>
   apply(ops: readonly Op[]): Promise<ApplyOpsResponse__Output>
   stream(): ClientDuplexStream<StreamOpsRequest, StreamOpsResponse__Output>
@@ -77,13 +79,13 @@ export function openClient(
     ...options,
   })
   const { service } = loadSchema()
-  const call: TestClient['call'] = (name, request, metadata = new Metadata()) =>
+  const call: TestClient['call'] = (name, request, metadata = new Metadata(), how = {}) =>
     new Promise((resolve, reject) => {
       const { path, requestSerialize, responseDeserialize } = service[name] as MethodDefinition<
         object,
         object
       >
-      const options = { deadline: Date.now() + 10_000 }
+      const options = { deadline: Date.now() + 10_000, ...how }
       client.makeUnaryRequest(
         path,
         requestSerialize,

@@ -148,8 +148,10 @@ function resultOf(result: OpResult__Output, op: JsonObject): OpResult {
 
 function taskOf(task: NonNullable<OpResult__Output['task']>): Task {
   const dataText = task.data_json.toString()
+  const { status_details, ...rest } = task
   return {
-    ...task,
+    ...rest,
+    ...(status_details === null ? {} : { status_details }),
     ref: task.ref ?? null,
     status: task.status as Status,
     user_id: task.user_id === '' ? null : task.user_id,

@@ -6,7 +6,7 @@
  * absent. A ref and a target have presence.
  */
 import { docOfBytes, empty_doc, isObject, objectOf } from '../../codec/json.ts'
-import { checkOpCount, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
+import { checkOpCount, isOp, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import type { ServerContext } from './interceptor.ts'
@@ -50,6 +50,13 @@ export function readOps(
     const data = kind.type === 'show' ? empty_doc : readData(kind.data_json)
     return opWithData(kind.type, membersOf(kind), data, engine.limits)
   })
+}
+
+/** The op of a call that has one. Throws `error` where it is malformed. */
+export function readOp(kind: KindMessage, context: ServerContext): Op {
+  const op = readOps([{ id: '', kind }], context)[0] as Op | OpResult
+  if (isOp(op)) return op
+  throw fault('error', op.description)
 }
 
 function membersOf(kind: KindMessage): Parameters<typeof opWithData>[1] {

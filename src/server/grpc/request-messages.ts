@@ -66,6 +66,9 @@ export interface StreamBatch extends Batch {
 /** Each throws for malformed bytes. */
 export const readCreate = (bytes: Buffer): CreateMessage => createFrom(readCursor(bytes))
 export const readModify = (bytes: Buffer): ModifyMessage => modifyFrom(readCursor(bytes))
+/** Of a CancelTaskRequest or RetryTaskRequest: a modify without data. */
+export const readChange = (bytes: Buffer): ModifyMessage => changeFrom(readCursor(bytes))
+/** Of a GetTaskRequest or WaitTaskRequest. */
 export const readShow = (bytes: Buffer): ShowMessage => showFrom(readCursor(bytes))
 
 export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
@@ -159,6 +162,22 @@ function modifyFrom(from: ReadCursor): ModifyMessage {
     else skipField(from, tag)
   }
   return { type: 'modify', conv_id, ref, obj_id, data_json, is_sync, node_id }
+}
+
+function changeFrom(from: ReadCursor): ModifyMessage {
+  let conv_id = ''
+  let ref: string | undefined
+  let obj_id: string | undefined
+  let node_id = ''
+  while (from.at < from.end) {
+    const tag = readNumber(from)
+    if (tag === sized_1) conv_id = readText(from)
+    else if (tag === sized_2) [ref, obj_id] = [readText(from), undefined]
+    else if (tag === sized_3) [ref, obj_id] = [undefined, readText(from)]
+    else if (tag === sized_4) node_id = readText(from)
+    else skipField(from, tag)
+  }
+  return { type: 'modify', conv_id, ref, obj_id, data_json: no_bytes, is_sync: false, node_id }
 }
 
 function showFrom(from: ReadCursor): ShowMessage {

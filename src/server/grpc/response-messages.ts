@@ -2,7 +2,7 @@
  * Encodes the response messages of the proto. Each message is measured first and then written once
  * into a buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
  */
-import type { OpResult, Task } from '../../core/model.ts'
+import type { OpResult, StatusDetails, Task } from '../../core/model.ts'
 import {
   number_field,
   numberBytes,
@@ -23,7 +23,7 @@ export interface StreamResponse {
   readonly results: readonly OpResult[]
 }
 
-/** A CreateTaskResponse or ModifyTaskResponse, which have the same fields. */
+/** The answer to CreateTask, ModifyTask, CancelTask or RetryTask, which have the same fields. */
 export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
   const to = newMessage(refBytes(ref) + fieldBytes(obj_id))
   writeRef(to, sized_1, ref)
@@ -31,8 +31,8 @@ export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
   return to.buffer
 }
 
-/** A GetTaskResponse. */
-export function encodeTask({ task }: OpResult): Buffer {
+/** A GetTaskResponse or WaitTaskResponse. */
+export function encodeTask({ task }: Pick<OpResult, 'task'>): Buffer {
   if (task === undefined) return newMessage(0).buffer
   const bytes = taskBytes(task)
   const to = newMessage(sizedBytes(bytes))
@@ -75,6 +75,7 @@ const sized_6 = sized_field(6)
 const sized_8 = sized_field(8)
 const sized_9 = sized_field(9)
 const sized_10 = sized_field(10)
+const sized_11 = sized_field(11)
 
 function newMessage(bytes: number): WriteCursor {
   return { buffer: Buffer.allocUnsafe(bytes), at: 0 }
@@ -119,7 +120,13 @@ function taskBytes(task: Task): number {
   const states = fieldBytes(task.status) + fieldBytes(task.user_id ?? '')
   const times = 2 + numberBytes(task.create_time_ms) + numberBytes(task.change_time_ms)
   const nodes = fieldBytes(task.node_id) + fieldBytes(task.node_prev_id)
-  return ids + states + times + nodes + fieldBytes(task.dataText)
+  const details = task.status_details
+  const why = details === undefined ? 0 : sizedBytes(detailsBytes(details))
+  return ids + states + times + nodes + fieldBytes(task.dataText) + why
+}
+
+function detailsBytes({ tag, description }: StatusDetails): number {
+  return fieldBytes(tag) + fieldBytes(description)
 }
 
 function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): void {
@@ -136,6 +143,11 @@ function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): voi
   writeField(to, sized_8, task.node_id)
   writeField(to, sized_9, task.node_prev_id)
   writeField(to, sized_10, task.dataText)
+  const { status_details } = task
+  if (status_details === undefined) return
+  writeFieldHead(to, sized_11, detailsBytes(status_details))
+  writeField(to, sized_1, status_details.tag)
+  writeField(to, sized_2, status_details.description)
 }
 
 function fieldBytes(text = ''): number {

@@ -17,11 +17,12 @@ import { newAuthenticator } from './authenticate.ts'
 import { addHealth } from './health.ts'
 import { newInterceptor, type ServerContext, takeBytes } from './interceptor.ts'
 import { type Listener, listen } from './listener.ts'
-import { readStreamOps } from './request-messages.ts'
+import { readShow, readStreamOps } from './request-messages.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
 import { streamHandler } from './stream.ts'
 import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
 import { unary_rpcs, unaryHandler } from './unary.ts'
+import { waitHandler } from './wait.ts'
 
 export interface GrpcOptions {
   /** Default `127.0.0.1`. */
@@ -152,8 +153,12 @@ function newServer(context: ServerContext, { service }: Schema): Server {
   const { ops_max } = limits
   const definition: Record<string, object> = {
     StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
+    WaitTask: withCodec(service.WaitTask, readShow),
   }
-  const handlers: UntypedServiceImplementation = { StreamOps: streamHandler(context, contextOf) }
+  const handlers: UntypedServiceImplementation = {
+    StreamOps: streamHandler(context, contextOf),
+    WaitTask: waitHandler(context, contextOf),
+  }
   for (const [name, rpc] of Object.entries(unary_rpcs)) {
     definition[name] = withCodec(service[name] as object, (bytes) => rpc.read(bytes, ops_max))
     handlers[name] = unaryHandler(context, contextOf, rpc)

@@ -14,12 +14,13 @@
  */
 import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
-import { fault, isFault } from '../../core/faults.ts'
+import { isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
 import { faultStatus, publicFault } from './fault-response.ts'
 import type { CallContext, ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
+import { endInTime } from './long-call.ts'
 import { readBatch } from './message-ops.ts'
 import type { StreamBatch } from './request-messages.ts'
 import { encodeStreamResponse } from './response-messages.ts'
@@ -108,13 +109,9 @@ function openStream(
     state = 'over'
     waiting.length = 0
     for (const { reservation } of pending) reservation?.release()
-    context.drain_callbacks.delete(drain)
-    cancelAge()
+    cancelEnd()
   }
-  const drain = (): void => stop(fault('shutting_down'))
-  const cancelAge = systemClock.wake_at(systemClock.now_ms() + limits.grpc_age_ms_max, () =>
-    stop(fault('shutting_down', 'this call has gone on for long enough: make another')),
-  )
+  const cancelEnd = endInTime(context, stop)
 
   const submitWaiting = async (): Promise<void> => {
     if (is_submitting) return
@@ -183,7 +180,6 @@ function openStream(
     }
   }
 
-  context.drain_callbacks.add(drain)
   return {
     onMessage(batch: StreamBatch): void {
       if (state !== 'open') return

@@ -1,19 +1,20 @@
 /**
- * The unary rpcs: decode the request, apply its ops, encode the response. In CreateTask, ModifyTask
- * and GetTask the fault of the op becomes the status of the call; in ApplyOps it is one of the
- * results.
+ * The unary rpcs: decode the request, apply its ops, encode the response. In ApplyOps the fault of
+ * an op is one of the results; in the others, which have one op, it becomes the status of the call.
  */
 import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
-import type { Op, OpResult } from '../../core/model.ts'
+import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import { authenticate } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
-import { readBatch, readOps } from './message-ops.ts'
+import { readBatch, readOp, readOps } from './message-ops.ts'
 import {
   type Batch,
   type KindMessage,
   readApplyOps,
+  readChange,
   readCreate,
   readModify,
   readShow,
@@ -25,6 +26,8 @@ interface Unary<Message> {
   /** Throws for malformed bytes. */
   read(bytes: Buffer, ops_max: number): Message
   ops(message: Message, context: ServerContext): (Op | OpResult)[]
+  /** Default: submits them. */
+  apply?(engine: ServedEngine, ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   encode(results: readonly OpResult[], message: Message): Buffer
 }
 
@@ -41,12 +44,26 @@ function singleOp(encode: (result: OpResult) => Buffer): Omit<Unary<KindMessage>
   }
 }
 
+/** `change` is given the op, of which it uses what names the task. */
+function taskChange(
+  change: (engine: ServedEngine, op: ModifyOp, caller: Caller) => Promise<OpResult>,
+): Unary<KindMessage> {
+  return {
+    ...singleOp(encodeAddress),
+    read: readChange,
+    ops: (kind, context) => [readOp(kind, context)],
+    apply: async (engine, ops, caller) => [await change(engine, ops[0] as ModifyOp, caller)],
+  }
+}
+
 /** By rpc name. */
 export const unary_rpcs: Readonly<Record<string, Unary<unknown>>> = {
   CreateTask: { ...singleOp(encodeAddress), read: readCreate },
   ModifyTask: { ...singleOp(encodeAddress), read: readModify },
   GetTask: { ...singleOp(encodeTask), read: readShow },
   ApplyOps: batch_rpc,
+  CancelTask: taskChange((engine, op, caller) => engine.cancelTask(op, caller)),
+  RetryTask: taskChange((engine, op, caller) => engine.retryTask(op, caller)),
 }
 
 export function unaryHandler(
@@ -62,7 +79,9 @@ export function unaryHandler(
       const reservation = peer.answers.reserve(ops)
       // grpc-js emits it at the end of every call, also of a completed one.
       call.once('cancelled', reservation.release)
-      const bytes = rpc.encode(await context.engine.submit(ops, caller), call.request)
+      const { engine } = context
+      const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))
+      const bytes = rpc.encode(results, call.request)
       reservation.set(bytes.length)
       return bytes
     }
@@ -74,7 +93,7 @@ export function unaryHandler(
 }
 
 /** The `cancelled` event releases the reservation instead. */
-function onSent(): void {}
+export function onSent(): void {}
 
 /** The result of the single op. Throws its fault. */
 function requireOk([result]: readonly OpResult[]): OpResult {

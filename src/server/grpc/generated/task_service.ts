@@ -3,6 +3,8 @@ import type { MessageTypeDefinition } from '@grpc/proto-loader';
 
 import type { ApplyOpsRequest as _conveyor_v1_ApplyOpsRequest, ApplyOpsRequest__Output as _conveyor_v1_ApplyOpsRequest__Output } from './conveyor/v1/ApplyOpsRequest.ts';
 import type { ApplyOpsResponse as _conveyor_v1_ApplyOpsResponse, ApplyOpsResponse__Output as _conveyor_v1_ApplyOpsResponse__Output } from './conveyor/v1/ApplyOpsResponse.ts';
+import type { CancelTaskRequest as _conveyor_v1_CancelTaskRequest, CancelTaskRequest__Output as _conveyor_v1_CancelTaskRequest__Output } from './conveyor/v1/CancelTaskRequest.ts';
+import type { CancelTaskResponse as _conveyor_v1_CancelTaskResponse, CancelTaskResponse__Output as _conveyor_v1_CancelTaskResponse__Output } from './conveyor/v1/CancelTaskResponse.ts';
 import type { CreateTaskRequest as _conveyor_v1_CreateTaskRequest, CreateTaskRequest__Output as _conveyor_v1_CreateTaskRequest__Output } from './conveyor/v1/CreateTaskRequest.ts';
 import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskResponse__Output as _conveyor_v1_CreateTaskResponse__Output } from './conveyor/v1/CreateTaskResponse.ts';
 import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from './conveyor/v1/GetTaskRequest.ts';
@@ -11,10 +13,15 @@ import type { ModifyTaskRequest as _conveyor_v1_ModifyTaskRequest, ModifyTaskReq
 import type { ModifyTaskResponse as _conveyor_v1_ModifyTaskResponse, ModifyTaskResponse__Output as _conveyor_v1_ModifyTaskResponse__Output } from './conveyor/v1/ModifyTaskResponse.ts';
 import type { Op as _conveyor_v1_Op, Op__Output as _conveyor_v1_Op__Output } from './conveyor/v1/Op.ts';
 import type { OpResult as _conveyor_v1_OpResult, OpResult__Output as _conveyor_v1_OpResult__Output } from './conveyor/v1/OpResult.ts';
+import type { RetryTaskRequest as _conveyor_v1_RetryTaskRequest, RetryTaskRequest__Output as _conveyor_v1_RetryTaskRequest__Output } from './conveyor/v1/RetryTaskRequest.ts';
+import type { RetryTaskResponse as _conveyor_v1_RetryTaskResponse, RetryTaskResponse__Output as _conveyor_v1_RetryTaskResponse__Output } from './conveyor/v1/RetryTaskResponse.ts';
+import type { StatusDetails as _conveyor_v1_StatusDetails, StatusDetails__Output as _conveyor_v1_StatusDetails__Output } from './conveyor/v1/StatusDetails.ts';
 import type { StreamOpsRequest as _conveyor_v1_StreamOpsRequest, StreamOpsRequest__Output as _conveyor_v1_StreamOpsRequest__Output } from './conveyor/v1/StreamOpsRequest.ts';
 import type { StreamOpsResponse as _conveyor_v1_StreamOpsResponse, StreamOpsResponse__Output as _conveyor_v1_StreamOpsResponse__Output } from './conveyor/v1/StreamOpsResponse.ts';
 import type { Task as _conveyor_v1_Task, Task__Output as _conveyor_v1_Task__Output } from './conveyor/v1/Task.ts';
 import type { TaskServiceClient as _conveyor_v1_TaskServiceClient, TaskServiceDefinition as _conveyor_v1_TaskServiceDefinition } from './conveyor/v1/TaskService.ts';
+import type { WaitTaskRequest as _conveyor_v1_WaitTaskRequest, WaitTaskRequest__Output as _conveyor_v1_WaitTaskRequest__Output } from './conveyor/v1/WaitTaskRequest.ts';
+import type { WaitTaskResponse as _conveyor_v1_WaitTaskResponse, WaitTaskResponse__Output as _conveyor_v1_WaitTaskResponse__Output } from './conveyor/v1/WaitTaskResponse.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
   new(...args: ConstructorParameters<Constructor>): Subtype;
@@ -25,6 +32,8 @@ export interface ProtoGrpcType {
     v1: {
       ApplyOpsRequest: MessageTypeDefinition<_conveyor_v1_ApplyOpsRequest, _conveyor_v1_ApplyOpsRequest__Output>
       ApplyOpsResponse: MessageTypeDefinition<_conveyor_v1_ApplyOpsResponse, _conveyor_v1_ApplyOpsResponse__Output>
+      CancelTaskRequest: MessageTypeDefinition<_conveyor_v1_CancelTaskRequest, _conveyor_v1_CancelTaskRequest__Output>
+      CancelTaskResponse: MessageTypeDefinition<_conveyor_v1_CancelTaskResponse, _conveyor_v1_CancelTaskResponse__Output>
       CreateTaskRequest: MessageTypeDefinition<_conveyor_v1_CreateTaskRequest, _conveyor_v1_CreateTaskRequest__Output>
       CreateTaskResponse: MessageTypeDefinition<_conveyor_v1_CreateTaskResponse, _conveyor_v1_CreateTaskResponse__Output>
       GetTaskRequest: MessageTypeDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskRequest__Output>
@@ -33,10 +42,15 @@ export interface ProtoGrpcType {
       ModifyTaskResponse: MessageTypeDefinition<_conveyor_v1_ModifyTaskResponse, _conveyor_v1_ModifyTaskResponse__Output>
       Op: MessageTypeDefinition<_conveyor_v1_Op, _conveyor_v1_Op__Output>
       OpResult: MessageTypeDefinition<_conveyor_v1_OpResult, _conveyor_v1_OpResult__Output>
+      RetryTaskRequest: MessageTypeDefinition<_conveyor_v1_RetryTaskRequest, _conveyor_v1_RetryTaskRequest__Output>
+      RetryTaskResponse: MessageTypeDefinition<_conveyor_v1_RetryTaskResponse, _conveyor_v1_RetryTaskResponse__Output>
+      StatusDetails: MessageTypeDefinition<_conveyor_v1_StatusDetails, _conveyor_v1_StatusDetails__Output>
       StreamOpsRequest: MessageTypeDefinition<_conveyor_v1_StreamOpsRequest, _conveyor_v1_StreamOpsRequest__Output>
       StreamOpsResponse: MessageTypeDefinition<_conveyor_v1_StreamOpsResponse, _conveyor_v1_StreamOpsResponse__Output>
       Task: MessageTypeDefinition<_conveyor_v1_Task, _conveyor_v1_Task__Output>
       TaskService: SubtypeConstructor<typeof grpc.Client, _conveyor_v1_TaskServiceClient> & { service: _conveyor_v1_TaskServiceDefinition }
+      WaitTaskRequest: MessageTypeDefinition<_conveyor_v1_WaitTaskRequest, _conveyor_v1_WaitTaskRequest__Output>
+      WaitTaskResponse: MessageTypeDefinition<_conveyor_v1_WaitTaskResponse, _conveyor_v1_WaitTaskResponse__Output>
     }
   }
 }

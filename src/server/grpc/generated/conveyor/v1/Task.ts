@@ -1,5 +1,6 @@
 // Original file: proto/conveyor/v1/task_service.proto
 
+import type { StatusDetails as _conveyor_v1_StatusDetails, StatusDetails__Output as _conveyor_v1_StatusDetails__Output } from '../../conveyor/v1/StatusDetails.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Task {
@@ -13,6 +14,7 @@ export interface Task {
   'node_id'?: (string);
   'node_prev_id'?: (string);
   'data_json'?: (Buffer | Uint8Array | string);
+  'status_details'?: (_conveyor_v1_StatusDetails | null);
   '_ref'?: "ref";
 }
 
@@ -27,5 +29,6 @@ export interface Task__Output {
   'node_id': (string);
   'node_prev_id': (string);
   'data_json': (Buffer);
+  'status_details': (_conveyor_v1_StatusDetails__Output | null);
   '_ref'?: "ref";
 }

@@ -1,0 +1,236 @@
+/**
+ * The rpcs that wait for a task, cancel it and retry it: what they answer, whom they refuse, and
+ * what ends a call that waits.
+ */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import type { LimitName } from '../src/core/limits.ts'
+import { loadSchema } from '../src/server/grpc/schema.ts'
+import type { TestClient } from './support/grpc-client.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { user } from './support/http-server.ts'
+import { turns } from './support/store-trees.ts'
+
+const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
+
+/** A task waits in `wait`, and fails in `loop`, to which `to` sends it. */
+const definition = {
+  obj_id: 'p',
+  scheme: {
+    nodes: [
+      { id: 'start', obj_type: 1, condition: { logics: [go('wait')] } },
+      {
+        ...{ id: 'wait', obj_type: 0 },
+        condition: {
+          logics: [
+            { type: 'api_callback' },
+            {
+              ...{ type: 'go_if_const', to_node_id: 'loop' },
+              conditions: [{ param: 'to', const: 'loop', fun: 'eq', cast: 'string' }],
+            },
+            go('end'),
+          ],
+        },
+      },
+      { id: 'loop', obj_type: 0, condition: { logics: [go('loop')] } },
+      { id: 'end', obj_type: 2 },
+    ],
+  },
+}
+const { service } = loadSchema()
+const bound = 'uri:conveyor:test'
+const conv_id = 'p'
+
+interface Stage extends TestGrpc {
+  readonly caller: TestClient
+}
+
+async function open(limits: Partial<Record<LimitName, number>> = {}): Promise<Stage> {
+  const server = await openGrpc({ limits: { moves_without_rest_max: 5, ...limits } })
+  await server.engine.putProcess(definition)
+  return { ...server, caller: server.connect() }
+}
+
+/** `OK`, or the status and the code of the failure. */
+async function outcome(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return 'OK'
+  } catch (error) {
+    const { code, details } = error as ServiceError
+    return `${status[code]} ${details.split(':')[0]}`
+  }
+}
+
+describe('a task', () => {
+  let stage: Stage
+  let obj_id: string
+  before(async () => {
+    stage = await open()
+  })
+  beforeEach(async () => {
+    await stage.engine.tasks.cancel({ conv_id, ref: 'r' })
+    const made = await stage.engine.create({ conv_id, ref: 'r', data: { a: 1 } })
+    obj_id = made.obj_id as string
+  })
+  after(async () => {
+    await stage.close()
+    assert.deepEqual(stage.bugs, [])
+  })
+  const modify = (data: object): Promise<unknown> =>
+    stage.engine.modify({ conv_id, ref: 'r', data })
+
+  test('is waited for until it ends, also where its end keeps nothing', async () => {
+    const waits = [{ ref: 'r' }, { obj_id }].map((target) =>
+      stage.caller.call('WaitTask', { conv_id, ...target }),
+    )
+    // Each has arrived when a later call of the same connection is answered.
+    await stage.caller.call('GetTask', { conv_id, obj_id })
+    await modify({ b: 2 })
+    for (const { task } of await Promise.all(waits)) {
+      assert.deepEqual([task?.obj_id, task?.status], [obj_id, 'processed'])
+      assert.equal(task?.data_json.toString(), '{"a":1,"b":2}')
+    }
+    const gone = stage.caller.call('WaitTask', { conv_id, obj_id })
+    assert.equal(await outcome(gone), 'NOT_FOUND not_found_task')
+  })
+
+  test('that has failed is answered at once with the reason, and retried from any node', async () => {
+    await modify({ to: 'loop' })
+    const { task } = await stage.caller.call('WaitTask', { conv_id, ref: 'r' })
+    assert.equal(task?.status, 'failed')
+    assert.equal(task?.status_details?.tag, 'loop')
+    const again = await stage.caller.call('RetryTask', { conv_id, ref: 'r' })
+    assert.deepEqual({ ...again }, { ref: 'r', _ref: 'ref', obj_id })
+    assert.equal((await stage.engine.task({ conv_id, obj_id }))?.status, 'failed')
+    await stage.caller.call('RetryTask', { conv_id, obj_id, node_id: 'wait' })
+    assert.equal((await stage.engine.task({ conv_id, obj_id }))?.status, 'delayed')
+  })
+
+  test('is canceled, and who waits is told', async () => {
+    const wait = stage.caller.call('WaitTask', { conv_id, ref: 'r' })
+    const answer = await stage.caller.call('CancelTask', { conv_id, ref: 'r' })
+    assert.deepEqual({ ...answer }, { ref: 'r', _ref: 'ref', obj_id })
+    assert.equal((await wait).task?.status, 'canceled')
+  })
+
+  type Name = 'WaitTask' | 'CancelTask' | 'RetryTask'
+  const all: readonly Name[] = ['WaitTask', 'CancelTask', 'RetryTask']
+  /** [what, the rpcs, the request, the outcome] */
+  const refusals: readonly (readonly [string, readonly Name[], object, string])[] = [
+    ['no conv_id', all, { ref: 'r' }, 'INVALID_ARGUMENT error'],
+    ['no target', all, { conv_id }, 'INVALID_ARGUMENT error'],
+    ['an empty ref', all, { conv_id, ref: '' }, 'INVALID_ARGUMENT error'],
+    ['no such task', all, { conv_id, ref: 'x' }, 'NOT_FOUND not_found_task'],
+    ['no such process', all, { conv_id: 'x', ref: 'r' }, 'NOT_FOUND conv_not_found'],
+    ['a task that has not failed', ['RetryTask'], { conv_id, ref: 'r' }, 'INVALID_ARGUMENT error'],
+    [
+      'a node id that is too long',
+      ['RetryTask'],
+      { conv_id, ref: 'r', node_id: 'x'.repeat(65) },
+      'INVALID_ARGUMENT error',
+    ],
+  ]
+  for (const [what, names, request, wanted] of refusals) {
+    for (const name of names) {
+      test(`${name}, ${what}: ${wanted}`, async () => {
+        assert.equal(await outcome(stage.caller.call(name, request)), wanted)
+      })
+    }
+  }
+
+  test('a user needs show to wait, also when the task ends, and modify to change it', async () => {
+    await stage.engine.users.bind(user, bound)
+    const tried = (name: Name): Promise<string> =>
+      outcome(stage.caller.call(name, { conv_id, ref: 'r' }))
+    for (const name of all) assert.equal(await tried(name), 'PERMISSION_DENIED access_denied')
+    await stage.engine.processes.share(conv_id, user, ['show'])
+    const wait = tried('WaitTask')
+    assert.equal(await tried('CancelTask'), 'PERMISSION_DENIED access_denied')
+    await stage.engine.processes.share(conv_id, user, ['modify'])
+    assert.equal(await tried('WaitTask'), 'PERMISSION_DENIED access_denied')
+    assert.equal(await tried('CancelTask'), 'OK')
+    assert.equal(
+      await wait,
+      'PERMISSION_DENIED access_denied',
+      'the right was taken away meanwhile',
+    )
+    await stage.engine.users.bindAll(bound)
+    await stage.engine.processes.unshare(conv_id, user)
+  })
+})
+
+describe('a call that waits ends', () => {
+  /** [with what, limits, what ends it, the outcome] */
+  type Row = readonly [
+    string,
+    Partial<Record<LimitName, number>>,
+    (stage: Stage, wait: AbortController) => unknown,
+    string,
+  ]
+  const rows: readonly Row[] = [
+    ['its cancellation', {}, (_, wait) => wait.abort(), 'CANCELLED Cancelled on client'],
+    [
+      'the drain',
+      { drain_ms_max: 60_000 },
+      ({ grpc }) => void grpc.drain(),
+      'UNAVAILABLE shutting_down',
+    ],
+    ['its age', { grpc_age_ms_max: 300 }, () => {}, 'UNAVAILABLE shutting_down'],
+    ['the engine', {}, ({ engine }) => engine.close(), 'UNAVAILABLE shutting_down'],
+    [
+      'the refusal of its certificate',
+      {},
+      async ({ engine }) => {
+        await engine.users.unbind(bound)
+        await engine.modify({ conv_id, ref: 'r', data: {} })
+      },
+      'PERMISSION_DENIED access_denied',
+    ],
+  ]
+  for (const [what, limits, act, wanted] of rows) {
+    test(`with ${what}: ${wanted}`, async () => {
+      const stage = await open(limits)
+      await stage.engine.create({ conv_id, ref: 'r', data: {} })
+      const abort = new AbortController()
+      const { path, requestSerialize, responseDeserialize } = service.WaitTask
+      const ended = new Promise<unknown>((resolve, reject) => {
+        const call = stage.caller.client.makeUnaryRequest(
+          ...[path, requestSerialize, responseDeserialize, { conv_id, ref: 'r' }, new Metadata()],
+          (error, answer) => (error === null ? resolve(answer) : reject(error)),
+        )
+        abort.signal.addEventListener('abort', () => call.cancel())
+      })
+      await stage.caller.call('GetTask', { conv_id, ref: 'r' })
+      await act(stage, abort)
+      assert.equal(await outcome(ended), wanted)
+      await stage.close()
+      assert.deepEqual(stage.bugs, [])
+    })
+  }
+
+  test('with its deadline, and then takes no place', async () => {
+    const stage = await open({ results_waiting_max: 1 })
+    await stage.engine.create({ conv_id, ref: 'r', data: {} })
+    const wait = (ms: number): Promise<unknown> => {
+      const deadline = Date.now() + ms
+      return stage.caller.call('WaitTask', { conv_id, ref: 'r' }, new Metadata(), { deadline })
+    }
+    const first = outcome(wait(400))
+    await stage.caller.call('GetTask', { conv_id, ref: 'r' })
+    assert.equal(await outcome(wait(60_000)), 'UNAVAILABLE overloaded')
+    assert.match(await first, /^DEADLINE_EXCEEDED/)
+    let again = ''
+    const later = outcome(wait(60_000)).then((how) => {
+      again = how
+    })
+    while (again === 'UNAVAILABLE overloaded') await turns()
+    await stage.caller.call('GetTask', { conv_id, ref: 'r' })
+    assert.equal(again, '')
+    await stage.caller.call('CancelTask', { conv_id, ref: 'r' })
+    await later
+    assert.equal(again, 'OK')
+    await stage.close()
+  })
+})
