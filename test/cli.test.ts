@@ -284,6 +284,16 @@ test('a task from create to its end, numbers and masks kept', async () => {
   assert.equal((await on('task show 1234 m1')).exit, 1)
   assert.match(await ok(`task show 1234 ${obj_id}`), /status +processed\n/)
   assert.equal((await on('task modify 1234 m1 --json')).exit, 1)
+  const history = await ok(`task show 1234 ${obj_id} --history`)
+  assert.match(
+    history,
+    /\nTIME .*\n.* create .*\n.* go .* Wait "bank" .*\n.* callback .*\n.* go .* -\n$/,
+  )
+  const { history: entries } = JSON.parse(await ok(`task show 1234 ${obj_id} --history --json`))
+  assert.deepEqual(
+    entries.map(({ why }: { why: string }) => why),
+    ['create', 'go', 'callback', 'go'],
+  )
 
   await openEngine(db).then((engine) =>
     engine.task({ conv_id: 1234, obj_id }).then((task) => {

@@ -95,7 +95,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/'lmdb'/, /^store\/lmdb\//],
   [/'fs-native-extensions'/, /^store\/file-lock\.ts$/],
   [/\bkey_types\b/, /^codec\/keys\.ts$/],
-  [/String\.fromCharCode\(/, /^codec\/(keys|json-scanner)\.ts$/],
+  [/String\.fromCharCode\(/, /^codec\/(keys|json-scanner|task-history)\.ts$/],
   [/\bJSON\.parse\(/, /^codec\/(json|json-exact|json-scanner)\.ts$/],
   [/: any\b|<any>|as any\b/, /^nowhere$/],
   [/^(export )?(const )?enum /m, /^nowhere$/],

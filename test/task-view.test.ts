@@ -1,6 +1,7 @@
 /**
  * The view of a task: each row has the members that differ in a record, and in the view made of its
- * bytes. `data` is an own member of the view, parsed at each read; in a copy it is a value.
+ * bytes. `data` is an own member of the view, parsed at each read; in a copy it is a value. `history`
+ * is parsed at each read too, and no copy has it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -34,6 +35,9 @@ const record: TaskRecord = {
   called_id: undefined,
   digest: undefined,
   doc: docOfText('{"a":1}'),
+  history: 'C0/\x05start',
+  history_count: 1,
+  history_ms: -1,
 }
 const view = {
   obj_id: record.obj_id,
@@ -75,6 +79,7 @@ for (const [name, given, expected] of rows) {
     assert.deepEqual({ ...made }, { ...view, ...expected })
     assert.deepEqual(JSON.parse(JSON.stringify(made)), { ...view, ...expected })
     assert.deepEqual(Object.keys(made).slice(0, 11), Object.keys(view))
+    assert.deepEqual(made.history, [{ node_id: 'start', at_ms: 1, why: 'create' }])
   })
 }
 

@@ -72,6 +72,7 @@ export function taskJson(task: TaskView): string {
     node_id: JSON.stringify(task.node_id),
     node_prev_id: JSON.stringify(task.node_prev_id),
     data: task.dataText,
+    history: JSON.stringify(task.history),
   })
 }
 

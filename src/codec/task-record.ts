@@ -2,20 +2,21 @@
  * The stored form of a task: a header of fixed size, some texts, and the data as JSON text.
  * Offsets, with sizes in bytes in parentheses; numbers are big-endian:
  *
- *     0  version (1)     = 1          40  index of its logic (2)
+ *     0  version (1)     = 2          40  index of its logic (2)
  *     1  status (1)                   42  index of its semaphor (2)
  *     2  wait (1)                     44  lengths of the seven texts, in UTF-16 units (2 each)
  *     3  flags (1)                    58  bytes of the texts (4)
  *     4  crc32 of all the rest (4)    62  at, ms; 0 is none (8, double)
  *     8  created, ms (8, double)      70  attempts (2)
- *    16  changed, ms (8, double)      72  digest (32), caller (12), called (12), if flagged
- *    24  due, ms; 0 is none (8)           texts, data
- *    32  visit (4)
+ *    16  changed, ms (8, double)      72  entries of the history (2); not in version 1
+ *    24  due, ms; 0 is none (8)       74  digest (32), caller (12), called (12), if flagged
+ *    32  visit (4)                        texts, data
  *    36  moves (4)
  *
- * The texts are conv, ref, user, node, previous node, tag and description, without anything between
- * them. Later versions of the format must still read this one. A record whose checksum does not
- * match is `damaged`.
+ * The texts are conv, ref, user, node, previous node, tag, description and, up to the data, the
+ * history (codec/task-history), without anything between them. Version 1 has no history and its
+ * head is 2 bytes shorter; it must be read for ever. A record whose checksum does not match is
+ * `damaged`.
  */
 import { crc32 } from 'node:zlib'
 import type { Doc, Ref, Status, StatusDetails } from '../core/model.ts'
@@ -63,6 +64,11 @@ export interface TaskRecord {
   /** The digest of the data at creation; undefined while `doc` is still that data. */
   digest: Buffer | undefined
   doc: Doc
+  /** See codec/task-history; engine/history appends to it. */
+  history: string
+  history_count: number
+  /** The time of the last entry, where the present transaction has made it; else -1. */
+  history_ms: number
 }
 
 export const is_live: Readonly<Record<Status, boolean>> = {
@@ -73,11 +79,12 @@ export const is_live: Readonly<Record<Status, boolean>> = {
   canceled: false,
 }
 
-const version = 1
+const version = 2
 const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
 const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
 const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16, caller: 32, called: 64 }
-const head_bytes = 72
+const head_bytes = 74
+const version_1_head_bytes = 72
 const digest_bytes = 32
 const id_bytes = 12
 
@@ -115,7 +122,14 @@ export function encodeTask(task: TaskRecord): Buffer {
   const tag = details === undefined ? '' : details.tag
   const description = details === undefined ? '' : details.description
   const texts =
-    task.conv_id + ref_text + user + task.node_id + task.node_prev_id + tag + description
+    task.conv_id +
+    ref_text +
+    user +
+    task.node_id +
+    task.node_prev_id +
+    tag +
+    description +
+    task.history
   const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
   const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
   const texts_at = called_at + (called_id === undefined ? 0 : id_bytes)
@@ -146,6 +160,7 @@ export function encodeTask(task: TaskRecord): Buffer {
   view.setUint16(56, description.length)
   view.setFloat64(62, task.at_ms)
   view.setUint16(70, Math.min(task.attempts, 0xffff))
+  view.setUint16(72, task.history_count)
   if (digest !== undefined) bytes.set(digest, head_bytes)
   if (caller_id !== undefined) bytes.write(caller_id, caller_at, 'hex')
   if (called_id !== undefined) bytes.write(called_id, called_at, 'hex')
@@ -158,10 +173,13 @@ export function encodeTask(task: TaskRecord): Buffer {
 
 /** The record, or `damaged`. Its `digest` is a view of the bytes, not a copy. */
 export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
-  if (bytes.length < head_bytes || bytes[0] !== version) return 'damaged'
+  const of_version = bytes[0]
+  if (bytes.length < version_1_head_bytes) return 'damaged'
+  if (of_version !== version && of_version !== 1) return 'damaged'
   if (bytes.readUInt32BE(4) !== checksum(bytes)) return 'damaged'
   const flags = bytes[3] as number
-  const caller_at = head_bytes + (flags & flag.digest ? digest_bytes : 0)
+  const digest_at = of_version === 1 ? version_1_head_bytes : head_bytes
+  const caller_at = digest_at + (flags & flag.digest ? digest_bytes : 0)
   const called_at = caller_at + (flags & flag.caller ? id_bytes : 0)
   const texts_at = called_at + (flags & flag.called ? id_bytes : 0)
   const data_at = texts_at + bytes.readUInt32BE(58)
@@ -171,6 +189,7 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   const node_from = user_from + getU16(bytes, 48)
   const prev_from = node_from + getU16(bytes, 50)
   const tag_from = prev_from + getU16(bytes, 52)
+  const history_from = tag_from + getU16(bytes, 54) + getU16(bytes, 56)
   const has_ref = (flags & flag.ref) !== 0
   return {
     obj_id,
@@ -195,8 +214,11 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     attempts: getU16(bytes, 70),
     caller_id: flags & flag.caller ? bytes.toString('hex', caller_at, called_at) : undefined,
     called_id: flags & flag.called ? bytes.toString('hex', called_at, texts_at) : undefined,
-    digest: flags & flag.digest ? bytes.subarray(head_bytes, caller_at) : undefined,
+    digest: flags & flag.digest ? bytes.subarray(digest_at, caller_at) : undefined,
     doc: docOfText(bytes.toString('utf8', data_at)),
+    history: texts.slice(history_from),
+    history_count: of_version === 1 ? 0 : getU16(bytes, 72),
+    history_ms: -1,
   }
 }
 

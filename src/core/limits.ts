@@ -60,6 +60,7 @@ export const limitTable = {
   window_s: { value: 300, says: 'seconds a timestamp may be off either way; 0 switches it off' },
   rate_ops_per_s: { value: 0, says: 'ops a second of one user; 0 sets no rate' },
   ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
+  history_max: { value: 64, max: 1_000, says: 'entries of a task’s history; 0 keeps none' },
   moves_per_transaction_max: { value: 1_000, says: 'moves that one op causes in one transaction' },
   moves_without_rest_max: {
     value: 10_000,

@@ -102,7 +102,57 @@ export interface StatusDetails {
   readonly description: string
 }
 
-/** A task as callers see it. `data` is parsed when read; `dataText` is the exact text. */
+/**
+ * Why an entry of a history was made.
+ *
+ * An op or an order from outside: `create`, `callback` (a modify that the task waited for),
+ * `modify` (any other: the data was merged), `retry`, `move`, `cancel`, `schedule` (created when a
+ * schedule was due). The process itself: `go` (a logic sent it on), `timer`, `fail` (a logic
+ * failed: the task entered the error node, or failed where it was; the entry has the tag),
+ * `migrate` (its node was dropped by an import), `count` (created by a count semaphor). What it
+ * waited for came: `handler`, `call` (HTTP), `code`, `queue` (another task took it), `reply` (of
+ * the task it called). Other tasks: `copy` (created or modified by one), `rpc` (called by one).
+ */
+export type HistoryWhy =
+  | 'create'
+  | 'callback'
+  | 'modify'
+  | 'retry'
+  | 'move'
+  | 'cancel'
+  | 'schedule'
+  | 'go'
+  | 'timer'
+  | 'fail'
+  | 'migrate'
+  | 'count'
+  | 'handler'
+  | 'call'
+  | 'code'
+  | 'queue'
+  | 'reply'
+  | 'copy'
+  | 'rpc'
+
+/** Something that happened to a task. */
+export interface HistoryEntry {
+  /** The node that the task entered or, where it did not move, the one it was in. */
+  readonly node_id: string
+  /** Unix milliseconds. */
+  readonly at_ms: number
+  readonly why: HistoryWhy
+  /** The user whose op it was; absent for ops without a user, and for what is no op. */
+  readonly by?: string
+  /** Of a failure: as in `status_details`. */
+  readonly tag?: string
+}
+
+/**
+ * A task as callers see it. `data` is parsed when read; `dataText` is the exact text. `history` is
+ * parsed when read too: the last `history_max` things that happened to the task, the oldest first.
+ * It is no enumerable member, so a copy or the JSON text of the task is without it, as is a task
+ * that came over HTTP.
+ */
 export interface Task {
   readonly obj_id: string
   readonly conv_id: string
@@ -117,6 +167,7 @@ export interface Task {
   readonly node_prev_id: string
   readonly dataText: string
   readonly data: unknown
+  readonly history?: readonly HistoryEntry[]
 }
 
 /** A changed task, published after the commit. `seq` counts the changes of one engine from 1. */

@@ -14,12 +14,14 @@
  */
 import { queueOf, queueOfKey } from '../codec/keys.ts'
 import type { TaskRecord, Wait } from '../codec/task-record.ts'
+import type { HistoryWhy } from '../core/model.ts'
 import type { GraphNode } from '../process/graph.ts'
 import type { Command, EvaluationContext } from '../process/logic.ts'
 import { call, reply } from './call-command.ts'
 import type { Process } from './catalog.ts'
 import { copyCreate, copyModify } from './copy-command.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
+import { recordEntry, recordGo } from './history.ts'
 import { addSums } from './node-counters.ts'
 import { queue, take } from './queue-command.ts'
 import { overSize } from './task-rules.ts'
@@ -40,8 +42,11 @@ export function enterNode(
   process: Process,
   draft: TaskDraft,
   node_id: string,
+  why: HistoryWhy,
+  by?: string,
 ): void {
   moveToNode(tx, draft.task, node_id)
+  recordEntry(tx, draft.task, why, by)
   advance(tx, process, draft, 0)
 }
 
@@ -99,6 +104,7 @@ export function advance(
     }
     if (command.command === 'go') {
       moveToNode(tx, task, command.to_node_id)
+      recordGo(tx, task)
       at = 0
     } else if (command.command === 'fail') {
       if (moveToErrorNode(tx, task, command) === 'stays') return

@@ -8,6 +8,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
+import { recordEvent } from './history.ts'
 import { accessDenied, checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
 import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import type { Transaction, UnansweredCaller } from './transaction.ts'
@@ -25,7 +26,7 @@ export function call(tx: Transaction, process: Process, task: TaskRecord, comman
   if (typeof check === 'object' && 'code' in check) return callFailed(check, err_node_id)
   const { obj_id: caller_id, user_id, moves } = task
   const given = { conv_id: target.conv_id, ref: undefined, user_id, doc, caller_id }
-  task.called_id = startTask(tx, given, target.graph.start_id, moves)
+  task.called_id = startTask(tx, given, target.graph.start_id, moves, 'rpc')
   return command
 }
 
@@ -100,8 +101,10 @@ function resumeCaller(
 ): void {
   const { task } = draft
   task.called_id = undefined
-  if (failure === undefined || in_dropped_node) resume(tx, task, logic_at + 1, moves)
-  else {
+  if (failure === undefined || in_dropped_node) {
+    recordEvent(tx, task, 'reply')
+    resume(tx, task, logic_at + 1, moves)
+  } else {
     task.moves = Math.max(task.moves, moves)
     if (moveToErrorNode(tx, task, failure) === 'moved') resume(tx, task, 0, moves)
   }

@@ -10,6 +10,7 @@ import type { Command, FailCommand } from '../process/logic.ts'
 import { advice } from '../process/logics/failures.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
+import { recordEvent } from './history.ts'
 import {
   accessDenied,
   checkNewTask,
@@ -48,7 +49,13 @@ export function copyCreate(
   const copied = copyDone(tx, task.doc, err_node_id)
   if (copied.command === 'set') {
     const { user_id, moves } = task
-    startTask(tx, { conv_id: target.conv_id, ref, user_id, doc }, target.graph.start_id, moves)
+    startTask(
+      tx,
+      { conv_id: target.conv_id, ref, user_id, doc },
+      target.graph.start_id,
+      moves,
+      'copy',
+    )
   }
   return copied
 }
@@ -88,6 +95,7 @@ function modifyOther(
   if (draft === undefined) return not_found_task
   const resume_at = modifyTask(tx, target, draft.task, command.doc, command)
   if (typeof resume_at === 'object') return resume_at
+  recordEvent(tx, draft.task, 'copy')
   if (resume_at !== stays) resume(tx, draft.task, resume_at, from.moves)
   saveTask(tx, draft)
   return undefined

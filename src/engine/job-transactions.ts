@@ -6,6 +6,7 @@ import type { JobOutcome } from '../process/logic.ts'
 import { advance } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
+import { recordEvent } from './history.ts'
 import type { DueJob } from './job-queue.ts'
 import { migrateTask } from './migrate.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
@@ -37,6 +38,7 @@ function advanceWith(
   outcome: JobOutcome | undefined,
 ): void {
   const { task } = draft
+  if (order.job !== 'none' && outcome !== undefined) recordEvent(tx, task, order.job)
   const found = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
   const logic = found?.type === type ? found : undefined
   const command =

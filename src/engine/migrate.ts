@@ -5,6 +5,7 @@
  */
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
+import { recordEntry } from './history.ts'
 import type { TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { migrationTarget } from './waits.ts'
@@ -22,6 +23,7 @@ export function migrateTask(tx: Transaction, process: Process, draft: TaskDraft)
     task.node_prev_id = task.node_id
     task.node_id = node_id
     task.visit++
-  } else enterNode(tx, process, draft, node_id)
+    recordEntry(tx, task, 'migrate')
+  } else enterNode(tx, process, draft, node_id, 'migrate')
   return true
 }

@@ -13,6 +13,7 @@ import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../
 import type { View } from '../store/store.ts'
 import { advance, enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
+import { recordEvent } from './history.ts'
 import { migrateTask } from './migrate.ts'
 import { beginOp, drainRunQueue } from './run-queue.ts'
 import {
@@ -44,7 +45,8 @@ function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
   if ('code' in process) return refused(op, process)
   if (op.type === 'show') return showInTransaction(tx, op)
   beginOp(tx)
-  const result = op.type === 'create' ? create(tx, process, op, caller) : modify(tx, process, op)
+  const result =
+    op.type === 'create' ? create(tx, process, op, caller) : modify(tx, process, op, caller)
   drainRunQueue(tx)
   return result
 }
@@ -68,12 +70,12 @@ function create(tx: Transaction, process: Process, op: CreateOp, { user }: Calle
   }
   const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data })
   if (identity !== undefined && ref !== undefined) draft.task.digest = digestOf(identity)
-  enterNode(tx, process, draft, process.graph.start_id)
+  enterNode(tx, process, draft, process.graph.start_id, 'create', user)
   saveTask(tx, draft)
   return accepted(op, draft.task)
 }
 
-function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
+function modify(tx: Transaction, process: Process, op: ModifyOp, { user }: Caller): OpResult {
   const inactive = inactiveOf(process)
   if (inactive !== undefined) return refused(op, inactive)
   const draft = findMigrated(tx, process, op)
@@ -81,6 +83,7 @@ function modify(tx: Transaction, process: Process, op: ModifyOp): OpResult {
   const { task } = draft
   const resume_at = modifyTask(tx, process, task, op.data, op)
   if (typeof resume_at === 'object') return refused(op, resume_at)
+  recordEvent(tx, task, resume_at > 0 ? 'callback' : 'modify', user)
   if (resume_at !== stays) advance(tx, process, draft, resume_at)
   saveTask(tx, draft)
   return accepted(op, task)

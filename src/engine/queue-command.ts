@@ -8,6 +8,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Command, FailCommand } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
 import { resolveTarget } from './evaluation-context.ts'
+import { recordEvent } from './history.ts'
 import { inactiveOf, overSize } from './task-rules.ts'
 import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
@@ -60,6 +61,7 @@ export function take(
   })
   const over = overSize(tx, doc)
   if (over !== undefined) return notTaken(over.description, 'get_task_size_overflow')
+  recordEvent(tx, taken.task, 'queue')
   resume(tx, taken.task, waitLogic(target, taken.task, 'queue') + 1, task.moves)
   saveTask(tx, taken)
   return { command: 'set', doc, err_node_id }

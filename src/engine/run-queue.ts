@@ -82,7 +82,7 @@ function sendSignals(tx: Transaction): void {
       if (!is_reached && !(before >= value && now < value)) continue
       const doc = docOfValue({ start: is_reached ? 'true' : 'false' })
       const given = { conv_id, ref: undefined, user_id: undefined, doc }
-      startTask(tx, given, esc_node_id, tx.chain_moves)
+      startTask(tx, given, esc_node_id, tx.chain_moves, 'count')
     }
   }
 }

@@ -25,6 +25,7 @@ import {
 } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
 import type { View } from '../store/store.ts'
+import { completeHistory } from './history.ts'
 import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -91,6 +92,9 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
     called_id: undefined,
     digest: undefined,
     doc: given.doc,
+    history: '',
+    history_count: 0,
+    history_ms: -1,
   }
   return { task, stored: undefined, original: given.doc, keep_ended: true }
 }
@@ -144,8 +148,10 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
     tx.unanswered_callers.push({ caller_id, called_id, moves })
     task.caller_id = undefined
   }
-  if (live || keep_ended) store.put(taskKey(task.obj_id), encodeTask(task))
-  else if (stored !== undefined) store.del(taskKey(task.obj_id))
+  if (live || keep_ended) {
+    completeHistory(tx, task)
+    store.put(taskKey(task.obj_id), encodeTask(task))
+  } else if (stored !== undefined) store.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
     store.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
     tx.recordEnded()

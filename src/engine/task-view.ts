@@ -1,23 +1,37 @@
 /**
- * The view of a stored task that callers get.
+ * The view of a stored task that callers get. Its data and its history are parsed when read.
  */
 import { parsePlain } from '../codec/json.ts'
+import { type HistoryText, parseHistory } from '../codec/task-history.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Task } from '../core/model.ts'
 
+/** The texts that views parse their history from. */
+const histories = new WeakMap<object, HistoryText>()
+
 /** One getter for all views, so that V8 gives all of them one shape. */
-const data: PropertyDescriptor & ThisType<Task> = {
-  enumerable: true,
-  configurable: true,
-  get() {
-    return parsePlain(this.dataText)
+const parsed: PropertyDescriptorMap & ThisType<Task> = {
+  data: {
+    enumerable: true,
+    configurable: true,
+    get() {
+      return parsePlain(this.dataText)
+    },
+  },
+  history: {
+    enumerable: false,
+    configurable: true,
+    get() {
+      const text = histories.get(this)
+      return text === undefined ? [] : parseHistory(text)
+    },
   },
 }
 
 /** Each read of `data` parses `dataText` again, so the caller owns the value. */
 export function viewTask(task: TaskRecord): Task {
   const { ref, details } = task
-  const view: Omit<Task, 'data'> = {
+  const view: Omit<Task, 'data' | 'history'> = {
     obj_id: task.obj_id,
     conv_id: task.conv_id,
     ref: ref === undefined ? null : ref.text,
@@ -29,8 +43,14 @@ export function viewTask(task: TaskRecord): Task {
     node_prev_id: task.node_prev_id,
     dataText: task.doc.text,
   }
-  Object.defineProperty(view, 'data', data)
+  Object.defineProperties(view, parsed)
+  if (task.history !== '') histories.set(view, historyText(task))
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
   if (details !== undefined) Object.assign(view, { status_details: details })
   return view as Task
+}
+
+/** Without the rest of the record, which may be changed, and must not be kept in memory. */
+function historyText({ history, create_ms, user_id }: TaskRecord): HistoryText {
+  return { history, create_ms, user_id }
 }

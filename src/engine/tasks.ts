@@ -19,6 +19,7 @@ import type { Store } from '../store/store.ts'
 import { advance, enterNode } from './advance.ts'
 import type { TaskFilter } from './api.ts'
 import type { Catalog } from './catalog.ts'
+import { recordEvent } from './history.ts'
 import { migrateTask } from './migrate.ts'
 import { accepted, findLive, findProcess, refused } from './ops.ts'
 import { requireProcess } from './processes.ts'
@@ -104,8 +105,10 @@ export function retryTask(
     return refused(op, { code: 'error', description, task })
   }
   task.moves = 0
-  if (node_id === undefined) advance(tx, process, draft, 0)
-  else enterNode(tx, process, draft, node_id)
+  if (node_id === undefined) {
+    recordEvent(tx, task, 'retry')
+    advance(tx, process, draft, 0)
+  } else enterNode(tx, process, draft, node_id, 'retry')
   saveAndDrain(tx, draft)
   return accepted(op, task)
 }
@@ -117,6 +120,7 @@ export function cancelTask(tx: Transaction, op: ModifyOp | ShowOp, caller: Calle
   const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
+  recordEvent(tx, task, 'cancel')
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'

@@ -94,7 +94,7 @@ function fire(tx: Transaction, process: Process, draft: TaskDraft): void {
   // The present definition counts, which may have changed since the timer was set.
   const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
   const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
-  if (semaphor !== undefined) enterNode(tx, process, draft, semaphor.to_node_id)
+  if (semaphor !== undefined) enterNode(tx, process, draft, semaphor.to_node_id, 'timer')
 }
 
 /** Quarantines the first due task of a process: it fails with the tag `internal_error`. */

@@ -8,6 +8,7 @@
  */
 import { grantKey, nodeCountKey } from '../codec/keys.ts'
 import { decodeCount } from '../codec/records.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Change, Task } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
@@ -65,6 +66,7 @@ export interface Transaction extends ReadContext {
   /** The obj_ids of ready tasks to run in this transaction, first in first out. */
   readonly run_queue: string[]
   readonly unanswered_callers: UnansweredCaller[]
+  readonly passed: PassedNodes
   /** Moves of all tasks for the current request. */
   moves_made: number
   /** Bytes of the tasks that the current request has shown. */
@@ -81,6 +83,14 @@ export interface UnansweredCaller {
   readonly caller_id: string
   readonly called_id: string
   readonly moves: number
+}
+
+/** The nodes that a task has entered by `go` since the last entry of its history. */
+export interface PassedNodes {
+  task: TaskRecord | undefined
+  /** The last ones, as a ring of the size of a history. */
+  readonly node_ids: string[]
+  count: number
 }
 
 /** What is published after the commit of a transaction. */
@@ -154,6 +164,11 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     chain_moves: 0,
     run_queue: [],
     unanswered_callers: [],
+    passed: {
+      task: undefined,
+      node_ids: new Array<string>(engine.limits.history_max).fill(''),
+      count: 0,
+    },
     moves_made: 0,
     shown_bytes: 0,
     process: processOf,
@@ -205,6 +220,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       transaction.moves_made = 0
       transaction.run_queue = []
       transaction.unanswered_callers = []
+      transaction.passed.task = undefined
       return transaction
     },
     end() {

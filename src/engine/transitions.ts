@@ -4,9 +4,10 @@
  */
 import { bytesOf, docOfValue, objectOf, setMember } from '../codec/json.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
-import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import type { Doc, HistoryWhy, JsonObject, JsonValue } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { FailCommand } from '../process/logic.ts'
+import { recordEntry, recordEvent } from './history.ts'
 import { type NewTask, newTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -52,11 +53,18 @@ export function resume(tx: Transaction, task: TaskRecord, logic_at: number, move
 }
 
 /** Creates a task in its first node, queued to run, and saves it. Returns its obj_id. */
-export function startTask(tx: Transaction, given: NewTask, node_id: string, moves: number): string {
+export function startTask(
+  tx: Transaction,
+  given: NewTask,
+  node_id: string,
+  moves: number,
+  why: HistoryWhy,
+): string {
   const draft = newTask(tx, given)
   const { task } = draft
   task.node_id = node_id
   task.visit++
+  recordEntry(tx, task, why)
   resume(tx, task, 0, moves)
   saveTask(tx, draft)
   return task.obj_id
@@ -96,11 +104,13 @@ export function moveToErrorNode(
   // The error fields are left out where the data would be over the limit.
   if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
   moveToNode(tx, task, err_node_id)
+  recordEntry(tx, task, 'fail', undefined, tag)
   return 'moved'
 }
 
 /** The task stays in its node as failed, until retry or cancel. */
 export function fail(tx: Transaction, task: TaskRecord, tag: string, description: string): void {
+  recordEvent(tx, task, 'fail', undefined, tag)
   task.status = 'failed'
   task.details = { tag, description: shownText(tx, description) }
   task.wait = 'nothing'

@@ -131,6 +131,9 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     caller_id: undefined,
     called_id: undefined,
     doc: docOfText(JSON.stringify(data)),
+    history: '',
+    history_count: 0,
+    history_ms: -1,
   })
   return Buffer.from(record)
 }

@@ -85,15 +85,19 @@ export const taskVerbs: readonly Verb[] = [
   {
     name: 'task show',
     words: [conv_word, task_word],
-    flags: [...target_flags, ...flags],
+    flags: [
+      ...target_flags,
+      { name: 'history', says: 'also what has happened to it: when, in which node, why, by whom' },
+      ...flags,
+    ],
     says: 'show a task and its data',
     notes: [...target_notes, 'Parameters that the process marks as auto-clear are shown as ***.'],
     async run(given, io) {
-      const target = targetOf(given)
-      const task = await withAdmin(given, io, (admin) => admin.call('task.show', target))
+      const args = { ...targetOf(given), with_history: isOn(given, 'history') }
+      const task = await withAdmin(given, io, (admin) => admin.call('task.show', args))
       if (task === null) throw fault('not_found_task', 'there is no such task in this process')
       if (isOn(given, 'json')) await printJson(io, taskJson(task))
-      else await print(io.stdout, pageOf(task))
+      else await print(io.stdout, pageOf(task) + historyOf(task))
       return exits.done
     },
   },
@@ -302,4 +306,12 @@ function pageOf(task: TaskView): string {
     ['changed', timeText(task.change_time_ms)],
     ['data', task.dataText],
   ])
+}
+
+function historyOf({ history }: TaskView): string {
+  if (history === undefined) return ''
+  const rows = history.map(({ at_ms, node_id, node_title = '-', why, by = '-', tag = '-' }) => [
+    ...[timeText(at_ms), why, node_id, node_title, by, tag],
+  ])
+  return `\n${table(['TIME', 'WHY', 'NODE', 'TITLE', 'USER', 'TAG'], rows)}`
 }

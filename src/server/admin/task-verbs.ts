@@ -14,7 +14,7 @@ import {
 import { parseOp } from '../../codec/op.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { JsonObject, JsonValue, Op, OpResult, Task } from '../../core/model.ts'
+import type { HistoryEntry, JsonObject, JsonValue, Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
 import { textsIn, withoutSecret } from '../../engine/masking.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
@@ -32,7 +32,15 @@ export interface RawOp {
   readonly node_id?: string
 }
 
-export type TaskView = Omit<Task, 'data'>
+export type TaskView = Omit<Task, 'data' | 'history'> & {
+  /** Where it was asked for. */
+  readonly history?: readonly ShownEntry[]
+}
+
+export interface ShownEntry extends HistoryEntry {
+  /** As the present definition has it; absent for a node that is no longer there. */
+  readonly node_title?: string
+}
 
 export type ResultView = Omit<OpResult, 'task'>
 
@@ -60,10 +68,21 @@ function opOf({ ref_text, data_text, ...op }: RawOp, limits: Limits): Op | OpRes
 }
 
 /** The live task, or an ended one by obj_id; null where there is none. */
-export async function showTask(engine: Engine, args: TargetInput): Promise<TaskView | null> {
-  const paths = await maskOf(engine, args.conv_id)
-  const task = await engine.task(args)
-  return task === undefined ? null : viewOfTask(task, paths)
+export async function showTask(
+  engine: Engine,
+  { with_history = false, ...target }: TargetInput & { readonly with_history?: boolean },
+): Promise<TaskView | null> {
+  const { definition_text, nodes } = await engine.processes.show(target.conv_id)
+  const task = await engine.task(target)
+  if (task === undefined) return null
+  const view = viewOfTask(task, maskedPaths(definition_text))
+  if (!with_history) return view
+  const titles = new Map(nodes.map(({ id, title }) => [id, title]))
+  const history = (task.history ?? []).map((entry) => {
+    const node_title = titles.get(entry.node_id)
+    return node_title === undefined ? entry : { ...entry, node_title }
+  })
+  return { ...view, history }
 }
 
 export async function listTasks(
