@@ -65,5 +65,14 @@ export type {
   WaitsFor,
 } from './engine/import-api.ts'
 export type { ResultOptions } from './engine/results.ts'
+export type {
+  CatchUp,
+  PutScheduleResult,
+  ScheduleDetails,
+  ScheduleInfo,
+  ScheduleInput,
+  ScheduleRun,
+  Schedules,
+} from './engine/schedule-api.ts'
 export type { GivenVariables } from './engine/variables.ts'
 export { openEngine } from './open.ts'

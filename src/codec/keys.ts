@@ -24,6 +24,7 @@
  * | 11 | sum         | conv, node, name        | double (8)      | names a process
  * | 12 | alias       | name, without @         | conv            | a name and a conv
  * | 13 | variable    | name, without @         | JSON text       | a name and a value
+ * | 15 | schedule    | id                      | schedule record | due later than its last task
  *
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
@@ -54,6 +55,7 @@ export const key_types = {
   sum: 0x11,
   alias: 0x12,
   variable: 0x13,
+  schedule: 0x15,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -90,6 +92,7 @@ export const sumKey = (conv: string, node: string, name: string): Key =>
   prefix.sum + part(conv) + part(node) + utf8(name)
 export const aliasKey = (name: string): Key => prefix.alias + utf8(name)
 export const variableKey = (name: string): Key => prefix.variable + utf8(name)
+export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 
 /** Keys in order: `from` included, `to` excluded. */
 export interface KeyRange {
@@ -129,6 +132,7 @@ export const userOfKey = (key: Key): string => text(key.slice(1))
 export const processOfKey = (key: Key): string => text(key.slice(1))
 export const aliasOfKey = (key: Key): string => text(key.slice(1))
 export const variableOfKey = (key: Key): string => text(key.slice(1))
+export const scheduleOfKey = (key: Key): string => text(key.slice(1))
 export const certificateOfKey = (key: Key): string => text(key.slice(1))
 export const taskOfKey = (key: Key): string => idHex(key.slice(-id_bytes))
 

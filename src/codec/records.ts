@@ -1,9 +1,9 @@
 /**
- * The records of processes, users, secrets and certificates: JSON text with the members stated
- * here. Also the values that are plain numbers: counts and the bits of grants. Task records have
- * their own file, codec/task-record.
+ * The records of processes, users, secrets, certificates and schedules: JSON text with the members
+ * stated here. Also the values that are plain numbers: counts and the bits of grants. Task records
+ * have their own file, codec/task-record.
  */
-import type { SignatureKind } from '../core/model.ts'
+import type { OpResult, SignatureKind } from '../core/model.ts'
 import { parsePlain } from './json.ts'
 
 export interface ProcessRecord {
@@ -48,7 +48,40 @@ export type CertificateRecord =
   /** A refusal. */
   | { readonly acts_as: 'nobody' }
 
-type SmallRecord = ProcessRecord | UserRecord | SecretRecord | CertificateRecord
+/** What a schedule creates, and when: one of `cron`, `every_ms` and `at_ms` is set. */
+export interface ScheduleDefinition {
+  readonly cron?: string
+  readonly every_ms?: number
+  readonly at_ms?: number
+  readonly timezone: string
+  readonly conv_id: string
+  readonly data_text: string
+  /** The member of the data that gets the due time. */
+  readonly due_key?: string
+  readonly catch_up: 'none' | 'latest' | 'all'
+}
+
+export interface ScheduleRecord extends ScheduleDefinition {
+  /** When this definition was put: the due times of `every_ms` are counted from here. */
+  readonly put_ms: number
+  readonly is_paused: boolean
+  /** Null once no due time is left. */
+  readonly next_ms: number | null
+  readonly last?: LastRun
+  readonly left_out?: { readonly from_ms: number; readonly to_ms: number }
+}
+
+/** The newest due time that was tried, and what came of it. */
+export interface LastRun {
+  readonly due_ms: number
+  readonly at_ms: number
+  readonly ref: string
+  readonly proc: OpResult['proc'] | 'internal_error'
+  readonly obj_id?: string
+  readonly description?: string
+}
+
+type SmallRecord = ProcessRecord | UserRecord | SecretRecord | CertificateRecord | ScheduleRecord
 
 export function encodeRecord(record: SmallRecord): Buffer {
   return Buffer.from(JSON.stringify(record))

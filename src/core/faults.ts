@@ -89,6 +89,8 @@ export const adminFaults = {
   process_has_tasks: 'the process still has live tasks',
   user_exists: 'there is a user with this id',
   user_not_found: 'there is no such user',
+  bad_schedule: 'the schedule has a mistake, or is never due',
+  schedule_not_found: 'there is no such schedule',
   key_missing: 'the key of the secrets is missing or wrong',
   file_held: 'another process holds the file',
   not_a_database: 'the file is no conveyor database',

@@ -22,6 +22,7 @@ import type {
   PutResult,
 } from './import-api.ts'
 import type { ResultOptions } from './results.ts'
+import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -166,6 +167,10 @@ export interface Engine {
   readonly processes: Processes
   readonly tasks: Tasks
   readonly users: Users
+  /** Tasks that are created at their due times. */
+  readonly schedules: Schedules
+  /** The same as `schedules.put`. */
+  schedule(schedule: ScheduleInput): Promise<PutScheduleResult>
 
   /**
    * Replaces the values of `EngineOptions.variables`. They count before those that imports have

@@ -30,6 +30,7 @@ import {
   queueOfKey,
   refKey,
   refOfKey,
+  scheduleOfKey,
   secretOfKey,
   sumOfKey,
   taskOfKey,
@@ -45,6 +46,7 @@ import {
   decodeCount,
   decodeRecord,
   type ProcessRecord,
+  type ScheduleRecord,
 } from '../codec/records.ts'
 import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
@@ -133,6 +135,13 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   variable: (_view, { key, value }) => {
     const name = variableOfKey(key)
     return name !== '' && value.length > 0 ? undefined : `variable "${name}" has no value`
+  },
+  schedule: (_view, { key, value }) => {
+    const { next_ms, last } = decodeRecord<ScheduleRecord>(value)
+    if (next_ms === null || last === undefined || next_ms > last.due_ms) return undefined
+    // One whose process takes no tasks stays due.
+    if (next_ms === last.due_ms && last.proc !== 'ok') return undefined
+    return `schedule ${scheduleOfKey(key)} is due at ${next_ms}, which it was before`
   },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)

@@ -10,8 +10,9 @@
  *     run-queue            runs the other tasks that this made ready
  *
  * The results come back once the transaction is on disk. Its events are published then: to the
- * timers, to the dispatcher of jobs and to the watchers. Timers, outcomes of jobs, retry and cancel
- * enter at transaction-queue. A refused op is a result; a request refused as a whole rejects.
+ * timers, to the dispatcher of jobs and to the watchers. Timers, schedules, outcomes of jobs, retry
+ * and cancel enter at transaction-queue. A refused op is a result; a request refused as a whole
+ * rejects.
  */
 
 import { metaKey } from '../codec/keys.ts'
@@ -32,6 +33,7 @@ import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
 import { readTask, requireRight, taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { newResults } from './results.ts'
+import { newSchedules } from './schedules.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { cancelTask, listTasks, retryTask } from './tasks.ts'
@@ -87,7 +89,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
   const running = { clock, limits, store, transactions, admission, onError: onBug }
-  const timers = newTimers(running)
+  const { schedules, due_schedules } = newSchedules({
+    ...{ ...running, catalog, submit },
+    onLowered: () => timers.onScheduled(),
+  })
+  const timers = newTimers({ ...running, schedules: due_schedules })
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
@@ -272,6 +278,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
         return transactions.run((tx) => cancelTask(tx, op))
       },
     },
+    schedule: schedules.put,
+    schedules,
     users,
     setVariables: variables.give,
     handle(name, handler, how) {

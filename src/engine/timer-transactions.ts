@@ -28,7 +28,7 @@ import type { Transaction } from './transaction.ts'
 import { fail } from './transitions.ts'
 
 /** What is due in a file that has just been opened. */
-export interface Schedule {
+export interface DueTimers {
   /** conv_id → the due time of its first timer. */
   readonly due: ReadonlyMap<string, number>
   /** Processes with tasks in dropped nodes. */
@@ -37,7 +37,7 @@ export interface Schedule {
 }
 
 /** Reads one due key of each active process; nothing else is scanned. */
-export function readSchedule(view: View): Schedule {
+export function readTimers(view: View): DueTimers {
   const due = new Map<string, number>()
   const to_migrate: string[] = []
   for (const { key, value } of view.scan({ ...keysOfType('process'), limit: Infinity })) {

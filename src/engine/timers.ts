@@ -1,7 +1,7 @@
 /**
  * The scheduler of timers, of ready tasks left by earlier transactions, of migrations after an
- * import, and of the removal of ended tasks. All of that is data in the store (timer-transactions);
- * this file decides what runs next, and when.
+ * import, of the removal of ended tasks, and of schedules. All of that is data in the store
+ * (timer-transactions, schedules); this file decides what runs next, and when.
  *
  * In memory each active process with due keys has one number: no timer of it is due earlier. The
  * number is read when the file is opened, lowered by each commit that sets a timer, and read again
@@ -16,11 +16,12 @@ import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store } from '../store/store.ts'
 import { type Admission, full_disk_ms } from './admission.ts'
+import type { DueSchedules } from './schedules.ts'
 import {
   fireDue,
   migrateSlice,
   quarantineFirstDue,
-  readSchedule,
+  readTimers,
   sweepEnded,
 } from './timer-transactions.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
@@ -32,6 +33,7 @@ export interface TimersOptions {
   readonly transactions: TransactionQueue
   /** On a full disk only ended tasks are removed. */
   readonly admission: Admission
+  readonly schedules: DueSchedules
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
@@ -45,12 +47,14 @@ export interface Timers {
   onEnded(): void
   /** After a process was imported or resumed. */
   onProcessChanged(conv_id: string): void
+  /** After a change that may have made a schedule due earlier. */
+  onScheduled(): void
   /** Resolves once the slice in flight is done; nothing fires after that. */
   stop(): Promise<void>
 }
 
 export function newTimers(options: TimersOptions): Timers {
-  const { clock, limits, store, transactions, admission } = options
+  const { clock, limits, store, transactions, admission, schedules } = options
   const { slice_tasks_max, ended_kept_ms } = limits
   const due = new Map<string, number>()
   const to_migrate = new Set<string>()
@@ -72,7 +76,7 @@ export function newTimers(options: TimersOptions): Timers {
     if (!is_started || is_stopped || running !== undefined) return
     cancel?.()
     cancel = undefined
-    const step_ms = to_migrate.size > 0 ? 0 : earliest(due).ms
+    const step_ms = to_migrate.size > 0 ? 0 : Math.min(earliest(due).ms, schedules.earliest_ms())
     const retry_ms = clock.now_ms() + full_disk_ms
     const first_ms = Math.min(sweep_ms, isHeld() ? Math.max(step_ms, retry_ms) : step_ms)
     const next_ms = Math.max(first_ms, held_until_ms)
@@ -100,7 +104,9 @@ export function newTimers(options: TimersOptions): Timers {
       const { conv_id, ms, next_ms } = earliest(due)
       const now_ms = clock.now_ms()
       const may_write = !isHeld()
+      const scheduled_ms = schedules.earliest_ms()
       if (may_write && migrating !== undefined) await migrate(migrating)
+      else if (may_write && scheduled_ms <= Math.min(ms, now_ms)) await schedules.fire()
       else if (may_write && conv_id !== undefined && ms <= now_ms) await fire(conv_id, next_ms)
       else if (sweep_ms <= now_ms) await sweep()
       else return
@@ -154,7 +160,8 @@ export function newTimers(options: TimersOptions): Timers {
 
   return {
     async start() {
-      const found = await store.view(readSchedule)
+      await schedules.start()
+      const found = await store.view(readTimers)
       for (const [conv_id, due_ms] of found.due) lower(conv_id, due_ms)
       for (const conv_id of found.to_migrate) to_migrate.add(conv_id)
       if (found.oldest_ended_ms !== undefined) sweep_ms = found.oldest_ended_ms + ended_kept_ms
@@ -173,8 +180,10 @@ export function newTimers(options: TimersOptions): Timers {
     onProcessChanged(conv_id) {
       to_migrate.add(conv_id)
       lower(conv_id, 0)
+      schedules.onProcessChanged(conv_id)
       arm()
     },
+    onScheduled: arm,
     async stop() {
       is_stopped = true
       cancel?.()

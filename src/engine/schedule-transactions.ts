@@ -1,0 +1,203 @@
+/**
+ * The transactions of schedules: store one, and create the tasks that are due.
+ *
+ * A task and the next due time are written in one transaction, so each due time creates one task,
+ * whatever crashes, and none is created early: the due time is compared with the time of the
+ * transaction. Due times only rise, also when a definition is replaced or the clock is set back.
+ */
+import { digestOf } from '../codec/doc-text.ts'
+import { docOfText, docOfValue, objectOf, setMember } from '../codec/json.ts'
+import { keysOfType, scheduleKey } from '../codec/keys.ts'
+import {
+  decodeRecord,
+  encodeRecord,
+  type LastRun,
+  type ScheduleDefinition,
+  type ScheduleRecord,
+} from '../codec/records.ts'
+import { sleep_ms_max } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
+import type { CreateOp, Doc } from '../core/model.ts'
+import type { Tx, View } from '../store/store.ts'
+import { applyOps } from './ops.ts'
+import type { PutScheduleResult } from './schedule-api.ts'
+import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
+import { inactiveOf, noProcess } from './task-rules.ts'
+import type { Transaction } from './transaction.ts'
+
+/**
+ * How late a due time may be made before it counts as missed: as long as the clock may take to
+ * notice that the machine has slept.
+ */
+export const late_ms_max = sleep_ms_max
+/** So many due times of one schedule are made in one transaction. */
+export const due_times_per_slice = 16
+
+export function scheduleOf(view: View, id: string): ScheduleRecord | undefined {
+  const value = view.get(scheduleKey(id))
+  return value === undefined ? undefined : decodeRecord<ScheduleRecord>(value)
+}
+
+/** Throws `schedule_not_found`. */
+export function requireSchedule(view: View, id: string): ScheduleRecord {
+  const record = scheduleOf(view, id)
+  if (record !== undefined) return record
+  throw fault('schedule_not_found', `there is no schedule ${JSON.stringify(id)}`)
+}
+
+export function saveSchedule(tx: Tx, id: string, record: ScheduleRecord): void {
+  tx.put(scheduleKey(id), encodeRecord(record))
+}
+
+/** Stores a checked definition. Throws `bad_schedule` if it is never due, and `not_possible`. */
+export function putSchedule(
+  tx: Tx,
+  id: string,
+  definition: ScheduleDefinition,
+  now_ms: number,
+  schedules_max: number,
+): PutScheduleResult {
+  const old = scheduleOf(tx, id)
+  if (old !== undefined && isSame(old, definition)) {
+    return { id, state: 'unchanged', next_ms: old.next_ms }
+  }
+  if (old === undefined && countSchedules(tx, schedules_max) === schedules_max) {
+    throw fault('not_possible', `${schedules_max} schedules are stored, which is schedules_max`)
+  }
+  const next_ms = dueTimesOf(definition, now_ms).after(Math.max(now_ms, old?.last?.due_ms ?? 0))
+  if (next_ms === undefined) throw fault('bad_schedule', neverDue(definition))
+  saveSchedule(tx, id, {
+    ...definition,
+    put_ms: now_ms,
+    is_paused: old?.is_paused ?? false,
+    next_ms,
+    ...(old?.last === undefined ? {} : { last: old.last }),
+    ...(old?.left_out === undefined ? {} : { left_out: old.left_out }),
+  })
+  return { id, state: old === undefined ? 'created' : 'updated', next_ms }
+}
+
+function countSchedules(tx: Tx, limit: number): number {
+  return tx.scan({ ...keysOfType('schedule'), limit }).length
+}
+
+function neverDue({ cron, at_ms, every_ms }: ScheduleDefinition): string {
+  if (cron !== undefined) return `cron: "${cron}" is never due`
+  if (at_ms !== undefined) return `at_ms: ${at_ms} is past, or after the year 9999`
+  return `every_ms: ${every_ms} leads past the year 9999`
+}
+
+function isSame(old: ScheduleDefinition, definition: ScheduleDefinition): boolean {
+  const { data_text: old_text } = old
+  const { data_text: new_text } = definition
+  const names = ['cron', 'every_ms', 'at_ms', 'timezone', 'conv_id', 'due_key', 'catch_up'] as const
+  return (
+    names.every((name) => old[name] === definition[name]) &&
+    (old_text === new_text || digestOf(docOfText(old_text)).equals(digestOf(docOfText(new_text))))
+  )
+}
+
+/** What a slice of due times has done to a schedule. */
+export interface Fired {
+  /** Undefined where nothing is left, or while its process takes no tasks. */
+  readonly next_ms?: number
+  /** The process that takes no tasks now. */
+  readonly waits_for?: string
+  /** The due times that were refused. */
+  readonly refused: readonly LastRun[]
+}
+
+/**
+ * Creates the tasks of a schedule that are due, at most `due_times_per_slice`. With
+ * `is_catching_up` an earlier slice has decided which missed due times are made.
+ */
+export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolean): Fired {
+  const record = scheduleOf(tx.store, id)
+  if (record === undefined || record.is_paused || record.next_ms === null) return { refused: [] }
+  const { next_ms: first_ms, conv_id } = record
+  if (first_ms > tx.now_ms) return { next_ms: first_ms, refused: [] }
+  const process = tx.process(conv_id)
+  const inactive = process === undefined ? noProcess(conv_id) : inactiveOf(process)
+  if (inactive !== undefined) {
+    if (record.last?.due_ms === first_ms) return { waits_for: conv_id, refused: [] }
+    const { code: proc, description } = inactive
+    const last = { ...runOf(tx, id, first_ms), proc, description }
+    saveSchedule(tx.store, id, { ...record, last })
+    return { waits_for: conv_id, refused: [last] }
+  }
+  const times = dueTimesOf(record, record.put_ms)
+  const is_late = !is_catching_up && first_ms < tx.now_ms - late_ms_max
+  let due_ms = is_late ? caughtUpFrom(tx, record, first_ms, times) : first_ms
+  let { last, left_out } = record
+  if (due_ms !== first_ms) left_out = { from_ms: first_ms, to_ms: due_ms ?? tx.now_ms }
+  const refused: LastRun[] = []
+  for (let made = 0; made < due_times_per_slice; made++) {
+    if (due_ms === undefined || due_ms > tx.now_ms) break
+    if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
+    last = createTask(tx, id, record, due_ms)
+    if (last.proc !== 'ok') refused.push(last)
+    due_ms = times.after(due_ms)
+  }
+  saveSchedule(tx.store, id, {
+    ...record,
+    next_ms: due_ms ?? null,
+    ...(last === undefined ? {} : { last }),
+    ...(left_out === undefined ? {} : { left_out }),
+  })
+  return { ...(due_ms === undefined ? {} : { next_ms: due_ms }), refused }
+}
+
+/** The first due time that is made of those from `first_ms` on, some of which were missed. */
+function caughtUpFrom(
+  { now_ms, engine }: Transaction,
+  { catch_up }: ScheduleRecord,
+  first_ms: number,
+  times: DueTimes,
+): number | undefined {
+  if (catch_up === 'none') return times.after(now_ms - late_ms_max - 1)
+  const { catch_up_max } = engine.limits
+  return times.newest(catch_up === 'latest' ? 1 : catch_up_max, first_ms, now_ms)
+}
+
+function createTask(tx: Transaction, id: string, record: ScheduleRecord, due_ms: number): LastRun {
+  const run = runOf(tx, id, due_ms)
+  const [result] = applyOps(tx, [createOp(record, run.ref, due_ms)], {})
+  const { proc, obj_id, description } = result as Pick<LastRun, 'proc' | 'obj_id' | 'description'>
+  return {
+    ...run,
+    proc,
+    ...(obj_id === undefined ? {} : { obj_id }),
+    ...(description === undefined ? {} : { description }),
+  }
+}
+
+function runOf(
+  { now_ms }: Transaction,
+  id: string,
+  due_ms: number,
+): Pick<LastRun, 'due_ms' | 'at_ms' | 'ref'> {
+  return { due_ms, at_ms: now_ms, ref: `${id}@${utcText(due_ms)}` }
+}
+
+export function createOp(definition: ScheduleDefinition, ref: string, due_ms: number): CreateOp {
+  const data = taskData(definition, due_ms)
+  const { conv_id } = definition
+  return { type: 'create', id_text: undefined, conv_id, ref: { text: ref, is_number: false }, data }
+}
+
+export function taskData({ data_text, due_key }: ScheduleDefinition, due_ms: number): Doc {
+  const data = docOfText(data_text)
+  if (due_key === undefined) return data
+  const members = { ...objectOf(data) }
+  setMember(members, due_key, due_ms)
+  return docOfValue(members)
+}
+
+/** Pauses a schedule on which the engine has thrown, so that it does not throw again and again. */
+export function quarantineSchedule(tx: Transaction, id: string): void {
+  const record = scheduleOf(tx.store, id)
+  if (record === undefined || record.next_ms === null) return
+  const description = 'the engine stumbled on this schedule'
+  const last: LastRun = { ...runOf(tx, id, record.next_ms), proc: 'internal_error', description }
+  saveSchedule(tx.store, id, { ...record, is_paused: true, last })
+}

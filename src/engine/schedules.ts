@@ -1,0 +1,215 @@
+/**
+ * Schedules: their administration, and which of them is due next. The timers (engine/timers) call
+ * `fire` when the earliest due time has come; what that does is in schedule-transactions.
+ *
+ * In memory each active schedule has one number: it is not due earlier. Whatever changes a schedule
+ * only lowers its number, and firing reads the stored due time again; so a number that is too low
+ * costs a look, and none is ever too high. A schedule whose process takes no tasks has none until
+ * that process is resumed or imported.
+ */
+import { after, type Key, keysOfType, scheduleKey, scheduleOfKey } from '../codec/keys.ts'
+import { decodeRecord, type ScheduleRecord } from '../codec/records.ts'
+import { type Clock, nextTurn } from '../core/clock.ts'
+import { isStoreUnavailable } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import type { Caller, Op, OpResult } from '../core/model.ts'
+import type { Store } from '../store/store.ts'
+import type { Catalog } from './catalog.ts'
+import { requireProcess } from './processes.ts'
+import type { ScheduleInfo, Schedules } from './schedule-api.ts'
+import { readSchedule } from './schedule-input.ts'
+import {
+  createOp,
+  due_times_per_slice,
+  fireSchedule,
+  late_ms_max,
+  putSchedule,
+  quarantineSchedule,
+  requireSchedule,
+  saveSchedule,
+} from './schedule-transactions.ts'
+import type { TransactionQueue } from './transaction-queue.ts'
+
+export interface SchedulesOptions {
+  readonly clock: Clock
+  readonly limits: Limits
+  readonly store: Store
+  readonly transactions: TransactionQueue
+  readonly catalog: Catalog
+  submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
+  /** Called when a schedule may be due earlier than before. */
+  onLowered(): void
+  /** Called for a bug: an exception that is no Fault. */
+  onError(error: unknown): void
+}
+
+/** What the timers need. */
+export interface DueSchedules {
+  /** Reads from the store when each is due. */
+  start(): Promise<void>
+  /** No schedule is due earlier; Infinity without one. */
+  earliest_ms(): number
+  /** Creates some of the tasks that are due. */
+  fire(): Promise<void>
+  /** After a process was imported or resumed. */
+  onProcessChanged(conv_id: string): void
+}
+
+const page_schedules = 64
+
+export function newSchedules(options: SchedulesOptions): {
+  readonly schedules: Schedules
+  readonly due_schedules: DueSchedules
+} {
+  const { clock, limits, store, transactions, catalog, submit } = options
+  const due = new Map<string, number>()
+  /** Schedules that wait for a process, by its conv_id. */
+  const waiting = new Map<string, string>()
+  let process_changes = 0
+  /** Until when a decision holds which of the missed due times of a schedule are made. */
+  const decided_until_ms = new Map<string, number>()
+  const schedules_per_slice = Math.ceil(limits.slice_tasks_max / due_times_per_slice)
+
+  function lower(id: string, due_ms: number): void {
+    if (due_ms < (due.get(id) ?? Number.POSITIVE_INFINITY)) due.set(id, due_ms)
+  }
+
+  async function fireOne(id: string): Promise<void> {
+    const due_ms = due.get(id) ?? 0
+    const changes_before = process_changes
+    const until_ms = decided_until_ms.get(id) ?? 0
+    const is_catching_up = clock.now_ms() < until_ms
+    due.delete(id)
+    const { next_ms, waits_for } = await transactions
+      .run((tx) => fireSchedule(tx, id, is_catching_up))
+      .catch((error: unknown) => {
+        if (isStoreUnavailable(error)) throw error
+        options.onError(error)
+        return transactions.run((tx) => {
+          quarantineSchedule(tx, id)
+          return { next_ms: undefined, waits_for: undefined }
+        })
+      })
+      .catch((error: unknown) => {
+        lower(id, due_ms)
+        throw error
+      })
+    if (waits_for !== undefined) {
+      // The process may have been resumed while the transaction was on its way to the disk.
+      if (process_changes === changes_before) waiting.set(id, waits_for)
+      else lower(id, 0)
+    }
+    const now_ms = clock.now_ms()
+    if (next_ms === undefined || next_ms > now_ms) decided_until_ms.delete(id)
+    else if (!is_catching_up) decided_until_ms.set(id, now_ms + late_ms_max)
+    if (next_ms !== undefined) lower(id, next_ms)
+  }
+
+  async function setPaused(id: string, is_paused: boolean): Promise<void> {
+    const { next_ms } = await transactions.update((tx) => {
+      const record = requireSchedule(tx, id)
+      if (record.is_paused !== is_paused) saveSchedule(tx, id, { ...record, is_paused })
+      return record
+    })
+    if (is_paused || next_ms === null) return
+    lower(id, next_ms)
+    options.onLowered()
+  }
+
+  /** Visits all of them in pages, between which the engine goes on. */
+  async function each(visit: (id: string, record: ScheduleRecord) => void): Promise<void> {
+    let { from, to } = keysOfType('schedule')
+    for (;;) {
+      const last: Key | undefined = await store.view((view) => {
+        const page = view.scan({ from, to, limit: page_schedules })
+        for (const { key, value } of page) {
+          visit(scheduleOfKey(key), decodeRecord<ScheduleRecord>(value))
+        }
+        return page[page_schedules - 1]?.key
+      })
+      if (last === undefined) return
+      from = after(last)
+      await nextTurn()
+    }
+  }
+
+  const due_schedules: DueSchedules = {
+    start: () =>
+      each((id, { is_paused, next_ms }) => {
+        if (!is_paused && next_ms !== null) lower(id, next_ms)
+      }),
+    earliest_ms() {
+      let earliest_ms = Number.POSITIVE_INFINITY
+      for (const due_ms of due.values()) earliest_ms = Math.min(earliest_ms, due_ms)
+      return earliest_ms
+    },
+    async fire() {
+      const now_ms = clock.now_ms()
+      const ids = [...due]
+        .filter(([, due_ms]) => due_ms <= now_ms)
+        .sort(([, one_ms], [, other_ms]) => one_ms - other_ms)
+        .slice(0, schedules_per_slice)
+      // In one turn, so that they share a commit.
+      const ends = await Promise.allSettled(ids.map(([id]) => fireOne(id)))
+      const failed = ends.find((end) => end.status === 'rejected')
+      if (failed !== undefined) throw failed.reason
+    },
+    onProcessChanged(conv_id) {
+      process_changes++
+      for (const [id, waits_for] of waiting) {
+        if (waits_for !== conv_id) continue
+        waiting.delete(id)
+        lower(id, 0)
+      }
+    },
+  }
+
+  const schedules: Schedules = {
+    async put(input) {
+      const { id, definition } = readSchedule(input, limits)
+      const now_ms = clock.now_ms()
+      const result = await transactions.update((tx) => {
+        requireProcess(tx, catalog, definition.conv_id)
+        return putSchedule(tx, id, definition, now_ms, limits.schedules_max)
+      })
+      if (result.next_ms !== null) {
+        lower(id, result.next_ms)
+        options.onLowered()
+      }
+      return result
+    },
+    async list() {
+      const found: ScheduleInfo[] = []
+      await each((id, record) => found.push(infoOf(id, record)))
+      return found
+    },
+    async show(id) {
+      const record = await store.view((view) => requireSchedule(view, id))
+      return { ...infoOf(id, record), dataText: record.data_text }
+    },
+    pause: (id) => setPaused(id, true),
+    resume: (id) => setPaused(id, false),
+    async run(id) {
+      const record = await store.view((view) => requireSchedule(view, id))
+      const now_ms = clock.now_ms()
+      const op = createOp(record, `${id}/run@${new Date(now_ms).toISOString()}`, now_ms)
+      const [result] = await submit([op], {})
+      return result as OpResult
+    },
+    async remove(id) {
+      await transactions.update((tx) => {
+        requireSchedule(tx, id)
+        tx.del(scheduleKey(id))
+      })
+      due.delete(id)
+      waiting.delete(id)
+    },
+  }
+  return { schedules, due_schedules }
+}
+
+function infoOf(id: string, record: ScheduleRecord): ScheduleInfo {
+  const { data_text: _data, put_ms: _put, is_paused, ...info } = record
+  const state = record.next_ms === null ? 'ended' : is_paused ? 'paused' : 'active'
+  return { id, ...info, state }
+}
