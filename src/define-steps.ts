@@ -8,14 +8,19 @@
  */
 import type { JobRetry } from './process/logic.ts'
 import type { HandlerType } from './process/logics/table.ts'
+import type { Callback, DataSchema } from './process/process-types.ts'
 import type { ValueType } from './process/values.ts'
 
-/** A logic or a semaphor that leads to the nodes `Name`. */
-export interface Step<out Name extends string = never> {
+/** A logic or a semaphor that leads to the nodes `Name`, and may wait for what `Wait` says. */
+export interface Step<out Name extends string = never, out Wait = never> {
   readonly semaphor: boolean
   readonly definition: Readonly<Record<string, unknown>>
+  /** Of a callback: what a modify must bring. */
+  readonly schema?: DataSchema
   /** Only for the type system: never set. */
   readonly leads_to?: Name
+  /** Only for the type system: never set. */
+  readonly waits_for?: Wait
 }
 
 /** Values by key: texts, which may contain templates, and other plain JSON values. */
@@ -75,11 +80,16 @@ export function setData<const Name extends string = never>(
   return step('set_param', { ...typed('extra', 'extra_type', values, types), ...errorTo(error) })
 }
 
-/** Waits for a modify, or for the handler of the node's title. */
-export function callback<const Name extends string = never>({
-  error,
-}: Failing<Name> = {}): Step<Name> {
-  return step('api_callback', { is_sync: false, obj_id_path: '', ...errorTo(error) })
+/**
+ * Waits for a modify, or for the handler of the node's title. `data` is a schema of what the modify
+ * must bring: `callback` of `engine.process(…)` checks it, no other way to modify a task does.
+ */
+export function callback<
+  const Name extends string = never,
+  Schema extends DataSchema | undefined = undefined,
+>({ error, data }: Failing<Name> & { readonly data?: Schema } = {}): Step<Name, Callback<Schema>> {
+  const made = step('api_callback', { is_sync: false, obj_id_path: '', ...errorTo(error) })
+  return data === undefined ? made : { ...made, schema: data }
 }
 
 interface CopyOptions<Name extends string> extends Failing<Name>, Typed {
@@ -230,7 +240,7 @@ export function callHttp<const Name extends string = never>(
 export function handled<const Name extends string = never>(
   type: HandlerType,
   { error, ...more }: Failing<Name> & Values = {},
-): Step<Name> {
+): Step<Name, 'handler'> {
   return step(type, { ...more, ...errorTo(error) })
 }
 

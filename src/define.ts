@@ -15,7 +15,19 @@
  *
  * A node is its steps in order; tasks are created in the node called `start`.
  */
+
+import type { InputOf, OutputOf, StandardSchema } from './core/standard-schema.ts'
 import type { Step } from './define-steps.ts'
+import {
+  type AnyData,
+  type Callback,
+  type DataSchema,
+  type NodeDefinition,
+  type ProcessDefinition,
+  type ProcessTypes,
+  type Rereadable,
+  schemas_of,
+} from './process/process-types.ts'
 import type { ValueType } from './process/values.ts'
 
 export type { Comparison, ProcessName, Span, Step, Values } from './define-steps.ts'
@@ -40,12 +52,13 @@ export {
   whenTasks,
 } from './define-steps.ts'
 
+export type { DataSchema, ProcessDefinition, ProcessTypes } from './process/process-types.ts'
 export type { ValueType } from './process/values.ts'
 
 /** A node with a kind, a title or a position of its own. */
-export interface NodeBody<out Name extends string = never> {
+export interface NodeBody<out Name extends string = never, out Wait = never> {
   readonly kind: 'logic' | 'escalation' | 'end'
-  readonly steps: readonly Step<Name>[]
+  readonly steps: readonly Step<Name, Wait>[]
   /** Default: the node's name. */
   readonly title?: string
   readonly save?: boolean
@@ -54,7 +67,22 @@ export interface NodeBody<out Name extends string = never> {
   readonly y?: number
 }
 
-export type NodeGiven<Name extends string> = Step<Name> | readonly Step<Name>[] | NodeBody<Name>
+export type NodeGiven<Name extends string> =
+  | Step<Name, unknown>
+  | readonly Step<Name, unknown>[]
+  | NodeBody<Name, unknown>
+
+/** What the steps of a node may wait for. */
+type WaitOf<Given> =
+  Given extends Step<string, infer Wait>
+    ? unknown extends Wait
+      ? never
+      : Wait
+    : Given extends readonly (infer One)[]
+      ? WaitOf<One>
+      : Given extends NodeBody<string, infer Wait>
+        ? Wait
+        : never
 
 interface Appearance {
   readonly title?: string
@@ -63,11 +91,11 @@ interface Appearance {
 }
 
 /** A node with a title, a position or a kind of its own. */
-export function node<Name extends string>(
-  steps: Step<Name> | readonly Step<Name>[],
+export function node<Name extends string, const Given = unknown>(
+  steps: (Step<Name, unknown> | readonly Step<Name, unknown>[]) & Given,
   more: Appearance & { readonly kind?: 'logic' | 'escalation' } = {},
-): NodeBody<Name> {
-  return { kind: 'logic', ...more, steps: listOf(steps) }
+): NodeBody<Name, WaitOf<Given>> {
+  return { kind: 'logic', ...more, steps: listOf(steps) as Step<Name, WaitOf<Given>>[] }
 }
 
 /** A node where tasks end. With `save` an ended task is kept for the retention time. */
@@ -85,35 +113,63 @@ export interface ParamGiven {
   readonly regex_error_text?: string
 }
 
-export interface ProcessGiven<Name extends string> {
+export interface ProcessGiven<Name extends string, Nodes, Data extends DataSchema> {
   readonly id: string | number
   readonly title?: string
   readonly description?: string
   /** In a `state` process a modify runs the steps of the node where the task waits. */
   readonly kind?: 'process' | 'state'
   readonly params?: Readonly<Record<string, ParamGiven>>
+  /**
+   * A Standard Schema (zod, valibot, arktype …) of the data of a task, at any time of its life: a
+   * member that comes later is optional. See `engine.process`.
+   */
+  readonly data?: Data & Rereadable<Data>
   readonly nodes: { readonly [Each in Name]: NodeGiven<NoInfer<Name>> } & {
     readonly start: NodeGiven<NoInfer<Name>>
-  }
+  } & Nodes
 }
 
-/** A definition in the process format, as `engine.putProcess` takes it. */
-export interface ProcessDefinition {
-  readonly obj_type: 1
-  readonly obj_id: string | number
-  readonly title: string
-  readonly description: string
-  readonly conv_type: 'process' | 'state'
-  readonly status: 'active'
-  readonly params: readonly object[]
-  readonly scheme: { readonly nodes: readonly object[] }
+type CallbackNames<Nodes> = {
+  [Each in keyof Nodes]: Extract<
+    WaitOf<Nodes[Each]>,
+    Callback<DataSchema | undefined>
+  > extends never
+    ? never
+    : Each
+}[keyof Nodes]
+
+type HandledNames<Nodes> = {
+  [Each in keyof Nodes]: WaitOf<Nodes[Each]> extends never ? never : Each
+}[keyof Nodes]
+
+/** What the type system knows of a process with these nodes and this schema. */
+export interface TypesOf<Nodes, Data extends DataSchema> extends ProcessTypes {
+  readonly input: InputOf<Data>
+  readonly output: OutputOf<Data>
+  readonly callbacks: {
+    readonly [Each in CallbackNames<Nodes>]: Brought<WaitOf<Nodes[Each]>, Partial<InputOf<Data>>>
+  }
+  readonly handled: HandledNames<Nodes> & string
 }
+
+type Brought<Wait, Without> =
+  Wait extends Callback<infer Schema>
+    ? Schema extends DataSchema
+      ? InputOf<Schema>
+      : Without
+    : never
 
 /** Builds a definition. `putProcess` reports mistakes that its types do not show. */
-export function defineProcess<const Name extends string>(
-  given: ProcessGiven<Name>,
-): ProcessDefinition {
+export function defineProcess<
+  const Name extends string,
+  const Nodes = unknown,
+  Data extends DataSchema = StandardSchema<AnyData, AnyData>,
+>(given: ProcessGiven<Name, Nodes, Data>): ProcessDefinition<TypesOf<Nodes, Data>> {
   const { id, title = String(id), description = '', kind = 'process', params = {} } = given
+  const nodes = Object.entries<NodeGiven<string>>(given.nodes).map(
+    ([name, body]) => [name, isBody(body) ? body : node(body)] as const,
+  )
   return {
     obj_type: 1,
     obj_id: id,
@@ -122,12 +178,19 @@ export function defineProcess<const Name extends string>(
     conv_type: kind,
     status: 'active',
     params: Object.entries(params).map(([name, param]) => paramOf(name, param)),
-    scheme: {
-      nodes: Object.entries<NodeGiven<string>>(given.nodes).map(([name, body]) =>
-        nodeOf(name, body),
-      ),
+    scheme: { nodes: nodes.map(([name, body]) => nodeOf(name, body)) },
+    [schemas_of]: {
+      data: given.data,
+      callbacks: Object.fromEntries(nodes.flatMap(([name, { steps }]) => schemaOf(name, steps))),
     },
   }
+}
+
+/** The schema of a node's callback, by the name of the node. */
+function schemaOf(name: string, steps: readonly Step<string, unknown>[]): [string, DataSchema][] {
+  const schemas = steps.flatMap(({ schema }) => (schema === undefined ? [] : [schema]))
+  if (schemas.length > 1) throw new TypeError(`node "${name}" has two callbacks with a schema`)
+  return schemas.map((schema) => [name, schema])
 }
 
 function paramOf(name: string, given: ParamGiven): object {
@@ -139,11 +202,10 @@ function paramOf(name: string, given: ParamGiven): object {
 /** `obj_type` of the process format, by kind. */
 const obj_types = { logic: 0, start: 1, end: 2, escalation: 3 } as const
 
-function nodeOf(name: string, given: NodeGiven<string>): object {
-  const body = isBody(given) ? given : node(given)
+function nodeOf(name: string, body: NodeBody<string, unknown>): NodeDefinition {
   const { steps, save = false, title = name, x, y } = body
   const kind = name === 'start' ? 'start' : body.kind
-  const definitions = (semaphor: boolean): object[] =>
+  const definitions = (semaphor: boolean): AnyData[] =>
     steps.filter((step) => step.semaphor === semaphor).map(({ definition }) => definition)
   return {
     id: name,
@@ -156,7 +218,7 @@ function nodeOf(name: string, given: NodeGiven<string>): object {
   }
 }
 
-function isBody(given: NodeGiven<string>): given is NodeBody<string> {
+function isBody(given: NodeGiven<string>): given is NodeBody<string, unknown> {
   return 'steps' in given
 }
 

@@ -64,6 +64,7 @@ export type {
   VariableResult,
   WaitsFor,
 } from './engine/import-api.ts'
+export type { TypedHandler, TypedProcess, TypedTask } from './engine/process-api.ts'
 export type { ResultOptions } from './engine/results.ts'
 export type {
   CatchUp,

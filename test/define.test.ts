@@ -51,7 +51,7 @@ const order = defineProcess({
 })
 
 // [a step, its logic or semaphor]
-const rows: [step: Step<string>, definition: object][] = [
+const rows: [step: Step<string, unknown>, definition: object][] = [
   [go('a'), { type: 'go', to_node_id: 'a' }],
   [
     when('n', 'more', 5).and('s', 'regexp', '^x').go('a'),

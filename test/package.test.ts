@@ -281,10 +281,34 @@ function vite(entry: string, out: string, ssr: InlineConfig['ssr'] & object): Pr
 }
 
 const consumer = `
-import { type Engine, isFault, openEngine, rawJson, type Task } from 'conveyor-engine'
+import {
+  type Engine, isFault, openEngine, rawJson, type Task, type TypedProcess, type TypedTask,
+} from 'conveyor-engine'
+import { callback, defineProcess, end, go } from 'conveyor-engine/define'
 import { type HttpServer, serveHttp } from 'conveyor-engine/http'
 import { type GrpcServer, serveGrpc } from 'conveyor-engine/grpc'
 import { type Client, type ClientResult, connect, isClientFault } from 'conveyor-engine/client'
+
+interface Order { readonly amount: number; readonly charge?: string }
+interface Schema<Value> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => { readonly value: Value }
+    readonly types?: { readonly input: Value; readonly output: Value }
+  }
+}
+
+export async function typed(engine: Engine, data: Schema<Order>): Promise<number> {
+  const nodes = { start: go('charge'), charge: [callback(), go('done')], done: end() } as const
+  const order = defineProcess({ id: 1, data, nodes })
+  const orders: TypedProcess = engine.process(order)
+  const charge: (task: TypedTask<Order>) => object = ({ data }) => ({ charge: data.amount })
+  engine.process(order).handle('charge', ({ data }) => ({ charge: String(data.amount) }))
+  // @ts-expect-error: no such node
+  engine.process(order).handle('chrage', charge)
+  return (await engine.process(order).result({ ref: orders.conv_id })).data.amount
+}
 
 export async function call(folder: string): Promise<string | undefined> {
   await using client: Client = await connect({ url: 'http://h', user: 1, secret: 's' })

@@ -26,7 +26,7 @@ import { functionTable } from '../src/process/functions/table.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { typeTable } from '../src/process/values.ts'
-import { tempFolder, top } from './support/package-folder.ts'
+import { linkPackages, tempFolder, top } from './support/package-folder.ts'
 
 interface Readme {
   readonly folder: string
@@ -353,9 +353,10 @@ for (const [name, command, ref] of callers) {
   })
 }
 
-test('a process in TypeScript, with a handler', async () => {
+test('a process in TypeScript, with schemas and a handler', async () => {
   const { path: folder, remove } = tempFolder()
   after(remove)
+  linkPackages(folder, ['zod'])
   const file = join(folder, 'define.mts')
   const source = program('define')
     .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
@@ -363,7 +364,11 @@ test('a process in TypeScript, with a handler', async () => {
   writeFileSync(file, source)
   const ran = await run(process.execPath, ['--import', 'tsx', file], {})
   assert.equal(ran.stderr, '')
-  assert.equal(ran.stdout, "{ amount: 120, reserved: 'place for order-1' }\n")
+  assert.equal(
+    ran.stdout,
+    "{ amount: 120, currency: 'EUR', charge: '120 for order-1' }\n" +
+      'Param: amount, Error: Invalid input: expected number, received string\n',
+  )
 })
 
 test('calling it over gRPC', async () => {

@@ -8,9 +8,10 @@
  * argument throws a RangeError or TypeError. Each server turns what is thrown into a response, HTTP
  * and gRPC in their fault-response.ts.
  *
- * Four op faults are thrown as well, by calls that have no result for them: `conv_not_found` in
+ * Five op faults are thrown as well, by calls that have no result for them: `conv_not_found` in
  * administration, `task_damaged` and `not_found_task` when a task is read or waited for,
- * `access_denied` for a client certificate.
+ * `wrong_validate_params` where a schema refuses what was read, `access_denied` for a client
+ * certificate.
  */
 
 export interface WholeRow {

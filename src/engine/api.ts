@@ -12,6 +12,7 @@ import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
 import type { Caller, Change, OpResult, SignatureKind, Status, Task } from '../core/model.ts'
+import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
 import type {
   Alias,
   AliasResult,
@@ -21,6 +22,7 @@ import type {
   PutOptions,
   PutResult,
 } from './import-api.ts'
+import type { TypedProcess } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
@@ -151,6 +153,11 @@ export interface Engine {
    */
   watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
 
+  /**
+   * The calls for one process, typed and checked by the schemas of its `defineProcess`. It stores
+   * nothing: `putProcess` does, before or after. Throws a TypeError for any other value.
+   */
+  process<Types extends ProcessTypes>(definition: ProcessDefinition<Types>): TypedProcess<Types>
   /** Compiles and stores a definition. Rejects with `bad_definition` or `tasks_in_node`. */
   putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
   /**

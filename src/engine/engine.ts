@@ -46,6 +46,7 @@ import {
   type Transaction,
 } from './transaction.ts'
 import { newTransactionQueue } from './transaction-queue.ts'
+import { typedProcess } from './typed-process.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
 import { newVariables } from './variables.ts'
@@ -263,6 +264,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     },
     watch: (filter = {}) =>
       watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
+    process: (definition) => typedProcess(engine, definition),
     putProcess: importer.put,
     putProcesses: importer.putMany,
     importFiles: importer.importFiles,

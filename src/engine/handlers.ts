@@ -8,6 +8,7 @@
 import { dataBounds } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import type { Clock } from '../core/clock.ts'
+import { isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JobOutcome } from '../process/logic.ts'
 import type { Handler, HandlerOptions } from './api.ts'
@@ -112,7 +113,9 @@ async function answerOf(
     if (typeof doc !== 'string') return { outcome: 'done', text: doc.text }
     return failed('software', 'handler_error', `the handler gave what is no JSON: ${doc}`)
   } catch (error) {
-    return failed('hardware', 'handler_error', textOf(error))
+    // Data that a schema refuses is refused again.
+    const is_final = isFault(error) && error.code === 'wrong_validate_params'
+    return failed(is_final ? 'software' : 'hardware', 'handler_error', textOf(error))
   }
 }
 

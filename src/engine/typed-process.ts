@@ -1,0 +1,117 @@
+/**
+ * `Engine.process`: the calls of the engine for one process of `defineProcess`, with its schemas
+ * between. It uses the public calls alone, so whatever holds for them holds here.
+ */
+import { isOp, parseTaskOp } from '../codec/op.ts'
+import { fault } from '../core/faults.ts'
+import type { OpResult, Task } from '../core/model.ts'
+import { handler_types } from '../process/logics/table.ts'
+import {
+  type DataSchema,
+  type NodeDefinition,
+  type ProcessDefinition,
+  type ProcessTypes,
+  schemas_of,
+} from '../process/process-types.ts'
+import type { CreateInput, Engine, ModifyInput } from './api.ts'
+import { refused } from './ops.ts'
+import type { TypedProcess, TypedTask } from './process-api.ts'
+import { applySchema, cut, describeIssues, placesOf } from './schema-check.ts'
+
+/** Throws a TypeError for what is no value of `defineProcess`. */
+export function typedProcess<Types extends ProcessTypes>(
+  engine: Engine,
+  definition: ProcessDefinition<Types>,
+): TypedProcess<Types> {
+  const schemas = definition[schemas_of]
+  if (schemas === undefined) throw new TypeError('process takes a value of defineProcess')
+  const { clock, limits } = engine
+  const conv_id = String(definition.obj_id)
+
+  /** The data that a schema makes of that of an op, or the result that refuses it. */
+  async function checked(
+    type: 'create' | 'modify',
+    members: CreateInput | ModifyInput,
+    schema: DataSchema | undefined,
+  ): Promise<OpResult | { readonly data: unknown }> {
+    if (schema === undefined) return { data: members.data }
+    const op = parseTaskOp(type, { ...members, data: {} }, limits)
+    if (!isOp(op)) return op
+    let description: string
+    try {
+      const result = await applySchema(schema, members.data, clock)
+      if (result.issues === undefined) return { data: result.value }
+      description = describeIssues(result.issues)
+    } catch (error) {
+      const reason = error instanceof Error ? `: ${error.message}` : ''
+      description = cut(`Error: the schema threw${reason}`)
+    }
+    return refused(op, { code: 'wrong_validate_params', description })
+  }
+
+  /** The task with what the schema makes of its data. */
+  async function typed(task: Task): Promise<TypedTask<Types['output']>> {
+    const { data: schema } = schemas
+    if (schema === undefined) return task as TypedTask<Types['output']>
+    const result = await applySchema(schema, task.data, clock)
+    if (result.issues !== undefined) {
+      const places = placesOf(result.issues)
+      throw fault('wrong_validate_params', `the schema refuses the data of the task at: ${places}`)
+    }
+    // Getters stay getters.
+    const members = Object.getOwnPropertyDescriptors(task)
+    return Object.defineProperties({} as TypedTask<Types['output']>, {
+      ...members,
+      data: { value: result.value, enumerable: true },
+    })
+  }
+
+  return {
+    conv_id,
+    async create(op, caller) {
+      const members = { ...op, conv_id }
+      const given = await checked('create', members, schemas.data)
+      return 'proc' in given ? given : engine.create({ ...members, ...given }, caller)
+    },
+    async callback(node, op, caller) {
+      const members = { ...op, conv_id, node_id: node, is_sync: true }
+      const schema = Object.hasOwn(schemas.callbacks, node) ? schemas.callbacks[node] : undefined
+      const given = await checked('modify', members, schema)
+      return 'proc' in given ? given : engine.modify({ ...members, ...given }, caller)
+    },
+    modify: (op, caller) => engine.modify({ ...op, conv_id }, caller),
+    handle(node, handler, options) {
+      const removers = handlerNames(definition, node).map((name) =>
+        engine.handle(name, async (task, context) => handler(await typed(task), context), options),
+      )
+      return () => {
+        for (const remove of removers) remove()
+      }
+    },
+    async task(target) {
+      const task = await engine.task({ ...target, conv_id })
+      return task && typed(task)
+    },
+    result: async (target, options) => typed(await engine.result({ ...target, conv_id }, options)),
+  }
+}
+
+/** The names under which a handler of a node is registered: its title, and the types it runs. */
+function handlerNames({ scheme }: ProcessDefinition, node_id: string): string[] {
+  const names = scheme.nodes.filter(({ id }) => id === node_id).flatMap(namesOf)
+  if (names.length === 0) throw new RangeError(`no handler answers in a node "${node_id}"`)
+  for (const other of scheme.nodes) {
+    const shared = namesOf(other).find((name) => names.includes(name))
+    if (other.id === node_id || shared === undefined) continue
+    throw new RangeError(
+      `nodes "${node_id}" and "${other.id}" have one handler, "${shared}": use Engine.handle`,
+    )
+  }
+  return names
+}
+
+function namesOf({ title, condition }: NodeDefinition): string[] {
+  const types = new Set(condition.logics.map(({ type }) => type))
+  const handled = handler_types.filter((type) => types.has(type))
+  return types.has('api_callback') ? [title, ...handled] : handled
+}
