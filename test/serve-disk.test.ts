@@ -9,6 +9,8 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   utimesSync,
@@ -135,7 +137,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     const served = await serveWith(built, path, inject)
     const refs = ['a', 'b', 'c']
     const sent = refs.map((ref) => create(path, ref).catch(() => 3))
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await writeHangs(pid(served))
     process.kill(pid(served), 'SIGTERM')
     const killed = /a write hangs, so the process is killed/
     for (let tries = 0; tries < 50 && !killed.test(served.err()); tries++) {
@@ -149,6 +151,24 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     for (const [at, ref] of refs.entries()) if (exits[at] === 0) assert.ok(found.includes(ref))
   })
 })
+
+/** Resolves once strace has held a thread of the process in 25 looks. */
+async function writeHangs(of: number): Promise<void> {
+  const tasks = `/proc/${of}/task`
+  for (let held = 0; held < 25; ) {
+    held = readdirSync(tasks).some((id) => isTraced(`${tasks}/${id}/stat`)) ? held + 1 : 0
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** False for a thread that has ended since it was listed. */
+function isTraced(stat: string): boolean {
+  try {
+    return readFileSync(stat, 'utf8').includes(' t ')
+  } catch {
+    return false
+  }
+}
 
 it('a folder without write permission is reported in one sentence', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root may run it as somebody else')
