@@ -10,9 +10,9 @@ import { connectRaw, type RawClient } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
 const limits = {
-  header_ms_max: 80,
-  request_ms_max: 160,
-  idle_ms_max: 400,
+  header_ms_max: 400,
+  request_ms_max: 600,
+  idle_ms_max: 800,
   body_bytes_max: 200_000,
   unverified_bytes_max: 300_000,
   large_body_bytes: 10_000,
