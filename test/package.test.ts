@@ -172,6 +172,17 @@ describe('the package', () => {
     })
   })
 
+  test('is required by CommonJS, as the page on embedding has it', () => {
+    const page = readFileSync(join(top, 'src/embedding.md'), 'utf8')
+    const [, source = ''] = /<!-- run: commonjs -->\n```js\n([\s\S]*?)```/.exec(page) ?? []
+    writeFileSync(join(user, 'main.cjs'), source)
+    const told = run(user, 'sh', ['-c', '"$0" main.cjs 2>&1', process.execPath])
+    assert.equal(told, 'ok true\n')
+    const names = ['', '/http', '/grpc', '/client', '/files', '/examples/callback.conv.json']
+    const all = names.map((name) => `require('conveyor-engine${name}')`).join()
+    assert.equal(run(user, process.execPath, ['-p', `[${all}].length`]), `${names.length}\n`)
+  })
+
   test('brings the libraries that code requires', () => {
     writeFileSync(join(user, 'code.mjs'), code_program)
     const told = run(user, process.execPath, ['--no-warnings', 'code.mjs'])
@@ -231,6 +242,7 @@ describe('the package', () => {
 
   test('compiles in a strict project that checks the declarations too', () => {
     writeFileSync(join(user, 'consumer.ts'), consumer)
+    writeFileSync(join(user, 'common.cts'), common)
     const options = {
       module: 'nodenext',
       target: 'es2023',
@@ -241,7 +253,7 @@ describe('the package', () => {
       noEmit: true,
       types: ['node'],
     }
-    const project = { compilerOptions: options, files: ['consumer.ts'] }
+    const project = { compilerOptions: options, files: ['consumer.ts', 'common.cts'] }
     writeFileSync(join(user, 'tsconfig.json'), JSON.stringify(project))
     run(user, process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', '.'])
   })
@@ -279,6 +291,17 @@ function vite(entry: string, out: string, ssr: InlineConfig['ssr'] & object): Pr
     },
   })
 }
+
+const common = `
+import { type Engine, openEngine } from 'conveyor-engine'
+import { defineProcess, end } from 'conveyor-engine/define'
+
+export async function use(): Promise<Engine> {
+  const engine = await openEngine(':memory:')
+  await engine.putProcess(defineProcess({ id: 1, nodes: { start: end() } }))
+  return engine
+}
+`
 
 const consumer = `
 import {
