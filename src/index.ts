@@ -45,8 +45,6 @@ export type {
   ProcessInfo,
   Sign,
   TargetInput,
-  TaskFilter,
-  TaskPlace,
   Tasks,
   UserInfo,
   Users,
@@ -75,5 +73,12 @@ export type {
   ScheduleRun,
   Schedules,
 } from './engine/schedule-api.ts'
+export type {
+  SortedBy,
+  TaskFilter,
+  TaskPage,
+  TaskQuery,
+  Where,
+} from './engine/search-api.ts'
 export type { GivenVariables } from './engine/variables.ts'
 export { openEngine } from './open.ts'

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
@@ -34,7 +35,7 @@ const alias = (short_name: string, obj_to_id: JsonValue) => ({
 })
 
 async function made(engine: Engine, conv_id: number): Promise<number> {
-  return (await engine.tasks.list(conv_id, { status: 'processed' })).length
+  return (await tasksOf(engine, conv_id, { status: 'processed' })).length
 }
 
 async function tagOf(engine: Engine, data: object, user?: string): Promise<string> {

@@ -24,6 +24,7 @@ import {
 } from './support/crash-jobs.ts'
 import { crash_forms, logLeft } from './support/log-crash.ts'
 import { buildChild } from './support/store-child.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const rounds = process.env.CONVEYOR_SLOW === '1' ? 100 : 2
 const all = 1_000_000
@@ -74,7 +75,7 @@ for (const { form, edits } of crash_forms) {
       )
       const tasks = await finished(engine)
       assert.deepEqual((await engine.check()).breaches, [])
-      const marked = marksOf(await engine.tasks.list(marks, { limit: all }))
+      const marked = marksOf(await tasksOf(engine, marks, { limit: all }))
       await engine.close()
       const found = new Set(tasks.map(({ obj_id }) => obj_id))
       assert.deepEqual(
@@ -136,10 +137,10 @@ async function runAndKill(args: readonly string[]): Promise<ChildReport[]> {
 
 /** Every task, once none of them is live. */
 async function finished(engine: Engine): Promise<Task[]> {
-  while ((await engine.tasks.list(conv_id, { limit: 1 })).length > 0) {
+  while ((await tasksOf(engine, conv_id, { limit: 1 })).length > 0) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  return engine.tasks.list(conv_id, { status: 'processed', limit: all })
+  return tasksOf(engine, conv_id, { status: 'processed', limit: all })
 }
 
 /** By task, the steps that were marked. */

@@ -17,6 +17,7 @@ import { fakeClock } from './support/fake-clock.ts'
 import { openLogged } from './support/log-setup.ts'
 import { engineOn } from './support/model-setup.ts'
 import { turns } from './support/store-trees.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const lists = 4
 const conv_id = 'p'
@@ -131,13 +132,13 @@ it('a timer whose commit fails reports the failure, and fires after reopening', 
   await turns()
   assert.deepEqual(failures, ['store_failed'])
   assert.equal(await codeOf(createTwo(engine, 's')), 'store_failed')
-  assert.equal((await engine.tasks.list(conv_id)).length, 2)
+  assert.equal((await tasksOf(engine, conv_id)).length, 2)
   await engine.close()
 
   const again = await engineOn(below, { clock })
   await turns()
-  assert.equal((await again.tasks.list(conv_id)).length, 0)
-  assert.equal((await again.tasks.list(conv_id, { status: 'processed' })).length, 2)
+  assert.equal((await tasksOf(again, conv_id)).length, 0)
+  assert.equal((await tasksOf(again, conv_id, { status: 'processed' })).length, 2)
   await again.close()
 })
 
@@ -159,7 +160,7 @@ async function codeOf(done: Promise<unknown>): Promise<string> {
 }
 
 async function refsIn(engine: Engine): Promise<(string | null)[]> {
-  return (await engine.tasks.list(conv_id)).map(({ ref }) => ref)
+  return (await tasksOf(engine, conv_id)).map(({ ref }) => ref)
 }
 
 const both = (refs: readonly string[]): string[] => refs.flatMap((ref) => [ref, `${ref}'`])

@@ -11,6 +11,7 @@ import { metaKey } from '../src/codec/keys.ts'
 import { openEngine } from '../src/open.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { readOwner } from '../src/store/owner-file.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 async function inFolder(fn: (folder: string, path: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-open-'))
@@ -103,7 +104,7 @@ it('ids, tasks and processes survive reopening, and ids go on ascending', () =>
       assert.equal(state, n === 0 ? 'created' : 'unchanged')
       ids.push((await engine.create({ conv_id: 1, data: {} })).obj_id as string)
       assert.deepEqual(
-        (await engine.tasks.list(1)).map(({ obj_id }) => obj_id),
+        (await tasksOf(engine, 1)).map(({ obj_id }) => obj_id),
         ids,
       )
     }

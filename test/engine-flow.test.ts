@@ -15,6 +15,7 @@ import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
 import { failingTree, type HeldTree, heldTree, turns } from './support/store-trees.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const waiting = (obj_id: string): object => ({
   obj_id,
@@ -236,7 +237,7 @@ describe('a disk that is nearly full', () => {
     clock.advance(60_000)
     await turns(20)
     assert.equal((await engine.task({ conv_id: 'timed', ref: 'a' }))?.node_id, 'wait')
-    assert.deepEqual(await engine.tasks.list('timed', { status: 'canceled' }), [], 'not swept')
+    assert.deepEqual(await tasksOf(engine, 'timed', { status: 'canceled' }), [], 'not swept')
     room = 500
     refuses = true
     clock.advance(1_000)
@@ -303,7 +304,7 @@ describe('closing', () => {
       assert.equal(await codeOf(late), 'shutting_down')
     }
     const again = await engineOn(held.tree, { timers: false })
-    assert.equal((await again.tasks.list('p')).length, 6)
+    assert.equal((await tasksOf(again, 'p')).length, 6)
   })
 })
 

@@ -19,6 +19,7 @@ import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn, settled } from './support/model-setup.ts'
 import { tempFolder } from './support/package-folder.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const node = (id: string, obj_type: number, logics: object[], seconds?: number) => ({
   id,
@@ -68,13 +69,13 @@ test('a task on which the engine throws is quarantined, and all other timers fir
 
   clock.advance(1_000)
   await settled(clock)
-  const failed = await engine.tasks.list(1, { status: 'failed' })
+  const failed = await tasksOf(engine, 1, { status: 'failed' })
   assert.deepEqual(
     failed.map((task) => [task.obj_id, task.status_details?.tag]),
     [[obj_id, 'internal_error']],
   )
   for (const conv_id of [1, 2]) {
-    const ended = await engine.tasks.list(conv_id, { status: 'processed' })
+    const ended = await tasksOf(engine, conv_id, { status: 'processed' })
     assert.equal(ended.length, 1, `process ${conv_id}`)
   }
   assert.ok(bugs.length > 0, 'the embedder was told')
@@ -145,7 +146,7 @@ test('check and list do not block callers', async () => {
   for (let n = 0; n < 5; n++) await engine.apply(Array.from({ length: 1_000 }, () => create))
   for (const [begin, turns_min] of [
     [() => engine.check(), 50],
-    [() => engine.tasks.list(1, { status: 'failed' }), 15],
+    [() => tasksOf(engine, 1, { status: 'failed' }), 15],
   ] as const) {
     let turns = 0
     let is_done = false
@@ -173,7 +174,7 @@ test('a request makes at most ten thousand moves in a transaction, however many 
   const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
   const results = await engine.apply(Array.from({ length: 100 }, () => create))
   assert.ok(results.every(({ proc }) => proc === 'ok'))
-  const tasks = await engine.tasks.list(1, { limit: 1_000 })
+  const tasks = await tasksOf(engine, 1, { limit: 1_000 })
   assert.equal(tasks.length, 100)
   assert.ok(tasks.every(({ status }) => status === 'processing'))
   await engine.close()

@@ -9,6 +9,7 @@ import type { Task } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import type { FakeClock } from './support/fake-clock.ts'
 import { memoryBed, settled } from './support/model-setup.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const examples = new URL('../src/examples/', import.meta.url)
 
@@ -60,8 +61,8 @@ async function stageOf(engine: Engine, clock: FakeClock): Promise<Stage> {
     },
     async places(conv_id) {
       const places: Record<string, number> = {}
-      const live = await engine.tasks.list(conv_id, { limit: 1_000 })
-      const ended = await engine.tasks.list(conv_id, { status: 'processed', limit: 1_000 })
+      const live = await tasksOf(engine, conv_id, { limit: 1_000 })
+      const ended = await tasksOf(engine, conv_id, { status: 'processed', limit: 1_000 })
       for (const { node_id } of [...live, ...ended]) {
         const at = await title(conv_id, node_id)
         places[at] = (places[at] ?? 0) + 1

@@ -10,6 +10,7 @@ import { it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openEngine } from '../src/index.ts'
 import { tempFolder } from './support/package-folder.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const ends = ['', '-log-0', '-log-1']
 const waiting = Array.from({ length: 9 }, (_, n) => `order-${10 + n}`)
@@ -27,7 +28,7 @@ for (const name of ['plain', 'log-killed']) {
         const engine = await openEngine(path, { secret_key: '11'.repeat(32) })
         assert.deepEqual((await engine.check()).breaches, [])
         assert.equal(engine.users.secrets('13000').length, 1)
-        const refs = (await engine.tasks.list(1234)).map(({ ref }) => ref)
+        const refs = (await tasksOf(engine, 1234)).map(({ ref }) => ref)
         assert.deepEqual(refs, waiting.slice(opened))
         const last = await engine.task({ conv_id: 1234, ref: 'order-18' })
         assert.equal(last?.dataText, '{"n":18,"text":"é 1"}')

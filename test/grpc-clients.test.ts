@@ -11,6 +11,7 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { openGrpc } from './support/grpc-server.ts'
 import { top } from './support/package-folder.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const run = promisify(execFile)
 const at = (path: string) => join(top, 'test', path)
@@ -62,7 +63,7 @@ test('Python with grpcio', { skip }, async () => {
   assert.equal(task?.status, 'processed')
   assert.match(task?.dataText ?? '', /"amount":10\.0\b/)
   assert.deepEqual(task?.data, { name: 'Київ', amount: 10, paid: true })
-  const ended = await server.engine.tasks.list('1234', { status: 'processed' })
+  const ended = await tasksOf(server.engine, '1234', { status: 'processed' })
   assert.equal(ended.length, 51)
   await server.close()
   assert.deepEqual(server.bugs, [])

@@ -13,6 +13,7 @@ import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const conv_id = '1234'
 const { service } = loadSchema()
@@ -50,7 +51,7 @@ describe('hostile peers', () => {
       )
       assert.equal(code, status.RESOURCE_EXHAUSTED)
     }
-    assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+    assert.deepEqual(await tasksOf(server.engine, conv_id), [])
     await endWell(server)
   })
 
@@ -71,7 +72,7 @@ describe('hostile peers', () => {
         .catch((thrown: ServiceError) => thrown)
       assert.equal(error?.code, status.RESOURCE_EXHAUSTED)
       assert.match(error.details, /^bad_request: /)
-      assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+      assert.deepEqual(await tasksOf(server.engine, conv_id), [])
       assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
       await endWell(server)
     })
@@ -89,7 +90,7 @@ describe('hostile peers', () => {
       stream.close(constants.NGHTTP2_CANCEL)
       await once(stream, 'close')
     }
-    assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+    assert.deepEqual(await tasksOf(server.engine, conv_id), [])
     session.destroy()
     await endWell(server)
   })
@@ -120,7 +121,7 @@ describe('hostile peers', () => {
       })
       assert.equal(code, expected)
       session.destroy()
-      assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+      assert.deepEqual(await tasksOf(server.engine, conv_id), [])
       await server.close()
       assert.deepEqual(server.bugs, [])
     })
@@ -139,7 +140,7 @@ describe('hostile peers', () => {
       const [headers] = await once(stream, 'response')
       assert.equal(Number(headers['grpc-status']), status.UNIMPLEMENTED)
       session.destroy()
-      assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+      assert.deepEqual(await tasksOf(server.engine, conv_id), [])
       await endWell(server)
     })
   }
@@ -163,7 +164,7 @@ describe('hostile peers', () => {
     const ended = isOver()
     session.destroy()
     assert.ok(ended, `${resets} resets and still there`)
-    assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+    assert.deepEqual(await tasksOf(server.engine, conv_id), [])
     await endWell(server)
   })
 

@@ -14,6 +14,7 @@ import { collect, createOp, openClient } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { process_definition } from './support/http-server.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const conv_id = '1234'
 
@@ -248,7 +249,7 @@ describe('StreamOps', () => {
     }
     await ended
     await sleep_ms(100)
-    const tasks = await server.engine.tasks.list(conv_id, { limit: 1000 })
+    const tasks = await tasksOf(server.engine, conv_id, { limit: 1000 })
     assert.equal(tasks.length, 3 * begun.length)
     assert.ok(begun.length < 100)
     assert.deepEqual(

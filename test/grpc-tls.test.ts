@@ -25,6 +25,7 @@ import {
 import { openClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { process_definition } from './support/http-server.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const create = { conv_id: '1234' }
 
@@ -36,7 +37,7 @@ describe('the handshake', () => {
     other = await makeCa('another CA')
   })
   after(async () => {
-    assert.deepEqual(await server.engine.tasks.list('1234'), [])
+    assert.deepEqual(await tasksOf(server.engine, '1234'), [])
     await server.close()
     assert.deepEqual(server.bugs, [])
   })
@@ -274,7 +275,7 @@ describe('on an open connection', () => {
     assert.equal(await status(), 'OK')
     await users.unbind(`sha256:${server.client.sha256}`)
     assert.equal(await status(), 'PERMISSION_DENIED')
-    assert.equal((await server.engine.tasks.list('1234')).length, 3)
+    assert.equal((await tasksOf(server.engine, '1234')).length, 3)
     await server.close()
   })
 

@@ -30,6 +30,7 @@ import {
 import type { Engine } from '../src/engine/api.ts'
 import type { FakeClock } from './support/fake-clock.ts'
 import { type Bed, memoryBed, settled } from './support/model-setup.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const kept = end({ save: true })
 const waiting = [callback(), go('end')]
@@ -77,8 +78,8 @@ const ended = async ({ engine, obj_id }: Given): Promise<Task | undefined> => {
 
 /** The only task of `q`, live or ended. */
 const other = async ({ engine }: Given): Promise<Task | undefined> => {
-  const [live] = await engine.tasks.list('q')
-  return live ?? (await engine.tasks.list('q', { status: 'processed' }))[0]
+  const [live] = await tasksOf(engine, 'q')
+  return live ?? (await tasksOf(engine, 'q', { status: 'processed' }))[0]
 }
 
 const nothing = async (): Promise<void> => {}
@@ -172,7 +173,7 @@ const rows: readonly Row[] = [
   ['a count semaphor',
     [q({ start: go('wait'), wait: [callback(), whenTasks(1).go('told')], told: kept }),
       p({ start: [createTask('q'), go('end')], end: kept })],
-    async ({ engine }) => (await engine.tasks.list('q', { status: 'processed' }))[0],
+    async ({ engine }) => (await tasksOf(engine, 'q', { status: 'processed' }))[0],
     ['told count']],
 ]
 

@@ -16,6 +16,7 @@ import {
   type TestHttp,
   user,
 } from './support/http-server.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const body = createBody('r')
 
@@ -220,7 +221,7 @@ describe('a client that retries', () => {
       const op = { type: 'create', obj: 'task', conv_id, ref: 'order-1', data: { amount: 10 } }
       const answer = await post(server.http.url, server.secret, [op])
       assert.equal(tries, 3)
-      const [task, ...more] = await server.engine.tasks.list(conv_id)
+      const [task, ...more] = await tasksOf(server.engine, conv_id)
       assert.deepEqual(more, [])
       const ref = 'order-1'
       const result = { id: '', proc: 'ok', obj: 'task', ref, obj_id: task?.obj_id }

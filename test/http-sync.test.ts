@@ -21,6 +21,7 @@ import {
   type TestHttp,
   user,
 } from './support/http-server.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const set = { type: 'set_param', extra: { n: '{{n}}' }, extra_type: { n: 'number' } }
@@ -89,7 +90,7 @@ async function withSync(
 /** The newest task of process 1234, once there is one. */
 async function newestTask(engine: Engine): Promise<Task> {
   for (;;) {
-    const task = (await engine.tasks.list(conv_id)).at(-1)
+    const task = (await tasksOf(engine, conv_id)).at(-1)
     if (task !== undefined) return task
     await setImmediate()
   }
@@ -301,7 +302,7 @@ describe('the time-out', () => {
         const { description } = JSON.parse(answer.body)
         assert.equal(codeOf(answer), 'format_error')
         assert.equal(description, "'timeout' is a number of seconds from 1 to 60")
-        assert.deepEqual(await server.engine.tasks.list(conv_id), [])
+        assert.deepEqual(await tasksOf(server.engine, conv_id), [])
       }))
   }
 })
@@ -391,7 +392,7 @@ describe('the same create again', () => {
       for (const client of clients) {
         assert.equal(await bodyFrom(client), whole('{"proc":"ok","data":{"a":1}}'))
       }
-      assert.equal((await server.engine.tasks.list(conv_id)).length, 1)
+      assert.equal((await tasksOf(server.engine, conv_id)).length, 1)
     }))
 
   test('twice in a request', () =>
@@ -437,7 +438,7 @@ describe('the same create again', () => {
     const sync = await serveHttp(server.engine, { port: 0, sync: true })
     const client = await connectRaw(sync.address.port)
     client.send(server.post(body))
-    while ((await server.engine.tasks.list(conv_id)).length === 0) await setImmediate()
+    while ((await tasksOf(server.engine, conv_id)).length === 0) await setImmediate()
     assert.equal(codeOf(await server.send(body)), 'ok')
     const plain = bodyOf(create(conv_id, { n: 1 }, 'order-2'))
     assert.equal(codeOf(await server.send(plain)), 'ok')
@@ -478,11 +479,11 @@ describe('the bounds of waits', () => {
         assert.equal(refused.status, 503)
         assert.equal(codeOf(refused), 'overloaded')
         await server.answer(path, '{}')
-        assert.equal((await server.engine.tasks.list(conv_id)).length, 2)
+        assert.equal((await tasksOf(server.engine, conv_id)).length, 2)
         server.clock.advance(60_000)
         await bodyFrom(client)
         const next = await begin(server, two)
-        while ((await server.engine.tasks.list(conv_id)).length < 4) await setImmediate()
+        while ((await tasksOf(server.engine, conv_id)).length < 4) await setImmediate()
         server.clock.advance(60_000)
         await bodyFrom(next)
       },

@@ -13,6 +13,7 @@ import { openEngine } from '../src/open.ts'
 import { type Answer, connectRaw, exchange } from './support/http-raw.ts'
 import { conv_id, openHttp, type TestHttp, user } from './support/http-server.ts'
 import { fileBed } from './support/model-setup.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const hash = 'a'.repeat(40)
 const webhook_path = /^\/api\/1\/json\/public\/1234\/[0-9a-f]{40}$/
@@ -55,7 +56,7 @@ async function withHttp(
 }
 
 async function dataOf({ engine }: TestHttp): Promise<unknown[]> {
-  return (await engine.tasks.list(conv_id)).map(({ dataText }) => JSON.parse(dataText))
+  return (await tasksOf(engine, conv_id)).map(({ dataText }) => JSON.parse(dataText))
 }
 
 describe('a webhook', () => {
@@ -66,7 +67,7 @@ describe('a webhook', () => {
       const paths = [path, path.replace('/1/', '/2/'), path.replace('json', 'nvp'), `${path}?a=1`]
       for (const one of paths) {
         const { status, body } = await post(server, one, one.includes('nvp') ? 'a=1' : '{"a":"1"}')
-        const [task] = await server.engine.tasks.list(conv_id)
+        const [task] = await tasksOf(server.engine, conv_id)
         assert.ok(task)
         const ops = `{"proc":"ok","obj":"task","ref":null,"obj_id":"${task.obj_id}"}`
         assert.deepEqual([status, body], [200, `{"request_proc":"ok","ops":${ops}}`])

@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
 import { exportItems } from '../src/process/export-items.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
@@ -168,7 +169,7 @@ test('an export of processes that name each other runs under new ids', async () 
     ],
   )
   await engine.create({ conv_id: 101, data: {} })
-  const [made] = await engine.tasks.list('two', { status: 'processed' })
+  const [made] = await tasksOf(engine, 'two', { status: 'processed' })
   assert.deepEqual(made?.data, { from: 101 })
   const again = await engine.putProcesses(file, { map })
   assert.deepEqual(

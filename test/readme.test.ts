@@ -27,6 +27,7 @@ import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { typeTable } from '../src/process/values.ts'
 import { linkPackages, tempFolder, top } from './support/package-folder.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 interface Readme {
   readonly folder: string
@@ -347,7 +348,7 @@ for (const [name, command, ref] of callers) {
     if (ran instanceof Error) return t.skip(`${file} is not on this machine (${ran.code})`)
     assert.equal(ran.stderr, '')
     assert.equal(ran.stdout.match(/request_proc['"]?: ?['"]ok['"]/g)?.length, 2, ran.stdout)
-    const ended = await engine.tasks.list(1234, { status: 'processed' })
+    const ended = await tasksOf(engine, 1234, { status: 'processed' })
     const task = ended.find((one) => one.ref === ref)
     assert.deepEqual(task?.data, { amount: 120, paid: true })
   })

@@ -25,6 +25,7 @@ import { type Served, startServe } from './support/cli-serve.ts'
 import { crash_forms } from './support/log-crash.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 import { canTrace } from './support/store-strace.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 let built: BuiltChild
@@ -68,7 +69,7 @@ async function refsIn(path: string): Promise<(string | null)[]> {
   const engine = await openEngine(path, { timers: false })
   try {
     assert.deepEqual((await engine.check()).breaches, [])
-    return (await engine.tasks.list(1234)).map(({ ref }) => ref)
+    return (await tasksOf(engine, 1234)).map(({ ref }) => ref)
   } finally {
     await engine.close()
   }

@@ -14,6 +14,7 @@ import type { Engine } from '../src/engine/api.ts'
 import { isFault, openEngine } from '../src/index.ts'
 import { callback_process } from './support/cli-process.ts'
 import { tempFolder } from './support/package-folder.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 const runs = is_slow ? 20 : 1
@@ -96,7 +97,7 @@ async function count(engine: Engine): Promise<number> {
 
 async function cancelAll(engine: Engine, until: number): Promise<void> {
   for (let left = await count(engine); left > until; left = await count(engine)) {
-    const tasks = await engine.tasks.list(1234, { limit: Math.min(1_000, left - until) })
+    const tasks = await tasksOf(engine, 1234, { limit: Math.min(1_000, left - until) })
     await Promise.all(
       tasks.map(async ({ obj_id }) => {
         assert.equal((await engine.tasks.cancel({ conv_id: 1234, obj_id })).proc, 'ok')
@@ -154,17 +155,17 @@ async function trial({ path: folder }: SmallDisk, bytes: number): Promise<number
   assert.ok(bavail * bsize > 16 * 1024 * 1024, `${bavail * bsize} bytes are left`)
   const tasks = await count(engine)
   assert.ok(tasks > 0)
-  assert.equal((await engine.tasks.list(1234, { limit: 10 })).length, 10)
+  assert.equal((await tasksOf(engine, 1234, { limit: 10 })).length, 10)
 
   // Others take what is left: reading goes on, and cancelling as far as there is room.
   let giveBack = takeTheRest(folder)
-  const [one] = await engine.tasks.list(1234, { limit: 1 })
+  const [one] = await tasksOf(engine, 1234, { limit: 1 })
   assert.ok(await engine.task({ conv_id: 1234, obj_id: one?.obj_id ?? '' }))
   await engine.tasks.cancel({ conv_id: 1234, obj_id: one?.obj_id ?? '' })
   await engine.close()
   engine = await open()
   assert.equal(await count(engine), tasks - 1)
-  const [other] = await engine.tasks.list(1234, { limit: 1 })
+  const [other] = await tasksOf(engine, 1234, { limit: 1 })
   const target = { conv_id: 1234, obj_id: other?.obj_id ?? '' }
   assert.ok(may_be.includes(await codeOf(engine.tasks.cancel(target))))
   assert.ok(may_be.includes(await codeOf(createOne(engine))))

@@ -11,6 +11,7 @@ import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { type Bed, engineOn, memoryBed, settled } from './support/model-setup.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const hour_ms = 3_600_000
 const day_ms = 24 * hour_ms
@@ -197,7 +198,7 @@ describe('a paused process', () => {
       clock.advance(hour_ms)
       await settled(clock)
       assert.equal(await statusOf(engine, 'q', other), 'processed')
-      assert.equal((await engine.tasks.list('p', { status: 'delayed' })).length, places.length)
+      assert.equal((await tasksOf(engine, 'p', { status: 'delayed' })).length, places.length)
       const changes = engine.watch({ conv_id: 'p' })
       await engine.processes.resume('p')
       await settled(clock)
@@ -267,7 +268,7 @@ describe('slices', () => {
       const between = new Set(seen.filter((tasks) => tasks < count))
       assert.ok(between.size >= 10, `ops were answered at ${between.size} moments in between`)
       await settled(clock)
-      const ended = await engine.tasks.list('p', { status: 'processed', limit: 2 * count })
+      const ended = await tasksOf(engine, 'p', { status: 'processed', limit: 2 * count })
       assert.equal(ended.length, count)
       return engine
     }))
@@ -285,14 +286,14 @@ describe('slices', () => {
         clock.advance(1)
         let answered = 0
         const first = { status: 'processed', limit: 1 } as const
-        while ((await engine.tasks.list('p', first)).length > 0) {
+        while ((await tasksOf(engine, 'p', first)).length > 0) {
           const { proc } = await engine.create({ conv_id: 'r', data: { at: 9e9 } })
           assert.equal(proc, 'ok')
           answered++
         }
         assert.ok(answered >= 5, `${answered} ops were answered in between`)
         assert.equal((await engine.check()).counts.ended, 0)
-        assert.equal((await engine.tasks.list('p', { status: 'processed' })).length, 0)
+        assert.equal((await tasksOf(engine, 'p', { status: 'processed' })).length, 0)
         return engine
       },
       { limits: { ended_kept_ms: day_ms } },

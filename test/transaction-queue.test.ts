@@ -13,6 +13,7 @@ import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { engineOn } from './support/model-setup.ts'
+import { tasksOf } from './support/tasks-of.ts'
 
 const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const node = (id: string, obj_type: number, logics: object[]) => ({
@@ -85,7 +86,7 @@ test('each request has its own moves', async () => {
   const engine = await engineWith({ limits: { moves_per_transaction_max: 4 } })
   const refs = Array.from({ length: 20 }, (_, n) => `r${n}`)
   await Promise.all(refs.map((ref) => create(engine, ref)))
-  const waiting = await engine.tasks.list(1, { node_id: 'wait', status: 'delayed' })
+  const waiting = await tasksOf(engine, 1, { node_id: 'wait', status: 'delayed' })
   assert.equal(waiting.length, refs.length)
   await engine.close()
 })
@@ -110,7 +111,7 @@ test('a bug rejects only its own request', async () => {
   )
   assert.equal(bugs.length, 1)
   assert.equal((await engine.task({ conv_id: 1, ref: 'a' }))?.status, undefined)
-  assert.equal((await engine.tasks.list(1, { status: 'processed' })).length, 1)
+  assert.equal((await tasksOf(engine, 1, { status: 'processed' })).length, 1)
   await engine.close()
 })
 

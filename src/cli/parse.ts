@@ -111,7 +111,7 @@ function flagMistake(error: unknown): string {
 }
 
 function fromEnv(flag: Flag, env: Env): string | boolean | undefined {
-  if (flag.many === true) return undefined
+  if (flag.many === true || flag.no_env === true) return undefined
   const name = envName(flag)
   const value = env[name]
   if (value === undefined || value === '') return undefined

@@ -14,6 +14,8 @@ export interface Flag {
   readonly says: string
   /** May be repeated; has no environment variable. */
   readonly many?: true
+  /** Has no environment variable. */
+  readonly no_env?: true
 }
 
 export interface Word {

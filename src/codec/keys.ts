@@ -120,6 +120,16 @@ export const endedAfter = (conv: string): KeyRange => ({
   to: keysOfType('ended').to,
 })
 
+/** The ref keys of a process whose refs begin with a text. */
+export const refsOf = (conv: string, begin: string): KeyRange =>
+  rangeOfPrefix(prefix.ref + part(conv) + utf8(begin))
+/** The keys of the processes after that of `key` in key order, for types that begin with one. */
+export function keysOfNextProcess(type: KeyType, key: Key): KeyRange {
+  const [conv] = readPart(key, 1)
+  return { from: rangeOfPrefix(prefix[type] + part(conv)).to, to: keysOfType(type).to }
+}
+export const processOfPart = (key: Key): string => readPart(key, 1)[0]
+
 export const queueOf = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.queue + part(conv) + part(node))
 export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.sum + part(conv))

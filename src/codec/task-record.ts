@@ -80,7 +80,13 @@ export const is_live: Readonly<Record<Status, boolean>> = {
 }
 
 const version = 2
-const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
+export const statuses: readonly Status[] = [
+  'processing',
+  'delayed',
+  'failed',
+  'processed',
+  'canceled',
+]
 const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
 const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16, caller: 32, called: 64 }
 const head_bytes = 74

@@ -78,6 +78,7 @@ export const limitTable = {
   slice_tasks_max: { value: 256, says: 'tasks that one timer, removal or migration step takes' },
   schedules_max: { value: 1_000, says: 'schedules that are stored' },
   catch_up_max: { value: 1_000, says: 'missed due times that a schedule makes up for at once' },
+  search_tasks_max: { value: 10_000, says: 'tasks that one call of a search reads' },
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 10_000, says: 'milliseconds requests under way get at shutdown' },
   watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },

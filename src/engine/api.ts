@@ -11,7 +11,7 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
-import type { Caller, Change, OpResult, SignatureKind, Status, Task } from '../core/model.ts'
+import type { Caller, Change, OpResult, SignatureKind, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
 import type {
   Alias,
@@ -25,6 +25,7 @@ import type {
 import type { TypedProcess } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
+import type { TaskPage, TaskQuery } from './search-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -286,20 +287,12 @@ export interface Processes {
   removeAlias(name: string): Promise<void>
 }
 
-export interface TaskFilter {
-  readonly node_id?: string
-  readonly status?: Status
-  /** The most tasks to list; default 100. */
-  readonly limit?: number
-  /** Continues after this task, the last of an earlier list; it need not exist any more. */
-  readonly after?: TaskPlace
-}
-
-/** The position of a task in a list. */
-export type TaskPlace = Pick<Task, 'obj_id' | 'node_id' | 'change_time_ms'>
-
 export interface Tasks {
-  list(conv_id: string | number, filter?: TaskFilter): Promise<Task[]>
+  /**
+   * A page of the tasks that satisfy a filter, oldest first unless asked otherwise; without one,
+   * of all live tasks.
+   */
+  list(query?: TaskQuery): Promise<TaskPage>
   /** Runs a failed task again, from its node or from `node_id`. */
   retry(target: TargetInput, node_id?: string): Promise<OpResult>
   /** Ends a live task as `canceled`, frees its ref and disarms its timer. */

@@ -34,9 +34,10 @@ import { readTask, requireRight, taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { newResults } from './results.ts'
 import { newSchedules } from './schedules.ts'
+import { listTasks } from './search.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
-import { cancelTask, listTasks, retryTask } from './tasks.ts'
+import { cancelTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import {
   type CommitEvents,
@@ -270,7 +271,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     importFiles: importer.importFiles,
     processes,
     tasks: {
-      list: (conv_id, filter = {}) => listTasks(store, catalog, String(conv_id), filter),
+      list: (query = {}) => listTasks({ store, catalog, limits }, query),
       retry: async (target, node_id) => {
         const op = targetOp(target)
         return transactions.run((tx) => retryTask(tx, op, node_id))

@@ -6,6 +6,7 @@
 import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import { type Ack, counterRef, type Mark, pairs, timed, waiting } from './crash-work.ts'
+import { tasksOf } from './tasks-of.ts'
 
 export interface Verdict {
   /** What was acknowledged and is not there. */
@@ -27,7 +28,7 @@ export async function judge(
   const tasks = new Map<string, Task>()
   for (const conv_id of [timed, waiting]) {
     for (const status of ['delayed', 'failed', 'processing', 'processed', 'canceled'] as const) {
-      const found = await engine.tasks.list(conv_id, { status, limit: all })
+      const found = await tasksOf(engine, conv_id, { status, limit: all })
       for (const task of found) tasks.set(task.obj_id, task)
     }
   }
@@ -115,8 +116,8 @@ function halves(
 export async function clear(engine: Engine): Promise<string[]> {
   const batches = new Set<string>()
   for (const conv_id of [timed, waiting]) {
-    const live = await engine.tasks.list(conv_id, { limit: all })
-    const ended = await engine.tasks.list(conv_id, { status: 'processed', limit: all })
+    const live = await tasksOf(engine, conv_id, { limit: all })
+    const ended = await tasksOf(engine, conv_id, { status: 'processed', limit: all })
     for (const task of [...live, ...ended]) {
       const { batch } = dataOf(task)
       if (batch !== undefined) batches.add(batch)

@@ -16,6 +16,7 @@ import {
   requestOf,
   type Seen,
 } from './crash-servers-work.ts'
+import { tasksOf } from './tasks-of.ts'
 
 export interface Verdict {
   /** Requests that were answered and are not there. */
@@ -68,9 +69,9 @@ export async function cancelAll(engine: Engine): Promise<void> {
 async function allTasks(engine: Engine): Promise<Task[]> {
   const found: Task[] = []
   for (const conv_id of [orders, ledger]) {
-    found.push(...(await engine.tasks.list(conv_id, { limit: all })))
+    found.push(...(await tasksOf(engine, conv_id, { limit: all })))
     for (const status of ['processed', 'canceled'] as const) {
-      found.push(...(await engine.tasks.list(conv_id, { status, limit: all })))
+      found.push(...(await tasksOf(engine, conv_id, { status, limit: all })))
     }
   }
   return found

@@ -24,6 +24,7 @@ import {
   stepArbitrary,
 } from './model-steps.ts'
 import { type Answer, isLive, type ModelTask } from './model-task.ts'
+import { tasksOf } from './tasks-of.ts'
 
 /** Small bounds, so that short histories meet them. */
 export const model_limits = {
@@ -316,7 +317,7 @@ async function compareTasks(run: Run): Promise<void> {
   for (const conv of convs) {
     const process = model.processes.get(conv)
     if (process === undefined) continue
-    const live = await engine.tasks.list(conv, { limit: list_max })
+    const live = await tasksOf(engine, conv, { limit: list_max })
     const wanted = model.liveOf(conv).map((task) => viewOf(run, task))
     assert.deepEqual(byId(live.map(plain)), byId(wanted))
     const { status, tasks } = await engine.processes.show(conv)
@@ -331,7 +332,7 @@ async function compareEnded(run: Run): Promise<void> {
     if (!model.processes.has(conv)) continue
     const ended: Task[] = []
     for (const status of ['processed', 'canceled'] as const) {
-      ended.push(...(await engine.tasks.list(conv, { limit: list_max, status })))
+      ended.push(...(await tasksOf(engine, conv, { limit: list_max, status })))
     }
     const kept = model.tasks.filter(
       (task) => task.conv === conv && !isLive(task) && task.gone === 'no',

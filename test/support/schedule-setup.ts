@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import type { Engine } from '../../src/engine/api.ts'
 import { type Bed, memoryBed, settled } from './model-setup.ts'
+import { tasksOf as listOf } from './tasks-of.ts'
 
 export const minute_ms = 60_000
 export const hour_ms = 60 * minute_ms
@@ -37,7 +38,7 @@ export async function withBed(
 
 /** The tasks of the job, in the order of their creation. */
 export async function tasksOf(engine: Engine) {
-  const tasks = await engine.tasks.list('job', { status: 'processed', limit: 100_000 })
+  const tasks = await listOf(engine, 'job', { status: 'processed', limit: 100_000 })
   return tasks.sort((one, other) => (one.obj_id < other.obj_id ? -1 : 1))
 }
 

@@ -9,6 +9,7 @@ import { renderResults } from '../../src/codec/response-body.ts'
 import { isFault } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, Task } from '../../src/core/model.ts'
 import type { Can, Engine } from '../../src/engine/api.ts'
+import { tasksOf } from './tasks-of.ts'
 import { postToAddress } from './vector-addresses.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 import type { Link, Transport } from './vector-servers.ts'
@@ -190,7 +191,7 @@ function expectText({ ids }: Run, answer: string, wanted: string, at: string): v
 async function expectTasks(engine: Engine, wanted: JsonObject, at: string): Promise<void> {
   const found: Record<string, string[]> = {}
   for (const { conv_id } of await engine.processes.list()) {
-    const tasks = await engine.tasks.list(conv_id, { limit: 1e6 })
+    const tasks = await tasksOf(engine, conv_id, { limit: 1e6 })
     tasks.sort((a, b) => (a.obj_id < b.obj_id ? -1 : 1))
     if (tasks.length > 0) found[conv_id] = tasks.map(rowOf)
   }

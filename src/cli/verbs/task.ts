@@ -5,34 +5,16 @@
  */
 import { parseJson } from '../../codec/json.ts'
 import { fault, isFault } from '../../core/faults.ts'
-import type { JsonValue, Status } from '../../core/model.ts'
-import type { TargetInput, TaskFilter, TaskPlace } from '../../engine/api.ts'
+import type { JsonValue } from '../../core/model.ts'
+import type { TargetInput } from '../../engine/api.ts'
 import type { RawOp, ResultView, TaskView } from '../../server/admin/task-verbs.ts'
-import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
-import {
-  columns,
-  printJson,
-  printLines,
-  printResult,
-  table,
-  taskJson,
-  timeText,
-} from '../output.ts'
-import {
-  db_flag,
-  type Flag,
-  type Given,
-  isOn,
-  json_flag,
-  oneOf,
-  text,
-  type Verb,
-  word,
-} from '../verb.ts'
+import { columns, printJson, printResult, table, taskJson, timeText } from '../output.ts'
+import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 import { createFromFile, dataText } from './task-import.ts'
+import { listVerb } from './task-list.ts'
 
 const flags = [db_flag, json_flag]
 const conv_word = { name: 'CONV' }
@@ -101,18 +83,7 @@ export const taskVerbs: readonly Verb[] = [
       return exits.done
     },
   },
-  {
-    name: 'task list',
-    words: [conv_word],
-    flags: [
-      { name: 'node', value: 'N', says: 'only those in this node' },
-      { name: 'status', value: 'S', says: 'only these: processing, delayed, failed, …' },
-      { name: 'limit', value: 'N', says: 'at most so many (default 100; 0 lists all)' },
-      ...flags,
-    ],
-    says: 'list the tasks of a process',
-    run: listTasks,
-  },
+  listVerb,
   {
     name: 'task retry',
     words: [conv_word, task_word],
@@ -191,60 +162,6 @@ async function applyOp(
   return printResult(io, isOn(given, 'json'), result, textOf(result))
 }
 
-const page_tasks = 500
-
-async function listTasks(given: Given, io: Io): Promise<Exit> {
-  const limit = limitOf(text(given, 'limit') ?? '100')
-  const filter = filterOf(given)
-  await withAdmin(given, io, async (admin) => {
-    let shown = 0
-    for await (const tasks of pagesOf(admin, word(given, 0), filter, limit)) {
-      if (isOn(given, 'json')) await printLines(io, tasks.map(taskJson))
-      else await print(io.stdout, rowsOf(tasks, shown === 0))
-      shown += tasks.length
-    }
-  })
-  return exits.done
-}
-
-function filterOf(given: Given): TaskFilter {
-  const node_id = text(given, 'node')
-  const status = oneOf('--status', text(given, 'status'), statuses)
-  return {
-    ...(node_id === undefined ? {} : { node_id }),
-    ...(status === undefined ? {} : { status }),
-  }
-}
-
-async function* pagesOf(
-  admin: Admin,
-  conv_id: string,
-  filter: TaskFilter,
-  limit: number,
-): AsyncGenerator<readonly TaskView[]> {
-  let left = limit
-  let after: TaskPlace | undefined
-  while (left > 0) {
-    const page = { ...filter, limit: Math.min(left, page_tasks) }
-    const tasks = await admin.call('task.list', {
-      conv_id,
-      filter: after === undefined ? page : { ...page, after },
-    })
-    if (tasks.length === 0) return
-    yield tasks
-    left -= tasks.length
-    const { obj_id, node_id, change_time_ms } = tasks.at(-1) as TaskView
-    after = { obj_id, node_id, change_time_ms }
-  }
-}
-
-const statuses: readonly Status[] = ['processing', 'delayed', 'failed', 'processed', 'canceled']
-
-function limitOf(given: string): number {
-  if (!/^[0-9]{1,15}$/.test(given)) throw usageError('--limit is a whole number')
-  return Number(given) === 0 ? Number.MAX_SAFE_INTEGER : Number(given)
-}
-
 /** The named task. Throws a usage fault unless it is named exactly once. */
 function targetOf(given: Given): TargetInput & { readonly conv_id: string; readonly ref?: string } {
   const [conv_id = '', task] = given.words
@@ -276,17 +193,6 @@ function dataOf(given: Given): string {
     throw error
   }
   throw usageError(`--data is not a JSON object; ${wrong}`)
-}
-
-function rowsOf(tasks: readonly TaskView[], with_heads: boolean): string {
-  const rows = tasks.map(({ obj_id, status, change_time_ms, node_id, ref }) => [
-    obj_id,
-    status.padEnd('processing'.length),
-    timeText(change_time_ms),
-    node_id,
-    ref ?? '-',
-  ])
-  return with_heads ? table(['TASK', 'STATUS', 'CHANGED', 'NODE', 'REF'], rows) : columns(rows)
 }
 
 function pageOf(task: TaskView): string {

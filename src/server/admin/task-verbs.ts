@@ -15,7 +15,7 @@ import { parseOp } from '../../codec/op.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { HistoryEntry, JsonObject, JsonValue, Op, OpResult, Task } from '../../core/model.ts'
-import type { Engine, TargetInput, TaskFilter } from '../../engine/api.ts'
+import type { Engine, TargetInput } from '../../engine/api.ts'
 import { textsIn, withoutSecret } from '../../engine/masking.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { type ParamPath, readParamPath } from '../../process/param-path.ts'
@@ -85,15 +85,6 @@ export async function showTask(
   return { ...view, history }
 }
 
-export async function listTasks(
-  engine: Engine,
-  args: { readonly conv_id: string; readonly filter: TaskFilter },
-): Promise<TaskView[]> {
-  const paths = await maskOf(engine, args.conv_id)
-  const tasks = await engine.tasks.list(args.conv_id, args.filter)
-  return tasks.map((task) => viewOfTask(task, paths))
-}
-
 export async function retryTask(
   engine: Engine,
   args: { readonly target: TargetInput; readonly node_id?: string },
@@ -108,11 +99,14 @@ export async function cancelTask(
   return viewOfResult(await engine.tasks.cancel(args.target))
 }
 
-async function maskOf(engine: Engine, conv_id: string | number): Promise<readonly ParamPath[]> {
+export async function maskOf(
+  engine: Engine,
+  conv_id: string | number,
+): Promise<readonly ParamPath[]> {
   return maskedPaths((await engine.processes.show(conv_id)).definition_text)
 }
 
-function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
+export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
   const { obj_id, conv_id, ref, ref_is_number, status, user_id } = task
   const { create_time_ms, change_time_ms, node_id, node_prev_id } = task
   const { dataText, status_details } = maskTask(task, paths)

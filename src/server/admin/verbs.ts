@@ -5,7 +5,8 @@
  */
 import type { Can, Engine, Sign, WebhookChange } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
-import { applyTasks, cancelTask, listTasks, retryTask, showTask } from './task-verbs.ts'
+import { listTasks } from './search-verbs.ts'
+import { applyTasks, cancelTask, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
   readonly id: string

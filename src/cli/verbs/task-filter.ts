@@ -1,0 +1,94 @@
+/**
+ * The flags that say which tasks, the same for `task list` and for work on many tasks. Each stands
+ * on the command line only: a filter from the environment would change what a night's command
+ * touches. Times are read here, names are checked by the engine.
+ */
+import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
+import { isFault } from '../../core/faults.ts'
+import type { SentFilter } from '../../server/admin/search-verbs.ts'
+import { usageError } from '../exit-codes.ts'
+import type { Io } from '../io.ts'
+import { type Flag, type Given, oneOf, text } from '../verb.ts'
+import { durationMs } from './user.ts'
+
+const time_flags = [
+  'created-since',
+  'created-until',
+  'changed-since',
+  'changed-until',
+  'ended-since',
+  'ended-until',
+  'due-before',
+] as const
+
+const statuses: readonly NonNullable<SentFilter['status']>[] = [
+  ...(['processing', 'delayed', 'failed', 'processed', 'canceled'] as const),
+  ...(['live', 'ended', 'any'] as const),
+]
+
+export const filterFlags: readonly Flag[] = [
+  { name: 'node', value: 'N', says: 'in this node, by its id or title' },
+  { name: 'status', value: 'S', says: 'with this status: failed, …; also live, ended, any' },
+  { name: 'ref-prefix', value: 'R', says: 'whose ref begins so' },
+  ...time_flags.map((name) => ({ name, value: 'TIME', says: says(name) })),
+  { name: 'where', value: 'JSON', says: 'whose data is so: {"amount":{"gte":100},"paid":true}' },
+].map((flag) => ({ ...flag, no_env: true }))
+
+function says(name: (typeof time_flags)[number]): string {
+  if (name === 'due-before') return 'with a timer that fires before'
+  const [what, end] = name.split('-')
+  return `${what} ${end === 'since' ? 'then or later' : 'before then'}`
+}
+
+export const filter_notes = [
+  'TIME is a UTC time such as 2026-01-31T08:05:00Z, milliseconds since 1970, or 90s, 15m, 24h, 7d',
+  'ago; with + that long from now. The paths and comparisons of --where: src/engine/README.md.',
+]
+
+/** The filter of the flags, without the process. Throws a usage fault. */
+export function filterOf(given: Given, io: Io): SentFilter {
+  const node_id = text(given, 'node')
+  const status = oneOf('--status', text(given, 'status'), statuses)
+  const ref_prefix = text(given, 'ref-prefix')
+  const where = text(given, 'where')
+  const filter: Record<string, unknown> = {}
+  for (const name of time_flags) {
+    const time = text(given, name)
+    if (time !== undefined) {
+      filter[`${name.replace('-', '_')}_ms`] = timeOf(`--${name}`, time, io.clock.now_ms())
+    }
+  }
+  return {
+    ...filter,
+    ...(node_id === undefined ? {} : { node_id }),
+    ...(status === undefined ? {} : { status }),
+    ...(ref_prefix === undefined ? {} : { ref_prefix }),
+    ...(where === undefined ? {} : { where_text: whereText(where) }),
+  }
+}
+
+/** Throws a usage fault. */
+export function timeOf(what: string, given: string, now_ms: number): number {
+  if (/^[0-9]+$/.test(given)) return Number(given)
+  if (/^\+?[0-9]+[smhd]$/.test(given)) {
+    const ms = durationMs(given.replace('+', ''))
+    return given.startsWith('+') ? now_ms + ms : now_ms - ms
+  }
+  const ms = /^\d{4}-\d{2}-\d{2}(T[0-9:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(given)
+    ? Date.parse(given)
+    : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  throw usageError(`${what} is a time such as 2026-01-31T08:05:00Z, or 24h for a day ago`)
+}
+
+function whereText(given: string): string {
+  const wrong = `quote a JSON object, such as --where '{"amount":{"gte":100}}'`
+  try {
+    const where = parseJson(given)
+    if (isObject(where)) return stringifyJson(where)
+  } catch (error) {
+    if (isFault(error)) throw usageError(`--where is ${error.message}; ${wrong}`)
+    throw error
+  }
+  throw usageError(`--where is not a JSON object; ${wrong}`)
+}

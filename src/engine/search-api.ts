@@ -1,0 +1,90 @@
+/**
+ * The part of the public interface that finds, counts and changes many tasks, as types. All of them
+ * are plain data that JSON keeps, so servers pass them on as they are; `rawJson(text)` in `where`
+ * and `data` keeps numbers that a double would change. Times are milliseconds since 1970 (UTC).
+ *
+ * A filter that is malformed, contradicts itself or has a member of another name rejects with
+ * `bad_filter`, an unknown process with `conv_not_found`, an unknown node with `node_not_found`;
+ * the message names what there is. An unknown name is never an empty list.
+ */
+import type { Doc, Status, Task } from '../core/model.ts'
+
+/** Which tasks: those that satisfy every member given. `{}` is every live task. */
+export interface TaskFilter {
+  /** Tasks of this process; without it, of all processes. */
+  readonly conv_id?: string | number
+  /** Tasks in the node with this id; where no node has this id, in those with this title. */
+  readonly node_id?: string
+  /**
+   * One status, or `live` (processing, delayed or failed), `ended` (processed or canceled) or
+   * `any`. Default `live`, or `ended` with a time of the end.
+   */
+  readonly status?: Status | 'live' | 'ended' | 'any'
+  /**
+   * Tasks that hold a ref that begins with this. A ref is held by the live task that has it, else
+   * by the newest ended one.
+   */
+  readonly ref_prefix?: string
+  /** Created at this time or later. Counts in whole seconds where the clock was set back. */
+  readonly created_since_ms?: number
+  /** Created before this time. */
+  readonly created_until_ms?: number
+  /** Changed last at this time or later. */
+  readonly changed_since_ms?: number
+  /** Changed last before this time. */
+  readonly changed_until_ms?: number
+  /** Ended at this time or later. */
+  readonly ended_since_ms?: number
+  /** Ended before this time. */
+  readonly ended_until_ms?: number
+  /** Live tasks with a timer that fires before this time. */
+  readonly due_before_ms?: number
+  readonly where?: Where
+}
+
+/**
+ * Conditions on the data, all of which must hold: path → the value that equals, or an object of
+ * comparisons: `{ 'order.amount': { gte: 100, lt: 200 }, paid: true, note: { exists: false } }`.
+ *
+ * Paths are written as keys of `set_param`: `a.b`, `list[0]`, `\.` for a dot in a name; `list[].id`
+ * holds where it holds for one element. The comparisons are `eq`, `ne`, `gt`, `gte`, `lt`, `lte`
+ * and `exists`. Numbers are compared by their exact value, so 1.10 is 1.1 and no digit of a long
+ * number is lost; texts by UTF-16 code units; arrays and objects by `eq` and `ne` only, members in
+ * any order. Values of different types are unequal and in no order; `ne` also holds where there is
+ * no value. At most 64 paths.
+ */
+export type Where = Readonly<Record<string, unknown>> | Doc
+
+/** A filter, and which part of its tasks to list. */
+export interface TaskQuery extends TaskFilter {
+  /** Default false: the oldest first, or the first ref. */
+  readonly newest_first?: boolean
+  /** The most tasks of a page; default 100. */
+  readonly limit?: number
+  /** Of the page before, with the same filter and order; another rejects with `bad_cursor`. */
+  readonly cursor?: string
+}
+
+/** By what a page is sorted. The filter decides, because it decides which index is read. */
+export type SortedBy = 'ref' | 'due' | 'ended' | 'failed' | 'created'
+
+export interface TaskPage {
+  readonly tasks: readonly Task[]
+  /**
+   * Goes on where this page ends; undefined at the end. A page may have fewer tasks than its limit,
+   * also none, and still a cursor: one call reads at most `search_tasks_max` tasks, and returns
+   * what it found up to there.
+   */
+  readonly cursor?: string
+  /** Tasks read for this page. */
+  readonly scanned: number
+  /**
+   * `ref` with `ref_prefix`, else `due` with `due_before_ms`, else `ended` where only ended tasks
+   * are wanted, else `failed` (when they failed) where only failed ones are, else `created`.
+   */
+  readonly sorted_by: SortedBy
+  /** How far the search has come, in the time by which it sorts; absent by `ref` and at the end. */
+  readonly reached_ms?: number
+  /** The obj_ids of damaged records that were skipped. */
+  readonly damaged: readonly string[]
+}

@@ -1,0 +1,219 @@
+/**
+ * The index that a filter is answered from, as runs of keys: a run is the keys of one process, or
+ * of one node, in which a task has its place after a prefix. All runs of a search sort alike (by
+ * ref, by a time or by obj_id), so that reading them side by side gives one order.
+ *
+ * A place is what follows the prefix. Where places are ids they never change, so a task that moves
+ * to another node meanwhile keeps its place.
+ */
+import {
+  after,
+  atNodeKey,
+  atNodeOfKey,
+  dueKey,
+  dueOf,
+  endedKey,
+  endedOf,
+  type Key,
+  type KeyRange,
+  type KeyType,
+  keysOfNextProcess,
+  keysOfType,
+  processOfPart,
+  refsOf,
+  taskKey,
+  tasksAtNode,
+  tasksAtNodes,
+} from '../codec/keys.ts'
+import { is_live } from '../codec/task-record.ts'
+import type { Entry, View } from '../store/store.ts'
+import type { Scope } from './search-scope.ts'
+import type { CheckedFilter } from './task-filter.ts'
+
+export interface Run extends KeyRange {
+  readonly prefix: Key
+  /** Whether a task in another run may have the same place. */
+  readonly has_ties: boolean
+}
+
+/**
+ * The place of a task in a run. Two tasks have the same place only by ref, in two processes: then
+ * the prefixes decide.
+ */
+export interface Place {
+  readonly prefix: Key
+  readonly place: string
+}
+
+/** An entry of a run. */
+export interface PlacedEntry extends Entry, Place {}
+
+/** A process with more nodes in use than this is searched task by task. */
+const node_runs_max = 256
+
+export function runsOf(view: View, filter: CheckedFilter, scope: Scope): Run[] {
+  const { conv_ids } = scope
+  if (filter.sorted_by === 'created') return runsById(view, filter, scope)
+  const processes = (type: KeyType): readonly string[] =>
+    conv_ids.size === 1 ? [...conv_ids] : processesWith(view, type)
+  if (filter.sorted_by === 'ref') {
+    return processes('ref').map((conv) => ({
+      ...runOf(refsOf(conv, ''), refsOf(conv, filter.ref_prefix)),
+      has_ties: true,
+    }))
+  }
+  if (filter.sorted_by === 'due') {
+    const to_ms = filter.due_before_ms ?? 0
+    return processes('due').map((conv) => runOf(dueOf(conv), { to: dueKey(conv, to_ms, '') }))
+  }
+  const { since, until } = filter.ended
+  return processes('ended').map((conv) => {
+    const all = endedOf(conv)
+    const to = until === Number.POSITIVE_INFINITY ? all.to : endedKey(conv, Math.ceil(until), '')
+    return runOf(all, { from: endedKey(conv, Math.ceil(since), ''), to })
+  })
+}
+
+/** Runs in the order of the ids: those of nodes, or all tasks. */
+export function runsById(view: View, filter: CheckedFilter, scope: Scope): Run[] {
+  const { created } = filter
+  const from = secondsHex(created.since)
+  const to = created.until === Number.POSITIVE_INFINITY ? undefined : secondsHex(created.until, 1)
+  const nodes = filter.statuses.every((status) => is_live[status])
+    ? nodesIn(view, scope)
+    : undefined
+  if (nodes === undefined) {
+    const all = keysOfType('task')
+    return [runOf(all, { from: taskKey(from), to: to === undefined ? all.to : taskKey(to) })]
+  }
+  return nodes.map(([conv, node]) => {
+    const all = tasksAtNode(conv, node)
+    const end = to === undefined ? all.to : atNodeKey(conv, node, to)
+    return runOf(all, { from: atNodeKey(conv, node, from), to: end })
+  })
+}
+
+function runOf(all: KeyRange, part: Partial<KeyRange>): Run {
+  return { prefix: all.from, from: part.from ?? all.from, to: part.to ?? all.to, has_ties: false }
+}
+
+/** The first bytes of the ids of a second, in hex; `more` seconds later. */
+function secondsHex(ms: number, more = 0): string {
+  const seconds = Math.min(Math.floor(ms / 1_000) + more, 0xffffffff)
+  return seconds.toString(16).padStart(8, '0')
+}
+
+type NodeOfProcess = readonly [conv_id: string, node_id: string]
+
+/** The nodes with live tasks in the scope; undefined where they are too many, or all of them. */
+function nodesIn(view: View, { conv_ids, nodes }: Scope): readonly NodeOfProcess[] | undefined {
+  const [conv_id = ''] = conv_ids
+  if (nodes === undefined && conv_ids.size !== 1) return undefined
+  const found =
+    nodes === undefined
+      ? nodesInUse(view, conv_id)
+      : [...nodes].flatMap(([conv, ids]) => ids.map((id): NodeOfProcess => [conv, id]))
+  return found.length > node_runs_max ? undefined : found
+}
+
+/** One read for each node with live tasks, which skips its tasks. */
+function nodesInUse(view: View, conv_id: string): NodeOfProcess[] {
+  const found: NodeOfProcess[] = []
+  let { from, to } = tasksAtNodes(conv_id)
+  while (found.length <= node_runs_max) {
+    const [first] = view.scan({ from, to, limit: 1 })
+    if (first === undefined) break
+    const { node } = atNodeOfKey(first.key)
+    found.push([conv_id, node])
+    from = tasksAtNode(conv_id, node).to
+  }
+  return found
+}
+
+/** One read for each process with keys of this type, which skips its keys. */
+export function processesWith(view: View, type: KeyType): string[] {
+  const found: string[] = []
+  let range = keysOfType(type)
+  for (;;) {
+    const [first] = view.scan({ ...range, limit: 1 })
+    if (first === undefined) return found
+    found.push(processOfPart(first.key))
+    range = keysOfNextProcess(type, first.key)
+  }
+}
+
+const chunk_min = 16
+
+/** The next `entries_max` entries of all runs after a place, in order. */
+export function nextEntries(
+  view: View,
+  runs: readonly Run[],
+  last: Place | undefined,
+  options: { readonly reverse: boolean; readonly entries_max: number },
+): PlacedEntry[] {
+  const { reverse, entries_max } = options
+  const chunk = Math.max(chunk_min, Math.ceil(entries_max / Math.max(runs.length, 1)))
+  const readers = runs.map((run) => newReader(view, runAfter(run, last, reverse), chunk, reverse))
+  const found: PlacedEntry[] = []
+  while (found.length < entries_max) {
+    let first: RunReader | undefined
+    for (const reader of readers) {
+      if (reader.head === undefined) continue
+      if (first === undefined || isBefore(reader.head, first.head as Place, reverse)) first = reader
+    }
+    if (first?.head === undefined) break
+    found.push(first.head)
+    first.next()
+  }
+  return found
+}
+
+interface RunReader {
+  head: PlacedEntry | undefined
+  next(): void
+}
+
+/** Reads a run chunk by chunk. */
+function newReader(view: View, run: Run, chunk: number, reverse: boolean): RunReader {
+  const { prefix } = run
+  let { from, to } = run
+  let entries: Entry[] = []
+  let at = 0
+  const reader: RunReader = {
+    head: undefined,
+    next() {
+      if (at === entries.length) {
+        entries = from < to ? view.scan({ from, to, limit: chunk, reverse }) : []
+        at = 0
+        const last = entries.at(-1)
+        if (last === undefined || entries.length < chunk) to = from
+        else if (reverse) to = last.key
+        else from = after(last.key)
+      }
+      const entry = entries[at++]
+      reader.head = entry && { ...entry, prefix, place: entry.key.slice(prefix.length) }
+    },
+  }
+  reader.next()
+  return reader
+}
+
+/** What of a run comes after a place: without its own key, unless that is of another task. */
+function runAfter(run: Run, last: Place | undefined, reverse: boolean): Run {
+  if (last === undefined) return run
+  const key = run.prefix + last.place
+  const is_ahead = reverse ? run.prefix < last.prefix : run.prefix > last.prefix
+  const is_included = run.has_ties && is_ahead
+  if (!reverse) {
+    const from = is_included ? key : after(key)
+    return { ...run, from: from > run.from ? from : run.from }
+  }
+  const to = is_included ? after(key) : key
+  return { ...run, to: to < run.to ? to : run.to }
+}
+
+function isBefore(one: Place, other: Place, reverse: boolean): boolean {
+  const [first, second] = reverse ? [other, one] : [one, other]
+  if (first.place !== second.place) return first.place < second.place
+  return first.prefix < second.prefix
+}

@@ -1,0 +1,129 @@
+/**
+ * The processes and nodes that a filter names. Names that are unknown are refused with what there
+ * is, the closest first, so that a typo never looks like an empty list.
+ */
+import { after, keysOfType, processOfKey, tasksAtNode } from '../codec/keys.ts'
+import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
+import { nextTurn } from '../core/clock.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import type { Store, View } from '../store/store.ts'
+import type { Catalog, Process } from './catalog.ts'
+import type { CheckedFilter } from './task-filter.ts'
+import { noProcess } from './task-rules.ts'
+
+/** Where to look. */
+export interface Scope {
+  /** The process, or all of them as they were when the search began. */
+  readonly conv_ids: ReadonlySet<string>
+  /** By process, the nodes that are meant; undefined for all nodes. */
+  readonly nodes: ReadonlyMap<string, readonly string[]> | undefined
+}
+
+/** Rejects with `conv_not_found` or `node_not_found`. */
+export async function scopeOf(
+  store: Store,
+  catalog: Catalog,
+  { conv_id, node }: CheckedFilter,
+): Promise<Scope> {
+  if (conv_id === undefined) return scopeOfAll(store, catalog, node)
+  const nodes = await store.view((view) => {
+    const process = catalog.find(view, conv_id)
+    if (process === undefined) throw unknownProcess(view, conv_id)
+    if (node === undefined) return undefined
+    const found = nodesNamed(view, process, node)
+    if (found.length > 0) return new Map([[conv_id, found]])
+    throw unknownNode(node, [process])
+  })
+  return { conv_ids: new Set([conv_id]), nodes }
+}
+
+const slice_processes = 1_000
+
+/** For the name of a node one process a turn, because its definition may have to be compiled. */
+async function scopeOfAll(
+  store: Store,
+  catalog: Catalog,
+  node: string | undefined,
+): Promise<Scope> {
+  const conv_ids = new Set<string>()
+  const nodes = new Map<string, readonly string[]>()
+  const limit = node === undefined ? slice_processes : 1
+  const known: Process[] = []
+  let { from, to } = keysOfType('process')
+  for (;;) {
+    const last = await store.view((view) => {
+      const entries = view.scan({ from, to, limit })
+      for (const { key } of entries) conv_ids.add(processOfKey(key))
+      const [first] = entries
+      const process = first && node !== undefined && catalog.find(view, processOfKey(first.key))
+      if (process && node !== undefined) {
+        const found = nodesNamed(view, process, node)
+        if (found.length > 0) nodes.set(process.conv_id, found)
+        if (known.length < named_max) known.push(process)
+      }
+      return entries[limit - 1]?.key
+    })
+    if (last === undefined) break
+    from = after(last)
+    await nextTurn()
+  }
+  if (node === undefined) return { conv_ids, nodes: undefined }
+  if (nodes.size === 0) throw unknownNode(node, known)
+  return { conv_ids, nodes }
+}
+
+/** The node with this id, also one that an import dropped while it has tasks; else by title. */
+export function nodesNamed(view: View, { conv_id, graph }: Process, node: string): string[] {
+  if (graph.nodes.has(node)) return [node]
+  if (view.scan({ ...tasksAtNode(conv_id, node), limit: 1 }).length > 0) return [node]
+  return [...graph.nodes.values()].filter(({ title }) => title === node).map(({ id }) => id)
+}
+
+const named_max = 20
+const scanned_max = 1_000
+
+/** The fault for a process that does not exist. */
+export function unknownProcess(view: View, conv_id: string): Fault {
+  const { code, description } = noProcess(conv_id)
+  const known = view.scan({ ...keysOfType('process'), limit: scanned_max })
+  const names = known.map(({ key, value }) => ({
+    id: processOfKey(key),
+    title: decodeRecord<ProcessRecord>(value).title,
+  }))
+  return fault(code, `${description}; ${choices(conv_id, names, 'process')}`)
+}
+
+/** The fault for a node that none of these processes has. */
+export function unknownNode(node: string, processes: readonly Process[]): Fault {
+  const names = processes.flatMap(({ graph }) => [...graph.nodes.values()])
+  const where = processes.length === 1 ? `process ${processes[0]?.conv_id}` : 'any process'
+  return fault('node_not_found', `no node "${node}" in ${where}; ${choices(node, names, 'node')}`)
+}
+
+interface Named {
+  readonly id: string
+  readonly title: string
+}
+
+function choices(wanted: string, names: readonly Named[], what: string): string {
+  if (names.length === 0) return `there is no ${what} yet`
+  const closest = names
+    .map((name) => ({
+      ...name,
+      near: Math.max(nearness(wanted, name.id), nearness(wanted, name.title)),
+    }))
+    .sort((a, b) => b.near - a.near)
+    .slice(0, named_max)
+  const more = names.length - closest.length
+  const list = closest.map(({ id, title }) => `${id} "${title}"`).join(', ')
+  return `there ${names.length === 1 ? 'is' : 'are'} ${list}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+/** How alike two names are: 1 where one contains the other, else the part they begin with. */
+function nearness(wanted: string, name: string): number {
+  const [one, other] = [wanted.toLowerCase(), name.toLowerCase()]
+  if (name !== '' && (one.includes(other) || other.includes(one))) return 1
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at++
+  return at / Math.max(one.length, other.length)
+}

@@ -1,0 +1,173 @@
+/**
+ * Checks a filter (search-api) and decides of one task whether it is wanted. Cursors and bulk jobs
+ * know their filter by its identity. Names of processes and nodes are looked up in search-scope.
+ */
+import { canonicalText } from '../codec/doc-text.ts'
+import { isDoc, isObject, objectOf, stringifyJson } from '../codec/json.ts'
+import { isName } from '../codec/op.ts'
+import { docOfPlain } from '../codec/plain-value.ts'
+import { is_live, statuses, type TaskRecord } from '../codec/task-record.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import type { JsonObject, JsonValue, Status } from '../core/model.ts'
+import type { SortedBy, TaskFilter } from './search-api.ts'
+import { type Condition, conditionOf } from './where.ts'
+
+/** A time from `since` on and before `until`. */
+export interface TimeRange {
+  readonly since: number
+  readonly until: number
+}
+
+export interface CheckedFilter {
+  readonly text: string
+  /** Equal for equal filters. */
+  readonly identity: string
+  readonly conv_id: string | undefined
+  readonly node: string | undefined
+  readonly statuses: readonly Status[]
+  readonly ref_prefix: string
+  readonly created: TimeRange
+  readonly changed: TimeRange
+  readonly ended: TimeRange
+  readonly due_before_ms: number | undefined
+  readonly where: Condition | undefined
+  readonly sorted_by: SortedBy
+}
+
+const status_groups: Readonly<Record<string, readonly Status[]>> = {
+  live: statuses.filter((status) => is_live[status]),
+  ended: statuses.filter((status) => !is_live[status]),
+  any: statuses,
+}
+
+const times = [
+  'created_since_ms',
+  'created_until_ms',
+  'changed_since_ms',
+  'changed_until_ms',
+  'ended_since_ms',
+  'ended_until_ms',
+  'due_before_ms',
+] as const
+
+const members: readonly string[] = ['conv_id', 'node_id', 'status', 'ref_prefix', ...times, 'where']
+
+/** Throws `bad_filter`. */
+export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
+  const values = plainMembers(given, limits)
+  for (const name of Object.keys(values)) {
+    if (!members.includes(name)) {
+      throw badFilter(`there is no "${name}"; a filter has ${members.join(', ')}`)
+    }
+  }
+  for (const name of times) checkTime(name, values[name])
+  const { conv_id, node_id, ref_prefix, where } = values
+  const has_ended_time = values.ended_since_ms !== undefined || values.ended_until_ms !== undefined
+  const named = values.status ?? (has_ended_time ? 'ended' : 'live')
+  const wanted = statusesOf(named)
+  if (has_ended_time && wanted.some((status) => is_live[status])) {
+    throw badFilter(`tasks with status ${String(named)} need not have ended: leave out the status`)
+  }
+  const { due_before_ms } = given
+  if (due_before_ms !== undefined && !wanted.some((status) => is_live[status])) {
+    throw badFilter('ended tasks have no timer, so none is due')
+  }
+  if (where !== undefined && !isObject(where)) throw badFilter('where is no object')
+  return {
+    text: stringifyJson(values),
+    identity: canonicalText(values),
+    conv_id: conv_id === undefined ? undefined : convIdOf(conv_id, limits),
+    node: textOf('node_id', node_id),
+    statuses: wanted,
+    ref_prefix: textOf('ref_prefix', ref_prefix) ?? '',
+    created: rangeOf(given.created_since_ms, given.created_until_ms),
+    changed: rangeOf(given.changed_since_ms, given.changed_until_ms),
+    ended: rangeOf(given.ended_since_ms, given.ended_until_ms),
+    due_before_ms,
+    where: where === undefined ? undefined : conditionOf(where),
+    sorted_by: sortOf(ref_prefix, due_before_ms, wanted),
+  }
+}
+
+/** The members that are not undefined, as exact JSON values. */
+function plainMembers(given: TaskFilter, limits: Limits): JsonObject {
+  if (typeof given !== 'object' || given === null || Array.isArray(given) || isDoc(given)) {
+    throw badFilter('it is no object')
+  }
+  const doc = docOfPlain(given, limits.nesting_max)
+  if (typeof doc === 'string') throw badFilter(doc.replace(/^data\.?/, ''))
+  return objectOf(doc)
+}
+
+/** Throws unless the value is absent or a time. */
+function checkTime(name: string, value: JsonValue | undefined): void {
+  if (value === undefined || (typeof value === 'number' && value >= 0)) return
+  throw badFilter(`${name} is no time in milliseconds since 1970`)
+}
+
+function statusesOf(name: JsonValue): readonly Status[] {
+  const known = statuses.find((status) => status === name)
+  if (known !== undefined) return [known]
+  const group = typeof name === 'string' && Object.hasOwn(status_groups, name)
+  if (group) return status_groups[name] as readonly Status[]
+  const choices = [...statuses, ...Object.keys(status_groups)].join(', ')
+  throw badFilter(`there is no status ${JSON.stringify(name)}; there are ${choices}`)
+}
+
+function convIdOf(value: JsonValue, limits: Limits): string {
+  const text = typeof value === 'number' ? String(value) : value
+  if (typeof text === 'string' && isName(text, limits.conv_id_chars_max)) return text
+  throw badFilter('conv_id is no id of a process')
+}
+
+function textOf(name: string, value: JsonValue | undefined): string | undefined {
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value
+  throw badFilter(`${name} is no text`)
+}
+
+const rangeOf = (since = 0, until = Number.POSITIVE_INFINITY): TimeRange => ({ since, until })
+
+function sortOf(
+  ref_prefix: JsonValue | undefined,
+  due_before_ms: number | undefined,
+  wanted: readonly Status[],
+): SortedBy {
+  if (ref_prefix !== undefined) return 'ref'
+  if (due_before_ms !== undefined) return 'due'
+  return wanted.every((status) => !is_live[status]) ? 'ended' : 'created'
+}
+
+export function badFilter(says: string): Fault {
+  return fault('bad_filter', `filter: ${says}`)
+}
+
+/** Whether the task satisfies all of the filter but its process and node. */
+export function isWanted(filter: CheckedFilter, task: TaskRecord): boolean {
+  const { statuses, ref_prefix, created, changed, ended, due_before_ms, where } = filter
+  return (
+    statuses.includes(task.status) &&
+    (ref_prefix === '' || task.ref?.text.startsWith(ref_prefix) === true) &&
+    isWithin(created, createdTime(task)) &&
+    isWithin(changed, task.change_ms) &&
+    (is_live[task.status] || isWithin(ended, task.change_ms)) &&
+    (due_before_ms === undefined || (task.due_ms !== 0 && task.due_ms < due_before_ms)) &&
+    (where === undefined || where(task.doc))
+  )
+}
+
+function isWithin({ since, until }: TimeRange, ms: number): boolean {
+  return since <= ms && ms < until
+}
+
+/**
+ * When the task was created. The seconds of its id never fall; where the clock was set back, they
+ * are later than the time of its creation and count instead, so that the order is that of the ids.
+ */
+export function createdTime({ obj_id, create_ms }: TaskRecord): number {
+  return Math.max(create_ms, 1_000 * secondsOfId(obj_id))
+}
+
+export function secondsOfId(obj_id: string): number {
+  return Number.parseInt(obj_id.slice(0, 8), 16)
+}
