@@ -372,6 +372,35 @@ test('a process in TypeScript, with schemas and a handler', async () => {
   )
 })
 
+/** [program, the packages it imports beside the engine] */
+for (const [name, ...packages] of [
+  ['express', 'express'],
+  ['fastify', 'fastify'],
+] as const) {
+  test(`mounting it in ${name}`, async () => {
+    const { path: folder, remove } = tempFolder()
+    after(remove)
+    linkPackages(folder, packages)
+    const file = join(folder, 'mount.mts')
+    const source = program(name)
+      .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
+      .replace("'conveyor-engine/http'", `'${join(top, 'src/http.ts')}'`)
+      .replace("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
+      .replace('8080', '0')
+      .replace('logger: true', '')
+    const asks = `
+      const { port } = ${name === 'express' ? 'server' : 'app.server'}.address()
+      const url = \`http://127.0.0.1:\${port}/conveyor/api/1/json\`
+      console.log(await (await fetch(url, { method: 'POST', body: '{}' })).text())
+      process.kill(process.pid, 'SIGTERM')`
+    writeFileSync(file, source + asks)
+    const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+    assert.equal(ran.stderr, '')
+    assert.match(ran.stdout, /^{"request_proc":"bad_signature"/)
+    assert.equal(ran.status, 0)
+  })
+}
+
 test('calling it over gRPC', async () => {
   const { path: folder, remove } = tempFolder()
   after(remove)

@@ -20,7 +20,7 @@ export function checkHead(
 ): Target {
   const { headers } = request
   checkFraming(context.limits, request)
-  const target = context.route(request.url as string)
+  const target = context.route(request)
   if (target === undefined || isGone(context, target)) throw httpFault('not_found')
   checkMethod(target, request.method as string)
   if (target.kind === 'health') return target
@@ -53,6 +53,11 @@ export function healthOf(context: ServerContext): 'ok' | WholeFaultCode {
   return context.draining ? 'shutting_down' : context.engine.health()
 }
 
+/** Whether this is a request of node's own HTTP/2, and not a line that only says so. */
+export function isHttp2(request: IncomingMessage): boolean {
+  return 'stream' in request
+}
+
 /** The Content-Length, whose form the HTTP parser has checked; 0 without one. */
 export function announcedBytes(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0)
@@ -63,6 +68,7 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
     const text = `more than ${limits.header_count_max} headers`
     throw httpFault('bad_request', text, { status: 431 })
   }
+  if (isHttp2(request)) return
   if (request.httpVersionMajor !== 1) throw httpFault('bad_request', 'only HTTP/1.0 and HTTP/1.1')
   // RFC 9112, 3.2. A proxy in front may have routed by the other of two Hosts.
   const hosts = hostsOf(request)

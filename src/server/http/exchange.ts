@@ -7,18 +7,19 @@ import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { UnverifiedBodies } from './body.ts'
 import type { Connection } from './connection.ts'
-import type { Route } from './path.ts'
+import type { Target } from './path.ts'
 
 /** What every request of a running server needs. */
 export interface ServerContext {
   readonly engine: ServedEngine
   readonly limits: Limits
-  readonly route: Route
+  /** What a request asks for; undefined for a path that is not served. */
+  route(request: IncomingMessage): Target | undefined
   readonly unverified: UnverifiedBodies
   readonly onBug: (bug: unknown) => void
   /** Signed requests are of the synchronous form. */
   readonly is_sync: boolean
-  /** What addresses for callers begin with, base path and all; empty until the server listens. */
+  /** What addresses for callers begin with, base path and all; empty where that is not known. */
   public_url: string
   draining: boolean
 }

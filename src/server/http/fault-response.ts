@@ -17,7 +17,7 @@ import {
 export interface FaultResponse {
   readonly code: WholeFaultCode
   readonly status: number
-  /** Name, value, name, value. */
+  /** Name, value, name, value; without `Connection`. */
   readonly headers: readonly string[]
   readonly body: string
   /** Whether the connection ends with this response. */
@@ -32,6 +32,8 @@ export interface HttpDetail {
   readonly allow?: string
   /** The scheme by which the caller may authenticate. */
   readonly challenge?: 'Basic'
+  /** The text of an `internal_error` is for the caller too. */
+  readonly is_told?: true
 }
 
 interface HttpFault extends Fault {
@@ -57,7 +59,8 @@ export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void):
   } = thrown as HttpFault & {
     code: WholeFaultCode
   }
-  const text = code === 'internal_error' ? wholeFaults[code].text : message
+  const is_secret = code === 'internal_error' && http.is_told !== true
+  const text = is_secret ? wholeFaults[code].text : message
   return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
 }
 
@@ -66,8 +69,7 @@ export function rawResponse(refusal: FaultResponse): string {
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
   const { headers } = refusal
   for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`
-  if (!refusal.closes) head += 'Connection: close\r\n'
-  return `${head}\r\n${refusal.body}`
+  return `${head}Connection: close\r\n\r\n${refusal.body}`
 }
 
 export const content_type = 'application/json; charset=utf-8'
@@ -94,6 +96,5 @@ function refusal(code: WholeFaultCode, description: string, http: HttpDetail): F
   if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
   if (http.challenge !== undefined) headers.push('WWW-Authenticate', 'Basic realm="conveyor"')
   if (http.allow !== undefined) headers.push('Allow', http.allow)
-  if (closes) headers.push('Connection', 'close')
   return { code, status: http.status ?? wholeFaults[code].http, headers, body, closes }
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { announcedBytes } from './check-head.ts'
+import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
 import type { Exchange, ServerContext } from './exchange.ts'
 import { content_type, faultResponseOf } from './fault-response.ts'
@@ -14,11 +14,12 @@ const counted_bytes_min = 16 * 1024
 
 /** Sends an answer; the reservation, where one was made, is released once it is read. */
 export function reply(
-  { context, connection, response }: Exchange,
+  { context, connection, request, response }: Exchange,
   status: number,
   body: string,
   reservation?: AnswerReservation,
 ): void {
+  if (hasAnswered(response)) return void reservation?.release()
   const bytes = Buffer.byteLength(body)
   if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
   else if (reservation !== undefined) {
@@ -27,7 +28,8 @@ export function reply(
   }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // While draining, the response to the last open request closes the connection.
-  if (connection.is_over_limit || (context.draining && connection.open_requests === 1)) {
+  const is_last = context.draining && connection.open_requests === 1
+  if (connection.is_over_limit || (is_last && !isHttp2(request))) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
   }
@@ -50,19 +52,27 @@ function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin
 export function replyFault(exchange: Exchange, thrown: unknown): void {
   const { context, connection, request, response, expects_continue } = exchange
   const fault_response = faultResponseOf(thrown, context.onBug)
+  if (hasAnswered(response)) return
   // A bug while the response was written: the client must not take it for complete.
   if (response.headersSent) {
     response.destroy()
     return
   }
-  let { headers } = fault_response
   // The rest of a short body is read and discarded, so that the connection stays usable.
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
-  if (closes) closeAfterAnswer(connection)
-  if (closes && !fault_response.closes) headers = [...headers, 'Connection', 'close']
+  let { headers } = fault_response
+  if (closes && !isHttp2(request)) {
+    closeAfterAnswer(connection)
+    headers = [...headers, 'Connection', 'close']
+  }
   response.writeHead(fault_response.status, headers as string[])
   response.end(fault_response.body)
+}
+
+/** Whether somebody else has answered: a time-out of the server in which this is a handler. */
+function hasAnswered(response: ServerResponse): boolean {
+  return response.writableEnded
 }
 
 /** Whether the body is, or may be, too long to be read and discarded. */

@@ -6,40 +6,16 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
-import { readPublicUrl } from '../../engine/addresses.ts'
+import type { Limits } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
-import { servedEngine } from '../../engine/served-engine.ts'
-import { newUnverifiedBodies } from './body.ts'
-import type { ServerContext } from './exchange.ts'
-import { address_paths, routeUnder } from './path.ts'
+import { allowOwnCalls, type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
 import { attachEvents } from './server-events.ts'
 
-export interface HttpOptions {
+export interface HttpOptions extends HttpHandlerOptions {
   /** Default `127.0.0.1`. */
   readonly host?: string
   /** Default 8080; 0 picks a free one. */
   readonly port?: number
-  /** A path before `/api`, such as `/conveyor`. */
-  readonly base?: string
-  /**
-   * What addresses made for callers begin with, such as `https://api.example.com/conveyor`; default
-   * the engine's own `public_url`, else `url`.
-   */
-  readonly public_url?: string
-  /**
-   * Serves signed requests in the synchronous form: they create tasks, whose data gains
-   * `__callback_url`, and are answered with what is posted there, at most 60 s later. Other
-   * requests need a server of their own. Default false.
-   */
-  readonly sync?: boolean
-  /**
-   * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
-   * limits of ops, tasks and the queue are the engine's.
-   */
-  readonly limits?: Partial<Record<LimitName, number>>
-  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
-  readonly onBug?: (error: unknown) => void
 }
 
 export interface HttpServer {
@@ -60,38 +36,19 @@ export interface HttpServer {
  * for an invalid option.
  */
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
-  const { host = '127.0.0.1', port = 8080, base = '', onBug = () => {} } = options
-  const { sync: is_sync = false } = options
-  const public_url = readPublicUrl(options.public_url)
-  const limits = limitsWith({ ...engine.limits, ...options.limits })
-  if (limits.unverified_bytes_max < limits.body_bytes_max) {
-    throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
-  }
-  const context: ServerContext = {
-    engine: servedEngine(engine),
-    limits,
-    route: routeUnder(base),
-    unverified: newUnverifiedBodies(limits),
-    onBug,
-    is_sync,
-    public_url: '',
-    draining: false,
-  }
-  const server = serverWith(limits, is_sync)
+  const { host = '127.0.0.1', port = 8080, base = '' } = options
+  const context = newContext(engine, options)
+  const server = serverWith(context.limits, context.is_sync)
   const drain = attachEvents(server, context)
   server.listen({ host, port })
   await once(server, 'listening')
-  server.on('error', onBug)
+  server.on('error', context.onBug)
   const address = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
   const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
-  const { addresses } = context.engine
-  context.public_url = public_url ?? addresses.public_url ?? url
-  if (!is_sync) addresses.serveAt(context.public_url)
-  // A process may call back itself, wherever it runs.
-  for (const own of [url, context.public_url]) {
-    for (const path of address_paths) context.engine.allowCalls(own + path)
-  }
+  context.public_url ||= url
+  serveAddresses(context)
+  allowOwnCalls(url, context.engine)
   let drained: Promise<void> | undefined
   return {
     url,

@@ -1,0 +1,143 @@
+/**
+ * The signed API as a listener for somebody else's HTTP server: node:http, Express, Fastify. Each
+ * request is served as those of `serveHttp` are; paths of others go on to `next`. What bounds
+ * connections and heads before a request is seen belongs to that server.
+ *
+ * A signature covers the bytes of a body, so they must arrive here unread. Behind a body parser
+ * nothing would arrive any more, so such a request is answered at once.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
+import { systemClock, within } from '../../core/clock.ts'
+import type { Engine } from '../../engine/api.ts'
+import { abortReading } from './body.ts'
+import { type Connection, connectionOf } from './connection.ts'
+import { type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
+import type { Exchange, ServerContext } from './exchange.ts'
+import { httpFault } from './fault-response.ts'
+import { routeUnder } from './path.ts'
+import { replyFault } from './reply.ts'
+import { answer } from './request.ts'
+
+export interface HttpHandler {
+  /**
+   * Serves a request, of node's HTTP/2 too. Calls `next` for a path that it does not know; without
+   * one it answers `not_found`.
+   */
+  (
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+    next?: () => void,
+  ): void
+  /**
+   * Answers new requests with `shutting_down`; resolves once those under way are answered, or after
+   * `drain_ms_max`. Then close your server and the engine.
+   */
+  drain(): Promise<void>
+}
+
+/**
+ * A listener that serves the signed API, webhooks and callback addresses of an engine, below the
+ * path at which it is mounted or below `base`. Mount it in front of body parsers. Without a
+ * `public_url`, its own or the engine's, addresses for callers are unknown to processes, and `sync`
+ * is refused. Throws a RangeError for an invalid option.
+ */
+export function createHandler(engine: Engine, options: HttpHandlerOptions = {}): HttpHandler {
+  const { route, ...common } = newContext(engine, options)
+  const bare = routeUnder('')
+  const context: ServerContext = {
+    ...common,
+    route: (request) => {
+      const { url = '', originalUrl = url } = request as IncomingMessage & { originalUrl?: string }
+      // Express takes the path away at which the handler is mounted.
+      const target = route(request) ?? (originalUrl === url ? undefined : bare(url))
+      return target?.kind === 'health' ? undefined : target
+    },
+  }
+  if (context.public_url !== '') serveAddresses(context)
+  else if (context.is_sync) throw new RangeError('sync: needs public_url, where answers are posted')
+
+  const connections = new WeakMap<Socket, Connection>()
+  const busy = new Set<Connection>()
+  let onQuiet: (() => void) | undefined
+
+  function connectionAt(socket: Socket): Connection {
+    const known = connections.get(socket)
+    if (known !== undefined) return known
+    const connection = connectionOf(socket, context.engine.answerAccount(), false)
+    connections.set(socket, connection)
+    socket.once('close', () => {
+      const { reading, waiting } = connection
+      for (const end of waiting) end('closed')
+      if (reading) abortReading(reading, httpFault('bad_request', 'the connection was closed'))
+    })
+    return connection
+  }
+
+  function begin(exchange: Exchange): void {
+    const { connection, response } = exchange
+    connection.open_requests++
+    busy.add(connection)
+    response.once('close', () => {
+      if (--connection.open_requests > 0) return
+      busy.delete(connection)
+      if (busy.size === 0) onQuiet?.()
+    })
+  }
+
+  function serve(request: IncomingMessage, response: ServerResponse, next?: () => void): void {
+    const target = context.route(request)
+    if (target === undefined && next !== undefined) return void next()
+    const connection = connectionAt(request.socket)
+    if (connection.closing) return void request.resume()
+    const exchange = { context, connection, request, response, expects_continue: false }
+    const is_taken = request.readableDidRead || request.readableEnded
+    // It broke off before it came here.
+    if (request.socket.destroyed || (request.destroyed && !is_taken)) return
+    begin(exchange)
+    if (target !== undefined && is_taken) {
+      const fault = bodyTaken()
+      context.onBug(fault)
+      replyFault(exchange, fault)
+    } else {
+      answer(exchange)
+      endLate(exchange)
+    }
+  }
+
+  let drained: Promise<void> | undefined
+  async function drain(): Promise<void> {
+    context.draining = true
+    for (const { waiting } of busy) for (const end of waiting) end('draining')
+    if (busy.size === 0) return
+    const quiet = new Promise<void>((resolve) => {
+      onQuiet = resolve
+    })
+    await within(systemClock, context.limits.drain_ms_max, quiet)
+  }
+
+  return Object.assign(serve as HttpHandler, {
+    drain: () => {
+      drained ??= drain()
+      return drained
+    },
+  })
+}
+
+/** Ends the reading of a body that does not arrive in time; a server of ours lets node watch it. */
+function endLate({ context, connection, response }: Exchange): void {
+  const { reading } = connection
+  if (reading === undefined) return
+  const until_ms = systemClock.now_ms() + context.limits.request_ms_max
+  const disarm = systemClock.wake_at(until_ms, () =>
+    abortReading(reading, httpFault('request_timeout', 'the request did not arrive in time')),
+  )
+  response.once('close', disarm)
+}
+
+/** The caller gets the text too, for it names a mistake that is made before there are other callers. */
+function bodyTaken(): Error {
+  const text = 'a body parser has read the request first: mount the handler in front of it'
+  return httpFault('internal_error', text, { is_told: true })
+}
