@@ -43,7 +43,7 @@ describe('the bundle', () => {
     const seen = probe('tasks.lmdb', temp)
     const examples = readdirSync(join(top, 'src/examples'))
     assert.deepEqual(seen, {
-      exports: [...Object.keys(library), 'examples', 'serveHttp'].sort(),
+      exports: [...Object.keys(library), 'examples', 'createHandler', 'serveHttp'].sort(),
       examples: examples.sort(),
       version,
       created: 'ok',

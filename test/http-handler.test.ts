@@ -333,7 +333,8 @@ test('the synchronous form: the answer of a process, at most as long as the clie
   const addressOf = async (ref: string): Promise<string> => {
     for (;;) {
       const task = await http.engine.task({ conv_id, ref })
-      if (task !== undefined) return (task.data as { __callback_url: string }).__callback_url
+      const { __callback_url: url } = (task?.data ?? {}) as { __callback_url?: string }
+      if (url !== undefined) return url
       await turns(1)
     }
   }

@@ -162,7 +162,7 @@ describe('the package', () => {
     const told = JSON.parse(run(user, process.execPath, ['--no-warnings', 'names.mjs']))
     assert.deepEqual(told, {
       library: ['isFault', 'openEngine', 'rawJson', 'version'],
-      http: ['serveHttp'],
+      http: ['createHandler', 'serveHttp'],
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
       example: 1234,

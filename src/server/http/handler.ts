@@ -136,7 +136,7 @@ function endLate({ context, connection, response }: Exchange): void {
   response.once('close', disarm)
 }
 
-/** The caller gets the text too, for it names a mistake that is made before there are other callers. */
+/** The caller gets the text too, for the mistake is made before there are others. */
 function bodyTaken(): Error {
   const text = 'a body parser has read the request first: mount the handler in front of it'
   return httpFault('internal_error', text, { is_told: true })
