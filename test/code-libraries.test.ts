@@ -149,7 +149,7 @@ describe('the libraries of code', () => {
   })
 
   test('the time that libraries take to load is not that of the code', async () => {
-    const executor = executorWith({ code_ms_max: 40 })
+    const executor = executorWith({ code_ms_max: 120 })
     const outcome = await run(executor, `${all} data.b = 2`, '{}')
     assert.deepEqual(outcome, { outcome: 'done', text: '{"b":2}' })
     const late = await run(executor, `${all} for (;;);`, '{}')

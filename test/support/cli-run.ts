@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly onWait?: (stop: () => void) => void
   /** Called with each text printed on stdout. */
   readonly onOut?: (text: string) => void
+  /** The same for stderr. */
+  readonly onErr?: (text: string) => void
 }
 
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
@@ -30,7 +32,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const io: Io = {
     stdin: streamOf(options.stdin ?? ''),
     stdout: outputTo(out, options.onOut),
-    stderr: outputTo(err),
+    stderr: outputTo(err, options.onErr),
     clock: systemClock,
     pid: process.pid,
     sleep_ms: () => new Promise((resolve) => setImmediate(resolve)),
