@@ -354,23 +354,30 @@ for (const [name, command, ref] of callers) {
   })
 }
 
-test('a process in TypeScript, with schemas and a handler', async () => {
-  const { path: folder, remove } = tempFolder()
-  after(remove)
-  linkPackages(folder, ['zod'])
-  const file = join(folder, 'define.mts')
-  const source = program('define')
-    .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
-    .replace("'conveyor-engine/define'", `'${join(top, 'src/define.ts')}'`)
-  writeFileSync(file, source)
-  const ran = await run(process.execPath, ['--import', 'tsx', file], {})
-  assert.equal(ran.stderr, '')
-  assert.equal(
-    ran.stdout,
+/** [program, the packages it imports beside the engine, what it prints] */
+for (const [name, packages, printed] of [
+  [
+    'define',
+    ['zod'],
     "{ amount: 120, currency: 'EUR', charge: '120 for order-1' }\n" +
       'Param: amount, Error: Invalid input: expected number, received string\n',
-  )
-})
+  ],
+  ['schedule', [], 'created unchanged\n02:00:00\nok\n'],
+] as const) {
+  test(`a program that defines a process: ${name}`, async () => {
+    const { path: folder, remove } = tempFolder()
+    after(remove)
+    linkPackages(folder, packages)
+    const file = join(folder, `${name}.mts`)
+    const source = program(name)
+      .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
+      .replace("'conveyor-engine/define'", `'${join(top, 'src/define.ts')}'`)
+    writeFileSync(file, source)
+    const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+    assert.equal(ran.stderr, '')
+    assert.equal(ran.stdout, printed)
+  })
+}
 
 /** [program, the packages it imports beside the engine] */
 for (const [name, ...packages] of [

@@ -25,6 +25,7 @@ describe('put', () => {
       const [task] = await tasksOf(engine)
       assert.deepEqual(task?.data, { n: 3, due_ms: next_ms })
       assert.equal(task.user_id, null)
+      assert.equal(task.history?.[0]?.why, 'schedule')
       return engine
     }))
 

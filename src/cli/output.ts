@@ -99,7 +99,7 @@ export async function printResult(
   return result.proc === 'ok' ? exits.done : exits.refused
 }
 
-export function reasonOf(result: ResultView): string {
+export function reasonOf(result: { proc: string; description?: string }): string {
   const says = result.description === undefined ? '' : `: ${result.description}`
   return clean(`${result.proc}${says}`)
 }

@@ -7,6 +7,7 @@ import { certsVerbs } from './verbs/certs.ts'
 import { fileVerbs } from './verbs/data-file.ts'
 import { processVerbs } from './verbs/process.ts'
 import { aliasVerbs } from './verbs/process-alias.ts'
+import { scheduleVerbs } from './verbs/schedule.ts'
 import { sendVerbs } from './verbs/send.ts'
 import { serveVerb } from './verbs/serve.ts'
 import { taskVerbs } from './verbs/task.ts'
@@ -20,6 +21,7 @@ export const verbs: readonly Verb[] = [
   ...processVerbs,
   ...aliasVerbs,
   ...taskVerbs,
+  ...scheduleVerbs,
   ...sendVerbs,
   ...certsVerbs,
   ...fileVerbs,

@@ -9,7 +9,16 @@ import { isOp, refOf } from '../codec/op.ts'
 import { grant_bits } from '../codec/records.ts'
 import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { fault } from '../core/faults.ts'
-import type { Caller, CreateOp, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
+import type {
+  Caller,
+  CreateOp,
+  HistoryWhy,
+  ModifyOp,
+  Op,
+  OpResult,
+  ShowOp,
+  Task,
+} from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import { advance, enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
@@ -60,7 +69,13 @@ export function findProcess(from: ReadContext, op: Op, { user }: Caller): Proces
   return process ?? accessDenied(user, conv_id)
 }
 
-function create(tx: Transaction, process: Process, op: CreateOp, { user }: Caller): OpResult {
+export function create(
+  tx: Transaction,
+  process: Process,
+  op: CreateOp,
+  { user }: Caller,
+  why: HistoryWhy = 'create',
+): OpResult {
   const { conv_id, ref, data, identity } = op
   const check = checkNewTask(tx, process, ref, data, identity)
   if (check !== 'new') {
@@ -70,7 +85,7 @@ function create(tx: Transaction, process: Process, op: CreateOp, { user }: Calle
   }
   const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data })
   if (identity !== undefined && ref !== undefined) draft.task.digest = digestOf(identity)
-  enterNode(tx, process, draft, process.graph.start_id, 'create', user)
+  enterNode(tx, process, draft, process.graph.start_id, why, user)
   saveTask(tx, draft)
   return accepted(op, draft.task)
 }

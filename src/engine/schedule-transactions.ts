@@ -19,10 +19,12 @@ import { sleep_ms_max } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { CreateOp, Doc } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
-import { applyOps } from './ops.ts'
+import type { Process } from './catalog.ts'
+import { create } from './ops.ts'
+import { beginOp, drainRunQueue } from './run-queue.ts'
 import type { PutScheduleResult } from './schedule-api.ts'
 import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
-import { inactiveOf, noProcess } from './task-rules.ts'
+import { inactiveOf, noProcess, type OpRefusal } from './task-rules.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
@@ -116,11 +118,10 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
   if (record === undefined || record.is_paused || record.next_ms === null) return { refused: [] }
   const { next_ms: first_ms, conv_id } = record
   if (first_ms > tx.now_ms) return { next_ms: first_ms, refused: [] }
-  const process = tx.process(conv_id)
-  const inactive = process === undefined ? noProcess(conv_id) : inactiveOf(process)
-  if (inactive !== undefined) {
+  const process = processForTasks(tx, conv_id)
+  if ('code' in process) {
     if (record.last?.due_ms === first_ms) return { waits_for: conv_id, refused: [] }
-    const { code: proc, description } = inactive
+    const { code: proc, description } = process
     const last = { ...runOf(tx, id, first_ms), proc, description }
     saveSchedule(tx.store, id, { ...record, last })
     return { waits_for: conv_id, refused: [last] }
@@ -134,7 +135,7 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
   for (let made = 0; made < due_times_per_slice; made++) {
     if (due_ms === undefined || due_ms > tx.now_ms) break
     if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
-    last = createTask(tx, id, record, due_ms)
+    last = createTask(tx, id, process, record, due_ms)
     if (last.proc !== 'ok') refused.push(last)
     due_ms = times.after(due_ms)
   }
@@ -145,6 +146,11 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
     ...(left_out === undefined ? {} : { left_out }),
   })
   return { ...(due_ms === undefined ? {} : { next_ms: due_ms }), refused }
+}
+
+function processForTasks(tx: Transaction, conv_id: string): Process | OpRefusal {
+  const process = tx.process(conv_id)
+  return process === undefined ? noProcess(conv_id) : (inactiveOf(process) ?? process)
 }
 
 /** The first due time that is made of those from `first_ms` on, some of which were missed. */
@@ -159,10 +165,18 @@ function caughtUpFrom(
   return times.newest(catch_up === 'latest' ? 1 : catch_up_max, first_ms, now_ms)
 }
 
-function createTask(tx: Transaction, id: string, record: ScheduleRecord, due_ms: number): LastRun {
+function createTask(
+  tx: Transaction,
+  id: string,
+  process: Process,
+  definition: ScheduleDefinition,
+  due_ms: number,
+): LastRun {
   const run = runOf(tx, id, due_ms)
-  const [result] = applyOps(tx, [createOp(record, run.ref, due_ms)], {})
-  const { proc, obj_id, description } = result as Pick<LastRun, 'proc' | 'obj_id' | 'description'>
+  beginOp(tx)
+  const op = createOp(definition, run.ref, due_ms)
+  const { proc, obj_id, description } = create(tx, process, op, {}, 'schedule')
+  drainRunQueue(tx)
   return {
     ...run,
     proc,

@@ -30,7 +30,7 @@ const target_notes = [
   'stand in for it where that is not meant.',
 ]
 
-const data_flag: Flag = { name: 'data', value: 'JSON', says: 'a JSON object (default {})' }
+export const data_flag: Flag = { name: 'data', value: 'JSON', says: 'a JSON object (default {})' }
 
 export const taskVerbs: readonly Verb[] = [
   {
@@ -183,7 +183,7 @@ function targetOf(given: Given): TargetInput & { readonly conv_id: string; reado
   return { conv_id, ref: ref ?? (task as string) }
 }
 
-function dataOf(given: Given): string {
+export function dataOf(given: Given): string {
   const wrong = 'quote a JSON object, such as --data \'{"amount":120}\''
   try {
     const data = dataText(parseJson(text(given, 'data') ?? '{}') as JsonValue)

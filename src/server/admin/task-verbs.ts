@@ -126,7 +126,7 @@ export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
   }
 }
 
-function viewOfResult(result: OpResult): ResultView {
+export function viewOfResult(result: OpResult): ResultView {
   const { task: _unshown, ...view } = result
   return view
 }

@@ -5,6 +5,7 @@
  */
 import type { Can, Engine, Sign, WebhookChange } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
+import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 import { listTasks } from './search-verbs.ts'
 import { applyTasks, cancelTask, retryTask, showTask } from './task-verbs.ts'
 
@@ -79,6 +80,14 @@ export const adminVerbs = {
   'task.list': listTasks,
   'task.retry': retryTask,
   'task.cancel': cancelTask,
+
+  'schedule.put': putSchedule,
+  'schedule.list': (engine: Engine, _args: object) => engine.schedules.list(),
+  'schedule.show': showSchedule,
+  'schedule.run': runSchedule,
+  'schedule.pause': (engine: Engine, args: ById) => done(engine.schedules.pause(args.id)),
+  'schedule.resume': (engine: Engine, args: ById) => done(engine.schedules.resume(args.id)),
+  'schedule.remove': (engine: Engine, args: ById) => done(engine.schedules.remove(args.id)),
 
   backup: (engine: Engine, args: { readonly path: string }) => engine.backup(args.path),
   check: (engine: Engine, _args: object) => engine.check(),
