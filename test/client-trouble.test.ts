@@ -11,9 +11,10 @@ import { after, before, describe, test } from 'node:test'
 import { deadlineIn } from '../src/client/cancellation.ts'
 import { type ClientFaultCode, clientFault } from '../src/client/faults.ts'
 import { withRetries } from '../src/client/retry.ts'
-import { type CallOptions, type ClientOp, connect } from '../src/client.ts'
+import { type CallOptions, type ClientOp, connect, type GrpcTarget } from '../src/client.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
+import { serveGrpc } from '../src/grpc.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { fakeChance } from './support/fake-clock.ts'
@@ -43,6 +44,29 @@ const repeats: readonly (readonly [Parameters<typeof fault>[0], readonly ClientO
   ['no_space',       [named],           1],
   ['format_error',   [named],           1],
 ]
+
+test('a wait for a result goes on after a drain, and is given up with its client', async () => {
+  const servers = await openClientServers(join(folder.path, 'waits'))
+  const { engine, targets } = servers
+  const { obj_id = '' } = await engine.create({ conv_id, data: {} })
+  const target = { conv_id, obj_id }
+  const { address } = targets.grpc as GrpcTarget
+  const client = await connect(targets.grpc)
+  const wait = client.result(target)
+  const given_up = servers.clients.grpc.result(target)
+  await client.task(target)
+  await servers.clients.grpc.close()
+  await assert.rejects(given_up, { code: 'unreachable' })
+  await servers.drain()
+  const port = Number(address.split(':')[1])
+  const again = await serveGrpc(engine, { port, tls: { folder: join(folder.path, 'waits') } })
+  await engine.modify({ ...target, data: {} })
+  // It may end before the client is back.
+  assert.equal((await wait).status, 'processed')
+  await client.close()
+  await again.drain()
+  await servers.close()
+})
 
 describe('retries', () => {
   let calls = 0

@@ -182,6 +182,53 @@ for (const transport of transports) {
       )
     })
 
+    test('the result of a task, which ends while somebody waits or has ended before', async () => {
+      const ref = `${transport}-result`
+      const { obj_id } = await client.create({ conv_id, ref, data: { n: 1 } })
+      const wait = client.result({ conv_id, ref }, { timeout_ms: 60_000 })
+      await client.task({ conv_id, ref })
+      await client.modify({ conv_id, ref, data: { n: 2 } })
+      for (const task of [await wait, await client.result({ conv_id, obj_id: obj_id as string })]) {
+        assert.deepEqual([task.obj_id, task.status, task.data], [obj_id, 'processed', { n: 2 }])
+      }
+    })
+
+    test('a wait for a result ends by its time, its signal, or as it is refused', async () => {
+      const ref = `${transport}-waits`
+      await client.create({ conv_id, ref, data: {} })
+      const reason = new Error('enough')
+      const abort = new AbortController()
+      const late = client.result({ conv_id, ref }, { timeout_ms: 150 })
+      const left = client.result({ conv_id, ref }, { signal: abort.signal })
+      await client.task({ conv_id, ref })
+      abort.abort(reason)
+      await assert.rejects(left, reason)
+      await assert.rejects(late, { code: 'result_timeout' })
+      await assert.rejects(client.result({ conv_id, ref: 'none' }), { code: 'not_found_task' })
+      await assert.rejects(client.result({ conv_id: 404, ref }), { code: 'access_denied' })
+    })
+
+    test('cancel and retry, which HTTP does not have', async () => {
+      const ref = `${transport}-cancel`
+      const { obj_id } = await client.create({ conv_id, ref, data: {} })
+      const calls = [
+        () => client.retry({ conv_id, ref }),
+        () => client.cancel({ conv_id, ref }),
+        () => client.cancel({ conv_id, ref }),
+      ]
+      if (transport === 'http') {
+        for (const call of calls) await assert.rejects(call(), { code: 'not_found' })
+        return
+      }
+      const results: object[] = []
+      for (const call of calls) results.push(await call())
+      assert.deepEqual(results, [
+        { ref, proc: 'error', description: 'the task has not failed' },
+        { ref, obj_id, proc: 'ok' },
+        { ref, proc: 'not_found_task', description: 'not found task' },
+      ])
+    })
+
     test('a task that may not be read rejects with the code of the op', async () => {
       await assert.rejects(client.task({ conv_id: 404, ref: 'x' }), {
         code: 'access_denied',

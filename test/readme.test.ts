@@ -408,19 +408,26 @@ for (const [name, ...packages] of [
   })
 }
 
-test('calling it over gRPC', async () => {
-  const { path: folder, remove } = tempFolder()
-  after(remove)
-  const file = join(folder, 'call.mts')
-  const source = program('grpc')
-    .replace("'conveyor-engine/client'", `'${join(top, 'src/client.ts')}'`)
-    .replace('127.0.0.1:9090', grpc.address)
-    .replaceAll("'certs/", `'${certs}/`)
-  writeFileSync(file, source)
-  const ran = await run(process.execPath, ['--import', 'tsx', file], {})
-  assert.equal(ran.stderr, '')
-  assert.equal(ran.stdout, 'ok ok { amount: 120, paid: true }\n')
-})
+/** [program, what it prints] */
+const grpc_programs: readonly (readonly [string, string])[] = [
+  ['grpc', 'ok ok { amount: 120, paid: true }\n'],
+  ['grpc-result', 'processed { amount: 120, paid: true }\n'],
+]
+for (const [name, prints] of grpc_programs) {
+  test(`calling it over gRPC: ${name}`, async () => {
+    const { path: folder, remove } = tempFolder()
+    after(remove)
+    const file = join(folder, 'call.mts')
+    const source = program(name)
+      .replace("'conveyor-engine/client'", `'${join(top, 'src/client.ts')}'`)
+      .replace('127.0.0.1:9090', grpc.address)
+      .replaceAll("'certs/", `'${certs}/`)
+    writeFileSync(file, source)
+    const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+    assert.equal(ran.stderr, '')
+    assert.equal(ran.stdout, prints)
+  })
+}
 
 test('calling it over gRPC without the client library', async () => {
   const source = program('grpc-js')

@@ -104,6 +104,31 @@ export interface Client {
    * op's code (`access_denied`, …) where the task may not be read.
    */
   task(target: TargetInput, options?: CallOptions): Promise<ClientTask | undefined>
+  /**
+   * The task once it has ended (`processed`, `canceled`) or is `failed`, as `Engine.result`; with a
+   * ref, the one that holds it. It waits for as long as it takes, or `timeout_ms`, also over broken
+   * connections.
+   *
+   * Over gRPC the server reports the end. HTTP has no call that waits, so there the task is shown
+   * again and again, after 0.1 s at first and up to 5 s later; one whose end node keeps nothing has
+   * gone by then, and rejects with `not_found_task`.
+   *
+   * Rejects with `not_found_task`, `access_denied` or another code of the op, `result_timeout`,
+   * and `overloaded` while too many calls wait.
+   */
+  result(target: TargetInput, options?: CallOptions): Promise<ClientTask>
+  /**
+   * Ends a live task as `canceled`, which frees its ref. Over gRPC only; over HTTP it rejects with
+   * `not_found`. A user needs the right to modify.
+   */
+  cancel(target: TargetInput, options?: CallOptions): Promise<ClientResult>
+  /**
+   * Runs a failed task again, from its node or from `node_id`. Over gRPC only, as `cancel`.
+   */
+  retry(
+    target: TargetInput,
+    options?: CallOptions & { readonly node_id?: string },
+  ): Promise<ClientResult>
   /** Closes the connections; calls under way reject. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

@@ -80,13 +80,24 @@ export function linkedCancellation(other: Cancellation | undefined): LinkedCance
 
 function nothing(): void {}
 
-/** Is cancelled with `other`, if given, and after `timeout_ms` with a `timed_out` ClientFault. */
-export function deadlineIn(timeout_ms: number, clock: Clock, other?: Cancellation): Deadline {
+const late_texts = { timed_out: 'no answer', result_timeout: 'the task has not ended' } as const
+
+/**
+ * Is cancelled with `other`, if given, and after `timeout_ms`, if finite, with a ClientFault of
+ * this code.
+ */
+export function deadlineIn(
+  timeout_ms: number,
+  clock: Clock,
+  other?: Cancellation,
+  code: keyof typeof late_texts = 'timed_out',
+): Deadline {
   const linked = linkedCancellation(other)
   const { reason, onCancel, cancel } = linked
   const at_ms = clock.now_ms() + timeout_ms
-  const onLate = (): void => cancel(clientFault('timed_out', `no answer within ${timeout_ms} ms`))
-  const cancelTimer = clock.wake_at(at_ms, onLate)
+  const onLate = (): void =>
+    cancel(clientFault(code, `${late_texts[code]} within ${timeout_ms} ms`))
+  const cancelTimer = Number.isFinite(at_ms) ? clock.wake_at(at_ms, onLate) : nothing
   return {
     reason,
     onCancel,

@@ -3,19 +3,30 @@
  * gRPC is loaded only for a target with an `address`.
  */
 import { systemChance, systemClock } from '../core/clock.ts'
-import type { CallOptions, Client, ClientOp, ClientResult, ConnectOptions } from './api.ts'
+import type { TargetInput } from '../engine/api.ts'
+import type {
+  CallOptions,
+  Client,
+  ClientOp,
+  ClientResult,
+  ClientTask,
+  ConnectOptions,
+} from './api.ts'
 import { newBatcher } from './batcher.ts'
 import {
   type Cancellation,
   cancellationOf,
+  type Deadline,
   deadlineIn,
   type LinkedCancellation,
   linkedCancellation,
 } from './cancellation.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import { httpTransport, sockets_max_default } from './http-transport.ts'
+import { polledResult } from './polled-result.ts'
 import { withRetries } from './retry.ts'
 import { isHarmless, sentOpOf } from './sent-op.ts'
+import type { TaskCalls } from './transport.ts'
 
 const timeout_ms_default = 30_000
 const retries_max_default = 4
@@ -52,19 +63,34 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     call.dispose()
   }
 
+  async function until<T>(
+    deadline: Deadline,
+    work: (deadline: Deadline) => Promise<T>,
+  ): Promise<T> {
+    begin(deadline)
+    try {
+      return await work(deadline)
+    } finally {
+      finish(deadline)
+    }
+  }
+
   async function inTime<T>(
     send: (cancellation: Cancellation) => Promise<T>,
     is_harmless: boolean,
     call: CallOptions,
+    within = cancellationIn(call),
   ): Promise<T> {
-    const deadline = deadlineIn(timeoutOf(call), clock, cancellationIn(call))
     const options = { clock, chance, retries_max, is_harmless }
-    begin(deadline)
-    try {
-      return await withRetries(() => send(deadline), deadline, options)
-    } finally {
-      finish(deadline)
-    }
+    return until(deadlineIn(timeoutOf(call), clock, within), (deadline) =>
+      withRetries(() => send(deadline), deadline, options),
+    )
+  }
+
+  /** Rejects where the servers of the transport do not have these calls. */
+  async function taskCalls(): Promise<TaskCalls> {
+    if (transport.tasks !== undefined) return transport.tasks
+    throw clientFault('not_found', 'HTTP does not serve this: connect with an address, over gRPC')
   }
 
   async function apply(
@@ -79,6 +105,33 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   async function one(given: ClientOp, call: CallOptions = {}): Promise<ClientResult> {
     const op = sentOpOf(given)
     return inTime((cancellation) => batcher.send(op, cancellation), isHarmless(op), call)
+  }
+
+  async function task(
+    target: TargetInput,
+    call: CallOptions = {},
+    within = cancellationIn(call),
+  ): Promise<ClientTask | undefined> {
+    const op = sentOpOf({ ...target, type: 'show' })
+    const send = (cancellation: Cancellation) => batcher.send(op, cancellation)
+    const { proc, description, task } = await inTime(send, true, call, within)
+    if (proc === 'ok') return task
+    if (proc === 'not_found_task') return undefined
+    throw clientFault(proc, description ?? proc)
+  }
+
+  async function result(target: TargetInput, call: CallOptions = {}): Promise<ClientTask> {
+    const op = sentOpOf({ ...target, type: 'show' })
+    const { timeout_ms = Number.POSITIVE_INFINITY } = call
+    const given = cancellationIn(call)
+    return until(deadlineIn(timeout_ms, clock, given, 'result_timeout'), (deadline) => {
+      const { tasks } = transport
+      if (tasks === undefined) {
+        return polledResult(target, (target) => task(target, {}, deadline), chance, deadline)
+      }
+      const options = { clock, chance, retries_max, is_harmless: true }
+      return withRetries(() => tasks.wait(op, deadline), deadline, options)
+    })
   }
 
   const close = (): Promise<void> => {
@@ -99,11 +152,17 @@ export async function connect(options: ConnectOptions): Promise<Client> {
         finish(cancellation)
       }
     },
-    async task(target, call) {
-      const { proc, description, task } = await one({ ...target, type: 'show' }, call)
-      if (proc === 'ok') return task
-      if (proc === 'not_found_task') return undefined
-      throw clientFault(proc, description ?? proc)
+    task: (target, call) => task(target, call),
+    result,
+    async cancel(target, call = {}) {
+      const op = sentOpOf({ ...target, type: 'show' })
+      const { cancel } = await taskCalls()
+      return inTime((cancellation) => cancel(op, cancellation), false, call)
+    },
+    async retry(target, call = {}) {
+      const op = sentOpOf({ ...target, type: 'show' })
+      const { retry } = await taskCalls()
+      return inTime((cancellation) => retry(op, call.node_id, cancellation), false, call)
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -1,6 +1,6 @@
 /**
- * The errors of a client's calls: a code of the server's fault table, or one of three codes that
- * only a client has. `outcome` says whether the server may have applied the call nevertheless.
+ * The errors of a client's calls: a code of the server's fault table, or one of the codes that only
+ * a client has. `outcome` says whether the server may have applied the call nevertheless.
  */
 import {
   isWholeFaultCode,
@@ -12,6 +12,7 @@ import {
 const clientFaults = {
   unreachable: 'no connection, or it broke before the answer',
   timed_out: 'no answer within the time given',
+  result_timeout: 'the task has not ended within the time given',
   bad_answer: 'the answer is not one of a Conveyor server',
 } as const
 

@@ -7,6 +7,7 @@
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { isWholeFaultCode, opFaults } from '../core/faults.ts'
+import type { GetTaskRequest } from '../server/grpc/generated/conveyor/v1/GetTaskRequest.ts'
 import type { Op } from '../server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../server/grpc/generated/conveyor/v1/OpResult.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
@@ -26,11 +27,16 @@ export function messageOf(op: SentOp): Op {
   const { type, id = '', conv_id, ref, node_id = '', is_sync } = op
   const data_json = Buffer.from(op.data_text)
   const named = ref === undefined ? {} : { ref }
-  // A message holds one of the two; with both given, obj_id decides (wire 1.1).
-  const target = op.obj_id === undefined ? named : { obj_id: op.obj_id }
+  const target = targetOf(op)
   if (type === 'create') return { id, create: { conv_id, ...named, data_json } }
-  if (type === 'modify') return { id, modify: { conv_id, ...target, data_json, is_sync, node_id } }
-  return { id, show: { conv_id, ...target } }
+  if (type === 'modify') return { id, modify: { ...target, data_json, is_sync, node_id } }
+  return { id, show: target }
+}
+
+/** A message holds a ref or an obj_id; with both given, obj_id decides (wire 1.1). */
+export function targetOf({ conv_id, ref, obj_id }: SentOp): GetTaskRequest {
+  if (obj_id !== undefined) return { conv_id, obj_id }
+  return ref === undefined ? { conv_id } : { conv_id, ref }
 }
 
 /** One result for each op; throws `bad_answer` where their counts differ. */
@@ -56,7 +62,7 @@ function resultOf(result: OpResult__Output, op: SentOp): ClientResult {
   }
 }
 
-function taskOf(task: Task__Output): ClientTask {
+export function taskOf(task: Task__Output): ClientTask {
   return withParsedData({
     obj_id: task.obj_id,
     conv_id: task.conv_id,

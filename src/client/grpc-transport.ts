@@ -1,5 +1,5 @@
 /**
- * The gRPC transport, over mutual TLS on one shared connection. Every call is an ApplyOps batch,
+ * The gRPC transport, over mutual TLS on one shared connection. Every op is in an ApplyOps batch,
  * because a batch returns the outcome of each op as a value. grpc-js's own retries are off:
  * retry.ts decides what is repeated, for both transports.
  */
@@ -21,12 +21,12 @@ import type { BatchResult, GrpcTarget } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
 import { clientFault, isBatchFault } from './faults.ts'
 import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
+import { grpcTasks, type UnaryCall } from './grpc-tasks.ts'
 import type { SentOp } from './sent-op.ts'
 import { readPem, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 type Service = Schema['service']
-type Applied = ReturnType<Service['ApplyOps']['responseDeserialize']>
 type Request = Parameters<Service['StreamOps']['requestSerialize']>[0]
 type Answer = ReturnType<Service['StreamOps']['responseDeserialize']>
 
@@ -55,30 +55,34 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
   const client = new Client(target.address, tls.credentials, { ...channel_options, ...tls.options })
   const { ApplyOps, StreamOps } = loadSchema().service
 
-  function apply(ops: readonly SentOp[], cancellation: Cancellation): Promise<Applied> {
-    return new Promise((resolve, reject) => {
+  const unary: UnaryCall = (method, message, cancellation) =>
+    new Promise((resolve, reject) => {
+      const { path, requestSerialize, responseDeserialize } = method
       const call = client.makeUnaryRequest(
-        ApplyOps.path,
-        ApplyOps.requestSerialize,
-        ApplyOps.responseDeserialize,
-        { ops: ops.map(messageOf) },
+        path,
+        requestSerialize,
+        responseDeserialize,
+        message,
         new Metadata(),
         (error, answer) => {
           removeListener()
           const reason = cancellation.reason()
           if (reason !== undefined) reject(reason)
           else if (error !== null) reject(faultOfStatus(error))
-          else resolve(answer as Applied)
+          else resolve(answer as NonNullable<typeof answer>)
         },
       )
       const removeListener = cancellation.onCancel(() => call.cancel())
     })
-  }
 
   return {
     encode: (ops) => ({
-      send: async (cancellation) => resultsOf((await apply(ops, cancellation)).results, ops),
+      send: async (cancellation) => {
+        const { results } = await unary(ApplyOps, { ops: ops.map(messageOf) }, cancellation)
+        return resultsOf(results, ops)
+      },
     }),
+    tasks: grpcTasks(unary),
     async *stream(source, { cancellation, timeout_ms }) {
       const call = client.makeBidiStreamRequest(
         StreamOps.path,

@@ -33,10 +33,12 @@ export async function withRetries<T>(
   const { clock, chance, retries_max, is_harmless, pause = realPause } = options
   for (let tries = 0; ; tries++) {
     throwIfCancelled(deadline)
+    const began_ms = clock.now_ms()
     try {
       return await send()
     } catch (error) {
       throwIfCancelled(deadline)
+      if (clock.now_ms() - began_ms >= long_ms) tries = 0
       if (tries === retries_max || !mayRepeat(error, is_harmless)) throw error
       const wait_ms = waitBefore(tries, error, chance)
       if (clock.now_ms() + wait_ms >= deadline.at_ms) throw error
@@ -58,6 +60,8 @@ function mayRepeat(error: unknown, is_harmless: boolean): error is ClientFault {
   return is_harmless || error.outcome === 'not_applied'
 }
 
+/** A try that lasted so long had got through: what ended it is the first failure in a row. */
+const long_ms = 60_000
 const first_wait_ms = 100
 const wait_ms_max = 5_000
 
@@ -67,10 +71,10 @@ function waitBefore(tries: number, error: ClientFault, chance: Chance): number {
   return (error.retry_after_ms ?? 0) + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
 }
 
-async function realPause(ms: number, cancellation: Cancellation): Promise<void> {
+/** A pause that ends early when it is cancelled; it does not throw then. */
+export async function realPause(ms: number, cancellation: Cancellation): Promise<void> {
   const early = new AbortController()
   const removeListener = cancellation.onCancel(() => early.abort())
-  // The retry loop throws the reason; the pause only ends early.
   await pause_ms(ms, undefined, early).catch(() => {})
   removeListener()
 }

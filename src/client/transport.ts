@@ -19,7 +19,21 @@ export interface StreamOptions {
   readonly timeout_ms: number
 }
 
+/** Calls about one task that are no ops of a batch. Each is one try. */
+export interface TaskCalls {
+  /** Resolves once the task has ended or failed. */
+  wait(target: SentOp, cancellation: Cancellation): Promise<ClientTask>
+  cancel(target: SentOp, cancellation: Cancellation): Promise<ClientResult>
+  retry(
+    target: SentOp,
+    node_id: string | undefined,
+    cancellation: Cancellation,
+  ): Promise<ClientResult>
+}
+
 export interface Transport {
+  /** Undefined where the servers of this transport have none. */
+  readonly tasks?: TaskCalls
   encode(ops: readonly SentOp[]): EncodedCall
   stream(
     batches: AsyncIterable<readonly SentOp[]>,
