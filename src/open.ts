@@ -2,8 +2,8 @@
  * Opens an engine on a data file: the only file that decides which store a path means.
  *
  * In order: lock the data file, open LMDB, check the format, recover or start the log, write the
- * owner record, start the engine, open the admin socket if wanted. `close`, and an open that is
- * refused, close what was opened, in reverse order.
+ * owner record, upgrade a file of an earlier format, start the engine, open the admin socket if
+ * wanted. `close`, and an open that is refused, close what was opened, in reverse order.
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey } from './codec/keys.ts'
@@ -14,6 +14,7 @@ import { version } from './core/version.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
+import { format, format_key, upgradeFile } from './engine/upgrade.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
@@ -26,9 +27,6 @@ import { memoryTree } from './store/memory-tree.ts'
 import { readOwner, writeOwner } from './store/owner-file.ts'
 import type { Tree } from './store/tree.ts'
 
-/** Files of a higher format were written by a newer program. */
-const format = 1
-const format_key = metaKey('format')
 const file_id_key = metaKey('file_id')
 const file_id_bytes = 8
 const id_middle_bytes = 5
@@ -66,6 +64,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       },
     })
     file.onClose(() => store.close())
+    await upgradeFile(store, { onNotice: options.onNotice })
     const handlers = newHandlers({ clock, limits })
     const engine = await startEngine({
       path: file.path,

@@ -55,7 +55,7 @@ async function writeKeys(path: string, keys: Readonly<Record<string, string>>): 
 
 // biome-ignore format: a table
 const refused: readonly (readonly [string, string, (path: string) => Promise<void>])[] = [
-  ['of a later format', 'newer_format',   (path) => writeKeys(path, { [metaKey('format')]: '2' })],
+  ['of a later format', 'newer_format',   (path) => writeKeys(path, { [metaKey('format')]: '3' })],
   ['of another LMDB user', 'not_a_database', (path) => writeKeys(path, { hello: 'world' })],
   ['of text',           'not_a_database', (path) => writeFile(path, 'hello world, this is no database')],
   ['of noise',          'not_a_database', (path) => writeFile(path, Buffer.alloc(50_000, 7))],

@@ -13,11 +13,11 @@
  * | 06 | process     | conv                    | process record  | its version is stored
  * | 07 | version     | conv, n (4)             | definition text | names a process
  * | 08 | task        | task (12)               | task record     | readable; in a process if live
- * | 09 | ref         | conv, ref               | task (12)       | of a live task; each has one
+ * | 09 | ref         | conv, ref               | task (12)       | live, or the newest ended one
  * | 0a | at_node     | conv, node, task (12)   | –               | of a live task; each has one
  * | 0b | due         | conv, ms (8), task (12) | –               | of a live task; each has one
  * | 0c | ended       | conv, ms (8), task (12) | –               | of an ended task; each has one
- * | 0d | node_count  | conv, node              | count (8)       | live tasks there; none where 0
+ * | 0d | node_count  | conv, node              | count by status | tasks there; none if all are 0
  * | 0e | replay      | (reserved)              |                 |
  * | 0f | outbox      | ms (8), task (12)       | –               | of a task with a job; each is
  * | 10 | queue       | conv, node, ms (8), id  | –               | of a queued task; each is
@@ -25,11 +25,12 @@
  * | 12 | alias       | name, without @         | conv            | a name and a conv
  * | 13 | variable    | name, without @         | JSON text       | a name and a value
  * | 15 | schedule    | id                      | schedule record | due later than its last task
+ * | 16 | failed      | conv, ms (8), task (12) | –               | of a failed task; each has one
  *
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
  * sort as their texts do. Keys of due and ended tasks begin with the process, so the timers of a
- * paused process cost the others nothing.
+ * paused process cost the others nothing. The ms of an ended or a failed task is its change time.
  */
 
 /** The bytes of a key, one character (U+0000 to U+00FF) each, so that `<` is byte order. */
@@ -56,6 +57,7 @@ export const key_types = {
   alias: 0x12,
   variable: 0x13,
   schedule: 0x15,
+  failed: 0x16,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -81,6 +83,8 @@ export const dueKey = (conv: string, due_ms: number, obj_id: string): Key =>
   prefix.due + part(conv) + u64(due_ms) + idBytes(obj_id)
 export const endedKey = (conv: string, ended_ms: number, obj_id: string): Key =>
   prefix.ended + part(conv) + u64(ended_ms) + idBytes(obj_id)
+export const failedKey = (conv: string, change_ms: number, obj_id: string): Key =>
+  prefix.failed + part(conv) + u64(change_ms) + idBytes(obj_id)
 export const nodeCountKey = (conv: string, node: string): Key =>
   prefix.node_count + part(conv) + utf8(node)
 
@@ -114,6 +118,7 @@ export const dueOf = (conv: string): KeyRange => rangeOfPrefix(prefix.due + part
 /** Ended keys of a process up to and including `ms`. */
 export const endedUpTo = (conv: string, ms: number): KeyRange => upTo(prefix.ended + part(conv), ms)
 export const endedOf = (conv: string): KeyRange => rangeOfPrefix(prefix.ended + part(conv))
+export const failedOf = (conv: string): KeyRange => rangeOfPrefix(prefix.failed + part(conv))
 /** The ended keys of the processes after `conv` in key order. */
 export const endedAfter = (conv: string): KeyRange => ({
   from: rangeOfPrefix(prefix.ended + part(conv)).to,
@@ -199,7 +204,7 @@ export function queueOfKey(key: Key): {
   return { conv, node, since_ms, obj_id: taskOfKey(key) }
 }
 
-/** Of a due or an ended key. */
+/** Of a due, an ended or a failed key. */
 export function timeOfKey(key: Key): { conv: string; ms: number; obj_id: string } {
   const [conv, at] = readPart(key, 1)
   return { conv, ms: readNumber(key.slice(at, at + 8)), obj_id: taskOfKey(key) }

@@ -1,10 +1,11 @@
 /**
  * The records of processes, users, secrets, certificates and schedules: JSON text with the members
- * stated here. Also the values that are plain numbers: counts and the bits of grants. Task records
- * have their own file, codec/task-record.
+ * stated here. Also the values that are plain numbers: sums, counts and the bits of grants. Task
+ * records have their own file, codec/task-record.
  */
-import type { OpResult, SignatureKind } from '../core/model.ts'
+import type { OpResult, SignatureKind, Status } from '../core/model.ts'
 import { parsePlain } from './json.ts'
+import { statuses } from './task-record.ts'
 
 export interface ProcessRecord {
   readonly title: string
@@ -92,14 +93,69 @@ export function decodeRecord<T extends SmallRecord>(bytes: Buffer): T {
   return parsePlain(bytes.toString('utf8')) as T
 }
 
-export function encodeCount(count: number): Buffer {
+export function encodeSum(sum: number): Buffer {
   const out = Buffer.allocUnsafe(8)
-  out.writeDoubleBE(count)
+  out.writeDoubleBE(sum)
   return out
 }
 
-export function decodeCount(bytes: Buffer | undefined): number {
+export function decodeSum(bytes: Buffer | undefined): number {
   return bytes === undefined ? 0 : bytes.readDoubleBE(0)
+}
+
+/** The tasks of a node by status; of `processed` and `canceled`, those that are kept. */
+export type StatusCounts = Record<Status, number>
+
+export const noTasks = (): StatusCounts => ({
+  processing: 0,
+  delayed: 0,
+  failed: 0,
+  processed: 0,
+  canceled: 0,
+})
+
+export const liveOf = (counts: StatusCounts): number =>
+  counts.processing + counts.delayed + counts.failed
+
+/** Five numbers of 53 bits, 7 bits in a byte. */
+const counts_scratch = Buffer.alloc(5 * 8)
+
+/**
+ * Each number in groups of 7 bits, the lowest first, with the high bit set where more follow; the
+ * zeros at the end are left out. The bytes are valid until the next call.
+ */
+export function encodeCounts(counts: StatusCounts): Buffer {
+  let at = 0
+  let end = 0
+  for (const status of statuses) {
+    let rest = Math.max(0, counts[status])
+    if (rest === 0) counts_scratch[at++] = 0
+    else {
+      for (; rest >= 128; rest = Math.floor(rest / 128)) counts_scratch[at++] = 128 | (rest % 128)
+      counts_scratch[at++] = rest
+      end = at
+    }
+  }
+  return counts_scratch.subarray(0, end)
+}
+
+/** Into `counts`, which is returned. */
+export function decodeCounts(bytes: Buffer | undefined, counts = noTasks()): StatusCounts {
+  let at = 0
+  for (const status of statuses) {
+    let count = 0
+    if (bytes !== undefined && at < bytes.length) {
+      let unit = 1
+      let byte = bytes[at++] as number
+      for (; byte >= 128 && at < bytes.length; byte = bytes[at++] as number) {
+        count += (byte - 128) * unit
+        unit *= 128
+      }
+      count += byte * unit
+    }
+    counts[status] = count
+  }
+  return counts
 }
 
 /** What a grant allows, as bits of its one byte. */

@@ -9,7 +9,7 @@
  *     4  crc32 of all the rest (4)    62  at, ms; 0 is none (8, double)
  *     8  created, ms (8, double)      70  attempts (2)
  *    16  changed, ms (8, double)      72  entries of the history (2); not in version 1
- *    24  due, ms; 0 is none (8)       74  digest (32), caller (12), called (12), if flagged
+ *    24  due, ms; 0 is none (8)       74  digest (32), caller, called, former (12), if flagged
  *    32  visit (4)                        texts, data
  *    36  moves (4)
  *
@@ -61,6 +61,8 @@ export interface TaskRecord {
   caller_id: string | undefined
   /** The task whose reply this one waits for. */
   called_id: string | undefined
+  /** The newest ended task with the same ref when this one took it, if one was kept. */
+  readonly former_id: string | undefined
   /** The digest of the data at creation; undefined while `doc` is still that data. */
   digest: Buffer | undefined
   doc: Doc
@@ -80,6 +82,7 @@ export const is_live: Readonly<Record<Status, boolean>> = {
 }
 
 const version = 2
+/** In the order in which records number and count them. */
 export const statuses: readonly Status[] = [
   'processing',
   'delayed',
@@ -88,7 +91,16 @@ export const statuses: readonly Status[] = [
   'canceled',
 ]
 const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
-const flag = { ref: 1, ref_number: 2, user: 4, digest: 8, details: 16, caller: 32, called: 64 }
+const flag = {
+  ref: 1,
+  ref_number: 2,
+  user: 4,
+  digest: 8,
+  details: 16,
+  caller: 32,
+  called: 64,
+  former: 128,
+}
 const head_bytes = 74
 const version_1_head_bytes = 72
 const digest_bytes = 32
@@ -121,7 +133,7 @@ function scratchFor(texts_at: number, texts: string, data: string): ScratchBuffe
 
 /** The returned bytes are valid until the next call: copy them to keep them. */
 export function encodeTask(task: TaskRecord): Buffer {
-  const { ref, user_id, details, digest, caller_id, called_id } = task
+  const { ref, user_id, details, digest, caller_id, called_id, former_id } = task
   const data = task.doc.text
   const ref_text = ref === undefined ? '' : ref.text
   const user = user_id ?? ''
@@ -138,7 +150,8 @@ export function encodeTask(task: TaskRecord): Buffer {
     task.history
   const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
   const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
-  const texts_at = called_at + (called_id === undefined ? 0 : id_bytes)
+  const former_at = called_at + (called_id === undefined ? 0 : id_bytes)
+  const texts_at = former_at + (former_id === undefined ? 0 : id_bytes)
   const { bytes, view } = scratchFor(texts_at, texts, data)
   bytes[0] = version
   bytes[1] = statuses.indexOf(task.status)
@@ -149,7 +162,8 @@ export function encodeTask(task: TaskRecord): Buffer {
     (digest === undefined ? 0 : flag.digest) |
     (details === undefined ? 0 : flag.details) |
     (caller_id === undefined ? 0 : flag.caller) |
-    (called_id === undefined ? 0 : flag.called)
+    (called_id === undefined ? 0 : flag.called) |
+    (former_id === undefined ? 0 : flag.former)
   view.setFloat64(8, task.create_ms)
   view.setFloat64(16, task.change_ms)
   view.setFloat64(24, task.due_ms)
@@ -170,6 +184,7 @@ export function encodeTask(task: TaskRecord): Buffer {
   if (digest !== undefined) bytes.set(digest, head_bytes)
   if (caller_id !== undefined) bytes.write(caller_id, caller_at, 'hex')
   if (called_id !== undefined) bytes.write(called_id, called_at, 'hex')
+  if (former_id !== undefined) bytes.write(former_id, former_at, 'hex')
   const data_at = texts_at + bytes.utf8Write(texts, texts_at)
   view.setUint32(58, data_at - texts_at)
   const record = bytes.subarray(0, data_at + bytes.utf8Write(data, data_at))
@@ -187,7 +202,8 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   const digest_at = of_version === 1 ? version_1_head_bytes : head_bytes
   const caller_at = digest_at + (flags & flag.digest ? digest_bytes : 0)
   const called_at = caller_at + (flags & flag.caller ? id_bytes : 0)
-  const texts_at = called_at + (flags & flag.called ? id_bytes : 0)
+  const former_at = called_at + (flags & flag.called ? id_bytes : 0)
+  const texts_at = former_at + (flags & flag.former ? id_bytes : 0)
   const data_at = texts_at + bytes.readUInt32BE(58)
   const texts = bytes.toString('utf8', texts_at, data_at)
   const ref_from = getU16(bytes, 44)
@@ -219,7 +235,8 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     at_ms: bytes.readDoubleBE(62),
     attempts: getU16(bytes, 70),
     caller_id: flags & flag.caller ? bytes.toString('hex', caller_at, called_at) : undefined,
-    called_id: flags & flag.called ? bytes.toString('hex', called_at, texts_at) : undefined,
+    called_id: flags & flag.called ? bytes.toString('hex', called_at, former_at) : undefined,
+    former_id: flags & flag.former ? bytes.toString('hex', former_at, texts_at) : undefined,
     digest: flags & flag.digest ? bytes.subarray(digest_at, caller_at) : undefined,
     doc: docOfText(bytes.toString('utf8', data_at)),
     history: texts.slice(history_from),

@@ -54,7 +54,7 @@ export interface EngineOptions {
   readonly timers?: boolean
   /** Called once, when a commit has failed and the engine has stopped writing. */
   readonly onFailure?: (failure: Fault) => void
-  /** Called with a sentence when the disk lacks a feature or room. */
+  /** Called with a sentence when the disk lacks a feature or room, or an upgrade takes time. */
   readonly onNotice?: (sentence: string) => void
   /** Called for a bug: an exception that is no Fault. The caller gets `internal_error`. */
   readonly onBug?: (error: unknown) => void
@@ -131,8 +131,8 @@ export interface Engine {
   create(op: CreateInput, caller?: Caller): Promise<OpResult>
   modify(op: ModifyInput, caller?: Caller): Promise<OpResult>
   /**
-   * The task, or undefined. Ended tasks are found by obj_id only. Rejects with `task_damaged`, and
-   * with a TypeError for a malformed target.
+   * The task, or undefined. A ref finds its live task, or else the newest ended one that is kept.
+   * Rejects with `task_damaged`, and with a TypeError for a malformed target.
    */
   task(target: TargetInput): Promise<Task | undefined>
   /**

@@ -2,8 +2,8 @@
  * Checks the invariants of the key table (codec/keys) and names each breach.
  *
  * It runs in slices and yields to the engine between them. Each key is compared with others in the
- * same view, so a concurrent change is no breach. The tasks of a node are counted over all slices;
- * a count that then differs is counted again in one view before it is called wrong.
+ * same view, so a concurrent change is no breach. The tasks of each node are counted over all
+ * slices (engine/check-counts).
  */
 import {
   address_secret,
@@ -14,13 +14,13 @@ import {
   certificateOfKey,
   dueKey,
   endedKey,
+  failedKey,
   grantOfKey,
   idOfValue,
   type Key,
   type KeyType,
   keysOfType,
   metaKey,
-  nodeCountKey,
   nodeCountOfKey,
   outboxKey,
   outboxOfKey,
@@ -28,13 +28,11 @@ import {
   processOfKey,
   queueKey,
   queueOfKey,
-  refKey,
   refOfKey,
   scheduleOfKey,
   secretOfKey,
   sumOfKey,
   taskOfKey,
-  tasksAtNode,
   timeOfKey,
   userKey,
   variableOfKey,
@@ -43,7 +41,6 @@ import {
 } from '../codec/keys.ts'
 import {
   type CertificateRecord,
-  decodeCount,
   decodeRecord,
   type ProcessRecord,
   type ScheduleRecord,
@@ -52,7 +49,8 @@ import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
-import { loadTask } from './task-store.ts'
+import { checkCount, newCounted } from './check-counts.ts'
+import { loadTask, taskIdOfRef } from './task-store.ts'
 
 const slice_keys = 250
 const breaches_max = 1_000
@@ -92,9 +90,9 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     const fits = hasTask(
       view,
       idOfValue(value),
-      (task) => is_live[task.status] && task.conv_id === conv && task.ref?.text === ref,
+      (task) => task.conv_id === conv && task.ref?.text === ref,
     )
-    return fits ? undefined : `ref "${ref}" of ${conv} names no live task with that ref`
+    return fits ? undefined : `ref "${ref}" of ${conv} names no task with that ref`
   },
   at_node: (view, { key }) => {
     const { conv, node, obj_id } = atNodeOfKey(key)
@@ -143,6 +141,13 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     if (next_ms === last.due_ms && last.proc !== 'ok') return undefined
     return `schedule ${scheduleOfKey(key)} is due at ${next_ms}, which it was before`
   },
+  failed: (view, { key }) => {
+    const { conv, ms, obj_id } = timeOfKey(key)
+    const fits = hasTask(view, obj_id, ({ status, conv_id, change_ms }) => {
+      return status === 'failed' && conv_id === conv && change_ms === ms
+    })
+    return fits ? undefined : `the failed of ${conv} list task ${obj_id}, which has not at ${ms}`
+  },
   ended: (view, { key }) => {
     const { conv, obj_id } = timeOfKey(key)
     const fits = hasTask(view, obj_id, (task) => !is_live[task.status] && task.conv_id === conv)
@@ -163,9 +168,10 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   const { task } = held
   const has = (other: Key): boolean => view.get(other) !== undefined
   if (!is_live[task.status]) {
-    return has(endedKey(task.conv_id, task.change_ms, obj_id))
-      ? undefined
-      : `task ${obj_id} has ended and is not in the sweep list`
+    if (!has(endedKey(task.conv_id, task.change_ms, obj_id))) {
+      return `task ${obj_id} has ended and is not in the sweep list`
+    }
+    return isFoundByRef(view, task) ? undefined : `task ${obj_id} has ended and its ref is free`
   }
   if (!has(processKey(task.conv_id))) return `task ${obj_id}: no process ${task.conv_id}`
   if (!has(atNodeKey(task.conv_id, task.node_id, obj_id))) {
@@ -184,13 +190,21 @@ function checkTask(view: View, { key }: Entry): string | undefined {
   if (task.wait === 'queue' && !has(queueKey(task.conv_id, task.node_id, task.at_ms, obj_id))) {
     return `task ${obj_id} is not listed in the queue of its node "${task.node_id}"`
   }
-  if (task.ref !== undefined) {
-    const holder = view.get(refKey(task.conv_id, task.ref.text))
-    if (holder === undefined || idOfValue(holder) !== obj_id) {
-      return `task ${obj_id} does not hold its ref "${task.ref.text}"`
-    }
+  if (task.status === 'failed' && !has(failedKey(task.conv_id, task.change_ms, obj_id))) {
+    return `task ${obj_id} has failed and is not listed at ${task.change_ms}`
   }
-  return undefined
+  return isFoundByRef(view, task)
+    ? undefined
+    : `task ${obj_id} does not hold its ref "${task.ref?.text}"`
+}
+
+/** Whether the ref of a task names it; of an ended one, it or one that changed last after it. */
+function isFoundByRef(view: View, task: TaskRecord): boolean {
+  if (task.ref === undefined) return true
+  const holder = taskIdOfRef(view, task.conv_id, task.ref.text)
+  if (holder === undefined || holder === task.obj_id) return holder !== undefined
+  const is_later = ({ change_ms }: TaskRecord): boolean => change_ms >= task.change_ms
+  return !is_live[task.status] && hasTask(view, holder, is_later)
 }
 
 /** Whether the called task is live and names its caller. */
@@ -200,7 +214,11 @@ function isOwedReply(view: View, { obj_id, called_id }: TaskRecord): boolean {
   return held !== undefined && is_live[held.task.status] && held.task.caller_id === obj_id
 }
 
-export async function checkStore(store: Store): Promise<CheckReport> {
+/** The listeners get the key of each node_count that a transaction changes, before its commit. */
+export async function checkStore(
+  store: Store,
+  count_listeners: Set<(key: Key) => void>,
+): Promise<CheckReport> {
   const breaches: string[] = []
   const counts: Record<string, number> = {}
   const note = (breach: string | undefined): void => {
@@ -210,22 +228,33 @@ export async function checkStore(store: Store): Promise<CheckReport> {
     const found = await store.view((view) => view.get(metaKey(name)) !== undefined)
     if (!found) note(`meta: ${name} is missing`)
   }
-  const in_node = new Map<Key, number>()
-  for (const type of Object.keys(invariants) as KeyType[]) {
-    const invariant = invariants[type] as Invariant
-    counts[type] = await eachSlice(store, type, (view, entry) => {
-      note(invariant(view, entry))
-      if (type !== 'at_node') return
-      const { conv, node } = atNodeOfKey(entry.key)
-      const key = nodeCountKey(conv, node)
-      in_node.set(key, (in_node.get(key) ?? 0) + 1)
-    })
+  if (await store.view((view) => view.get(metaKey('upgrade')) !== undefined)) {
+    note('meta: the upgrade is not done')
   }
-  counts.user = await eachSlice(store, 'user', () => {})
-  counts.node_count = await eachSlice(store, 'node_count', (_view, { key }) => {
-    if (!in_node.has(key)) in_node.set(key, 0)
-  })
-  for (const [key, tasks] of in_node) note(await checkCount(store, key, tasks))
+  const in_nodes = newCounted()
+  const changed = new Set<Key>()
+  const listener = (key: Key): void => void changed.add(key)
+  count_listeners.add(listener)
+  try {
+    // What was changed before this is durable, so all views show it.
+    await store.update(() => {}).catch(() => {})
+    for (const type of Object.keys(invariants) as KeyType[]) {
+      const invariant = invariants[type] as Invariant
+      counts[type] = await eachSlice(store, type, (view, entry) => {
+        note(invariant(view, entry))
+        if (type === 'at_node') in_nodes.add(view, entry.key, atNodeOfKey(entry.key).conv)
+        if (type === 'ended') in_nodes.add(view, entry.key, timeOfKey(entry.key).conv)
+      })
+    }
+    counts.user = await eachSlice(store, 'user', () => {})
+    counts.node_count = await eachSlice(store, 'node_count', (_view, { key }) => in_nodes.of(key))
+    for (const [key, counted] of in_nodes.nodes) {
+      if (in_nodes.damaged_in.has(nodeCountOfKey(key).conv)) continue
+      note(await store.view((view) => checkCount(view, key, counted, changed)))
+    }
+  } finally {
+    count_listeners.delete(listener)
+  }
   return { breaches, counts }
 }
 
@@ -247,15 +276,4 @@ async function eachSlice(
     from = after(last)
     await nextTurn()
   }
-}
-
-async function checkCount(store: Store, key: Key, tasks: number): Promise<string | undefined> {
-  const { conv, node } = nodeCountOfKey(key)
-  return store.view((view) => {
-    const stated = decodeCount(view.get(key))
-    if (stated === tasks) return undefined
-    const counted = view.scan({ ...tasksAtNode(conv, node), limit: Infinity }).length
-    if (stated === counted) return undefined
-    return `node "${node}" of ${conv} counts ${stated} tasks and lists ${counted}`
-  })
 }

@@ -4,7 +4,7 @@
  * op, a create is never taken for the repetition of an earlier one: processes use a ref as a lock.
  */
 import { mergeDocs } from '../codec/doc-text.ts'
-import type { TaskRecord } from '../codec/task-record.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
 import type { Command, FailCommand } from '../process/logic.ts'
 import { advice } from '../process/logics/failures.ts'
@@ -42,20 +42,15 @@ export function copyCreate(
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
   // The task holds its own ref, also before it is saved for the first time.
   const check = isOwnRef(task, target, ref_text) ? ref_taken : checkNewTask(tx, target, ref, doc)
-  if (check !== 'new') {
+  if (!('former' in check)) {
     const refusal = 'code' in check ? check : ref_taken
     return copyFailed(inactiveOf(target) ?? refusal, err_node_id)
   }
   const copied = copyDone(tx, task.doc, err_node_id)
   if (copied.command === 'set') {
     const { user_id, moves } = task
-    startTask(
-      tx,
-      { conv_id: target.conv_id, ref, user_id, doc },
-      target.graph.start_id,
-      moves,
-      'copy',
-    )
+    const given = { conv_id: target.conv_id, ref, user_id, doc, former: check.former }
+    startTask(tx, given, target.graph.start_id, moves, 'copy')
   }
   return copied
 }
@@ -92,7 +87,7 @@ function modifyOther(
 ): OpRefusal | undefined {
   const draft = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
   if (draft === 'damaged') return damaged(obj_id as string)
-  if (draft === undefined) return not_found_task
+  if (draft === undefined || !is_live[draft.task.status]) return not_found_task
   const resume_at = modifyTask(tx, target, draft.task, command.doc, command)
   if (typeof resume_at === 'object') return resume_at
   recordEvent(tx, draft.task, 'copy')

@@ -15,7 +15,7 @@
  * rejects.
  */
 
-import { metaKey } from '../codec/keys.ts'
+import { type Key, metaKey } from '../codec/keys.ts'
 import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
@@ -76,6 +76,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const onBug = (error: unknown): void => options.onBug?.(error)
   const watchers = newWatchers(limits.watch_changes_max)
   const end_listeners = new Set<(task: Task) => void>()
+  const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()
   const engine_context: EngineContext = {
     catalog,
@@ -87,6 +88,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     isWatched: watchers.isWatched,
     areEndsWatched: () => end_listeners.size > 0,
+    count_listeners,
   }
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
@@ -297,7 +299,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     addresses,
     answerAccount: newAnswerAccounts(limits),
     flush,
-    check: () => checkStore(store),
+    check: () => checkStore(store, count_listeners),
     backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
     close: () => {
       closing ??= close()

@@ -4,8 +4,8 @@
  */
 import { objectOf } from '../codec/json.ts'
 import { sumKey } from '../codec/keys.ts'
-import { decodeCount, grant_bits } from '../codec/records.ts'
-import type { TaskRecord } from '../codec/task-record.ts'
+import { decodeSum, grant_bits } from '../codec/records.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import type { JsonValue } from '../core/model.ts'
 import type { EvaluationContext, RootName, TargetProcess } from '../process/logic.ts'
 import { convIdOf } from './aliases.ts'
@@ -63,7 +63,8 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     if (target.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
     const obj_id = taskIdOfRef(context.view, target.conv_id, ref)
     const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
-    return found === undefined || found === 'damaged' ? undefined : objectOf(found.task.doc)
+    if (found === undefined || found === 'damaged') return undefined
+    return is_live[found.task.status] ? objectOf(found.task.doc) : undefined
   },
   nodeCount(node_id, conv) {
     const process = processOf(this, conv, 'show')
@@ -75,7 +76,7 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     const sum = (of: string) => this.context.view.get(sumKey(process.conv_id, node_id, of))
     const by_id = process.graph.nodes.get(node_id)?.sum_names.get(name)
     const bytes = sum(name) ?? (by_id === undefined ? undefined : sum(by_id))
-    return bytes === undefined ? undefined : decodeCount(bytes)
+    return bytes === undefined ? undefined : decodeSum(bytes)
   },
   callbackUrl(node_id, conv) {
     // Whoever has the address may modify tasks.

@@ -7,8 +7,8 @@
  * until the last of the tasks has migrated.
  */
 import { isObject, stringifyJson } from '../codec/json.ts'
-import { nodeCountKey, processKey, versionKey } from '../codec/keys.ts'
-import { decodeCount, encodeRecord, type ProcessRecord } from '../codec/records.ts'
+import { processKey, versionKey } from '../codec/keys.ts'
+import { encodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
 import { fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
@@ -28,6 +28,7 @@ import type {
   PutResult,
   WaitsFor,
 } from './import-api.ts'
+import { liveTasksAt } from './node-counters.ts'
 import { putVariable, type Variables } from './variables.ts'
 import { migrationOf } from './waits.ts'
 import { firstWebhook, newNonce } from './webhooks.ts'
@@ -180,7 +181,7 @@ function pendingMigrations(
   const pending = Object.create(null) as Record<string, string>
   const without_target: string[] = []
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.record.moves)])) {
-    const tasks = decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
+    const tasks = liveTasksAt(tx, conv_id, node_id)
     if (tasks === 0 || graph.nodes.has(node_id)) continue
     const before = migrationOf(old.record.moves, node_id)
     const to =

@@ -1,23 +1,37 @@
 /**
- * The numbers that belong to nodes. The number of live tasks in a node (key type node_count) is
- * kept over one transaction: read from the store when first needed, written once at the end.
- * Running sums (key type sum) are written at once.
+ * The numbers that belong to nodes. The tasks in a node by status (key type node_count) are kept
+ * over one transaction: read from the store when first needed, written once at the end. Running
+ * sums (key type sum) are written at once.
+ *
+ * A counter outlives its transaction only as an object: the next one reads its numbers again,
+ * because the last may have been undone.
  */
-import { type Key, nodeCountKey, sumKey } from '../codec/keys.ts'
-import { decodeCount, encodeCount } from '../codec/records.ts'
-import type { TaskRecord } from '../codec/task-record.ts'
-import type { Tx } from '../store/store.ts'
+import { countsOf, type Key, nodeCountKey, nodeCountOfKey, sumKey } from '../codec/keys.ts'
+import {
+  decodeCounts,
+  decodeSum,
+  encodeCounts,
+  encodeSum,
+  liveOf,
+  noTasks,
+  type StatusCounts,
+} from '../codec/records.ts'
+import { statuses, type TaskRecord } from '../codec/task-record.ts'
+import type { Status } from '../core/model.ts'
+import type { Tx, View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
 
 export interface NodeCounters {
   begin(tx: Tx): void
-  add(conv_id: string, node_id: string, by: 1 | -1): void
+  add(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
+  /** Live tasks in a node. */
   of(conv_id: string, node_id: string): number
-  /** The nodes with count semaphors whose number has changed since the last call. */
+  /** The nodes with count semaphors whose live tasks have changed since the last call. */
   takeChanges(): readonly CountChange[]
   end(): void
 }
 
+/** Live tasks in a node. */
 export interface CountChange {
   readonly conv_id: string
   readonly node_id: string
@@ -29,63 +43,87 @@ interface Counter {
   readonly key: Key
   readonly conv_id: string
   readonly node_id: string
-  readonly stored: number
-  now: number
-  /** The number at the last `takeChanges`. */
+  readonly stored: StatusCounts
+  readonly now: StatusCounts
+  /** The live tasks at the last `takeChanges`. */
   reported: number
+  /** The transaction to which the numbers belong. */
+  transaction: number
 }
 
 const no_changes: readonly CountChange[] = []
+const counters_max = 1_000
 
-/** `processOf` reads in the transaction that was begun last. */
+/**
+ * `processOf` reads in the transaction that was begun last. The listeners get the key of each
+ * record whose tasks a transaction has changed, before its commit.
+ */
 export function newNodeCounters(
   no_tx: Tx,
   processOf: (conv_id: string) => Process | undefined,
+  listeners: ReadonlySet<(key: Key) => void>,
 ): NodeCounters {
   let tx = no_tx
-  let by_process = new Map<string, Map<string, Counter>>()
-  const all: Counter[] = []
+  let transaction = 0
+  const by_process = new Map<string, Map<string, Counter>>()
+  let counters = 0
+  const in_use: Counter[] = []
   const with_semaphors: Counter[] = []
 
-  function newCounter(conv_id: string, node_id: string): Counter {
-    const key = nodeCountKey(conv_id, node_id)
-    const stored = decodeCount(tx.get(key))
-    const counter = { key, conv_id, node_id, stored, now: stored, reported: stored }
-    all.push(counter)
-    const semaphors = processOf(conv_id)?.graph.nodes.get(node_id)?.count_semaphors ?? []
-    if (semaphors.length > 0) with_semaphors.push(counter)
+  function counterOf(conv_id: string, node_id: string): Counter {
+    let nodes = by_process.get(conv_id)
+    if (nodes === undefined) {
+      nodes = new Map()
+      by_process.set(conv_id, nodes)
+    }
+    let counter = nodes.get(node_id)
+    if (counter === undefined) {
+      const key = nodeCountKey(conv_id, node_id)
+      const numbers = { stored: noTasks(), now: noTasks(), reported: 0, transaction: 0 }
+      counter = { key, conv_id, node_id, ...numbers }
+      nodes.set(node_id, counter)
+      counters++
+    }
     return counter
+  }
+
+  function read(counter: Counter): void {
+    const { key, conv_id, node_id, stored, now } = counter
+    decodeCounts(tx.get(key), stored)
+    for (const status of statuses) now[status] = stored[status]
+    counter.reported = liveOf(now)
+    counter.transaction = transaction
+    in_use.push(counter)
+    const semaphors = processOf(conv_id)?.graph.nodes.get(node_id)?.count_semaphors
+    if (semaphors !== undefined && semaphors.length > 0) with_semaphors.push(counter)
   }
 
   return {
     begin(next_tx) {
       tx = next_tx
-      by_process = new Map()
-      all.length = 0
+      transaction++
+      in_use.length = 0
       with_semaphors.length = 0
+      if (counters <= counters_max) return
+      by_process.clear()
+      counters = 0
     },
-    add(conv_id, node_id, by) {
-      let nodes = by_process.get(conv_id)
-      if (nodes === undefined) {
-        nodes = new Map()
-        by_process.set(conv_id, nodes)
-      }
-      let counter = nodes.get(node_id)
-      if (counter === undefined) {
-        counter = newCounter(conv_id, node_id)
-        nodes.set(node_id, counter)
-      }
-      counter.now += by
+    add(conv_id, node_id, status, by) {
+      const counter = counterOf(conv_id, node_id)
+      if (counter.transaction !== transaction) read(counter)
+      counter.now[status] += by
     },
     of(conv_id, node_id) {
       const counter = by_process.get(conv_id)?.get(node_id)
-      return counter?.now ?? decodeCount(tx.get(nodeCountKey(conv_id, node_id)))
+      if (counter?.transaction === transaction) return liveOf(counter.now)
+      return liveTasksAt(tx, conv_id, node_id)
     },
     takeChanges() {
       if (with_semaphors.length === 0) return no_changes
       const changes: CountChange[] = []
       for (const counter of with_semaphors) {
-        const { conv_id, node_id, reported, now } = counter
+        const { conv_id, node_id, reported } = counter
+        const now = liveOf(counter.now)
         if (now === reported) continue
         counter.reported = now
         changes.push({ conv_id, node_id, before: reported, now })
@@ -93,13 +131,33 @@ export function newNodeCounters(
       return changes
     },
     end() {
-      for (const { key, stored, now } of all) {
-        if (now === stored) continue
-        if (now === 0) tx.del(key)
-        else tx.put(key, encodeCount(now))
+      for (const { key, stored, now } of in_use) {
+        for (const listener of listeners) listener(key)
+        if (isSame(stored, now)) continue
+        const value = encodeCounts(now)
+        if (value.length === 0) tx.del(key)
+        else tx.put(key, value)
       }
     },
   }
+}
+
+function isSame(one: StatusCounts, other: StatusCounts): boolean {
+  for (const status of statuses) if (one[status] !== other[status]) return false
+  return true
+}
+
+export function liveTasksAt(view: View, conv_id: string, node_id: string): number {
+  return liveOf(decodeCounts(view.get(nodeCountKey(conv_id, node_id))))
+}
+
+/** The tasks of a process by node and status; a node without tasks is left out. */
+export function countsByNode(view: View, conv_id: string): Map<string, StatusCounts> {
+  const nodes = new Map<string, StatusCounts>()
+  for (const { key, value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
+    nodes.set(nodeCountOfKey(key).node, decodeCounts(value))
+  }
+  return nodes
 }
 
 /** Adds to running sums of the node in which the task is. */
@@ -110,9 +168,9 @@ export function addSums(
 ): void {
   for (const { name, value } of terms) {
     const key = sumKey(conv_id, node_id, name)
-    const sum = decodeCount(tx.get(key)) + value
+    const sum = decodeSum(tx.get(key)) + value
     // An infinite sum would be no JSON number.
     const bounded = Math.max(-Number.MAX_VALUE, Math.min(sum, Number.MAX_VALUE))
-    tx.put(key, encodeCount(bounded))
+    tx.put(key, encodeSum(bounded))
   }
 }

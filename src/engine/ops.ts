@@ -78,12 +78,12 @@ export function create(
 ): OpResult {
   const { conv_id, ref, data, identity } = op
   const check = checkNewTask(tx, process, ref, data, identity)
-  if (check !== 'new') {
-    if ('code' in check) return refused(op, check)
+  if ('code' in check) return refused(op, check)
+  if ('same' in check) {
     const result = accepted(op, check.same)
     return identity === undefined ? result : { ...result, task: viewTask(check.same) }
   }
-  const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data })
+  const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data, former: check.former })
   if (identity !== undefined && ref !== undefined) draft.task.digest = digestOf(identity)
   enterNode(tx, process, draft, process.graph.start_id, why, user)
   saveTask(tx, draft)
@@ -165,7 +165,7 @@ export function findLive(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefus
   return not_found_task
 }
 
-/** The task with the op's obj_id, also an ended one; without one, the live holder of its ref. */
+/** The task with the op's obj_id or else its ref, also an ended one that is kept. */
 function findTask(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
   const obj_id = op.obj_id ?? taskIdOfRef(view, op.conv_id, op.ref?.text ?? '')
   const draft = obj_id === undefined ? undefined : loadTask(view, obj_id)

@@ -4,11 +4,9 @@
  */
 import {
   aliasKey,
-  countsOf,
   grantKey,
   grantOfKey,
   keysOfType,
-  nodeCountOfKey,
   processKey,
   processOfKey,
   sumsOf,
@@ -17,10 +15,10 @@ import {
 } from '../codec/keys.ts'
 import { isName } from '../codec/op.ts'
 import {
-  decodeCount,
   decodeRecord,
   encodeRecord,
   grant_bits,
+  liveOf,
   type ProcessRecord,
 } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
@@ -32,6 +30,7 @@ import { aliasName, listAliases, putAlias } from './aliases.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { edgesOf } from './graph-edges.ts'
+import { countsByNode, liveTasksAt } from './node-counters.ts'
 import { noProcess } from './task-rules.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
@@ -145,9 +144,7 @@ export function requireProcess(view: View, catalog: Catalog, conv_id: string): P
 
 function liveTasks(view: View, conv_id: string): number {
   let tasks = 0
-  for (const { value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
-    tasks += decodeCount(value)
-  }
+  for (const counts of countsByNode(view, conv_id).values()) tasks += liveOf(counts)
   return tasks
 }
 
@@ -166,10 +163,6 @@ function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo
 
 function showProcess(view: View, { conv_id, record, graph }: Process): ProcessDetails {
   const definition_text = view.get(versionKey(conv_id, record.version))?.toString('utf8') ?? ''
-  const counts = new Map<string, number>()
-  for (const { key, value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
-    counts.set(nodeCountOfKey(key).node, decodeCount(value))
-  }
   const edges = edgesOf(definition_text)
   return {
     ...infoOf(view, conv_id, record),
@@ -178,7 +171,7 @@ function showProcess(view: View, { conv_id, record, graph }: Process): ProcessDe
       id,
       title,
       kind,
-      tasks: counts.get(id) ?? 0,
+      tasks: liveTasksAt(view, conv_id, id),
       to: edges.get(id) ?? [],
     })),
     shared_with: grantsFor(view, conv_id).map(({ user, bits }) => ({ user, can: rightsOf(bits) })),

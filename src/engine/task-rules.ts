@@ -4,7 +4,7 @@
  */
 import { digestOf, mergeDocs } from '../codec/doc-text.ts'
 import { bytesOf } from '../codec/json.ts'
-import type { TaskRecord } from '../codec/task-record.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import type { OpFaultCode } from '../core/faults.ts'
 import type { Doc, Ref } from '../core/model.ts'
 import type { Process } from './catalog.ts'
@@ -21,8 +21,17 @@ export interface OpRefusal {
   readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
 }
 
-/** `same` is the live task that an equal create has made before. */
-export type NewTaskCheck = 'new' | { readonly same: TaskRecord } | OpRefusal
+/**
+ * `same` is the live task that an equal create has made before; `former` the ended task whose ref a
+ * new one takes.
+ */
+export type NewTaskCheck =
+  | { readonly former: TaskRecord | undefined }
+  | { readonly same: TaskRecord }
+  | OpRefusal
+
+/** For a ref that no task has. */
+const is_new: NewTaskCheck = { former: undefined }
 
 export function checkNewTask(
   tx: Transaction,
@@ -32,10 +41,12 @@ export function checkNewTask(
   identity = doc,
 ): NewTaskCheck {
   let clash: OpRefusal | undefined
+  let check = is_new
   if (ref !== undefined) {
     const obj_id = taskIdOfRef(tx.view, process.conv_id, ref.text)
     const holder = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
     if (holder === 'damaged') clash = damaged(obj_id as string)
+    else if (holder !== undefined && !is_live[holder.task.status]) check = { former: holder.task }
     else if (holder !== undefined) {
       if (createDigest(holder.task).equals(digestOf(identity))) return { same: holder.task }
       clash = { ...ref_taken, task: { obj_id: holder.task.obj_id } }
@@ -51,7 +62,7 @@ export function checkNewTask(
     const description = `Param: ${mistake.param}, Error: ${mistake.error}`
     return { code: 'wrong_validate_params', description }
   }
-  return clash ?? 'new'
+  return clash ?? check
 }
 
 /** `modifyTask` returns this where the task does not resume. */

@@ -1,13 +1,14 @@
 /**
  * Loads and saves tasks with their index keys. Every write of the key types task, ref, at_node,
- * due, queue, outbox, ended and node_count goes through `saveTask`, so one change of a task keeps
- * all invariants of its keys (codec/keys).
+ * due, queue, outbox, ended, failed and node_count goes through `saveTask` or `removeEnded`, so one
+ * change of a task keeps all invariants of its keys (codec/keys).
  */
 import { digestOf } from '../codec/doc-text.ts'
 import {
   atNodeKey,
   dueKey,
   endedKey,
+  failedKey,
   idOfValue,
   idValue,
   type Key,
@@ -24,7 +25,7 @@ import {
   type Wait,
 } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
-import type { View } from '../store/store.ts'
+import type { Tx, View } from '../store/store.ts'
 import { completeHistory } from './history.ts'
 import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
@@ -57,7 +58,7 @@ export function loadTask(view: View, obj_id: string): TaskDraft | 'damaged' | un
   return { task, stored, original: task.doc, keep_ended: true }
 }
 
-/** The obj_id of the live task that holds a ref. */
+/** The obj_id of the live task that holds a ref; without one, of the newest ended one kept. */
 export function taskIdOfRef(view: View, conv_id: string, ref: string): string | undefined {
   const bytes = view.get(refKey(conv_id, ref))
   return bytes === undefined ? undefined : idOfValue(bytes)
@@ -66,16 +67,20 @@ export function taskIdOfRef(view: View, conv_id: string, ref: string): string | 
 /** What a new task begins with. */
 export type NewTask = Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & {
   readonly caller_id?: string
+  /** The newest ended task with the ref. */
+  readonly former?: TaskRecord | undefined
 }
 
 export function newTask(tx: Transaction, given: NewTask): TaskDraft {
+  const { former } = given
   const task: TaskRecord = {
     obj_id: tx.newTaskId(),
     conv_id: given.conv_id,
     ref: given.ref,
     user_id: given.user_id,
     create_ms: tx.now_ms,
-    change_ms: tx.now_ms,
+    // Also where the clock was set back: so of the tasks of a ref, the newest is removed last.
+    change_ms: former === undefined ? tx.now_ms : Math.max(tx.now_ms, former.change_ms),
     status: 'processing',
     details: undefined,
     node_id: '',
@@ -90,6 +95,7 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
     attempts: 0,
     caller_id: given.caller_id,
     called_id: undefined,
+    former_id: former?.obj_id,
     digest: undefined,
     doc: given.doc,
     history: '',
@@ -115,15 +121,23 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   const live = is_live[task.status]
   if (!live) task.due_ms = 0
   if (!live || (task.wait !== 'ready' && !isListed(task.wait))) task.at_ms = 0
-  task.change_ms = Math.max(tx.now_ms, stored?.change_ms ?? 0)
+  task.change_ms = Math.max(tx.now_ms, task.change_ms)
 
   if (was_live && (!live || stored.node_id !== task.node_id)) {
     store.del(atNodeKey(task.conv_id, stored.node_id, task.obj_id))
-    tx.countTask(task.conv_id, stored.node_id, -1)
   }
   if (live && (!was_live || stored.node_id !== task.node_id)) {
     store.put(atNodeKey(task.conv_id, task.node_id, task.obj_id), no_value)
-    tx.countTask(task.conv_id, task.node_id, 1)
+  }
+  if (stored === undefined || stored.status !== task.status || stored.node_id !== task.node_id) {
+    if (was_live) tx.countTask(task.conv_id, stored.node_id, stored.status, -1)
+    if (live || keep_ended) tx.countTask(task.conv_id, task.node_id, task.status, 1)
+  }
+  if (stored?.status === 'failed') {
+    store.del(failedKey(task.conv_id, stored.change_ms, task.obj_id))
+  }
+  if (task.status === 'failed') {
+    store.put(failedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
   }
   const stored_due_ms = stored?.due_ms ?? 0
   if (stored_due_ms !== task.due_ms) {
@@ -135,10 +149,10 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   }
   saveWaitKeys(tx, draft)
   if (task.ref !== undefined) {
-    if (live && stored === undefined) {
+    if (stored === undefined && (live || keep_ended)) {
       store.put(refKey(task.conv_id, task.ref.text), idValue(task.obj_id))
     }
-    if (!live && was_live) store.del(refKey(task.conv_id, task.ref.text))
+    if (was_live && !live && !keep_ended) giveRefBack(tx.store, task, task.ref.text)
     if (live && task.digest === undefined && task.doc.text !== draft.original.text) {
       task.digest = digestOf(draft.original)
     }
@@ -167,6 +181,29 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
       node_id: task.node_id,
     })
   }
+}
+
+/** A task that is not kept leaves its ref to the ended one that had it before, or to nobody. */
+function giveRefBack(store: Tx, { conv_id, former_id }: TaskRecord, ref: string): void {
+  const key = refKey(conv_id, ref)
+  if (former_id !== undefined && store.get(taskKey(former_id)) !== undefined) {
+    store.put(key, idValue(former_id))
+  } else store.del(key)
+}
+
+/** Deletes an ended task, and its ref where no newer task has it. A live task stays. */
+export function removeEnded(tx: Transaction, obj_id: string): void {
+  const { store } = tx
+  const draft = loadTask(store, obj_id)
+  if (draft === undefined) return
+  if (draft !== 'damaged') {
+    const { conv_id, ref, node_id, status } = draft.task
+    if (is_live[status]) return
+    tx.countTask(conv_id, node_id, status, -1)
+    const holder = ref && taskIdOfRef(store, conv_id, ref.text)
+    if (ref !== undefined && holder === obj_id) store.del(refKey(conv_id, ref.text))
+  }
+  store.del(taskKey(obj_id))
 }
 
 /** Writes the key that lists a task in its queue, or its job in the outbox. */

@@ -12,18 +12,17 @@ import {
   keysOfType,
   processKey,
   processOfKey,
-  taskKey,
   taskOfKey,
   tasksAtNode,
   timeOfKey,
 } from '../codec/keys.ts'
 import { decodeRecord, encodeRecord, type ProcessRecord } from '../codec/records.ts'
-import type { Tx, View } from '../store/store.ts'
+import type { View } from '../store/store.ts'
 import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { advanceReady, beginOp, saveAndDrain } from './run-queue.ts'
-import { loadTask, type TaskDraft } from './task-store.ts'
+import { loadTask, removeEnded, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { fail } from './transitions.ts'
 
@@ -141,17 +140,22 @@ export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number
  * Removes up to `tasks_max` tasks that ended at `until_ms` or before, process by process. Returns
  * when the oldest one left has ended.
  */
-export function sweepEnded(tx: Tx, until_ms: number, tasks_max: number): number | undefined {
+export function sweepEnded(
+  tx: Transaction,
+  until_ms: number,
+  tasks_max: number,
+): number | undefined {
+  const { store } = tx
   let left = tasks_max
-  for (const conv_id of processesWithEnded(tx)) {
-    for (const { key } of tx.scan({ ...endedUpTo(conv_id, until_ms), limit: left })) {
-      tx.del(key)
-      tx.del(taskKey(taskOfKey(key)))
+  for (const conv_id of processesWithEnded(store)) {
+    for (const { key } of store.scan({ ...endedUpTo(conv_id, until_ms), limit: left })) {
+      store.del(key)
+      removeEnded(tx, taskOfKey(key))
       left--
     }
     if (left === 0) break
   }
-  return oldestEnded(tx)
+  return oldestEnded(store)
 }
 
 function oldestEnded(view: View): number | undefined {

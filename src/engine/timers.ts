@@ -150,7 +150,7 @@ export function newTimers(options: TimersOptions): Timers {
     const swept_ms = sweep_ms
     sweep_ms = Number.POSITIVE_INFINITY
     const oldest_ms = await transactions
-      .run(({ store, now_ms }) => sweepEnded(store, now_ms - ended_kept_ms, slice_tasks_max))
+      .run((tx) => sweepEnded(tx, tx.now_ms - ended_kept_ms, slice_tasks_max))
       .catch((error: unknown) => {
         sweep_ms = swept_ms
         throw error

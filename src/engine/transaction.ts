@@ -6,16 +6,15 @@
  * it, also after a transaction that threw. Records that change with every op are read once
  * and written once, by `end`; only the events that it returns outlive the transaction.
  */
-import { grantKey, nodeCountKey } from '../codec/keys.ts'
-import { decodeCount } from '../codec/records.ts'
+import { grantKey, type Key } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Change, Task } from '../core/model.ts'
+import type { Change, Status, Task } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
-import { type CountChange, newNodeCounters } from './node-counters.ts'
+import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
 import type { Variables } from './variables.ts'
 
@@ -35,6 +34,8 @@ export interface EngineContext {
   isWatched(): boolean
   /** Whether ends have listeners; without one, ends are not recorded. */
   areEndsWatched(): boolean
+  /** Get the key of each node_count that a transaction changes, before its commit. */
+  readonly count_listeners: ReadonlySet<(key: Key) => void>
 }
 
 /** The reads of a transaction or of a view. */
@@ -55,8 +56,8 @@ export interface Transaction extends ReadContext {
   readonly store: Tx
   /** 24 hex digits, above every id given before. */
   newTaskId(): string
-  /** Adds to the number of live tasks in a node. */
-  countTask(conv_id: string, node_id: string, by: 1 | -1): void
+  /** Adds to the number of tasks in a node with this status; an ended one counts while kept. */
+  countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
   /** The nodes with count semaphors whose number has changed since the last call. */
   takeCountChanges(): readonly CountChange[]
   /** Moves left for the current op; the rest runs in the next transaction. */
@@ -122,7 +123,7 @@ export function newReadContext(view: View, engine: EngineContext, now_ms: number
     steps: { left: steps_max },
     process: (conv_id) => engine.catalog.find(view, conv_id),
     grantBits: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
-    nodeCount: (conv_id, node_id) => decodeCount(view.get(nodeCountKey(conv_id, node_id))),
+    nodeCount: (conv_id, node_id) => liveTasksAt(view, conv_id, node_id),
   }
 }
 
@@ -131,7 +132,7 @@ type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 export function newReusableTransaction(engine: EngineContext): ReusableTransaction {
   let processes = new Map<string, Process>()
   const ids = newTaskIds(no_tx, engine.id_middle)
-  const counters = newNodeCounters(no_tx, processOf)
+  const counters = newNodeCounters(no_tx, processOf, engine.count_listeners)
   let grant: { user: string; conv_id: string; bits: number } | undefined
   let events: CommitEvents | undefined
 

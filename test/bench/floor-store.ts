@@ -130,6 +130,7 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     attempts: 0,
     caller_id: undefined,
     called_id: undefined,
+    former_id: undefined,
     doc: docOfText(JSON.stringify(data)),
     history: '',
     history_count: 0,

@@ -1,0 +1,88 @@
+/**
+ * Compares the counters of nodes with the tasks that are there, for `check`.
+ *
+ * `check` counts in slices, which says nothing about a node whose tasks have changed meanwhile. If
+ * its process is small, that one is counted again in one view; else a check at a quieter time must
+ * do it. Of a process with a damaged task the counts are left out: where it is, is not known.
+ */
+import {
+  endedOf,
+  type Key,
+  nodeCountKey,
+  nodeCountOfKey,
+  taskOfKey,
+  tasksAtNode,
+} from '../codec/keys.ts'
+import { decodeCounts, noTasks, type StatusCounts } from '../codec/records.ts'
+import { statuses } from '../codec/task-record.ts'
+import type { View } from '../store/store.ts'
+import { countsByNode } from './node-counters.ts'
+import { loadTask } from './task-store.ts'
+
+/** Tasks counted again in one view. */
+const recounted_max = 20_000
+
+/** Tasks counted by node and status. */
+export interface Counted {
+  readonly nodes: ReadonlyMap<Key, StatusCounts>
+  /** The processes in which a task could not be counted. */
+  readonly damaged_in: ReadonlySet<string>
+  of(key: Key): StatusCounts
+  /** Counts the task that an at_node or ended key lists. */
+  add(view: View, key: Key, conv_id: string): void
+}
+
+export function newCounted(): Counted {
+  const nodes = new Map<Key, StatusCounts>()
+  const damaged_in = new Set<string>()
+  function of(key: Key): StatusCounts {
+    const known = nodes.get(key) ?? noTasks()
+    nodes.set(key, known)
+    return known
+  }
+  return {
+    nodes,
+    damaged_in,
+    of,
+    add(view, key, conv_id) {
+      const held = loadTask(view, taskOfKey(key))
+      if (held === undefined || held === 'damaged') damaged_in.add(conv_id)
+      else of(nodeCountKey(conv_id, held.task.node_id))[held.task.status]++
+    },
+  }
+}
+
+/** A sentence that names the breach, or undefined. */
+export function checkCount(
+  view: View,
+  key: Key,
+  counted: StatusCounts,
+  changed: ReadonlySet<Key>,
+): string | undefined {
+  const stated = decodeCounts(view.get(key))
+  const { conv, node } = nodeCountOfKey(key)
+  const there = changed.has(key) ? recounted(view, key) : counted
+  if (there === undefined) return undefined
+  const wrong = statuses.filter((status) => stated[status] !== there[status])
+  if (wrong.length === 0) return undefined
+  const says = wrong.map((status) => `${stated[status]} ${status} and has ${there[status]}`)
+  return `node "${node}" of ${conv} counts ${says.join(', ')}`
+}
+
+/** The tasks of a node in one view; undefined where that would take long. */
+function recounted(view: View, key: Key): StatusCounts | undefined {
+  const { conv, node } = nodeCountOfKey(key)
+  let tasks = 0
+  for (const { processed, canceled } of countsByNode(view, conv).values()) {
+    tasks += processed + canceled
+  }
+  const { processing, delayed, failed } = decodeCounts(view.get(key))
+  if (tasks + processing + delayed + failed > recounted_max) return undefined
+  const again = newCounted()
+  for (const range of [tasksAtNode(conv, node), endedOf(conv)]) {
+    for (const entry of view.scan({ ...range, limit: recounted_max })) {
+      again.add(view, entry.key, conv)
+    }
+  }
+  return again.damaged_in.size === 0 ? again.of(key) : undefined
+}

@@ -1,0 +1,159 @@
+/**
+ * Brings a file of format 1 to format 2, when it is opened and before anything else happens to it.
+ *
+ * Format 1 counted only the live tasks of a node, listed no failed ones, and freed the ref of every
+ * ended task. The work is one pass over the counters and one over the tasks, in slices: each is a
+ * transaction that also stores how far it came, so after a crash the next opening goes on there.
+ * The first slice sets the format, so that no earlier program opens a file half way.
+ */
+import {
+  after,
+  failedKey,
+  idValue,
+  type Key,
+  keysOfType,
+  metaKey,
+  nodeCountKey,
+  refKey,
+  taskKey,
+  taskOfKey,
+} from '../codec/keys.ts'
+import { decodeCounts, decodeSum, encodeCounts, noTasks } from '../codec/records.ts'
+import { decodeTask, encodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
+import type { Status } from '../core/model.ts'
+import type { Store, Tx } from '../store/store.ts'
+import { loadTask, taskIdOfRef } from './task-store.ts'
+
+/** Files of a higher format were written by a newer program. */
+export const format = 2
+export const format_key = metaKey('format')
+/** While an upgrade is under way: the key with which its next slice begins. */
+const upgrade_key = metaKey('upgrade')
+
+const slice_tasks_max = 2_000
+const slice_bytes_max = 4 * 1024 * 1024
+const page_keys = 50
+/** An upgrade with more slices is told of. */
+const noticed_slices = 10
+const no_value = Buffer.alloc(0)
+
+export interface UpgradeOptions {
+  /** Called with a sentence where the upgrade takes more than a moment. */
+  readonly onNotice?: ((sentence: string) => void) | undefined
+  readonly slice_tasks?: number
+}
+
+/** Rejects as `Store.update` does. */
+export async function upgradeFile(
+  store: Store,
+  { onNotice = () => {}, slice_tasks = slice_tasks_max }: UpgradeOptions = {},
+): Promise<void> {
+  const begins = await store.update((tx) => {
+    if (tx.get(upgrade_key) !== undefined) return true
+    if (tx.get(format_key)?.toString() !== '1') return false
+    tx.put(format_key, Buffer.from(String(format)))
+    putCursor(tx, keysOfType('node_count').from)
+    return true
+  })
+  if (!begins) return
+  let tasks = 0
+  for (let slices = 0; ; slices++) {
+    const slice = await store.update((tx) => upgradeSlice(tx, slice_tasks))
+    tasks += slice.tasks
+    if (slice.is_last) break
+    if (slices === noticed_slices) {
+      onNotice('a file of an earlier version: its tasks are read once, please wait')
+    }
+  }
+  if (tasks > noticed_slices * slice_tasks)
+    onNotice(`the file is upgraded: ${tasks} tasks were read`)
+}
+
+function putCursor(tx: Tx, key: Key): void {
+  tx.put(upgrade_key, Buffer.from(key, 'latin1'))
+}
+
+function upgradeSlice(
+  tx: Tx,
+  slice_tasks: number,
+): { readonly tasks: number; readonly is_last: boolean } {
+  const cursor = tx.get(upgrade_key)?.toString('latin1') ?? ''
+  const counters = keysOfType('node_count')
+  if (cursor >= counters.from) {
+    const read = tx.scan({ from: cursor, to: counters.to, limit: slice_tasks })
+    // All tasks of the node, until they are read.
+    for (const { key, value } of read) {
+      tx.put(key, encodeCounts({ ...noTasks(), processing: decodeSum(value) }))
+    }
+    const last = read[slice_tasks - 1]
+    putCursor(tx, last === undefined ? keysOfType('task').from : after(last.key))
+    return { tasks: 0, is_last: false }
+  }
+  const nodes = newCountChanges()
+  const { to } = keysOfType('task')
+  let from = cursor
+  let tasks = 0
+  let bytes = 0
+  let is_last = false
+  while (!is_last && tasks < slice_tasks && bytes < slice_bytes_max) {
+    const limit = Math.min(page_keys, slice_tasks - tasks)
+    const page = tx.scan({ from, to, limit })
+    for (const { key, value } of page) {
+      const task = decodeTask(taskOfKey(key), value)
+      // A damaged one is counted as before, and `check` names it.
+      if (task !== 'damaged') upgradeTask(tx, task, nodes.add)
+      from = after(key)
+      bytes += value.length
+    }
+    tasks += page.length
+    is_last = page.length < limit
+  }
+  nodes.write(tx)
+  if (is_last) tx.del(upgrade_key)
+  else putCursor(tx, from)
+  return { tasks, is_last }
+}
+
+type Count = (task: TaskRecord, status: Status, by: 1 | -1) => void
+
+function upgradeTask(tx: Tx, task: TaskRecord, count: Count): void {
+  const { conv_id, obj_id, status, change_ms, ref } = task
+  if (is_live[status]) count(task, 'processing', -1)
+  count(task, status, 1)
+  if (status === 'failed') tx.put(failedKey(conv_id, change_ms, obj_id), no_value)
+  if (is_live[status] || ref === undefined) return
+  const holder_id = taskIdOfRef(tx, conv_id, ref.text)
+  const holder = holder_id === undefined ? undefined : loadTask(tx, holder_id)
+  if (holder === 'damaged') return
+  if (holder === undefined || !is_live[holder.task.status]) {
+    const is_newest = holder === undefined || holder.task.change_ms <= change_ms
+    if (is_newest) tx.put(refKey(conv_id, ref.text), idValue(obj_id))
+    return
+  }
+  const { former_id } = holder.task
+  const former = former_id === undefined ? undefined : loadTask(tx, former_id)
+  if (former === 'damaged' || (former !== undefined && former.task.change_ms > change_ms)) return
+  tx.put(taskKey(holder.task.obj_id), encodeTask({ ...holder.task, former_id: obj_id }))
+}
+
+/** The changes of the counters in one slice. */
+function newCountChanges(): { add: Count; write(tx: Tx): void } {
+  const nodes = new Map<Key, ReturnType<typeof noTasks>>()
+  return {
+    add({ conv_id, node_id }, status, by) {
+      const key = nodeCountKey(conv_id, node_id)
+      const changes = nodes.get(key) ?? noTasks()
+      changes[status] += by
+      nodes.set(key, changes)
+    },
+    write(tx) {
+      for (const [key, changes] of nodes) {
+        const counts = decodeCounts(tx.get(key))
+        for (const status of Object.keys(changes) as Status[]) counts[status] += changes[status]
+        const value = encodeCounts(counts)
+        if (value.length === 0) tx.del(key)
+        else tx.put(key, value)
+      }
+    },
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * A file of format 1 becomes one of format 2, whole and also if it is broken off after each of its
+ * slices. The file (test/golden/format-1) was written by the last program of that format: tasks of
+ * each status, and refs that were used again, in process 7; process 8 was removed.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { failedOf, metaKey, timeOfKey } from '../src/codec/keys.ts'
+import { upgradeFile } from '../src/engine/upgrade.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
+import { storeOf } from '../src/store/group-commit.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Store } from '../src/store/store.ts'
+import type { Tree } from '../src/store/tree.ts'
+import { engineOn } from './support/model-setup.ts'
+import { tempFolder } from './support/package-folder.ts'
+
+const everything = ['', '\xff', false] as const
+let entries: [string, Buffer][] = []
+
+before(async () => {
+  const folder = tempFolder()
+  const path = join(folder.path, 'tasks.lmdb')
+  writeFileSync(path, gunzipSync(readFileSync(new URL('golden/format-1.gz', import.meta.url))))
+  const tree = await openLmdbTree(path)
+  entries = [...tree.range(...everything)].map(({ key, value }) => [key, Buffer.from(value)])
+  await tree.close()
+  folder.remove()
+})
+
+async function oldTree(): Promise<Tree> {
+  const tree = memoryTree()
+  await tree.commit(changesOf(entries))
+  return tree
+}
+
+const dump = (tree: Tree): string[] =>
+  [...tree.range(...everything)].map(({ key, value }) => `${key} ${value.toString('hex')}`)
+
+async function upgraded(slice_tasks?: number): Promise<Tree> {
+  const tree = await oldTree()
+  await upgradeFile(storeOf(tree), slice_tasks === undefined ? {} : { slice_tasks })
+  return tree
+}
+
+/** A store that fails after some transactions, as a process that is killed. */
+function killedAfter(store: Store, updates: number): Store {
+  let left = updates
+  return {
+    ...store,
+    update: (fn) => (left-- > 0 ? store.update(fn) : Promise.reject(new Error('killed'))),
+  }
+}
+
+describe('an upgrade', () => {
+  for (const slice_tasks of [1, 2, 7, 50]) {
+    it(`in slices of ${slice_tasks}, killed after each, ends as in one`, async () => {
+      const whole = dump(await upgraded())
+      const tree = await oldTree()
+      let kills = 0
+      for (; ; kills++) {
+        const store = killedAfter(storeOf(tree), 2)
+        const end = await upgradeFile(store, { slice_tasks }).catch((error: Error) => error.message)
+        if (end === undefined) break
+        assert.equal(end, 'killed')
+      }
+      assert.ok(kills >= 20 / slice_tasks / 2, `${kills} kills`)
+      assert.deepEqual(dump(tree), whole)
+    })
+  }
+
+  it('writes nothing the second time', async () => {
+    const tree = await upgraded()
+    const before = dump(tree)
+    await upgradeFile(killedAfter(storeOf(tree), 1))
+    assert.deepEqual(dump(tree), before)
+    assert.equal(tree.get(metaKey('format'))?.toString(), '2')
+  })
+
+  it('tells of itself where it takes long, and of its end', async () => {
+    const notices: string[] = []
+    const onNotice = (sentence: string): void => void notices.push(sentence)
+    await upgradeFile(storeOf(await oldTree()), { onNotice })
+    assert.deepEqual(notices, [])
+    await upgradeFile(storeOf(await oldTree()), { onNotice, slice_tasks: 1 })
+    assert.deepEqual(notices, [
+      'a file of an earlier version: its tasks are read once, please wait',
+      'the file is upgraded: 21 tasks were read',
+    ])
+  })
+
+  /** [ref, status and data of the task that a show by it answers] */
+  const found: readonly (readonly [string, string | undefined])[] = [
+    ['live-0', 'delayed {"amount":"x"}'],
+    ['failed-0', 'failed {"amount":"x","to_be":"fail","to":"fail"}'],
+    ['kept-0', 'processed {"amount":"x","to_be":"kept","to":"kept"}'],
+    ['gone-0', undefined],
+    ['canceled-0', 'canceled {"amount":"x"}'],
+    ['twice', 'processed {"amount":"second","to":"kept"}'],
+    ['then-gone', 'processed {"amount":"x","to_be":"kept","to":"kept"}'],
+    ['then-live', 'delayed {"amount":"second"}'],
+    ['then-failed', 'failed {"amount":"x","to_be":"fail","to":"fail"}'],
+  ]
+  it('leaves each ref to its live task, or else to the newest ended one', async () => {
+    const tree = await upgraded()
+    const engine = await engineOn(tree, { timers: false })
+    const shown = async (ref: string) => {
+      const task = await engine.task({ conv_id: 7, ref })
+      return task && `${task.status} ${task.dataText}`
+    }
+    for (const [ref, expected] of found) assert.equal(await shown(ref), expected, ref)
+    assert.deepEqual((await engine.check()).breaches, [])
+    // The live task of this ref is not kept: the ended one before it is found again.
+    await engine.modify({ conv_id: 7, ref: 'then-live', data: { to: 'gone' } })
+    assert.equal(await shown('then-live'), 'processed {"amount":"x","to_be":"kept","to":"kept"}')
+    await engine.create({ conv_id: 7, ref: 'twice', data: {} })
+    assert.deepEqual((await engine.check()).breaches, [])
+    const failed = [...tree.range(failedOf('7').from, failedOf('7').to, true)]
+    const listed = await engine.tasks.list(7, { status: 'failed' })
+    assert.deepEqual(
+      failed.map(({ key }) => timeOfKey(key).obj_id),
+      listed.map(({ obj_id }) => obj_id).reverse(),
+    )
+    await engine.close()
+  })
+})
