@@ -159,7 +159,7 @@ for (const transport of transports) {
       })
     }
 
-    test('create, task, modify by obj_id, and the ended task by obj_id', async () => {
+    test('create, task, modify by obj_id, and the ended task by obj_id and by ref', async () => {
       const made = await client.create({ conv_id, ref: `${transport}-one`, data: { amount: 120 } })
       assert.equal(made.proc, 'ok', made.description)
       const obj_id = made.obj_id as string
@@ -174,8 +174,8 @@ for (const transport of transports) {
       assert.equal(Math.floor(task.create_time_ms / 1000), seconds(stored?.create_time_ms))
       const done = await client.modify({ conv_id, obj_id, data: { paid: true } })
       assert.deepEqual([done.proc, done.obj_id], ['ok', obj_id])
-      assert.equal(await client.task({ conv_id, ref: `${transport}-one` }), undefined)
       const ended = await client.task({ conv_id, obj_id })
+      assert.deepEqual(await client.task({ conv_id, ref: `${transport}-one` }), ended)
       assert.deepEqual(
         [ended?.status, ended?.dataText],
         ['processed', '{"amount":120,"paid":true}'],

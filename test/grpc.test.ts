@@ -281,7 +281,7 @@ describe('calls', () => {
         'error',
         'Value is not valid. data: not JSON: a key in quotes was expected, line 1 column 2',
       ],
-      ['5', undefined, 'not_found_task', 'not found task'].with(1, 'b'),
+      ['5', 'b', 'ok', ''],
       ['', undefined, 'error', 'Value is not valid. obj_id: "x"'],
     ])
   })

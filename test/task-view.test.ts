@@ -33,7 +33,7 @@ const record: TaskRecord = {
   attempts: 0xffff,
   caller_id: undefined,
   called_id: undefined,
-    former_id: undefined,
+  former_id: undefined,
   digest: undefined,
   doc: docOfText('{"a":1}'),
   history: 'C0/\x05start',

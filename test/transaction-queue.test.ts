@@ -110,8 +110,7 @@ test('a bug rejects only its own request', async () => {
     ['ok', 'internal_error', 'ok'],
   )
   assert.equal(bugs.length, 1)
-  assert.equal((await engine.task({ conv_id: 1, ref: 'a' }))?.status, undefined)
-  assert.equal((await tasksOf(engine, 1, { status: 'processed' })).length, 1)
+  assert.equal((await engine.task({ conv_id: 1, ref: 'a' }))?.status, 'processed')
   await engine.close()
 })
 

@@ -51,8 +51,15 @@ export function newModel(limits: ModelLimits) {
     return process ?? { code: 'conv_not_found', says }
   }
 
+  const liveHolder = (conv: string, ref: string | number): ModelTask | undefined =>
+    liveOf(conv).find((task) => sameRef(task.ref, ref))
+  const endedOf = (conv: string, ref: string | number): ModelTask[] =>
+    tasks.filter((task) => task.conv === conv && !isLive(task) && sameRef(task.ref, ref))
+  const newestEnded = (conv: string, ref: string | number): ModelTask | undefined =>
+    endedOf(conv, ref).findLast(({ gone }) => gone === 'no')
+
   function find(conv: string, target: Target): ModelTask | undefined {
-    if (!('n' in target)) return liveOf(conv).find((task) => sameRef(task.ref, target.ref))
+    if (!('n' in target)) return liveHolder(conv, target.ref) ?? newestEnded(conv, target.ref)
     const task = tasks[target.n]
     return task?.conv === conv && task.gone === 'no' ? task : undefined
   }
@@ -89,10 +96,16 @@ export function newModel(limits: ModelLimits) {
     now(ms: number): void {
       now_ms = ms
     },
+    /** Whether an ended task that is to be removed may still be found by this ref. */
+    isInDoubt(conv: string, ref: string | number): boolean {
+      return (
+        find(conv, { ref }) === undefined && endedOf(conv, ref).some((one) => one.gone === 'swept')
+      )
+    },
     create(conv: string, ref: string | number | undefined, data: ModelData, user?: string): Answer {
       const process = access('create', conv, user)
       if ('code' in process) return process
-      const holder = ref === undefined ? undefined : find(conv, { ref })
+      const holder = ref === undefined ? undefined : liveHolder(conv, ref)
       if (holder !== undefined && sameData(holder.first, data)) return { code: 'ok', task: holder }
       if (process.is_paused) return not_active
       const over = overSize(data, limits.task_bytes_max)
@@ -106,6 +119,8 @@ export function newModel(limits: ModelLimits) {
         ...{ node: '', prev: '', wait: 'nothing', wait_at: 0 },
         ...{ due_ms: undefined, timer_at: 0, moves: 0 },
       }
+      const former = ref === undefined ? undefined : newestEnded(conv, ref)
+      task.changed_ms = Math.max(now_ms, former?.changed_ms ?? now_ms)
       tasks.push(task)
       enter(contextOf(process), task, 's')
       return { code: 'ok', task }

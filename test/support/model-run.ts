@@ -205,7 +205,9 @@ function callOf(run: Run, op: StepOp): Call {
   if (op.op === 'malformed') return { wire: { type: 'erase' }, ask: () => undefined }
   const head = { type: op.op, obj: 'task' }
   if (op.op === 'create') {
-    const { conv, ref, data } = op
+    const { conv, data } = op
+    const is_free = op.ref == null || !run.model.isInDoubt(String(conv), op.ref)
+    const ref = is_free ? op.ref : undefined
     return {
       wire: { ...head, conv_id: conv, data, ...(ref === undefined ? {} : { ref }) },
       ask: (model, user) => model.create(String(conv), ref ?? undefined, data, user),
@@ -236,12 +238,16 @@ interface Place {
 function placeOf({ ids, model }: Run, conv: string | number, { ref, nth }: StepTarget): Place {
   if (nth === undefined) {
     const target = { ref: ref as string | number }
+    if (model.isInDoubt(String(conv), target.ref)) {
+      return { conv: String(conv), target: { n: -1 }, wire: { conv_id: conv, obj_id: no_such_id } }
+    }
     return { conv: String(conv), target, wire: { conv_id: conv, ...target } }
   }
   const live = model.tasks.filter(isLive)
   const at_home = nth % 2 === 0 ? live[(nth / 2) % live.length] : undefined
   const any = at_home ?? model.tasks[nth % ids.length]
-  // A task is swept at its time or later, as a clock that was set back has it: it is not asked for.
+  // A task is swept at its time or later, as a clock that was set back has it: it is not asked for,
+  // by its ref as little (`isInDoubt`).
   const task = any?.gone === 'swept' ? undefined : any
   const conv_id = at_home?.conv ?? conv
   const obj_id = ids[task?.n ?? -1] ?? no_such_id
