@@ -23,7 +23,7 @@ export function call(tx: Transaction, process: Process, task: TaskRecord, comman
   const target = resolveTarget(tx, process, task, conv, 'create')
   if (target === undefined) return callFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const check = checkNewTask(tx, target, undefined, doc)
-  if (typeof check === 'object' && 'code' in check) return callFailed(check, err_node_id)
+  if ('code' in check) return callFailed(check, err_node_id)
   const { obj_id: caller_id, user_id, moves } = task
   const given = { conv_id: target.conv_id, ref: undefined, user_id, doc, caller_id }
   task.called_id = startTask(tx, given, target.graph.start_id, moves, 'rpc')
