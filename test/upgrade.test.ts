@@ -120,7 +120,7 @@ describe('an upgrade', () => {
     await engine.create({ conv_id: 7, ref: 'twice', data: {} })
     assert.deepEqual((await engine.check()).breaches, [])
     const failed = [...tree.range(failedOf('7').from, failedOf('7').to, true)]
-    const listed = await engine.tasks.list(7, { status: 'failed' })
+    const { tasks: listed } = await engine.tasks.list({ conv_id: 7, status: 'failed' })
     assert.deepEqual(
       failed.map(({ key }) => timeOfKey(key).obj_id),
       listed.map(({ obj_id }) => obj_id).reverse(),
