@@ -27,7 +27,10 @@ export interface Step<out Name extends string = never, out Wait = never> {
 export type Values = Readonly<Record<string, unknown>>
 
 interface Failing<Name extends string> {
-  /** The node for a failure; without it the task has failed in its node. */
+  /**
+   * The node for a failure, which sets `__conveyor_<kind>_return_type_tag__` and its like in the
+   * data. Without it the task has failed in its node.
+   */
   readonly error?: Name
 }
 
@@ -54,8 +57,8 @@ interface When {
 }
 
 /**
- * Sends the task to a node if all conditions hold. `param` is the name of a member of the data, or
- * a template, as `{{a.b}}`. `cast` is by default the type of `value`.
+ * Sends the task to a node if all conditions hold; else the next step runs. `param` is the name of
+ * a member of the data, or a template, as `{{a.b}}`. `cast` is by default the type of `value`.
  */
 export function when(param: string, fun: Comparison, value: unknown, cast?: ValueType): When {
   return whenAll([condition(param, fun, value, cast)])
@@ -81,8 +84,9 @@ export function setData<const Name extends string = never>(
 }
 
 /**
- * Waits for a modify, or for the handler of the node's title. `data` is a schema of what the modify
- * must bring: `callback` of `engine.process(…)` checks it, no other way to modify a task does.
+ * Waits for a modify, or for the handler of the node's title; then the next step runs. `error` is
+ * for the failure of a handler. `data` is a schema of what the modify must bring: `callback` of
+ * `engine.process(…)` checks it, no other way to modify a task does.
  */
 export function callback<
   const Name extends string = never,
@@ -257,7 +261,7 @@ interface Trigger {
   go<const Name extends string>(to: Name): Step<Name>
 }
 
-/** Sends the task to a node once it has waited so long. */
+/** Sends the task to a node once it has waited so long, wherever in the steps this stands. */
 export function after({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): Trigger {
   const value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
   return { go: (to) => semaphor({ type: 'time', value, dimension: 'sec', to_node_id: to }) }

@@ -98,7 +98,10 @@ export function node<Name extends string, const Given = unknown>(
   return { kind: 'logic', ...more, steps: listOf(steps) as Step<Name, WaitOf<Given>>[] }
 }
 
-/** A node where tasks end. With `save` an ended task is kept for the retention time. */
+/**
+ * A node where tasks end. With `save` an ended task is kept for the limit `ended_kept_ms`, seven
+ * days by default; without it the task is removed.
+ */
 export function end(more: Appearance & { readonly save?: boolean } = {}): NodeBody {
   return { kind: 'end', ...more, steps: [] }
 }
@@ -114,17 +117,23 @@ export interface ParamGiven {
 }
 
 export interface ProcessGiven<Name extends string, Nodes, Data extends DataSchema> {
+  /** The `conv_id` of its tasks: 1 to 64 characters, the same at each start. */
   readonly id: string | number
   readonly title?: string
   readonly description?: string
   /** In a `state` process a modify runs the steps of the node where the task waits. */
   readonly kind?: 'process' | 'state'
+  /** Input parameters by name: unlike a schema they are in the file and hold for every caller. */
   readonly params?: Readonly<Record<string, ParamGiven>>
   /**
    * A Standard Schema (zod, valibot, arktype …) of the data of a task, at any time of its life: a
    * member that comes later is optional. See `engine.process`.
    */
   readonly data?: Data & Rereadable<Data>
+  /**
+   * By name. The steps of a node run in order until one sends the task on or makes it wait; a task
+   * that comes to the end of the steps rests in the node. Tasks begin in `start`.
+   */
   readonly nodes: { readonly [Each in Name]: NodeGiven<NoInfer<Name>> } & {
     readonly start: NodeGiven<NoInfer<Name>>
   } & Nodes

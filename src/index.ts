@@ -33,18 +33,15 @@ export type {
   Binding,
   Can,
   CheckReport,
-  CreateInput,
   Engine,
   EngineOptions,
   Handler,
   HandlerOptions,
-  ModifyInput,
   NewSecret,
   ProcessDetails,
   Processes,
   ProcessInfo,
   Sign,
-  TargetInput,
   Tasks,
   UserInfo,
   Users,
@@ -62,6 +59,7 @@ export type {
   VariableResult,
   WaitsFor,
 } from './engine/import-api.ts'
+export type { CreateInput, ModifyInput, TargetInput } from './engine/op-api.ts'
 export type { TypedHandler, TypedProcess, TypedTask } from './engine/process-api.ts'
 export type { ResultOptions } from './engine/results.ts'
 export type {

@@ -32,7 +32,14 @@ const file_id_bytes = 8
 const id_middle_bytes = 5
 
 /**
- * Opens a data file, which is created if missing, or `:memory:`. Rejects with an admin Fault:
+ * Opens a data file, which is created if missing, or `:memory:`. One process at a time has it.
+ *
+ *     const engine = await openEngine('tasks.lmdb')
+ *     await engine.putProcess(order)
+ *     await engine.create({ conv_id: order.obj_id, ref: 'order-1', data: { amount: 120 } })
+ *     await engine.close()
+ *
+ * Rejects with an admin Fault:
  * `file_held` if another process has it, `not_a_database`, `newer_format` or `not_possible`, each
  * with a sentence that says what to do; with a RangeError for an invalid limit.
  */

@@ -8,7 +8,7 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
 import type { SignatureKind, Task } from '../core/model.ts'
-import type { CreateInput, ModifyInput, TargetInput } from '../engine/api.ts'
+import type { CreateInput, ModifyInput, TargetInput } from '../engine/op-api.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds for a call, including its retries; default 30,000. */

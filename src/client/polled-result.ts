@@ -4,7 +4,7 @@
  * takes over its ref is not taken for it.
  */
 import type { Chance } from '../core/clock.ts'
-import type { TargetInput } from '../engine/api.ts'
+import type { TargetInput } from '../engine/op-api.ts'
 import type { ClientTask } from './api.ts'
 import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 import { clientFault } from './faults.ts'

@@ -77,7 +77,10 @@ export interface ShowOp extends OpHead {
 
 export type Op = CreateOp | ModifyOp | ShowOp
 
-/** The result of an op. `proc` is `ok` or the code of an op fault, which has a description. */
+/**
+ * The result of an op. `proc` is `ok`, and what was done is on disk, or it is the code of an op
+ * fault, and nothing was done; `description` says why.
+ */
 export interface OpResult {
   readonly type?: OpType
   /** JSON text of the op's `id`, where one was sent. */
@@ -86,6 +89,7 @@ export interface OpResult {
   /** Set where the ref was sent as a number. */
   readonly ref_is_number?: true
   readonly obj: 'task'
+  /** The task. With `not_unical_ref` it is the one that holds the ref. */
   readonly obj_id?: string
   readonly proc: 'ok' | OpFaultCode
   readonly description?: string
@@ -95,9 +99,16 @@ export interface OpResult {
   readonly task?: Task
 }
 
+/**
+ * A live task is `processing` (it has more to do at once), `delayed` (it waits, whatever for) or
+ * `failed` in its node, from where a retry takes it on. An ended one is `processed` (it came to an
+ * end node) or `canceled`.
+ */
 export type Status = 'processing' | 'delayed' | 'failed' | 'processed' | 'canceled'
 
+/** Why a task has failed. */
 export interface StatusDetails {
+  /** A word for programs, such as `handler_error` or `loop`. */
   readonly tag: string
   readonly description: string
 }
@@ -154,15 +165,20 @@ export interface HistoryEntry {
  * that came over HTTP.
  */
 export interface Task {
+  /** The engine's name of the task: 24 hex digits, ascending. */
   readonly obj_id: string
   readonly conv_id: string
+  /** The caller's name of the task, as text. */
   readonly ref: string | null
   readonly ref_is_number?: true
   readonly status: Status
+  /** Of a failed task. */
   readonly status_details?: StatusDetails
+  /** Who created it; null for the embedder. */
   readonly user_id: string | null
   readonly create_time_ms: number
   readonly change_time_ms: number
+  /** Where it is; for a process of `defineProcess` the name of the node. */
   readonly node_id: string
   readonly node_prev_id: string
   readonly dataText: string

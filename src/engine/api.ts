@@ -22,6 +22,7 @@ import type {
   PutOptions,
   PutResult,
 } from './import-api.ts'
+import type { CreateInput, ModifyInput, TargetInput } from './op-api.ts'
 import type { TypedProcess } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
@@ -92,26 +93,6 @@ export interface HandlerOptions {
   readonly attempts_max?: number
 }
 
-/** An op without `type` and `obj`. */
-export interface CreateInput {
-  readonly conv_id: string | number
-  readonly ref?: string | number | null
-  /** A plain JSON value, or `rawJson(text)`. */
-  readonly data: unknown
-}
-
-export interface TargetInput {
-  readonly conv_id: string | number
-  readonly ref?: string | number | null
-  readonly obj_id?: string
-}
-
-export interface ModifyInput extends TargetInput {
-  readonly data: unknown
-  readonly is_sync?: boolean
-  readonly node_id?: string
-}
-
 export interface Engine {
   /** The real path of the data file, or `:memory:`. */
   readonly path: string
@@ -128,7 +109,19 @@ export interface Engine {
    * `rate_limited`, `shutting_down`, `store_failed`, `overloaded`, `no_space`, `internal_error`.
    */
   apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
+  /**
+   * Puts a task into the start node of a process and runs it until it waits, ends or fails. The
+   * same create again, while its task lives, is `ok` with the same obj_id; with other data under
+   * that ref it is refused, `not_unical_ref`. Rejects as `apply`.
+   *
+   *     const { proc, description, obj_id } =
+   *       await engine.create({ conv_id: 1234, ref: 'order-1', data: { amount: 120 } })
+   */
   create(op: CreateInput, caller?: Caller): Promise<OpResult>
+  /**
+   * Merges data into a live task. A task that waits for a callback goes on, another stays where it
+   * is. Refused with `not_found_task` where no live task has the ref. Rejects as `apply`.
+   */
   modify(op: ModifyInput, caller?: Caller): Promise<OpResult>
   /**
    * The task, or undefined. A ref finds its live task, or else the newest ended one that is kept.
@@ -159,7 +152,13 @@ export interface Engine {
    * nothing: `putProcess` does, before or after. Throws a TypeError for any other value.
    */
   process<Types extends ProcessTypes>(definition: ProcessDefinition<Types>): TypedProcess<Types>
-  /** Compiles and stores a definition. Rejects with `bad_definition` or `tasks_in_node`. */
+  /**
+   * Compiles and stores a definition: the value of `defineProcess` of `conveyor-engine/define`, or
+   * one in the process format, as JSON text or plain values. To be called at each start: what has
+   * not changed is left alone, and what has is the next version, in which the tasks of the process
+   * go on. Rejects with `bad_definition`, whose `mistakes` name each mistake with its place, and
+   * with `tasks_in_node` where it drops a node with tasks and `moves` does not say where they go.
+   */
   putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
   /**
    * Stores all definitions and aliases of an export, or none: one definition, an array, or a folder

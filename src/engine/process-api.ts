@@ -4,16 +4,14 @@
  */
 import type { Caller, OpResult, Task } from '../core/model.ts'
 import type { ProcessTypes } from '../process/process-types.ts'
+import type { CreateInput, ModifyInput, TargetInput } from './op-api.ts'
 import type { ResultOptions } from './results.ts'
 
 /** A task whose `data` is what the schema makes of it; `dataText` is as stored. */
 export type TypedTask<Data> = Omit<Task, 'data'> & { readonly data: Data }
 
-/** One of both; with both, `obj_id` decides. */
-export interface OwnTarget {
-  readonly ref?: string | number | null
-  readonly obj_id?: string
-}
+/** A task of the process by its ref or obj_id; with both, the obj_id decides. */
+export type OwnTarget = Omit<TargetInput, 'conv_id'>
 
 /**
  * One process, typed by the schemas of its `defineProcess`. They live in this program, not in the
@@ -54,7 +52,7 @@ export interface OwnTarget {
 export interface TypedProcess<Types extends ProcessTypes = ProcessTypes> {
   readonly conv_id: string
   create(
-    op: { readonly ref?: string | number | null; readonly data: Types['input'] },
+    op: Omit<CreateInput, 'conv_id' | 'data'> & { readonly data: Types['input'] },
     caller?: Caller,
   ): Promise<OpResult>
   /**
@@ -69,11 +67,7 @@ export interface TypedProcess<Types extends ProcessTypes = ProcessTypes> {
   ): Promise<OpResult>
   /** As `Engine.modify`. Its data is typed and not checked: a schema is for the whole data. */
   modify(
-    op: OwnTarget & {
-      readonly data: Partial<Types['input']>
-      readonly is_sync?: boolean
-      readonly node_id?: string
-    },
+    op: Omit<ModifyInput, 'conv_id' | 'data'> & { readonly data: Partial<Types['input']> },
     caller?: Caller,
   ): Promise<OpResult>
   /**

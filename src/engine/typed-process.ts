@@ -13,7 +13,8 @@ import {
   type ProcessTypes,
   schemas_of,
 } from '../process/process-types.ts'
-import type { CreateInput, Engine, ModifyInput } from './api.ts'
+import type { Engine } from './api.ts'
+import type { CreateInput, ModifyInput } from './op-api.ts'
 import { refused } from './ops.ts'
 import type { TypedProcess, TypedTask } from './process-api.ts'
 import { applySchema, cut, describeIssues, placesOf } from './schema-check.ts'
