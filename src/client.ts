@@ -13,6 +13,7 @@ export type {
   ConnectOptions,
   GrpcTarget,
   HttpTarget,
+  TaskOptions,
 } from './client/api.ts'
 export { connect } from './client/connect.ts'
 export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'

@@ -208,6 +208,30 @@ for (const transport of transports) {
       await assert.rejects(client.result({ conv_id: 404, ref }), { code: 'access_denied' })
     })
 
+    test('a task with its history, which HTTP does not have', async () => {
+      const ref = `${transport}-history`
+      const target = { conv_id, ref }
+      await client.create({ ...target, data: {} })
+      const calls = [
+        client.task(target, { history: true }),
+        client.result(target, { history: true }),
+      ]
+      if (transport === 'http') {
+        for (const call of calls) await assert.rejects(call, { code: 'not_found' })
+        return
+      }
+      await client.cancel(target)
+      const tasks = await Promise.all(calls)
+      const whys = tasks.map((task) => task?.history?.map(({ why, by }) => [why, by]))
+      assert.deepEqual(whys[1]?.slice(0, 2), whys[0])
+      assert.deepEqual(whys[1], [
+        ['create', '13000'],
+        ['go', undefined],
+        ['cancel', '13000'],
+      ])
+      assert.equal(await client.task({ conv_id, ref: 'none' }, { history: true }), undefined)
+    })
+
     test('cancel and retry, which HTTP does not have', async () => {
       const ref = `${transport}-cancel`
       const { obj_id } = await client.create({ conv_id, ref, data: {} })

@@ -46,8 +46,8 @@ const modify = fc
   .record({ conv_id: text, target, data_json: bytes, is_sync: fc.boolean(), node_id: text })
   .map(({ target: { ref, obj_id }, ...rest }) => ({ type: 'modify', ref, obj_id, ...rest }))
 const show = fc
-  .record({ conv_id: text, target })
-  .map(({ conv_id, target }) => ({ type: 'show', conv_id, ...target }))
+  .record({ conv_id: text, target, with_history: fc.boolean() })
+  .map(({ target, ...rest }) => ({ type: 'show', ...rest, ...target }))
 const no_data = { data_json: Buffer.alloc(0), is_sync: false }
 const retry = fc
   .record({ conv_id: text, target, node_id: text })
@@ -89,13 +89,17 @@ const result: fc.Arbitrary<OpResult> = fc
         node_prev_id: text,
         dataText: text,
         status_details: fc.option(fc.record({ tag: text, description: text }), { nil: undefined }),
+        history: fc.array(
+          fc.record({ node_id: text, at_ms: fc.maxSafeNat(), why: text, by: maybe, tag: maybe }),
+          { maxLength: 4 },
+        ),
       }),
       { nil: undefined },
     ),
   })
   .map(({ task, ...rest }) => {
     const said = { ...rest, obj: 'task' } as OpResult
-    return task === undefined ? said : { ...said, task: task as Task }
+    return task === undefined ? said : { ...said, task: task as unknown as Task }
   })
 const results = fc.array(fc.record({ id: text, result }), { maxLength: 5 })
 
@@ -104,7 +108,8 @@ function readResult({ ref, obj_id = '', proc, description = '', task }: OpResult
   return { ...address, proc, description, task: task === undefined ? null : readTask(task) }
 }
 
-function readTask({ ref, user_id, dataText, ...task }: Task): object {
+function readTask({ ref, user_id, dataText, ...task }: Task, with_history = false): object {
+  const history = with_history ? (task.history ?? []) : []
   return {
     ...task,
     ...(ref === null ? {} : { ref, _ref: 'ref' }),
@@ -112,6 +117,9 @@ function readTask({ ref, user_id, dataText, ...task }: Task): object {
     create_time_ms: String(task.create_time_ms),
     change_time_ms: String(task.change_time_ms),
     data_json: Buffer.from(dataText),
+    history: history.map(({ node_id, at_ms, why, by = '', tag = '' }) => ({
+      ...{ node_id, at_ms: String(at_ms), why, by, tag },
+    })),
     status_details: task.status_details === undefined ? null : { ...task.status_details },
   }
 }
@@ -207,8 +215,11 @@ describe('messages that we encode are decoded by the schema', () => {
         const { ref, obj_id } = given
         const address = ref === null ? { obj_id } : { ref, obj_id, _ref: 'ref' }
         assert.deepEqual({ ...CreateTask.responseDeserialize(encodeAddress(given)) }, address)
-        const task = given.task === undefined ? null : readTask(given.task)
-        assert.deepEqual(plain(GetTask.responseDeserialize(encodeTask(given))), { task })
+        for (const with_history of [true, false]) {
+          const task = given.task === undefined ? null : readTask(given.task, with_history)
+          const bytes = encodeTask(given, with_history)
+          assert.deepEqual(plain(GetTask.responseDeserialize(bytes)), { task })
+        }
       }),
     )
   })

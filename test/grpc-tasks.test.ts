@@ -115,6 +115,24 @@ describe('a task', () => {
     assert.equal((await wait).task?.status, 'canceled')
   })
 
+  test('has its history where that is asked for, in an answer of its own', async () => {
+    await modify({ to: 'loop' })
+    const target = { conv_id, obj_id }
+    const whys: string[] = []
+    for (const name of ['GetTask', 'WaitTask'] as const) {
+      assert.deepEqual((await stage.caller.call(name, target)).task?.history, [])
+      const { task } = await stage.caller.call(name, { ...target, with_history: true })
+      whys.push((task?.history ?? []).map(({ why }) => why).join(' '))
+      assert.deepEqual([task?.history[0]?.node_id, task?.history.at(-1)?.tag], ['start', 'loop'])
+      assert.equal(task?.history[0]?.at_ms, task?.create_time_ms)
+    }
+    const [first, second] = whys
+    assert.match(first as string, /^create go callback (go )+fail$/)
+    assert.equal(second, first)
+    const { results } = await stage.caller.apply([{ show: { ...target, with_history: true } }])
+    assert.deepEqual(results[0]?.task?.history, [])
+  })
+
   type Name = 'WaitTask' | 'CancelTask' | 'RetryTask'
   const all: readonly Name[] = ['WaitTask', 'CancelTask', 'RetryTask']
   /** [what, the rpcs, the request, the outcome] */

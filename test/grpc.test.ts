@@ -135,6 +135,7 @@ describe('calls', () => {
       node_prev_id: 'start',
       data_json,
       status_details: null,
+      history: [],
     }
     assert.deepEqual({ ...task }, wanted)
     const again = await client.call('CreateTask', { conv_id, ref: 'r', data_json })

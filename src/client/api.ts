@@ -82,6 +82,12 @@ export interface CallOptions {
   readonly timeout_ms?: number
 }
 
+/** Of a call that returns a task. */
+export interface TaskOptions extends CallOptions {
+  /** Returns the task with its `history`. Over gRPC only; over HTTP it rejects with `not_found`. */
+  readonly history?: boolean
+}
+
 /** Concurrent calls of `create`, `modify` and `task` may share a request. */
 export interface Client {
   create(op: CreateInput & Named, options?: CallOptions): Promise<ClientResult>
@@ -103,7 +109,7 @@ export interface Client {
    * The task, or undefined where there is none. Ended tasks are found by obj_id. Rejects with the
    * op's code (`access_denied`, …) where the task may not be read.
    */
-  task(target: TargetInput, options?: CallOptions): Promise<ClientTask | undefined>
+  task(target: TargetInput, options?: TaskOptions): Promise<ClientTask | undefined>
   /**
    * The task once it has ended (`processed`, `canceled`) or is `failed`, as `Engine.result`; with a
    * ref, the one that holds it. It waits for as long as it takes, or `timeout_ms`, also over broken
@@ -116,7 +122,7 @@ export interface Client {
    * Rejects with `not_found_task`, `access_denied` or another code of the op, `result_timeout`,
    * and `overloaded` while too many calls wait.
    */
-  result(target: TargetInput, options?: CallOptions): Promise<ClientTask>
+  result(target: TargetInput, options?: TaskOptions): Promise<ClientTask>
   /**
    * Ends a live task as `canceled`, which frees its ref. Over gRPC only; over HTTP it rejects with
    * `not_found`. A user needs the right to modify.

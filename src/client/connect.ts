@@ -11,6 +11,7 @@ import type {
   ClientResult,
   ClientTask,
   ConnectOptions,
+  TaskOptions,
 } from './api.ts'
 import { newBatcher } from './batcher.ts'
 import {
@@ -109,10 +110,14 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 
   async function task(
     target: TargetInput,
-    call: CallOptions = {},
+    call: TaskOptions = {},
     within = cancellationIn(call),
   ): Promise<ClientTask | undefined> {
     const op = sentOpOf({ ...target, type: 'show' })
+    if (call.history === true) {
+      const { get } = await taskCalls()
+      return inTime((cancellation) => get(op, cancellation), true, call, within)
+    }
     const send = (cancellation: Cancellation) => batcher.send(op, cancellation)
     const { proc, description, task } = await inTime(send, true, call, within)
     if (proc === 'ok') return task
@@ -120,17 +125,22 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     throw clientFault(proc, description ?? proc)
   }
 
-  async function result(target: TargetInput, call: CallOptions = {}): Promise<ClientTask> {
+  async function result(target: TargetInput, call: TaskOptions = {}): Promise<ClientTask> {
     const op = sentOpOf({ ...target, type: 'show' })
-    const { timeout_ms = Number.POSITIVE_INFINITY } = call
+    const { timeout_ms = Number.POSITIVE_INFINITY, history = false } = call
     const given = cancellationIn(call)
     return until(deadlineIn(timeout_ms, clock, given, 'result_timeout'), (deadline) => {
       const { tasks } = transport
       if (tasks === undefined) {
-        return polledResult(target, (target) => task(target, {}, deadline), chance, deadline)
+        return polledResult(
+          target,
+          (target) => task(target, { history }, deadline),
+          chance,
+          deadline,
+        )
       }
       const options = { clock, chance, retries_max, is_harmless: true }
-      return withRetries(() => tasks.wait(op, deadline), deadline, options)
+      return withRetries(() => tasks.wait(op, history, deadline), deadline, options)
     })
   }
 

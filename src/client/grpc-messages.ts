@@ -7,7 +7,9 @@
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { isWholeFaultCode, opFaults } from '../core/faults.ts'
+import type { HistoryEntry } from '../core/model.ts'
 import type { GetTaskRequest } from '../server/grpc/generated/conveyor/v1/GetTaskRequest.ts'
+import type { HistoryEntry__Output } from '../server/grpc/generated/conveyor/v1/HistoryEntry.ts'
 import type { Op } from '../server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../server/grpc/generated/conveyor/v1/OpResult.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
@@ -75,7 +77,16 @@ export function taskOf(task: Task__Output): ClientTask {
     node_prev_id: task.node_prev_id,
     dataText: Buffer.from(task.data_json).toString('utf8'),
     ...(task.status_details === null ? {} : { status_details: task.status_details }),
+    ...(task.history.length === 0 ? {} : { history: task.history.map(entryOf) }),
   })
+}
+
+function entryOf({ node_id, at_ms, why, by, tag }: HistoryEntry__Output): HistoryEntry {
+  return {
+    ...{ node_id, at_ms: Number(at_ms), why: why as HistoryEntry['why'] },
+    ...(by === '' ? {} : { by }),
+    ...(tag === '' ? {} : { tag }),
+  }
 }
 
 /** The fault of a failed call. */

@@ -4,8 +4,9 @@
  */
 import type { MethodDefinition } from '@grpc/grpc-js'
 import { opFaults } from '../core/faults.ts'
+import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
 import { loadSchema } from '../server/grpc/schema.ts'
-import type { ClientResult } from './api.ts'
+import type { ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { targetOf, taskOf } from './grpc-messages.ts'
@@ -20,18 +21,31 @@ export type UnaryCall = <Request, Answer>(
 ) => Promise<Answer>
 
 export function grpcTasks(unary: UnaryCall): TaskCalls {
-  const { WaitTask, CancelTask, RetryTask } = loadSchema().service
+  const { GetTask, WaitTask, CancelTask, RetryTask } = loadSchema().service
   return {
-    async wait(target, cancellation) {
-      const { task } = await unary(WaitTask, targetOf(target), cancellation)
-      if (task === null) throw clientFault('bad_answer', 'an answer without a task')
-      return taskOf(task)
+    async get(target, cancellation) {
+      try {
+        const request = { ...targetOf(target), with_history: true }
+        return requireTask(await unary(GetTask, request, cancellation))
+      } catch (error) {
+        if (isClientFault(error) && error.code === 'not_found_task') return undefined
+        throw error
+      }
+    },
+    async wait(target, with_history, cancellation) {
+      const request = { ...targetOf(target), with_history }
+      return requireTask(await unary(WaitTask, request, cancellation))
     },
     cancel: (target, cancellation) =>
       asResult(target, unary(CancelTask, targetOf(target), cancellation)),
     retry: (target, node_id = '', cancellation) =>
       asResult(target, unary(RetryTask, { ...targetOf(target), node_id }, cancellation)),
   }
+}
+
+function requireTask({ task }: { readonly task: Task__Output | null }): ClientTask {
+  if (task === null) throw clientFault('bad_answer', 'an answer without a task')
+  return taskOf(task)
 }
 
 async function asResult(

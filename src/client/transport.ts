@@ -21,8 +21,10 @@ export interface StreamOptions {
 
 /** Calls about one task that are no ops of a batch. Each is one try. */
 export interface TaskCalls {
+  /** The task with its history; undefined where there is none. */
+  get(target: SentOp, cancellation: Cancellation): Promise<ClientTask | undefined>
   /** Resolves once the task has ended or failed. */
-  wait(target: SentOp, cancellation: Cancellation): Promise<ClientTask>
+  wait(target: SentOp, with_history: boolean, cancellation: Cancellation): Promise<ClientTask>
   cancel(target: SentOp, cancellation: Cancellation): Promise<ClientResult>
   retry(
     target: SentOp,

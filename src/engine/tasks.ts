@@ -35,7 +35,7 @@ export function retryTask(
   }
   task.moves = 0
   if (node_id === undefined) {
-    recordEvent(tx, task, 'retry')
+    recordEvent(tx, task, 'retry', caller.user)
     advance(tx, process, draft, 0)
   } else enterNode(tx, process, draft, node_id, 'retry')
   saveAndDrain(tx, draft)
@@ -49,7 +49,7 @@ export function cancelTask(tx: Transaction, op: ModifyOp | ShowOp, caller: Calle
   const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
-  recordEvent(tx, task, 'cancel')
+  recordEvent(tx, task, 'cancel', caller.user)
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'

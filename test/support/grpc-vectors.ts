@@ -148,7 +148,7 @@ function resultOf(result: OpResult__Output, op: JsonObject): OpResult {
 
 function taskOf(task: NonNullable<OpResult__Output['task']>): Task {
   const dataText = task.data_json.toString()
-  const { status_details, ...rest } = task
+  const { status_details, history: _none, ...rest } = task
   return {
     ...rest,
     ...(status_details === null ? {} : { status_details }),

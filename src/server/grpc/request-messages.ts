@@ -40,6 +40,7 @@ export interface ShowMessage {
   readonly conv_id: string
   readonly ref: string | undefined
   readonly obj_id: string | undefined
+  readonly with_history: boolean
 }
 
 export type KindMessage = CreateMessage | ModifyMessage | ShowMessage
@@ -107,6 +108,7 @@ function addOp(ops: OpMessage[], op_count: number, ops_max: number, from: ReadCu
 }
 
 const number_1 = number_field(1)
+const number_4 = number_field(4)
 const number_5 = number_field(5)
 const sized_1 = sized_field(1)
 const sized_2 = sized_field(2)
@@ -184,12 +186,14 @@ function showFrom(from: ReadCursor): ShowMessage {
   let conv_id = ''
   let ref: string | undefined
   let obj_id: string | undefined
+  let with_history = false
   while (from.at < from.end) {
     const tag = readNumber(from)
     if (tag === sized_1) conv_id = readText(from)
     else if (tag === sized_2) [ref, obj_id] = [readText(from), undefined]
     else if (tag === sized_3) [ref, obj_id] = [undefined, readText(from)]
+    else if (tag === number_4) with_history = Number(readInteger(from)) !== 0
     else skipField(from, tag)
   }
-  return { type: 'show', conv_id, ref, obj_id }
+  return { type: 'show', conv_id, ref, obj_id, with_history }
 }

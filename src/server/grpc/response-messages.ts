@@ -2,7 +2,7 @@
  * Encodes the response messages of the proto. Each message is measured first and then written once
  * into a buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
  */
-import type { OpResult, StatusDetails, Task } from '../../core/model.ts'
+import type { HistoryEntry, OpResult, StatusDetails, Task } from '../../core/model.ts'
 import {
   number_field,
   numberBytes,
@@ -32,11 +32,14 @@ export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
 }
 
 /** A GetTaskResponse or WaitTaskResponse. */
-export function encodeTask({ task }: Pick<OpResult, 'task'>): Buffer {
+export function encodeTask({ task }: Pick<OpResult, 'task'>, with_history: boolean): Buffer {
   if (task === undefined) return newMessage(0).buffer
-  const bytes = taskBytes(task)
+  const history = with_history ? (task.history ?? []) : []
+  let bytes = taskBytes(task)
+  for (const entry of history) bytes += sizedBytes(entryBytes(entry))
   const to = newMessage(sizedBytes(bytes))
   writeTask(to, sized_1, task, bytes)
+  for (const entry of history) writeEntry(to, sized_12, entry)
   return to.buffer
 }
 
@@ -64,6 +67,7 @@ export function encodeStreamResponse({ seq, ops }: StreamBatch, answer: StreamRe
 }
 
 const number_1 = number_field(1)
+const number_2 = number_field(2)
 const number_6 = number_field(6)
 const number_7 = number_field(7)
 const sized_1 = sized_field(1)
@@ -76,6 +80,7 @@ const sized_8 = sized_field(8)
 const sized_9 = sized_field(9)
 const sized_10 = sized_field(10)
 const sized_11 = sized_field(11)
+const sized_12 = sized_field(12)
 
 function newMessage(bytes: number): WriteCursor {
   return { buffer: Buffer.allocUnsafe(bytes), at: 0 }
@@ -148,6 +153,21 @@ function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): voi
   writeFieldHead(to, sized_11, detailsBytes(status_details))
   writeField(to, sized_1, status_details.tag)
   writeField(to, sized_2, status_details.description)
+}
+
+function entryBytes({ node_id, at_ms, why, by, tag }: HistoryEntry): number {
+  const texts = fieldBytes(node_id) + fieldBytes(why) + fieldBytes(by) + fieldBytes(tag)
+  return texts + 1 + numberBytes(at_ms)
+}
+
+function writeEntry(to: WriteCursor, field: number, entry: HistoryEntry): void {
+  writeFieldHead(to, field, entryBytes(entry))
+  writeField(to, sized_1, entry.node_id)
+  to.buffer[to.at++] = number_2
+  writeNumber(to, entry.at_ms)
+  writeField(to, sized_3, entry.why)
+  writeField(to, sized_4, entry.by)
+  writeField(to, sized_5, entry.tag)
 }
 
 function fieldBytes(text = ''): number {

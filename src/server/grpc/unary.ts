@@ -13,6 +13,7 @@ import { readBatch, readOp, readOps } from './message-ops.ts'
 import {
   type Batch,
   type KindMessage,
+  type ModifyMessage,
   readApplyOps,
   readChange,
   readCreate,
@@ -37,20 +38,23 @@ const batch_rpc: Unary<Batch> = {
   encode: (results, { ops }) => encodeResults(ops, results),
 }
 
-function singleOp(encode: (result: OpResult) => Buffer): Omit<Unary<KindMessage>, 'read'> {
+function singleOp<Message extends KindMessage>(
+  read: (bytes: Buffer) => Message,
+  encode: (result: OpResult, message: Message) => Buffer,
+): Unary<Message> {
   return {
+    read,
     ops: (kind, context) => readOps([{ id: '', kind }], context),
-    encode: (results) => encode(requireOk(results)),
+    encode: (results, message) => encode(requireOk(results), message),
   }
 }
 
 /** `change` is given the op, of which it uses what names the task. */
 function taskChange(
   change: (engine: ServedEngine, op: ModifyOp, caller: Caller) => Promise<OpResult>,
-): Unary<KindMessage> {
+): Unary<ModifyMessage> {
   return {
-    ...singleOp(encodeAddress),
-    read: readChange,
+    ...singleOp(readChange, encodeAddress),
     ops: (kind, context) => [readOp(kind, context)],
     apply: async (engine, ops, caller) => [await change(engine, ops[0] as ModifyOp, caller)],
   }
@@ -58,9 +62,9 @@ function taskChange(
 
 /** By rpc name. */
 export const unary_rpcs: Readonly<Record<string, Unary<unknown>>> = {
-  CreateTask: { ...singleOp(encodeAddress), read: readCreate },
-  ModifyTask: { ...singleOp(encodeAddress), read: readModify },
-  GetTask: { ...singleOp(encodeTask), read: readShow },
+  CreateTask: singleOp(readCreate, encodeAddress),
+  ModifyTask: singleOp(readModify, encodeAddress),
+  GetTask: singleOp(readShow, (result, { with_history }) => encodeTask(result, with_history)),
   ApplyOps: batch_rpc,
   CancelTask: taskChange((engine, op, caller) => engine.cancelTask(op, caller)),
   RetryTask: taskChange((engine, op, caller) => engine.retryTask(op, caller)),

@@ -29,7 +29,7 @@ export function waitHandler(
       const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
       // The certificate may have been refused meanwhile.
       authenticate(context, peer)
-      const bytes = encodeTask({ task })
+      const bytes = encodeTask({ task }, call.request.with_history)
       const reservation = peer.answers.reserve([])
       call.once('cancelled', reservation.release)
       if (!reservation.add(bytes.length)) throw fault('overloaded')

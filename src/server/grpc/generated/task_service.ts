@@ -9,6 +9,7 @@ import type { CreateTaskRequest as _conveyor_v1_CreateTaskRequest, CreateTaskReq
 import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskResponse__Output as _conveyor_v1_CreateTaskResponse__Output } from './conveyor/v1/CreateTaskResponse.ts';
 import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from './conveyor/v1/GetTaskRequest.ts';
 import type { GetTaskResponse as _conveyor_v1_GetTaskResponse, GetTaskResponse__Output as _conveyor_v1_GetTaskResponse__Output } from './conveyor/v1/GetTaskResponse.ts';
+import type { HistoryEntry as _conveyor_v1_HistoryEntry, HistoryEntry__Output as _conveyor_v1_HistoryEntry__Output } from './conveyor/v1/HistoryEntry.ts';
 import type { ModifyTaskRequest as _conveyor_v1_ModifyTaskRequest, ModifyTaskRequest__Output as _conveyor_v1_ModifyTaskRequest__Output } from './conveyor/v1/ModifyTaskRequest.ts';
 import type { ModifyTaskResponse as _conveyor_v1_ModifyTaskResponse, ModifyTaskResponse__Output as _conveyor_v1_ModifyTaskResponse__Output } from './conveyor/v1/ModifyTaskResponse.ts';
 import type { Op as _conveyor_v1_Op, Op__Output as _conveyor_v1_Op__Output } from './conveyor/v1/Op.ts';
@@ -38,6 +39,7 @@ export interface ProtoGrpcType {
       CreateTaskResponse: MessageTypeDefinition<_conveyor_v1_CreateTaskResponse, _conveyor_v1_CreateTaskResponse__Output>
       GetTaskRequest: MessageTypeDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskRequest__Output>
       GetTaskResponse: MessageTypeDefinition<_conveyor_v1_GetTaskResponse, _conveyor_v1_GetTaskResponse__Output>
+      HistoryEntry: MessageTypeDefinition<_conveyor_v1_HistoryEntry, _conveyor_v1_HistoryEntry__Output>
       ModifyTaskRequest: MessageTypeDefinition<_conveyor_v1_ModifyTaskRequest, _conveyor_v1_ModifyTaskRequest__Output>
       ModifyTaskResponse: MessageTypeDefinition<_conveyor_v1_ModifyTaskResponse, _conveyor_v1_ModifyTaskResponse__Output>
       Op: MessageTypeDefinition<_conveyor_v1_Op, _conveyor_v1_Op__Output>

@@ -5,6 +5,7 @@ export interface GetTaskRequest {
   'conv_id'?: (string);
   'ref'?: (string);
   'obj_id'?: (string);
+  'with_history'?: (boolean);
   'target'?: "ref"|"obj_id";
 }
 
@@ -12,5 +13,6 @@ export interface GetTaskRequest__Output {
   'conv_id': (string);
   'ref'?: (string);
   'obj_id'?: (string);
+  'with_history': (boolean);
   'target'?: "ref"|"obj_id";
 }

@@ -1,6 +1,7 @@
 // Original file: proto/conveyor/v1/task_service.proto
 
 import type { StatusDetails as _conveyor_v1_StatusDetails, StatusDetails__Output as _conveyor_v1_StatusDetails__Output } from '../../conveyor/v1/StatusDetails.ts';
+import type { HistoryEntry as _conveyor_v1_HistoryEntry, HistoryEntry__Output as _conveyor_v1_HistoryEntry__Output } from '../../conveyor/v1/HistoryEntry.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Task {
@@ -15,6 +16,7 @@ export interface Task {
   'node_prev_id'?: (string);
   'data_json'?: (Buffer | Uint8Array | string);
   'status_details'?: (_conveyor_v1_StatusDetails | null);
+  'history'?: (_conveyor_v1_HistoryEntry)[];
   '_ref'?: "ref";
 }
 
@@ -30,5 +32,6 @@ export interface Task__Output {
   'node_prev_id': (string);
   'data_json': (Buffer);
   'status_details': (_conveyor_v1_StatusDetails__Output | null);
+  'history': (_conveyor_v1_HistoryEntry__Output)[];
   '_ref'?: "ref";
 }

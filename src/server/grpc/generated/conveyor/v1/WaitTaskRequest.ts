@@ -5,6 +5,7 @@ export interface WaitTaskRequest {
   'conv_id'?: (string);
   'ref'?: (string);
   'obj_id'?: (string);
+  'with_history'?: (boolean);
   'target'?: "ref"|"obj_id";
 }
 
@@ -12,5 +13,6 @@ export interface WaitTaskRequest__Output {
   'conv_id': (string);
   'ref'?: (string);
   'obj_id'?: (string);
+  'with_history': (boolean);
   'target'?: "ref"|"obj_id";
 }
