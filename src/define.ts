@@ -26,6 +26,7 @@ import {
   type ProcessDefinition,
   type ProcessTypes,
   type Rereadable,
+  type Stored,
   schemas_of,
 } from './process/process-types.ts'
 import type { ValueType } from './process/values.ts'
@@ -136,8 +137,16 @@ export interface ProcessGiven<Name extends string, Nodes, Data extends DataSchem
    */
   readonly nodes: { readonly [Each in Name]: NodeGiven<NoInfer<Name>> } & {
     readonly start: NodeGiven<NoInfer<Name>>
-  } & Nodes
+  } & Nodes & { readonly [Each in keyof Nodes]: Fitting<WaitOf<Nodes[Each]>, InputOf<Data>> }
 }
+
+/** What a modify brings becomes part of the data, so their schemas agree on what they share. */
+type Fitting<Wait, Data> =
+  Extract<Wait, Callback<DataSchema>> extends Callback<infer Schema extends DataSchema>
+    ? Stored<Pick<OutputOf<Schema>, keyof OutputOf<Schema> & keyof Data>> extends Partial<Data>
+      ? unknown
+      : { readonly 'the schema of a callback gives a member of the data another type': never }
+    : unknown
 
 type CallbackNames<Nodes> = {
   [Each in keyof Nodes]: Extract<

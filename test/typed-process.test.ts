@@ -378,10 +378,10 @@ export async function types(engine: Engine): Promise<void> {
   orders.handle('charge', () => ({ charge_id: 1 }))
   // @ts-expect-error a member that is not there
   orders.handle('charge', async () => ({ charge: 'c' }))
-  const { data } = await orders.result({ ref: 'r' })
-  is<Equal<typeof data.amount, number>>()
+  const ended = await orders.result({ ref: 'r' })
+  is<Equal<typeof ended.data.amount, number>>()
   // @ts-expect-error a member that is not there
-  void data.amuont
+  void ended.data.amuont
 
   const mixed = defineProcess({
     id: 1,
@@ -412,6 +412,18 @@ export async function types(engine: Engine): Promise<void> {
   defineProcess({ id: 1, nodes: { start }, data: z.object({ at: z.coerce.date() }) })
   // @ts-expect-error a node that is not there, behind a callback with a schema
   defineProcess({ id: 1, nodes: { start: callback({ data: z.object({}), error: 'x' }) } })
+  const data = z.object({ paid: z.boolean(), sum: z.number().optional() })
+  const other = callback({ data: z.object({ by: z.string() }) })
+  defineProcess({ id: 1, data, nodes: { start: [other, callback()] } })
+  const sum = callback({ data: z.object({ sum: z.coerce.number(), by: z.string() }) })
+  defineProcess({ id: 1, data, nodes: { start: node([sum], { title: 'Sum' }) } })
+  const text = callback({ data: z.object({ sum: z.string() }) })
+  // @ts-expect-error a callback that gives a member of the data another type
+  defineProcess({ id: 1, data, nodes: { start: text } })
+  // @ts-expect-error in a list
+  defineProcess({ id: 1, data, nodes: { start: [text, go('start')] } })
+  // @ts-expect-error in a node with a title
+  defineProcess({ id: 1, data, nodes: { start: node([text], { title: 'Sum' }) } })
   const schema: StandardSchema<{ a?: 1 | undefined }, { a: 1 }> = z.object({
     a: z.literal(1).default(1),
   })
