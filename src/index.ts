@@ -18,6 +18,7 @@ export type {
 } from './core/faults.ts'
 export { isFault } from './core/faults.ts'
 export type { LimitName, Limits } from './core/limits.ts'
+export type { Logger } from './core/logger.ts'
 export type {
   Caller,
   Change,
@@ -35,8 +36,6 @@ export type {
   CheckReport,
   Engine,
   EngineOptions,
-  Handler,
-  HandlerOptions,
   NewSecret,
   ProcessDetails,
   Processes,
@@ -48,6 +47,12 @@ export type {
   WebhookChange,
   WebhookInfo,
 } from './engine/api.ts'
+export type {
+  GivenHandlers,
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+} from './engine/handler-api.ts'
 export type {
   Alias,
   AliasResult,

@@ -49,6 +49,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   codeStart()
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
+  const handlers = newHandlers({ clock, limits, given: options.handlers })
   const is_memory = path === ':memory:'
   let failure: Fault | undefined
   let tellFailed = (_failure: Fault): void => {}
@@ -72,7 +73,6 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     })
     file.onClose(() => store.close())
     await upgradeFile(store, { onNotice: options.onNotice })
-    const handlers = newHandlers({ clock, limits })
     const engine = await startEngine({
       path: file.path,
       store,
@@ -100,6 +100,8 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     }
     let closing: Promise<void> | undefined
     const close = (): Promise<void> => {
+      // The admin server answers what it has first, and no job starts meanwhile.
+      engine.drain().catch(() => {})
       closing ??= file.close()
       return closing
     }

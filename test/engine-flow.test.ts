@@ -169,6 +169,7 @@ describe('the queue, for calls in the process', () => {
       const calls = [op, op, op].map((one) => codeOf(held.engine.apply([one])))
       await turns(2)
       end(held.engine)
+      await turns(2)
       await letAllThrough(held)
       assert.deepEqual(await Promise.all(calls), wanted)
       await held.engine.close().catch(() => {})
@@ -286,7 +287,8 @@ describe('closing', () => {
     const closed = engine.close()
     assert.equal(engine.close(), closed)
     assert.equal(engine.health(), 'shutting_down')
-    assert.equal(await codeOf(engine.apply([op])), 'shutting_down')
+    await turns()
+    assert.equal(await codeOf(engine.apply([op])), 'shutting_down', 'no handler is under way')
     let is_closed = false
     void closed.then(() => {
       is_closed = true

@@ -5,80 +5,25 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Task } from '../src/core/model.ts'
-import type { Engine, Handler, HandlerOptions } from '../src/engine/api.ts'
-import type { FakeClock } from './support/fake-clock.ts'
-import { type Bed, memoryBed } from './support/model-setup.ts'
+import type { Handler, HandlerOptions } from '../src/engine/handler-api.ts'
+import {
+  atNode,
+  by_kind,
+  by_title,
+  created,
+  end,
+  failure,
+  go,
+  linesLogger,
+  opened,
+  processWith,
+  taskOf,
+  turns,
+  unguarded,
+  until,
+} from './support/handler-bed.ts'
 
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
-const end = { obj_type: 2, options: { save_task: true } }
-
-/** start → work, whose logics are given → done, or failed where a logic names it. */
-function processWith(logics: readonly object[], more: object = {}): object {
-  return {
-    obj_id: 1,
-    scheme: {
-      nodes: [
-        { id: 'start', obj_type: 1, condition: { logics: [go('work')] } },
-        { id: 'work', obj_type: 0, title: 'Charge', condition: { logics, ...more } },
-        { id: 'done', ...end },
-        { id: 'failed', ...end },
-      ],
-    },
-  }
-}
-
-const by_kind = processWith([{ type: 'db_call', err_node_id: 'failed' }, go('done')])
-const by_title = processWith([{ type: 'api_callback', err_node_id: 'failed' }, go('done')])
-const unguarded = processWith([{ type: 'api_callback' }, go('done')])
 const wide = { limits: { task_bytes_max: 100 } }
-
-/** Turns of the event loop until `is` holds. */
-async function until(is: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await is()) return
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  throw new Error('it never came to be')
-}
-
-async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
-
-async function created(engine: Engine, data: object = { a: 1 }, ref?: string): Promise<string> {
-  const result = await engine.create({ conv_id: 1, data, ...(ref === undefined ? {} : { ref }) })
-  assert.equal(result.proc, 'ok')
-  return result.obj_id as string
-}
-
-async function taskOf(engine: Engine, obj_id: string): Promise<Task> {
-  return (await engine.task({ conv_id: 1, obj_id })) as Task
-}
-
-async function atNode(engine: Engine, obj_id: string, node_id: string): Promise<Task> {
-  await until(async () => (await taskOf(engine, obj_id)).node_id === node_id)
-  return taskOf(engine, obj_id)
-}
-
-interface Opened {
-  readonly bed: Bed
-  readonly clock: FakeClock
-  readonly engine: Engine
-}
-
-async function opened(options: Parameters<typeof memoryBed>[0] = {}): Promise<Opened> {
-  const bed = memoryBed(options)
-  return { bed, clock: bed.clock, engine: await bed.open() }
-}
-
-function failure(tag: string, description: string, error_type = 'software'): object {
-  return {
-    __conveyor_handler_return_type_error__: error_type,
-    __conveyor_handler_return_type_tag__: tag,
-    __conveyor_handler_return_description__: description,
-  }
-}
 
 const not_text = {
   toString(): string {
@@ -135,6 +80,41 @@ const rows: [name: string, handler: Handler, node_id: string, data: object][] = 
     () => Promise.reject('\ud800'),
     'failed',
     failure('handler_error', '\ufffd', 'hardware'),
+  ],
+  [
+    'throws undefined',
+    () => {
+      throw undefined
+    },
+    'failed',
+    failure('handler_error', 'undefined', 'hardware'),
+  ],
+  [
+    'is an async generator',
+    async function* () {
+      yield {}
+    },
+    'failed',
+    failure('handler_error', 'the handler gave what is no JSON: data is no plain object'),
+  ],
+  [
+    'changes the task that it got',
+    (task) => {
+      Object.assign(task, { node_id: 'x', obj_id: 'y', dataText: '{}' })
+      Object.assign(task.data as object, { a: 9 })
+    },
+    'done',
+    { a: 1 },
+  ],
+  [
+    'gives an object whose getter throws',
+    () => ({
+      get x() {
+        throw new Error('a trap')
+      },
+    }),
+    'failed',
+    failure('handler_error', 'a trap', 'hardware'),
   ],
   [
     'throws what cannot be printed',
@@ -244,22 +224,19 @@ test('a task that an import moves to a node that nothing runs or leads to fails 
   }
 })
 
-test('a task that waited for a modify before the registration goes on waiting for it', async () => {
+test('a handler gets the tasks that came before it, and without one a modify resumes them', async () => {
   const { engine } = await opened()
   await engine.putProcess(by_title)
   const before = await created(engine, { a: 1 }, 'before')
   const forget = engine.handle('Charge', () => ({ handled: true }))
+  assert.deepEqual((await atNode(engine, before, 'done')).data, { a: 1, handled: true })
   const behind = await created(engine, { a: 2 }, 'behind')
   assert.deepEqual((await atNode(engine, behind, 'done')).data, { a: 2, handled: true })
-  assert.equal((await taskOf(engine, before)).node_id, 'work')
-  const result = await engine.modify({ conv_id: 1, ref: 'before', data: {}, is_sync: true })
-  assert.equal(result.proc, 'ok')
-  assert.deepEqual((await taskOf(engine, before)).data, { a: 1 })
   forget()
   const late = await created(engine, { a: 3 }, 'late')
   await turns(20)
   assert.equal((await taskOf(engine, late)).node_id, 'work')
-  assert.equal((await engine.modify({ conv_id: 1, ref: 'late', data: {} })).proc, 'ok')
+  assert.equal((await engine.modify({ conv_id: 1, ref: 'late', data: {} })).resumed, true)
   assert.equal((await taskOf(engine, late)).node_id, 'done')
   await engine.close()
 })
@@ -271,9 +248,12 @@ test('a modify of a task that waits for a handler is merged only', async () => {
   await engine.putProcess(by_title)
   const obj_id = await created(engine, { a: 1 }, 'r')
   const data = { a: 2, b: 1 }
-  const sync = await engine.modify({ conv_id: 1, ref: 'r', data, is_sync: true })
-  assert.equal(sync.proc, 'no_api_callback_in_node_with_task')
-  assert.equal((await engine.modify({ conv_id: 1, ref: 'r', data })).proc, 'ok')
+  for (const demand of [{ is_sync: true }, { node_id: 'work' }]) {
+    const { proc, resumed } = await engine.modify({ conv_id: 1, ref: 'r', data, ...demand })
+    assert.deepEqual([proc, resumed], ['no_api_callback_in_node_with_task', undefined])
+  }
+  const { proc, resumed } = await engine.modify({ conv_id: 1, ref: 'r', data })
+  assert.deepEqual([proc, resumed], ['ok', false])
   assert.equal((await taskOf(engine, obj_id)).node_id, 'work')
   await until(() => answer.length === 1)
   answer({ b: 2 })
@@ -532,15 +512,63 @@ test('after a new definition without the logic its tasks run their node again', 
 })
 
 test('options that are no number above 0 are refused', async () => {
-  const { engine } = await opened()
+  const { bed, engine } = await opened()
   const bad: HandlerOptions[] = [
     { threads_max: 0 },
     { time_ms_max: -1 },
     { attempts_max: 1.5 },
     { threads_max: Number.NaN },
+    { backoff_ms: 0 },
   ]
   for (const options of bad) {
     assert.throws(() => engine.handle('db_call', () => {}, options), RangeError)
+    const handlers = { db_call: { handler: () => {}, ...options } }
+    await assert.rejects(bed.open({ handlers }), RangeError)
   }
+  assert.throws(() => engine.handle('', () => {}), RangeError)
+  assert.throws(() => engine.handle('x', 1 as unknown as Handler), TypeError)
+  await engine.close()
+})
+
+test('a failed attempt is told with the task and the attempt, the last one as an error', async () => {
+  const logger = linesLogger()
+  const { clock, engine } = await opened({ logger, variables: { card: { key: 'top secret' } } })
+  let tries = 0
+  const options = { attempts_max: 2, backoff_ms: 50 }
+  engine.handle(
+    '1/db_call',
+    () => {
+      throw new Error(`try ${++tries} with top secret ${'x'.repeat(300)}`)
+    },
+    options,
+  )
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  await until(() => logger.lines.length === 1)
+  await turns(20)
+  clock.advance(50)
+  await atNode(engine, obj_id, 'failed')
+  const told = { conv_id: '1', obj_id, node_id: 'work', handler: '1/db_call' }
+  const error = (n: number) => `try ${n} with *** ${'x'.repeat(300)}`.slice(0, 200)
+  assert.deepEqual(logger.lines, [
+    [
+      'warn',
+      { ...told, attempt: 1, attempts_max: 2, error: error(1) },
+      'a handler has failed and is called again',
+    ],
+    ['error', { ...told, attempt: 2, attempts_max: 2, error: error(2) }, 'a handler has failed'],
+  ])
+  await engine.close()
+})
+
+test('a logger that throws costs nothing', async () => {
+  const trap = (): never => {
+    throw new Error('no room for lines')
+  }
+  const logger = { debug: trap, info: trap, warn: trap, error: trap }
+  const { engine } = await opened({ logger })
+  engine.handle('db_call', () => 'x')
+  await engine.putProcess(by_kind)
+  await atNode(engine, await created(engine), 'failed')
   await engine.close()
 })

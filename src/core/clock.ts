@@ -59,6 +59,15 @@ export async function within<T>(
   return Promise.race([work, late]).finally(cancel)
 }
 
+/**
+ * Keeps the event loop alive, which the timers of a clock do not, until the returned function is
+ * called.
+ */
+export function keepAlive(): () => void {
+  const timer = setInterval(() => {}, sleep_ms_max)
+  return () => clearInterval(timer)
+}
+
 /** Yields to the event loop, between two slices of long work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

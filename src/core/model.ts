@@ -93,6 +93,11 @@ export interface OpResult {
   readonly obj_id?: string
   readonly proc: 'ok' | OpFaultCode
   readonly description?: string
+  /**
+   * Of a modify in the library: whether it resumed the task. False where it merged its data only,
+   * because the task waits for something else, such as its handler.
+   */
+  readonly resumed?: boolean
   /** With `error`: the malformed member. */
   readonly key?: string
   /** The task of a show, or of a create with an `identity` that was made before. */

@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts'
 import { newRateLimit } from './rate-limit.ts'
 
 export interface Admission {
-  /** `ok`, or why no request may enter now. */
+  /** `ok`, or why no request of a server may enter now. */
   health(): 'ok' | WholeFaultCode
   /** Throws `rate_limited` while the user is over the rate. */
   checkRate(user: string): void
@@ -39,6 +39,8 @@ export interface Admission {
    * accepted tasks still end on a disk that is nearly full.
    */
   hasRoom(): boolean
+  /** From now on only requests that may wait, the embedder's own, are taken, until the close. */
+  drain(): void
   /** Every later request, and each that waits, is refused with `shutting_down`. */
   close(): void
 }
@@ -77,6 +79,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
   let first: Waiting | undefined
   let last: Waiting | undefined
   let line_bytes = 0
+  let is_draining = false
   let is_closed = false
 
   function hasDiskSpace(free_bytes_min: number, bytes = 0): boolean {
@@ -122,12 +125,13 @@ export function newAdmission(options: AdmissionOptions): Admission {
   }
 
   return {
-    health: () => refusal(isQueueFull(0, 0), 0) ?? 'ok',
+    health: () => (is_draining ? 'shutting_down' : (refusal(isQueueFull(0, 0), 0) ?? 'ok')),
     checkRate: rate.check,
     enter(ops, { user, payer = user }, may_wait) {
       const bytes = bytesOfAll(ops)
       if (payer !== undefined) rate.check(payer)
-      const code = refusal(first !== undefined || isQueueFull(ops.length, bytes), bytes)
+      const is_full = first !== undefined || isQueueFull(ops.length, bytes)
+      const code = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
       const must_wait = code === 'overloaded' && may_wait && fitsLine(ops.length, bytes)
       if (code !== undefined && !must_wait) throw fault(code)
       if (payer !== undefined) rate.take(payer, ops.length)
@@ -150,6 +154,9 @@ export function newAdmission(options: AdmissionOptions): Admission {
     },
     hasLine: () => first !== undefined,
     hasRoom: () => hasDiskSpace(limits.disk_free_bytes_min / 2),
+    drain() {
+      is_draining = true
+    },
     close() {
       is_closed = true
       moveLine()

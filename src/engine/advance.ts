@@ -96,9 +96,11 @@ export function advance(
     const command = apply(tx, process, task, wanted, logic?.type ?? '')
     const waits_for = wait_of[command.command]
     if (waits_for !== undefined) {
-      // A handler of this title answers instead of a modify. It is looked up when the wait begins:
-      // a task that waits for a modify already goes on waiting for it.
-      const is_handled = waits_for === 'callback' && tx.engine.isHandled(node.title)
+      // A handler of this title answers instead of a modify. One that is registered later is handed
+      // the task by hand-over.ts.
+      const is_handled =
+        waits_for === 'callback' &&
+        tx.engine.handlerName(tx.view, task.conv_id, node.title) !== undefined
       startWait(tx, task, node, is_handled ? 'work' : waits_for, at, evaluation)
       return
     }

@@ -11,8 +11,10 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
+import type { Logger } from '../core/logger.ts'
 import type { Caller, Change, OpResult, SignatureKind, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
+import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type {
   Alias,
   AliasResult,
@@ -63,6 +65,10 @@ export interface EngineOptions {
   readonly secret_key?: string
   /** Values for `{{env_var[@name].key}}`, by name; `Engine.setVariables` replaces them. */
   readonly variables?: GivenVariables
+  /** Handlers that are there before any job starts; `Engine.handle` adds others. */
+  readonly handlers?: GivenHandlers
+  /** Where failures of handlers are told, such as a pino logger; default silent. */
+  readonly logger?: Logger
   /**
    * What callback addresses begin with, such as `https://api.example.com`; default: the `url` of an
    * HTTP server, once it listens.
@@ -72,25 +78,6 @@ export interface EngineOptions {
   readonly allow_hosts?: readonly string[]
   readonly clock?: Clock
   readonly chance?: Chance
-}
-
-/**
- * The embedder's own code for a node. The task resumes with its return value, a plain JSON object
- * or nothing, merged into its data. After the last attempt a throw sends the task to the
- * err_node_id. It is called at least once for each visit of a task, each time with the same `key`.
- */
-export type Handler = (
-  task: Task,
-  context: { readonly signal: AbortSignal; readonly key: string },
-) => unknown
-
-export interface HandlerOptions {
-  /** Calls at the same time; default 16. */
-  readonly threads_max?: number
-  /** Milliseconds after which `signal` is aborted and the attempt has failed; default 60,000. */
-  readonly time_ms_max?: number
-  /** Attempts before a throw is final; default 5. */
-  readonly attempts_max?: number
 }
 
 export interface Engine {
@@ -187,13 +174,18 @@ export interface Engine {
   setVariables(variables: GivenVariables): void
 
   /**
-   * Registers a handler for a logic kind that the engine does not run (`db_call`; `api_code` for
-   * another language than `js`), or for each node of this title that waits for a callback; the
-   * returned function removes it. A kind needs its handler before a definition in which a task can
-   * reach it is stored. A task that already waits for a callback in such
-   * a node goes on waiting for a modify. A task that waits for a handler resumes by the handler,
-   * its timer, retry or cancel only; a modify just merges its data. While no handler is registered
-   * the task waits. Throws a RangeError for an option that is no whole number above 0.
+   * Registers a handler, in place of an earlier one of this name (`GivenHandlers`); the returned
+   * function removes it, and leaves what it is doing. It covers the nodes of its title that wait
+   * for a callback, and logics of its type that the engine does not run (`db_call`; `api_code` for
+   * another language than `js`). A type needs its handler before a definition in which a task can
+   * reach it is stored.
+   *
+   * Tasks that rest in such a node already are handed to it in the background, whenever they came.
+   * A modify of a task that waits for its handler merges its data and does not resume the task
+   * (`OpResult.resumed`); with `is_sync` or `node_id` it is refused. Without a handler a task waits
+   * for one; in a node that waits for a callback a modify resumes it then, as without handlers.
+   * Throws a RangeError for an option that is no whole number above 0, and for an empty name, and a
+   * TypeError for a handler that is no function.
    */
   handle(name: string, handler: Handler, options?: HandlerOptions): () => void
 
@@ -215,7 +207,14 @@ export interface Engine {
    * `not_possible`.
    */
   backup(path: string): Promise<{ readonly path: string; readonly bytes: number }>
-  /** Refuses new ops with `shutting_down`, waits for those in flight, then closes the file. */
+  /**
+   * Starts no job and no timer any more, and refuses requests of servers with `shutting_down`; the
+   * embedder's own calls, also those of handlers, still work. Handlers, calls and code under way
+   * get `drain_ms_max` to finish, then their `signal` is aborted and they get one second more.
+   * What they returned is committed; what was cut off starts again when the file is opened, under
+   * the same key, and so does what was done for a paused process. Then the file is closed. Each
+   * later call returns the same promise.
+   */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

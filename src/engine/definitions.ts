@@ -12,6 +12,7 @@ import type { JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
+import type { Handlers } from './handlers.ts'
 
 /** A compiled definition, ready to be stored. */
 export interface NewVersion {
@@ -40,13 +41,13 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
 export function compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
-  isHandled: (type: string) => boolean,
+  handlers: Pick<Handlers, 'mayRun'>,
 ): { versions: NewVersion[]; mistakes: string[] } {
   const versions: NewVersion[] = []
   const mistakes: string[] = []
   const places = new Map<string, string>()
   for (const { definition, place } of items) {
-    const compiled = compileProcess(definition, limits, isHandled)
+    const compiled = compileProcess(definition, limits, handlers.mayRun)
     const { graph, warnings } = compiled
     for (const mistake of compiled.mistakes) mistakes.push(place + mistake)
     if (graph === undefined) continue

@@ -20,6 +20,7 @@ import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import { loggerOf } from '../core/logger.ts'
 import type { Caller, ModifyOp, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
@@ -27,6 +28,7 @@ import { newAdmission } from './admission.ts'
 import type { EngineOptions } from './api.ts'
 import { newCatalog } from './catalog.ts'
 import { checkStore } from './check.ts'
+import { newHandOver } from './hand-over.ts'
 import type { Handlers } from './handlers.ts'
 import { newImporter } from './imports.ts'
 import { type Executors, newJobDispatcher } from './job-dispatcher.ts'
@@ -85,7 +87,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     id_middle: await store.view(idMiddle),
     fraction: () => chance.fraction(),
     variables: newVariables(limits.nesting_max, options.variables),
-    isHandled: (name) => handlers.has(name),
+    handlerName: handlers.nameFor,
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     isWatched: watchers.isWatched,
     areEndsWatched: () => end_listeners.size > 0,
@@ -99,7 +101,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     onLowered: () => timers.onScheduled(),
   })
   const timers = newTimers({ ...running, schedules: due_schedules })
-  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors })
+  const logger = loggerOf(options.logger)
+  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, logger })
+  const hand_over = newHandOver({ ...running, handlers })
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
   const secrets = await openSecrets({
@@ -118,11 +122,12 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const onChanged = (conv_id: string): void => {
     timers.onProcessChanged(conv_id)
     jobs.onProcessChanged()
+    hand_over.onProcessChanged(conv_id)
   }
   const administered = { store: ordered_store, catalog, limits, chance, addresses, onChanged }
   const processes = newProcesses(administered)
-  const { variables, isHandled } = engine_context
-  const importer = newImporter({ ...administered, variables, isHandled })
+  const { variables } = engine_context
+  const importer = newImporter({ ...administered, variables, handlers })
 
   const onEnd = (listener: (task: Task) => void): (() => void) => {
     end_listeners.add(listener)
@@ -221,12 +226,18 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     throw new TypeError(`${op.key}: ${op.description}`)
   }
 
+  let draining: Promise<unknown> | undefined
+  async function drain(): Promise<void> {
+    draining ??= Promise.all([timers.stop(), hand_over.stop(), jobs.drain()])
+    await draining
+  }
+
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {
-    admission.close()
+    admission.drain()
     transactions.flush()
-    await timers.stop()
-    await jobs.stop()
+    await drain()
+    admission.close()
     transactions.flush()
     await store.close().finally(() => {
       watchers.close()
@@ -237,6 +248,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   if (options.timers !== false) {
     await timers.start()
     jobs.start()
+    hand_over.start()
   }
 
   const engine: ServedEngine = {
@@ -244,6 +256,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     limits,
     clock,
     chance,
+    drain,
     submit,
     cancelTask: (op, caller) => submitChange(op, caller, (tx) => cancelTask(tx, op, caller)),
     retryTask: (op, caller) =>
@@ -291,6 +304,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     handle(name, handler, how) {
       const unregister = handlers.add(name, handler, how)
       jobs.onProcessChanged()
+      hand_over.onHandler(name)
       return unregister
     },
     allowCalls: executors.allowCalls,

@@ -1,6 +1,7 @@
 /**
- * The embedder's handlers, by the logic kind or the node title they are registered for. They are
- * kept in memory only, so the embedder registers them at each start; until then their jobs wait.
+ * The embedder's handlers, by name: a node title or a logic type, alone or behind a process. They
+ * are kept in memory only, so the embedder registers them at each start; until then their jobs
+ * wait.
  *
  * Everything a handler does becomes an outcome. A throw or a timeout is a hardware failure, which
  * is retryable; a return value that is no plain JSON object is a software failure, which is final.
@@ -11,61 +12,125 @@ import type { Clock } from '../core/clock.ts'
 import { isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JobOutcome } from '../process/logic.ts'
-import type { Handler, HandlerOptions } from './api.ts'
+import type { View } from '../store/store.ts'
+import { convIdOf } from './aliases.ts'
+import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {
-  has(name: string): boolean
-  /**
-   * Replaces an earlier handler of the name. The returned function removes it. Throws a RangeError
-   * for an option that is no whole number above 0.
-   */
+  /** As `Engine.handle`. */
   add(name: string, handler: Handler, options?: HandlerOptions): () => void
-  /** Undefined where no handler is registered. */
-  threadsMax(name: string): number | undefined
-  attemptsMax(name: string): number
-  /** Never rejects. Resolves within the handler's time limit, or once the job is aborted. */
+  /** The name of the most specific handler of a node title or logic type in a process. */
+  nameFor(view: View, conv_id: string, title: string): string | undefined
+  /** Whether a definition may have a logic type. An alias may be set later, so each counts. */
+  mayRun(type: string, conv_id: string | undefined): boolean
+  isEmpty(): boolean
+  /** Undefined where no handler is registered under the name. */
+  find(name: string): Required<HandlerOptions> | undefined
+  /** Never rejects. Resolves within the handler's time limit, or once an aborted job answers. */
   run(name: string, job: Job): Promise<JobOutcome>
 }
 
-interface Registered {
+interface Registered extends Required<HandlerOptions> {
   readonly handler: Handler
-  readonly threads_max: number
-  readonly time_ms_max: number
-  readonly attempts_max: number
+}
+
+/** The names of the handlers of one title. */
+interface Scopes {
+  everywhere: string | undefined
+  readonly by_process: Map<string, string>
+  readonly by_alias: Map<string, string>
 }
 
 export interface HandlersOptions {
   readonly clock: Clock
   readonly limits: Limits
+  readonly given?: GivenHandlers | undefined
 }
 
-export function newHandlers({ clock, limits }: HandlersOptions): Handlers {
+/** Throws as `Engine.handle` for what is given. */
+export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Handlers {
   const { nesting_max } = dataBounds({ nesting_max: limits.nesting_max, values_max: 0 })
   const registered = new Map<string, Registered>()
+  let by_title = new Map<string, Scopes>()
+
+  function add(name: string, handler: Handler, options: HandlerOptions = {}): () => void {
+    const added = readHandler(name, handler, options)
+    registered.set(name, added)
+    by_title = titlesOf(registered.keys())
+    return () => {
+      if (registered.get(name) !== added) return
+      registered.delete(name)
+      by_title = titlesOf(registered.keys())
+    }
+  }
+
+  for (const [name, one] of Object.entries(given)) {
+    if (typeof one === 'object' && one !== null) add(name, one.handler, one)
+    else add(name, one)
+  }
   return {
-    has: (name) => registered.has(name),
-    add(name, handler, options = {}) {
-      const { threads_max = 16, time_ms_max = 60_000, attempts_max = 5 } = options
-      for (const [option, value] of Object.entries({ threads_max, time_ms_max, attempts_max })) {
-        if (Number.isSafeInteger(value) && value > 0) continue
-        throw new RangeError(`${option}: ${String(value)} is no whole number of 1 or more`)
+    add,
+    nameFor(view, conv_id, title) {
+      const scopes = by_title.get(title)
+      if (scopes === undefined) return undefined
+      const own = scopes.by_process.get(conv_id)
+      if (own !== undefined) return own
+      for (const [alias, name] of scopes.by_alias) {
+        if (convIdOf(view, alias) === conv_id) return name
       }
-      const added = { handler, threads_max, time_ms_max, attempts_max }
-      registered.set(name, added)
-      return () => {
-        if (registered.get(name) === added) registered.delete(name)
-      }
+      return scopes.everywhere
     },
-    threadsMax: (name) => registered.get(name)?.threads_max,
-    // A handler removed during an attempt must not make its failure final: the job waits.
-    attemptsMax: (name) => registered.get(name)?.attempts_max ?? Number.POSITIVE_INFINITY,
+    mayRun(type, conv_id) {
+      const scopes = by_title.get(type)
+      if (scopes === undefined) return false
+      if (scopes.everywhere !== undefined || scopes.by_alias.size > 0) return true
+      return conv_id !== undefined && scopes.by_process.has(conv_id)
+    },
+    isEmpty: () => registered.size === 0,
+    find: (name) => registered.get(name),
     async run(name, job) {
       const found = registered.get(name)
       if (found === undefined) return failed('hardware', 'handler_error', 'none is registered')
       return runOne(clock, nesting_max, found, job)
     },
   }
+}
+
+function readHandler(name: string, handler: Handler, options: HandlerOptions): Registered {
+  if (name === '') throw new RangeError('the name of a handler is empty')
+  if (typeof handler !== 'function') throw new TypeError(`the handler ${name} is no function`)
+  const { threads_max = 16, time_ms_max = 60_000, attempts_max = 5, backoff_ms = 1_000 } = options
+  const numbers = { threads_max, time_ms_max, attempts_max, backoff_ms }
+  for (const [option, value] of Object.entries(numbers)) {
+    if (Number.isSafeInteger(value) && value > 0) continue
+    throw new RangeError(`${option}: ${String(value)} is no whole number of 1 or more`)
+  }
+  return { handler, ...numbers }
+}
+
+/**
+ * Each name as a title everywhere, and split at each of its slashes, because titles and ids may
+ * hold slashes too. Sorted, so that of two aliases of a process the first counts.
+ */
+function titlesOf(names: Iterable<string>): Map<string, Scopes> {
+  const by_title = new Map<string, Scopes>()
+  const scopesOf = (title: string): Scopes => {
+    const none = { everywhere: undefined, by_process: new Map(), by_alias: new Map() }
+    const scopes = by_title.get(title) ?? none
+    by_title.set(title, scopes)
+    return scopes
+  }
+  for (const name of [...names].sort()) {
+    scopesOf(name).everywhere = name
+    for (let at = name.indexOf('/'); at !== -1; at = name.indexOf('/', at + 1)) {
+      const { by_process, by_alias } = scopesOf(name.slice(at + 1))
+      const scope = name.slice(0, at)
+      const by_scope = scope.startsWith('@') ? by_alias : by_process
+      by_scope.set(scope, name)
+    }
+  }
+  return by_title
 }
 
 async function runOne(
@@ -75,24 +140,20 @@ async function runOne(
   job: Job,
 ): Promise<JobOutcome> {
   const abort = new AbortController()
-  const { signal } = abort
-  const late = failed('hardware', 'handler_timeout', `no answer within ${time_ms_max} ms`)
-  let end: (outcome: JobOutcome) => void = () => {}
-  const ended = new Promise<JobOutcome>((resolve) => {
-    end = resolve
+  let cancel = (): void => {}
+  const late = new Promise<JobOutcome>((resolve) => {
+    cancel = clock.wake_at(clock.now_ms() + time_ms_max, () => {
+      abort.abort()
+      resolve(failed('hardware', 'handler_timeout', `no answer within ${time_ms_max} ms`))
+    })
   })
-  const stop = (outcome: JobOutcome): void => {
-    end(outcome)
-    abort.abort()
-  }
-  const onStop = (): void => stop(failed('hardware', 'handler_error', 'the engine is closing'))
-  job.signal.addEventListener('abort', onStop, { once: true })
-  const cancel = clock.wake_at(clock.now_ms() + time_ms_max, () => stop(late))
+  const onAbort = (): void => abort.abort()
+  job.signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([answerOf(handler, job, signal, nesting_max), ended])
+    return await Promise.race([answerOf(handler, job, abort.signal, nesting_max), late])
   } finally {
     cancel()
-    job.signal.removeEventListener('abort', onStop)
+    job.signal.removeEventListener('abort', onAbort)
   }
 }
 

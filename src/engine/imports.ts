@@ -20,6 +20,7 @@ import type { Addresses } from './addresses.ts'
 import { convIdOf, putAlias } from './aliases.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { badDefinition, compileAll, type NewVersion, readJson } from './definitions.ts'
+import type { Handlers } from './handlers.ts'
 import type {
   ExportFile,
   ImportResult,
@@ -40,9 +41,8 @@ export interface ImporterOptions {
   readonly variables: Variables
   readonly chance: Chance
   readonly addresses: Addresses
-  /** Whether a handler is registered for a logic type. */
-  isHandled(type: string): boolean
-  /** Called after a process was imported. */
+  readonly handlers: Pick<Handlers, 'mayRun'>
+  /** Called after a process or an alias of it was imported. */
   onChanged(conv_id: string): void
 }
 
@@ -53,7 +53,7 @@ export interface Importer {
 }
 
 export function newImporter(options: ImporterOptions): Importer {
-  const { store, catalog, limits, variables, chance, addresses, isHandled, onChanged } = options
+  const { store, catalog, limits, variables, chance, addresses, handlers, onChanged } = options
 
   async function importAll(
     read: ExportItems,
@@ -61,7 +61,7 @@ export function newImporter(options: ImporterOptions): Importer {
     known_mistakes: readonly string[] = [],
   ): Promise<ImportResult> {
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
-    const { versions, mistakes } = compileAll(items.definitions, limits, isHandled)
+    const { versions, mistakes } = compileAll(items.definitions, limits, handlers)
     mistakes.push(...known_mistakes, ...items.mistakes, ...tooLarge(items, limits))
     if (mistakes.length > 0) throw badDefinition(mistakes)
     const isNode = (node_id: string): boolean =>
@@ -85,7 +85,7 @@ export function newImporter(options: ImporterOptions): Importer {
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     })
-    for (const version of versions) onChanged(version.conv_id)
+    for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
     return result
   }
 

@@ -12,11 +12,15 @@
  * The outcome for a paused process stays in memory until the process is resumed; the job is done
  * again if the engine is closed before. A job whose outcome makes the engine throw is quarantined
  * until the file is opened again.
+ *
+ * A drain starts no job and waits for those in flight, then aborts them and waits once more,
+ * shortly. Outcomes are applied all the while. An aborted job that fails stays listed as it is.
  */
 
-import { type Clock, nextTurn } from '../core/clock.ts'
+import { type Clock, keepAlive, nextTurn, within } from '../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import type { Logger } from '../core/logger.ts'
 import type { Task } from '../core/model.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../process/logic.ts'
 import type { Store } from '../store/store.ts'
@@ -59,6 +63,7 @@ export interface JobDispatcherOptions {
   /** On a full disk no job starts. */
   readonly admission: Admission
   readonly executors: Executors
+  readonly logger: Logger
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
@@ -69,11 +74,17 @@ export interface JobDispatcher {
   onListed(at_ms: number): void
   /** After a process was imported or resumed, or a handler registered. */
   onProcessChanged(): void
-  /** Aborts the jobs in flight and starts no more; they start again when the file is opened. */
-  stop(): Promise<void>
+  /**
+   * Starts no job any more. Resolves once those in flight are done, or `drain_ms_max` and a little
+   * later; what is not done by then starts again when the file is opened.
+   */
+  drain(): Promise<void>
 }
 
 const backoff_ms_max = 300_000
+/** What an aborted job gets to answer all the same. */
+const aborted_ms_max = 1_000
+const logged_chars_max = 200
 
 /** The words are those of the process format. */
 const expired_call: JobOutcome = {
@@ -86,11 +97,11 @@ const expired_call: JobOutcome = {
 }
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
-  const { clock, limits, store, engine, transactions, admission, executors } = options
+  const { clock, limits, store, engine, transactions, admission, executors, logger } = options
   const onError = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onError(error)
   }
-  const in_flight = new Map<string, AbortController>()
+  const in_flight = new Map<string, { readonly due: DueJob; abort(): void }>()
   const quarantined = new Set<string>()
   const queue = newJobQueue({
     call_wait_ms_max: limits.call_wait_ms_max,
@@ -107,10 +118,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   let dispatching: Promise<void> | undefined
   let is_due_again = false
   let is_started = false
+  let is_draining = false
+  /** No outcome is taken any more. */
   let is_stopped = false
 
   function dispatch(): void {
-    if (!is_started || is_stopped) return
+    if (!is_started || is_draining || is_stopped) return
     is_due_again = true
     dispatching ??= startDue()
       .catch(onError)
@@ -136,7 +149,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     )
     cancel?.()
     if (next_ms !== undefined) cancel = clock.wake_at(next_ms, dispatch)
-    if (is_stopped) return
+    if (is_draining || is_stopped) return
     for (const job of due) start(job)
     if (!has_more) return
     is_due_again = true
@@ -162,7 +175,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     }
     const abort = new AbortController()
     const job = { task, key: `${obj_id}-${visit}-${logic_at}`, signal: abort.signal, logic_key }
-    in_flight.set(obj_id, abort)
+    in_flight.set(obj_id, { due, abort: () => abort.abort() })
     const running_job = run(due, job, release)
       .catch((error: unknown) => {
         // A failed store takes no outcome any more; a bug would come again at once.
@@ -185,9 +198,15 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     if (order.job === 'none') return finish(due, undefined, release)
     if (due.is_expired) return finish(due, expired_call, release)
     const outcome = await execute(order, job)
-    if (is_stopped) return
+    if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) return
     const { attempts_max, backoff_ms } = executors.retryOf(order)
     const is_final = outcome.may_pass !== true || due.attempts + 1 >= attempts_max
+    if (order.job === 'handler' && outcome.outcome === 'failed') {
+      const error = engine.variables.masked(outcome.description).slice(0, logged_chars_max)
+      const fields = { ...fieldsOf(due), attempt: due.attempts + 1, attempts_max, error }
+      if (is_final) logger.error(fields, 'a handler has failed')
+      else logger.warn(fields, 'a handler has failed and is called again')
+    }
     return is_final ? finish(due, outcome, release) : postpone(due, backoff_ms)
   }
 
@@ -204,7 +223,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     for (;;) {
       const resumes_before = resumes
       const state = await transact((tx) => applyOutcome(tx, due, outcome))
-      if (state === 'applied' || is_stopped) return
+      if (state === 'applied') return
+      if (is_draining) {
+        const message = 'the process is paused at the close, so a job will be done again'
+        logger.warn(fieldsOf(due), message)
+        return
+      }
       release()
       // The process may have been resumed between the transaction and now.
       if (resumes !== resumes_before) continue
@@ -259,21 +283,37 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     onListed(at_ms) {
       queue.onListed(at_ms)
       if (at_ms <= clock.now_ms()) dispatch()
-      else alsoWakeAt(at_ms)
+      else if (!is_draining) alsoWakeAt(at_ms)
     },
     onProcessChanged() {
       resumePaused()
       queue.rescan()
       dispatch()
     },
-    async stop() {
-      is_stopped = true
+    async drain() {
+      is_draining = true
       cancel?.()
-      for (const abort of in_flight.values()) abort.abort()
       resumePaused()
       await dispatching
+      const ended = Promise.all(running_jobs)
+      const release = keepAlive()
+      if ((await within(clock, limits.drain_ms_max, ended)) === 'late') {
+        for (const { due, abort } of in_flight.values()) {
+          logger.warn(fieldsOf(due), 'a job is aborted at the close, and will be done again')
+          abort()
+        }
+        if (limits.drain_ms_max > 0) await within(clock, aborted_ms_max, ended)
+      }
+      is_stopped = true
       await executors.close()
-      await Promise.all(running_jobs)
+      release()
     },
   }
+}
+
+/** What a line of the log has of a job. */
+function fieldsOf({ order, task }: DueJob): object {
+  const { conv_id, obj_id, node_id } = task
+  const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
+  return { conv_id, obj_id, node_id, ...what }
 }

@@ -232,11 +232,21 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   if (migrationTarget(process, task) !== undefined) return undefined
   const logic = process.graph.nodes.get(node_id)?.logics[logic_at]
   const made = logic?.job?.order(evaluationContextOf(context, process, task))
-  const order = made !== undefined && 'job' in made ? made : { job: 'none' as const, command: made }
+  const order =
+    made !== undefined && 'job' in made
+      ? withHandler(context, conv_id, made)
+      : { job: 'none' as const, command: made }
   const logic_key = `${conv_id} ${node_id} ${logic_at}`
   const type = logic?.type
   return {
     ...{ obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), logic_key, type },
     is_expired: false,
   }
+}
+
+/** The order with the name of the registered handler, or with the most specific one. */
+function withHandler({ engine, view }: ReadContext, conv_id: string, order: JobOrder): JobOrder {
+  if (order.job !== 'handler') return order
+  const title = order.handler
+  return { ...order, handler: engine.handlerName(view, conv_id, title) ?? `${conv_id}/${title}` }
 }

@@ -101,7 +101,7 @@ function modify(tx: Transaction, process: Process, op: ModifyOp, { user }: Calle
   recordEvent(tx, task, resume_at > 0 ? 'callback' : 'modify', user)
   if (resume_at !== stays) advance(tx, process, draft, resume_at)
   saveTask(tx, draft)
-  return accepted(op, task)
+  return accepted(op, task, resume_at !== stays)
 }
 
 /**
@@ -186,13 +186,21 @@ export function refused(op: Op, { code, description, task }: OpRefusal): OpResul
   }
 }
 
-export function accepted(op: Op, task: Pick<TaskRecord, 'obj_id' | 'ref'>): OpResult {
+/** `resumed` is of a modify. */
+export function accepted(
+  op: Op,
+  task: Pick<TaskRecord, 'obj_id' | 'ref'>,
+  resumed?: boolean,
+): OpResult {
   const { type, id_text } = op
   const ref = op.type !== 'create' && op.obj_id !== undefined ? task.ref : op.ref
   const { obj_id } = task
   if (id_text === undefined && ref?.is_number !== true) {
-    return { type, ref: ref === undefined ? null : ref.text, obj: 'task', obj_id, proc: 'ok' }
+    const text = ref === undefined ? null : ref.text
+    if (resumed === undefined) return { type, ref: text, obj: 'task', obj_id, proc: 'ok' }
+    return { type, ref: text, obj: 'task', obj_id, proc: 'ok', resumed }
   }
   const id = id_text === undefined ? {} : { id_text }
-  return { type, ...id, ...refOf(ref), obj: 'task', obj_id, proc: 'ok' }
+  const more = resumed === undefined ? {} : { resumed }
+  return { type, ...id, ...refOf(ref), obj: 'task', obj_id, proc: 'ok', ...more }
 }

@@ -26,7 +26,7 @@ import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Addresses } from './addresses.ts'
-import { aliasName, listAliases, putAlias } from './aliases.ts'
+import { aliasName, convIdOf, listAliases, putAlias } from './aliases.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from './api.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { edgesOf } from './graph-edges.ts'
@@ -41,7 +41,7 @@ export interface ProcessesOptions {
   readonly limits: Limits
   readonly chance: Chance
   readonly addresses: Addresses
-  /** Called after a process was resumed. */
+  /** Called after a process was resumed, or got or lost an alias. */
   onChanged(conv_id: string): void
 }
 
@@ -122,14 +122,21 @@ export function newProcesses(options: ProcessesOptions): Processes {
     aliases: () => store.view(listAliases),
     async setAlias(given, to) {
       const alias = { name: aliasName(given), conv_id: convId(to) }
-      return store.update((tx) => {
+      const result = await store.update((tx) => {
         requireProcess(tx, catalog, alias.conv_id)
         return putAlias(tx, alias)
       })
+      onChanged(alias.conv_id)
+      return result
     },
     async removeAlias(given) {
       const name = aliasName(given)
-      await store.update((tx) => tx.del(aliasKey(name)))
+      const conv_id = await store.update((tx) => {
+        const named = convIdOf(tx, `@${name}`)
+        tx.del(aliasKey(name))
+        return named
+      })
+      onChanged(conv_id)
     },
   }
 }

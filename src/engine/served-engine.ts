@@ -11,7 +11,7 @@ import type { ResultOptions } from './results.ts'
 export interface ServedEngine extends Engine {
   /**
    * Applies ops as `Engine.apply` does. A malformed op is its result already (codec/op), and comes
-   * back in its place.
+   * back in its place. From the beginning of a close on it is refused with `shutting_down`.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   /**
@@ -22,6 +22,11 @@ export interface ServedEngine extends Engine {
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
   awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
+  /**
+   * The first step of a close, for a process that stops its servers meanwhile: starts no job and no
+   * timer any more; resolves once the jobs under way are done or have had their time.
+   */
+  drain(): Promise<void>
   readonly addresses: Addresses
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void

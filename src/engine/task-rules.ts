@@ -80,7 +80,7 @@ export function modifyTask(
   demands: { readonly is_sync: boolean; readonly node_id?: string | undefined },
 ): number | OpRefusal {
   const { is_sync, node_id } = demands
-  const callback_at = callbackLogic(process, task)
+  const callback_at = callbackLogic(tx, process, task)
   const is_elsewhere = node_id !== undefined && node_id !== task.node_id
   if ((is_sync || node_id !== undefined) && (callback_at === -1 || is_elsewhere)) {
     return { ...no_callback, task }

@@ -26,8 +26,8 @@ export interface EngineContext {
   readonly id_middle: string
   fraction(): number
   readonly variables: Variables
-  /** Whether a handler is registered for a logic kind or a node title. */
-  isHandled(name: string): boolean
+  /** The name of the handler of a node title or logic type in a process, if there is one. */
+  handlerName(view: View, conv_id: string, title: string): string | undefined
   /** The callback address of a node; undefined where it takes no callbacks. */
   callbackUrl(process: Process, node_id: string): string | undefined
   /** Whether there are watchers; without one, changes are not recorded. */

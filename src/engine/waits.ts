@@ -5,15 +5,25 @@
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { WaitReason } from '../process/logic.ts'
 import type { Process } from './catalog.ts'
+import type { ReadContext } from './transaction.ts'
 
 /**
  * The logic at which the task waits for a callback; -1 where it waits for none. In a state process
- * a task that has fallen through its node waits for the callback of the node again.
+ * a task that has fallen through its node waits for the callback of the node again. A task that
+ * waits for a handler waits for a callback where no handler is registered.
  */
-export function callbackLogic(process: Process, task: TaskRecord): number {
-  const waits_again = process.graph.kind === 'state' && isIdle(task)
-  if (!waits_again && (task.status !== 'delayed' || task.wait !== 'callback')) return -1
-  return waitLogic(process, task, 'callback')
+export function callbackLogic(context: ReadContext, process: Process, task: TaskRecord): number {
+  if (task.status !== 'delayed') return -1
+  const { node_id, logic_at } = task
+  if (task.wait === 'callback') return waitLogic(process, task, 'callback')
+  if (task.wait === 'nothing' && process.graph.kind === 'state') {
+    return waitLogic(process, task, 'callback')
+  }
+  if (task.wait !== 'work') return -1
+  const node = process.graph.nodes.get(node_id)
+  if (node?.logics[logic_at]?.waits_for !== 'callback') return -1
+  const handler = context.engine.handlerName(context.view, process.conv_id, node.title)
+  return handler === undefined ? logic_at : -1
 }
 
 /** The logic at which a task waits for this; -1 where the graph has none in the task's node. */

@@ -29,7 +29,8 @@ interface ConcurrencyLimit {
 }
 
 const once: JobRetry = { attempts_max: 1, backoff_ms: 0 }
-const handler_backoff_ms = 1_000
+/** A handler removed during an attempt must not make its failure final: the job waits. */
+const until_handled: JobRetry = { attempts_max: Number.POSITIVE_INFINITY, backoff_ms: 1_000 }
 
 /** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
 export function newExecutors(options: ExecutorsOptions): Executors {
@@ -43,7 +44,7 @@ export function newExecutors(options: ExecutorsOptions): Executors {
   function limitsOf(order: JobOrder, logic_key: string): readonly ConcurrencyLimit[] {
     if (order.job === 'code') return [{ name: 'code', max: limits.code_threads_max }]
     if (order.job === 'handler') {
-      const max = handlers.threadsMax(order.handler) ?? (order.is_awaited ? -1 : 0)
+      const max = handlers.find(order.handler)?.threads_max ?? (order.is_awaited ? -1 : 0)
       return [{ name: `handler ${order.handler}`, max }]
     }
     const { url, threads_max } = order.request
@@ -81,9 +82,7 @@ export function newExecutors(options: ExecutorsOptions): Executors {
     retryOf(order) {
       if (order.job === 'code') return once
       if (order.job === 'call') return order.request.retry
-      const is_awaited = order.is_awaited || handlers.has(order.handler)
-      const attempts_max = is_awaited ? handlers.attemptsMax(order.handler) : 1
-      return { attempts_max, backoff_ms: handler_backoff_ms }
+      return handlers.find(order.handler) ?? (order.is_awaited ? until_handled : once)
     },
     limitKeys: (order, logic_key) => limitsOf(order, logic_key).map(({ name }) => name),
     acquire(order, logic_key) {

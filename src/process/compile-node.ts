@@ -15,12 +15,10 @@ import { mapObjects } from './logics/members.ts'
 import { kindOf, whyNotRun } from './logics/table.ts'
 import { quoted, type Report, reportAt } from './report.ts'
 
-/** Whether the embedder has a handler for a logic type. */
-export type IsHandled = (type: string) => boolean
-
 /** What is known of logics that this program does not run. */
 export interface HandlerRules {
-  readonly isHandled: IsHandled
+  /** Whether the embedder has a handler for a logic type. */
+  isHandled(type: string): boolean
   /**
    * Reports a logic that nothing runs: a mistake if a task can reach the node. `handler_type` is
    * the type of the handler that would run it.

@@ -11,7 +11,6 @@ import {
   brokenNode,
   compileNode,
   type HandlerRules,
-  type IsHandled,
   type NodeHead,
   node_kinds,
 } from './compile-node.ts'
@@ -49,7 +48,7 @@ interface Findings {
 export function compileProcess(
   definition: JsonObject,
   limits: GraphLimits,
-  isHandled: IsHandled = () => false,
+  isHandled: (type: string, conv_id: string | undefined) => boolean = () => false,
 ): CompileResult {
   const mistakes: string[] = []
   const warnings: string[] = []
@@ -67,7 +66,7 @@ export function compileProcess(
     const { id } = node
     const place = `${placeOf(at, node.raw)}: `
     const rules: HandlerRules = {
-      isHandled,
+      isHandled: (type) => isHandled(type, head.conv_id),
       notRun: (text, handler_type) =>
         in_nodes.push({ id, text: place + text, is_broken: false, handler_type }),
       isReachable: () => reachable.has(id),

@@ -14,6 +14,7 @@ import { changesOf } from '../../src/store/change-buffer.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
+import { at_once } from './model-setup.ts'
 
 export interface Order {
   readonly src: string
@@ -42,7 +43,7 @@ export async function codeBed(
   bugs: unknown[],
   shared?: Promise<CodeExecutor>,
 ): Promise<CodeBed> {
-  const limits = limitsWith(given)
+  const limits = limitsWith({ ...at_once, ...given })
   const clock = fakeClock()
   const tree = memoryTree()
   await tree.commit(

@@ -3,7 +3,8 @@
  * leave a mark of every state change. A change that was made twice shows twice: in the counter of
  * the task's data, and in the task that each step creates in the process of marks.
  */
-import type { Engine, Handler } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api.ts'
+import type { Handler } from '../../src/engine/handler-api.ts'
 
 export const conv_id = 'work'
 export const marks = 'marks'

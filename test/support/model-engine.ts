@@ -150,7 +150,7 @@ export function newModel(limits: ModelLimits) {
       task.data = merged
       if (waits_at === undefined) setChangeTime(contextOf(process), task)
       else run(contextOf(process), task, waits_at + 1)
-      return { code: 'ok', task }
+      return { code: 'ok', task, resumed: waits_at !== undefined }
     },
     show(conv: string, target: Target, user?: string): Answer {
       const process = access('show', conv, user)

@@ -274,7 +274,7 @@ function compare(run: Run, wire: Wire, result: OpResult, answer: Answer | undefi
     assert.deepEqual(result, wanted)
     return
   }
-  const { code, says, task } = answer
+  const { code, says, task, resumed } = answer
   if (code === 'ok' && task !== undefined && task.n === run.ids.length) {
     assert.ok((run.ids.at(-1) ?? '') < (result.obj_id ?? ''), 'ids do not ascend')
     run.ids.push(result.obj_id as string)
@@ -288,6 +288,7 @@ function compare(run: Run, wire: Wire, result: OpResult, answer: Answer | undefi
     ...(task === undefined ? {} : { obj_id: run.ids[task.n] }),
     proc: code,
     ...(says === undefined ? {} : { description: says }),
+    ...(resumed === undefined ? {} : { resumed }),
   })
   if (wire.type !== 'show' || code !== 'ok') assert.equal(shown, undefined)
   else assert.deepEqual(plain(shown as Task), viewOf(run, task as ModelTask))

@@ -23,6 +23,9 @@ import { memoryTree } from '../../src/store/memory-tree.ts'
 import type { Tree } from '../../src/store/tree.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 
+/** A close does not wait for jobs under way, because no one moves the clock meanwhile. */
+export const at_once = { drain_ms_max: 0 }
+
 export interface Bed {
   readonly clock: FakeClock
   /**
@@ -56,8 +59,8 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     },
   })
   const { clock = fakeClock(), chance = systemChance } = options
-  const limits = limitsWith(options.limits)
-  const handlers = newHandlers({ clock, limits })
+  const limits = limitsWith({ ...at_once, ...options.limits })
+  const handlers = newHandlers({ clock, limits, given: options.handlers })
   return startEngine({
     path: ':memory:',
     store,
@@ -98,7 +101,11 @@ export async function fileBed(options: EngineOptions = {}): Promise<Bed & { path
   return {
     clock,
     path,
-    open: async (more = {}) => withSentinel(await openEngine(path, { ...options, clock, ...more })),
+    async open(more = {}) {
+      const given = { ...options, clock, ...more }
+      const limits = { ...at_once, ...given.limits }
+      return withSentinel(await openEngine(path, { ...given, limits }))
+    },
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -43,6 +43,8 @@ export interface Answer {
   readonly code: 'ok' | OpFaultCode
   readonly says?: string
   readonly task?: ModelTask
+  /** Of a modify that was taken. */
+  readonly resumed?: boolean
 }
 
 export function isLive(task: ModelTask): boolean {

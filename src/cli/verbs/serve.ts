@@ -7,6 +7,7 @@ import { within } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import { openEngine } from '../../open.ts'
 import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
@@ -87,8 +88,8 @@ export const serveVerb: Verb = {
   ],
   says: 'answer signed requests, and gRPC calls',
   notes: [
-    'The data file is made where it is missing. SIGTERM and SIGINT end it once the requests under',
-    'way are answered; a second one ends it at once. A number in brackets is the default.',
+    'The data file is made where it is missing. SIGTERM and SIGINT end it once what is under way',
+    'is done; a second one ends it at once. A number in brackets is the default.',
   ],
   run: serve,
 }
@@ -117,7 +118,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     try {
       const tls = await certificatesOf(given, io, engine, wanted)
       const servers = await startServers(engine, wanted, { tls, onBug })
-      const failure = await untilEnd(servers, async () => {
+      const failure = await untilEnd(engine, servers, async () => {
         await printReady(given, io, engine, servers, tls)
         return stop.reason
       })
@@ -157,12 +158,16 @@ function killIfHung(engine: Engine, io: Io, printNotice: (sentence: string) => P
   }
 }
 
-/** The result of `run`; the servers are drained in any case. */
-async function untilEnd<T>(servers: RunningServers, run: () => Promise<T>): Promise<T> {
+/** The result of `run`; in any case requests and jobs get the same `drain_ms_max` then. */
+async function untilEnd<T>(
+  engine: Engine,
+  servers: RunningServers,
+  run: () => Promise<T>,
+): Promise<T> {
   try {
     return await run()
   } finally {
-    await servers.drain()
+    await Promise.all([servers.drain(), servedEngine(engine).drain()])
   }
 }
 
