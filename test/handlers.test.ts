@@ -45,7 +45,7 @@ const rows: [name: string, handler: Handler, node_id: string, data: object][] = 
   ['gives an array', () => [1], 'failed', failure('handler_error', 'the handler gave no object')],
   [
     'gives what JSON cannot hold',
-    () => ({ at: new Date(0) }),
+    () => ({ at: new Map() }),
     'failed',
     failure('handler_error', 'the handler gave what is no JSON: data.at is no plain object'),
   ],

@@ -10,6 +10,28 @@ const own_proto = JSON.parse('{"__proto__":{"a":1}}')
 const cycle: Record<string, unknown> = {}
 cycle.self = cycle
 
+class Money {
+  readonly #cents: number
+  constructor(cents: number) {
+    this.#cents = cents
+  }
+  toJSON(key: string): object {
+    return { cents: this.#cents, key }
+  }
+}
+const rejects = (): never => {
+  throw new Error('no')
+}
+const itself = {
+  toJSON(): unknown {
+    return this
+  },
+}
+/** Followed along all its ways it would have 2 to the power of its depth members. */
+const wide_cycle: Record<string, unknown> = { at: new Date(0) }
+wide_cycle.one = wide_cycle
+wide_cycle.two = wide_cycle
+
 /** [value, its text or the sentence that refuses it] */
 const rows: [object, string | RegExp][] = [
   [{}, '{}'],
@@ -30,12 +52,39 @@ const rows: [object, string | RegExp][] = [
   [{ a: '😀' }, '{"a":"😀"}'],
   [{ a: { b: [0, Number.NaN] } }, /^data\.a\.b\[1\] is NaN/],
   [{ a: Number.POSITIVE_INFINITY }, /^data\.a is Infinity/],
-  [{ a: new Date(0) }, /^data\.a is no plain object/],
   [{ a: new Map() }, /^data\.a is no plain object/],
   [{ a: () => 1 }, /^data\.a is a function/],
   [{ a: Symbol('s') }, /^data\.a is a symbol/],
-  [{ toJSON: () => 1 }, /^data\.toJSON is a function/],
   [{ a: [undefined] }, /^data\.a\[0\] is a undefined/],
+  [{ a: /x/ }, /^data\.a is no plain object/],
+  [{ a: new Error('x') }, /^data\.a is no plain object/],
+  [{ a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
+  [{ a: new Date(Number.NaN) }, '{"a":null}'],
+  [
+    { a: [new Date(1), { b: new Date(2) }], c: -0, d: 5n },
+    '{"a":["1970-01-01T00:00:00.001Z",{"b":"1970-01-01T00:00:00.002Z"}],"c":-0,"d":5}',
+  ],
+  [{ a: { b: { c: { d: new Date(0) } } } }, '{"a":{"b":{"c":{"d":"1970-01-01T00:00:00.000Z"}}}}'],
+  [{ at: new Date(0), ...own_proto }, '{"at":"1970-01-01T00:00:00.000Z","__proto__":{"a":1}}'],
+  [{ a: new URL('http://h/') }, '{"a":"http://h/"}'],
+  [{ a: Buffer.from([7]) }, '{"a":{"type":"Buffer","data":[7]}}'],
+  [{ a: new Money(5) }, '{"a":{"cents":5,"key":"a"}}'],
+  [new Money(5), '{"cents":5,"key":""}'],
+  [[new Money(5)], '[{"cents":5,"key":"0"}]'],
+  [{ a: { toJSON: () => undefined }, b: 1 }, '{"b":1}'],
+  [{ a: { toJSON: () => ({ b: new Date(0) }) } }, '{"a":{"b":"1970-01-01T00:00:00.000Z"}}'],
+  [
+    { a: rawJson('{"b":1.10}'), at: new Date(0) },
+    '{"a":{"b":1.10},"at":"1970-01-01T00:00:00.000Z"}',
+  ],
+  [{ a: { toJSON: () => Number.NaN } }, /^data\.a is NaN/],
+  [{ a: [{ toJSON: () => new Map() }] }, /^data\.a\[0\] is no plain object/],
+  [{ a: { toJSON: () => rejects() } }, /^data\.a has a toJSON that throws/],
+  [{ a: itself }, /^data\.a\.toJSON is a function/],
+  [{ toJSON: () => 1 }, /^data is no object/],
+  [{ toJSON: () => [1] }, /^data is an array/],
+  [new Date(0), /^data is no object/],
+  [wide_cycle, /^data\.one\.one\.one\.one is nested too deep/],
   [{ a: '\ud800' }, /^data\.a has a lone surrogate/],
   [{ '\ud800': 1 }, /^data has a key with a lone surrogate/],
   [{ a: { b: { c: { d: {} } } } }, /^data\.a\.b\.c\.d is nested too deep/],

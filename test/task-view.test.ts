@@ -5,6 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
+import { withParsedData } from '../src/client/transport.ts'
 import { docOfText } from '../src/codec/json.ts'
 import { decodeTask, encodeTask, type TaskRecord } from '../src/codec/task-record.ts'
 import type { Task } from '../src/core/model.ts'
@@ -83,6 +85,25 @@ for (const [name, given, expected] of rows) {
     assert.deepEqual(made.history, [{ node_id: 'start', at_ms: 1, why: 'create' }])
   })
 }
+
+test('console.log shows the data, and so do JSON, copies and diffs', () => {
+  const made = viewTask({ ...record, doc: docOfText('{"a":{"b":[1]}}') })
+  const shown = inspect(made)
+  assert.match(shown, /\n {2}data: \{ a: \{ b: \[ 1 \] \} \}\n\}$/)
+  assert.doesNotMatch(shown, /Getter|dataText|inspect/)
+  assert.match(
+    inspect({ a: { b: { tasks: [made] } } }, { depth: 4 }),
+    /data: \{ a: \{ b: \[ 1 \] \} \}/,
+  )
+  // As the diffs of node:assert and of vitest and jest read values.
+  assert.match(inspect(made, { customInspect: false, getters: true }), /data: \[Getter\] \{ a: /)
+  const copy = Object.entries(made).find(([name]) => name === 'data')
+  assert.deepEqual(copy, ['data', { a: { b: [1] } }])
+  assert.deepEqual(made, { ...made })
+  assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(made))), Object.keys(view))
+  const client_task = withParsedData({ ...view, dataText: '{"a":1}' } as Task)
+  assert.match(inspect(client_task), /data: \{ a: 1 \}/)
+})
 
 test('a caller who changes the data changes it for nobody else', () => {
   const [one, other]: readonly Task[] = [viewTask(record), viewTask({ ...record, doc: other_doc })]

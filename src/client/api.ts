@@ -42,7 +42,10 @@ export interface GrpcTarget {
   readonly key: string | Uint8Array
 }
 
-/** `data` is a JSON object, or `rawJson(text)` where numbers must keep their exact text. */
+/**
+ * `data` is a JSON object, or `rawJson(text)` where numbers must keep their exact text. A Date, and
+ * any object with `toJSON`, is its JSON text; what has no JSON rejects with a TypeError.
+ */
 export type ClientOp =
   | (CreateInput & Named & { readonly type: 'create' })
   | (ModifyInput & Named & { readonly type: 'modify' })

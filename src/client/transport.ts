@@ -3,7 +3,7 @@
  * repeats nor waits: each try succeeds or fails with a ClientFault.
  */
 import { readFile } from 'node:fs/promises'
-import { parsePlain } from '../codec/json.ts'
+import { defineData } from '../codec/task-data.ts'
 import type { BatchResult, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
@@ -49,12 +49,7 @@ export const window_batches = 8
 
 /** A task as the client returns it: its data as the exact text, and parsed on access. */
 export function withParsedData(task: Omit<ClientTask, 'data'>): ClientTask {
-  return {
-    ...task,
-    get data(): unknown {
-      return parsePlain(task.dataText)
-    },
-  }
+  return defineData({ ...task })
 }
 
 /**

@@ -1,8 +1,11 @@
 /**
  * Data from the JavaScript values that an embedder passes. It takes what JSON holds exactly: null,
  * booleans, finite numbers, well-formed strings, arrays, plain objects, bigints (as their exact
- * text) and data from `rawJson`. It refuses anything else by its path, so no value changes
- * unnoticed. A member that is undefined is left out.
+ * text) and data from `rawJson`. A member that is undefined is left out, and an object with a
+ * method `toJSON`, such as a Date, is what that returns: both as JSON.stringify has them, so an
+ * invalid Date is null. Anything else is refused by its path, so no other value changes unnoticed:
+ * functions, symbols, NaN and the infinities, undefined in an array, lone surrogates, cycles, and
+ * objects of a class without toJSON (Map, Set, RegExp, Error).
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import {
@@ -16,9 +19,21 @@ import {
 } from './json.ts'
 
 /** The Doc, or a sentence that names the value that is not plain JSON. */
-export function docOfPlain(value: object, nesting_max: number): Doc | string {
-  const check: Check = { path: '', mistake: '', prints_itself: true }
-  if (!isPlain(value, check, nesting_max)) return `data${check.path} ${check.mistake}`
+export function docOfPlain(given: object, nesting_max: number): Doc | string {
+  let value: unknown = given
+  let check = newCheck(false)
+  let is_plain = isPlain(value, check, nesting_max)
+  if (check.has_to_json) {
+    value = replaced(given, '', nesting_max, { is_too_deep: false })
+    check = newCheck(true)
+    is_plain = isPlain(value, check, nesting_max)
+    if (is_plain && Array.isArray(value) !== Array.isArray(given)) {
+      is_plain = refuse(check, 'is an array')
+    } else if (is_plain && (typeof value !== 'object' || value === null)) {
+      is_plain = refuse(check, 'is no object')
+    }
+  }
+  if (!is_plain) return `data${check.path} ${check.mistake}`
   return check.prints_itself
     ? docOfText(JSON.stringify(value))
     : docOfValue(converted(value) as JsonObject)
@@ -31,6 +46,13 @@ interface Check {
   mistake: string
   /** Whether JSON.stringify prints the value exactly. */
   prints_itself: boolean
+  /** The first method toJSON ends the check. What the methods return is checked in a second one. */
+  has_to_json: boolean
+  readonly is_replaced: boolean
+}
+
+function newCheck(is_replaced: boolean): Check {
+  return { path: '', mistake: '', prints_itself: true, has_to_json: false, is_replaced }
 }
 
 function isPlain(value: unknown, check: Check, levels_left: number): boolean {
@@ -48,6 +70,7 @@ function isPlain(value: unknown, check: Check, levels_left: number): boolean {
     case 'object':
       return value === null || isPlainObject(value, check, levels_left)
     default:
+      if (value === to_json_threw) return refuse(check, 'has a toJSON that throws')
       return refuse(check, `is a ${typeof value}`)
   }
 }
@@ -61,24 +84,81 @@ function isPlainObject(value: object, check: Check, levels_left: number): boolea
     check.prints_itself = false
     return isPlain(objectOf(value), check, levels_left)
   }
+  const is_array = Array.isArray(value)
+  const may_have_method = is_array || !isOfNoClass(value)
+  if (may_have_method && !check.is_replaced && hasToJson(value)) return endAtToJson(check)
+  if (may_have_method && !is_array) return refuse(check, 'is no plain object')
   if (levels_left === 0) return refuse(check, 'is nested too deep')
-  if (Array.isArray(value)) {
+  if (is_array) {
     for (let at = 0; at < value.length; at++) {
       if (!isPlain(value[at], check, levels_left - 1)) return refuseUnder(check, `[${at}]`)
     }
     return true
   }
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) {
-    return refuse(check, 'is no plain object')
-  }
   for (const key of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[key]
     if (member === undefined) continue
     if (!key.isWellFormed()) return refuse(check, 'has a key with a lone surrogate')
-    if (!isPlain(member, check, levels_left - 1)) return refuseUnder(check, `.${key}`)
+    if (isPlain(member, check, levels_left - 1)) continue
+    const is_own_method = key === 'toJSON' && typeof member === 'function'
+    if (is_own_method && !check.is_replaced) return endAtToJson(check)
+    return refuseUnder(check, `.${key}`)
   }
   return true
+}
+
+function endAtToJson(check: Check): false {
+  check.has_to_json = true
+  return false
+}
+
+function isOfNoClass(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+function hasToJson(value: object): value is { toJSON(key: string): unknown } {
+  return typeof (value as { toJSON?: unknown }).toJSON === 'function'
+}
+
+/** Stands in a copy for what a toJSON that throws would return. */
+const to_json_threw = Symbol('toJSON threw')
+
+/**
+ * A copy in which each object with a toJSON is what that returned; it is called once, with the key.
+ * From the first value on that is nested too deep all stay as they are: the check refuses that one.
+ */
+function replaced(
+  given: unknown,
+  key: string,
+  levels_left: number,
+  found: { is_too_deep: boolean },
+): unknown {
+  if (typeof given !== 'object' || given === null || isNumberToken(given) || isDoc(given)) {
+    return given
+  }
+  if (found.is_too_deep) return given
+  const value = hasToJson(given) ? jsonOf(given, key) : given
+  if (typeof value !== 'object' || value === null) return value
+  if (levels_left === 0) found.is_too_deep = true
+  else if (Array.isArray(value)) {
+    return value.map((member, at) => replaced(member, String(at), levels_left - 1, found))
+  } else if (isOfNoClass(value)) {
+    const copy: Record<string, unknown> = Object.create(null)
+    for (const [name, member] of Object.entries(value)) {
+      copy[name] = replaced(member, name, levels_left - 1, found)
+    }
+    return copy
+  }
+  return value
+}
+
+function jsonOf(given: { toJSON(key: string): unknown }, key: string): unknown {
+  try {
+    return given.toJSON(key)
+  } catch {
+    return to_json_threw
+  }
 }
 
 function refuse(check: Check, mistake: string): false {

@@ -164,10 +164,10 @@ export interface HistoryEntry {
 }
 
 /**
- * A task as callers see it. `data` is parsed when read; `dataText` is the exact text. `history` is
- * parsed when read too: the last `history_max` things that happened to the task, the oldest first.
- * It is no enumerable member, so a copy or the JSON text of the task is without it, as is a task
- * that came over HTTP.
+ * A task as callers see it. `data` is parsed when read, also by `console.log`, JSON.stringify and a
+ * copy; `dataText` is the exact text. `history` is parsed when read too: the last `history_max`
+ * things that happened to the task, the oldest first. It is no enumerable member, so a copy or the
+ * JSON text of the task is without it, as is a task that came over HTTP.
  */
 export interface Task {
   /** The engine's name of the task: 24 hex digits, ascending. */

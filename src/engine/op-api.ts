@@ -9,7 +9,12 @@ export interface CreateInput {
   readonly conv_id: string | number
   /** The caller's own name of the task, unique among the live tasks of the process. */
   readonly ref?: string | number | null
-  /** A plain JSON object, or `rawJson(text)`. */
+  /**
+   * A plain JSON object, or `rawJson(text)`, which keeps the exact text. At any depth, a Date and
+   * any object with `toJSON` is its JSON text, a bigint its digits, and a member that is undefined
+   * is left out. What has no JSON is refused with `error` and its path: functions, symbols, NaN,
+   * infinities, lone surrogates, undefined in an array, cycles, other objects of a class.
+   */
   readonly data: unknown
 }
 
@@ -21,7 +26,7 @@ export interface TargetInput {
 }
 
 export interface ModifyInput extends TargetInput {
-  /** An object; its members replace those of the task's data, and the others stay. */
+  /** As of `CreateInput`; its members replace those of the task's data, and the others stay. */
   readonly data: unknown
   /** Refuses unless the task waits for a callback. Default false. */
   readonly is_sync?: boolean

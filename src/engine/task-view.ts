@@ -1,7 +1,7 @@
 /**
  * The view of a stored task that callers get. Its data and its history are parsed when read.
  */
-import { parsePlain } from '../codec/json.ts'
+import { defineData } from '../codec/task-data.ts'
 import { type HistoryText, parseHistory } from '../codec/task-history.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Task } from '../core/model.ts'
@@ -9,22 +9,12 @@ import type { Task } from '../core/model.ts'
 /** The texts that views parse their history from. */
 const histories = new WeakMap<object, HistoryText>()
 
-/** One getter for all views, so that V8 gives all of them one shape. */
-const parsed: PropertyDescriptorMap & ThisType<Task> = {
-  data: {
-    enumerable: true,
-    configurable: true,
-    get() {
-      return parsePlain(this.dataText)
-    },
-  },
-  history: {
-    enumerable: false,
-    configurable: true,
-    get() {
-      const text = histories.get(this)
-      return text === undefined ? [] : parseHistory(text)
-    },
+const history: PropertyDescriptor & ThisType<Task> = {
+  enumerable: false,
+  configurable: true,
+  get() {
+    const text = histories.get(this)
+    return text === undefined ? [] : parseHistory(text)
   },
 }
 
@@ -43,7 +33,8 @@ export function viewTask(task: TaskRecord): Task {
     node_prev_id: task.node_prev_id,
     dataText: task.doc.text,
   }
-  Object.defineProperties(view, parsed)
+  defineData(view)
+  Object.defineProperty(view, 'history', history)
   if (task.history !== '') histories.set(view, historyText(task))
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
   if (details !== undefined) Object.assign(view, { status_details: details })

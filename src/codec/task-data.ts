@@ -1,0 +1,46 @@
+/**
+ * What every task has, in the engine and in the client library: `data`, which is parsed from
+ * `dataText` at each read, so the reader owns the value, and the form that `console.log` shows.
+ *
+ * `data` is an own, enumerable member: copies, JSON.stringify and the diffs of test runners have
+ * its value. `console.log` would show the getter; the method that util.inspect asks for makes it
+ * show the value in one line, whole however deep the task is in what is shown, in place of the
+ * text.
+ */
+import { parsePlain } from './json.ts'
+
+interface TextOfTask {
+  readonly dataText: string
+}
+
+/** One getter for all tasks, so that V8 gives all of them one shape. */
+const data: PropertyDescriptor & ThisType<TextOfTask> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return parsePlain(this.dataText)
+  },
+}
+
+/** That of util.inspect.custom, which a browser does not have. */
+const inspect_symbol = Symbol.for('nodejs.util.inspect.custom')
+const shown_depth = 10
+
+type Inspect = (value: unknown, options: object) => string
+
+const inspected: PropertyDescriptor = {
+  configurable: true,
+  value(this: TextOfTask & { readonly data: unknown }): object {
+    const { dataText: _shown_as_data, data, ...shown } = this
+    const inspectData = (_depth: number, options: object, inspect: Inspect): string =>
+      inspect(data, { ...options, depth: shown_depth, breakLength: Infinity, compact: true })
+    return { ...shown, data: { [inspect_symbol]: inspectData } }
+  },
+}
+
+/** Defined one by one, which takes half the time of `defineProperties`. */
+export function defineData<Text extends TextOfTask>(task: Text): Text & { readonly data: unknown } {
+  Object.defineProperty(task, 'data', data)
+  Object.defineProperty(task, inspect_symbol, inspected)
+  return task as Text & { readonly data: unknown }
+}
