@@ -229,7 +229,7 @@ it('a callback is checked with the schema of its node, and resumes only there', 
   const engine = await opened(order)
   const orders = engine.process(order)
   assert.equal(orders.conv_id, '1234')
-  const { obj_id = '' } = await orders.create({ ref: 'o-1', data: { amount: 1 } })
+  await orders.create({ ref: 'o-1', data: { amount: 1 } })
   const paid = { ref: 'o-1', data: { paid: 'yes' } }
   const wrong = { ref: 'o-1', data: { paid: 'perhaps' } }
   const refused = await orders.callback('pay', wrong)
@@ -241,7 +241,7 @@ it('a callback is checked with the schema of its node, and resumes only there', 
     'ok',
   )
   assert.equal((await orders.callback('pay', paid)).proc, 'ok')
-  const { node_id, data } = await orders.result({ obj_id })
+  const { node_id, data } = await orders.result({ ref: 'o-1' })
   const stored = { amount: 1, currency: 'EUR', charge_id: 'c', paid: true }
   assert.deepEqual([node_id, data], ['done', stored])
   await engine.close()
@@ -301,6 +301,25 @@ describe('a handler', () => {
         },
       ],
     )
+    await engine.close()
+  })
+
+  it('of a type answers in its process alone, and is needed before the definition', async () => {
+    const definition = (id: number) =>
+      defineProcess({
+        id,
+        nodes: { start: [handled('db_call'), go('end')], end: end({ save: true }) },
+      })
+    const engine = await engineOn(memoryTree())
+    for (const id of [1, 2]) {
+      engine.process(definition(id)).handle('start', () => ({ by: id }))
+      await engine.putProcess(definition(id))
+    }
+    for (const id of [1, 2]) {
+      const tasks = engine.process(definition(id))
+      await tasks.create({ ref: 'r', data: {} })
+      assert.deepEqual((await tasks.result({ ref: 'r' })).data, { by: id })
+    }
     await engine.close()
   })
 

@@ -33,6 +33,7 @@ import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
 export interface EngineOptions {
+  /** Those that differ from the defaults, which `Engine.limits` has. The unit is in the name. */
   readonly limits?: Partial<Record<LimitName, number>>
   /**
    * Whether a short commit may block the event loop while recent commits took less than 0.3 ms: a
@@ -76,6 +77,7 @@ export interface EngineOptions {
   readonly public_url?: string | undefined
   /** `host:port` of endpoints that calls may reach although their address is not public. */
   readonly allow_hosts?: readonly string[]
+  /** In place of the system's, for tests: what the engine knows of time it has from here. */
   readonly clock?: Clock
   readonly chance?: Chance
 }
@@ -266,9 +268,13 @@ export type Can = 'create' | 'modify' | 'show'
 export interface Processes {
   list(): Promise<ProcessInfo[]>
   show(conv_id: string | number): Promise<ProcessDetails>
-  /** `can` defaults to all three rights. */
+  /** Lets a user of the signed API use a process; `can` defaults to all three rights. */
   share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
   unshare(conv_id: string | number, user: string | number): Promise<void>
+  /**
+   * Until `resume` its creates and modifies are refused with `conveyor_is_not_active`, and its
+   * timers, jobs and handlers wait.
+   */
   pause(conv_id: string | number): Promise<void>
   resume(conv_id: string | number): Promise<void>
   /**
@@ -276,7 +282,7 @@ export interface Processes {
    * its nodes with an `api_callback`. Rejects with `key_missing`.
    */
   webhook(conv_id: string | number, change?: WebhookChange): Promise<WebhookInfo>
-  /** Rejects with `process_has_tasks` while it has live tasks. */
+  /** Removes its definitions and grants. Rejects with `process_has_tasks` for live tasks. */
   remove(conv_id: string | number): Promise<void>
   aliases(): Promise<Alias[]>
   /** Lets `@name` in definitions stand for a process. Rejects with `not_possible`. */
@@ -324,8 +330,9 @@ export interface Binding {
 
 export interface Users {
   /**
-   * Without an id the user gets one above the highest so far, from 13000 on. `sign` defaults to
-   * `both`. Rejects with `user_exists` or `key_missing`.
+   * A user of the signed HTTP API, who signs with the returned id and secret, and may use what
+   * `processes.share` gives. Without an id the user gets one above the highest so far, from 13000
+   * on. `sign` defaults to `both`. Rejects with `user_exists` or `key_missing`.
    */
   add(options?: {
     readonly id?: string | number

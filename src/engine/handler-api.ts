@@ -11,7 +11,8 @@ import type { Task } from '../core/model.ts'
  *
  * A throw, or no answer within `time_ms_max`, is a failed attempt; after the last one the task goes
  * to the `err_node_id` of the logic (tag `handler_error` or `handler_timeout`), and without one it
- * has failed in its node. A return value that is no plain JSON object is final at once.
+ * has failed in its node. A return value that is no plain JSON object is final at once, and so is a
+ * throw of the Fault `wrong_validate_params`: data that a schema refuses (`TypedProcess`).
  *
  *     engine.handle('charge', async (task, { key, signal }) => {
  *       const { id } = await bank.charge(task.data, { idempotencyKey: key, signal })

@@ -17,8 +17,10 @@ export interface PutManyOptions extends PutOptions {
 
 export interface PutResult {
   readonly conv_id: string
+  /** 1 for the first, one more with each change. */
   readonly version: number
   readonly state: 'created' | 'updated' | 'unchanged'
+  /** Sentences about what is legal and will hurt, such as a wait without a time limit. */
   readonly warnings: readonly string[]
   readonly waits_for: WaitsFor
   /** Its start asks for a webhook, which is open now: `processes.webhook` tells the address. */

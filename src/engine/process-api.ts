@@ -4,6 +4,7 @@
  */
 import type { Caller, OpResult, Task } from '../core/model.ts'
 import type { ProcessTypes } from '../process/process-types.ts'
+import type { HandlerContext, HandlerOptions } from './handler-api.ts'
 import type { CreateInput, ModifyInput, TargetInput } from './op-api.ts'
 import type { ResultOptions } from './results.ts'
 
@@ -78,11 +79,7 @@ export interface TypedProcess<Types extends ProcessTypes = ProcessTypes> {
    *
    * Throws a RangeError where another node of the process has the same title or type.
    */
-  handle(
-    node: Types['handled'],
-    handler: TypedHandler<Types>,
-    options?: { threads_max?: number; time_ms_max?: number; attempts_max?: number },
-  ): () => void
+  handle(node: Types['handled'], handler: TypedHandler<Types>, options?: HandlerOptions): () => void
   /**
    * As `Engine.task`. Rejects with `wrong_validate_params` where the schema refuses the data;
    * `Engine.task` reads such a task.
@@ -95,7 +92,7 @@ export interface TypedProcess<Types extends ProcessTypes = ProcessTypes> {
 /** A `Handler` with typed data. What it returns is merged into the data, unchecked. */
 export type TypedHandler<Types extends ProcessTypes> = (
   task: TypedTask<Types['output']>,
-  context: { readonly signal: AbortSignal; readonly key: string },
+  context: HandlerContext,
 ) => HandlerResult<Types['input']> | Promise<HandlerResult<Types['input']>>
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing

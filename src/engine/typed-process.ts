@@ -83,7 +83,11 @@ export function typedProcess<Types extends ProcessTypes>(
     modify: (op, caller) => engine.modify({ ...op, conv_id }, caller),
     handle(node, handler, options) {
       const removers = handlerNames(definition, node).map((name) =>
-        engine.handle(name, async (task, context) => handler(await typed(task), context), options),
+        engine.handle(
+          `${conv_id}/${name}`,
+          async (task, context) => handler(await typed(task), context),
+          options,
+        ),
       )
       return () => {
         for (const remove of removers) remove()
