@@ -54,6 +54,7 @@ test('Python with grpcio', { skip }, async () => {
   const [obj_id = '', ...output] = stdout.trim().split('\n')
   assert.deepEqual(output, [
     'ref of Python',
+    'processed',
     'NOT_FOUND not_found_task: not found task',
     'True',
     'True',

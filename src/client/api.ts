@@ -109,8 +109,8 @@ export interface Client {
     options?: CallOptions,
   ): AsyncGenerator<BatchResult, void, undefined>
   /**
-   * The task, or undefined where there is none. Ended tasks are found by obj_id. Rejects with the
-   * op's code (`access_denied`, …) where the task may not be read.
+   * The task, or undefined where there is none. Ended tasks are found while they are kept. Rejects
+   * with the op's code (`access_denied`, …) where the task may not be read.
    */
   task(target: TargetInput, options?: TaskOptions): Promise<ClientTask | undefined>
   /**

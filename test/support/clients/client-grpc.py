@@ -1,5 +1,6 @@
 # -*- coding: utf-8 -*-
-"""grpcio, from the .proto alone: creates a task, answers its callback, then streams batches.
+"""grpcio, from the .proto alone: creates a task, answers its callback, waits for its
+end, then streams batches.
 
 ADDRESS FOLDER STUBS REF: FOLDER has ca.crt, client.crt and client.key; STUBS the module that
 protoc made of task_service.proto. Debian 12's plugin for grpc stubs is too old for `optional`, so
@@ -32,15 +33,18 @@ with grpc.secure_channel(address, keys) as channel:
     create_task = stub(one, "CreateTask", pb.CreateTaskRequest, pb.CreateTaskResponse)
     modify_task = stub(one, "ModifyTask", pb.ModifyTaskRequest, pb.ModifyTaskResponse)
     get_task = stub(one, "GetTask", pb.GetTaskRequest, pb.GetTaskResponse)
+    wait_task = stub(one, "WaitTask", pb.WaitTaskRequest, pb.WaitTaskResponse)
     stream_ops = stub(channel.stream_stream, "StreamOps", pb.StreamOpsRequest,
                       pb.StreamOpsResponse)
     data = json.dumps({"name": u"Київ", "amount": 10.0}).encode("utf-8")
     created = create_task(pb.CreateTaskRequest(conv_id="1234", ref=ref, data_json=data))
     print(created.obj_id)
+    waiting = wait_task.future(pb.WaitTaskRequest(conv_id="1234", ref=ref), timeout=20)
     more = pb.ModifyTaskRequest(conv_id="1234", ref=ref, data_json=b'{"paid": true}', is_sync=True)
     print(modify_task(more).ref)
+    print(waiting.result().task.status)
     try:
-        get_task(pb.GetTaskRequest(conv_id="1234", ref=ref))
+        get_task(pb.GetTaskRequest(conv_id="1234", ref="none"))
     except grpc.RpcError as error:
         print(error.code().name, error.details())
         details = dict(error.trailing_metadata())["grpc-status-details-bin"]
