@@ -7,7 +7,7 @@
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey } from './codec/keys.ts'
-import { type Chance, systemChance, systemClock } from './core/clock.ts'
+import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
 import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
 import { version } from './core/version.ts'
@@ -68,7 +68,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
         failure = store_failure
         tellFailed(store_failure)
         // Not called within the commit, so that a throw of the embedder does not reach the store.
-        setImmediate(() => options.onFailure?.(store_failure))
+        onNextTurn(() => options.onFailure?.(store_failure))
       },
     })
     file.onClose(() => store.close())

@@ -144,6 +144,7 @@ describe('the package', () => {
       import * as http from 'conveyor-engine/http'
       import * as grpc from 'conveyor-engine/grpc'
       import * as client from 'conveyor-engine/client'
+      import * as testing from 'conveyor-engine/testing'
       import { defineProcess, end, go } from 'conveyor-engine/define'
       import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
       import manifest from 'conveyor-engine/package.json' with { type: 'json' }
@@ -153,6 +154,7 @@ describe('the package', () => {
         http: Object.keys(http),
         grpc: Object.keys(grpc),
         client: Object.keys(client).sort(),
+        testing: Object.keys(testing),
         example: example.obj_id,
         version: manifest.version,
         defined: defineProcess({ id: 1, nodes: { start: go('end'), end: end() } }).obj_id,
@@ -165,6 +167,7 @@ describe('the package', () => {
       http: ['createHandler', 'serveHttp'],
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
+      testing: ['testClock'],
       example: 1234,
       version,
       defined: 1,
@@ -172,13 +175,37 @@ describe('the package', () => {
     })
   })
 
-  test('is required by CommonJS, as the page on embedding has it', () => {
-    const page = readFileSync(join(top, 'src/embedding.md'), 'utf8')
-    const [, source = ''] = /<!-- run: commonjs -->\n```js\n([\s\S]*?)```/.exec(page) ?? []
-    writeFileSync(join(user, 'main.cjs'), source)
-    const told = run(user, 'sh', ['-c', '"$0" main.cjs 2>&1', process.execPath])
-    assert.equal(told, 'ok true\n')
-    const names = ['', '/http', '/grpc', '/client', '/files', '/examples/callback.conv.json']
+  // biome-ignore format: a table
+  const embedded: readonly (readonly [string, string, string, RegExp])[] = [
+    ['commonjs',   'main.cjs',    '',                    /^ok true\n$/],
+    // Imports of JSON are called experimental by Node 20.
+    ['threads',    'threads.mjs', '--no-warnings',       /^ok {"amount":120}\nfile_held\n$/],
+    ['test-clock', 'clock.mjs',   '--test-reporter=tap', /^# pass 1$/m],
+    ['vitest',     'vitest.mjs',  '--test-reporter=tap', /^# pass 1$/m],
+    ['vitest',     'mock.mjs',    '--test-reporter=tap', /^# pass 1$/m],
+  ]
+  for (const [name, file, flags, wanted] of embedded) {
+    test(`runs as the page on embedding has it: ${file}`, () => {
+      writeFileSync(join(user, file), embeddingProgram(name))
+      writeFileSync(join(user, 'order.mjs'), orderModule())
+      writeFileSync(join(user, 'vitest-stand-in.mjs'), file === 'mock.mjs' ? mock : vitest)
+      const told = run(user, 'sh', ['-c', `"$0" ${flags} ${file} 2>&1`, process.execPath], {
+        PATH: process.env.PATH,
+      })
+      assert.match(told, wanted)
+    })
+  }
+
+  test('is required by CommonJS by all its names', () => {
+    const names = [
+      '',
+      '/http',
+      '/grpc',
+      '/client',
+      '/files',
+      '/testing',
+      '/examples/callback.conv.json',
+    ]
     const all = names.map((name) => `require('conveyor-engine${name}')`).join()
     assert.equal(run(user, process.execPath, ['-p', `[${all}].length`]), `${names.length}\n`)
   })
@@ -258,6 +285,53 @@ describe('the package', () => {
     run(user, process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', '.'])
   })
 })
+
+function embeddingProgram(name: string): string {
+  const page = readFileSync(join(top, 'src/embedding.md'), 'utf8')
+  const [, source = ''] =
+    new RegExp(`<!-- run: ${name} -->\\n\`\`\`js\\n([\\s\\S]*?)\`\`\``).exec(page) ?? []
+  return source
+    .replace("'vitest'", "'./vitest-stand-in.mjs'")
+    .replace("'./order.js'", "'./order.mjs'")
+}
+
+/** The process of the program with a clock, as a module of its own. */
+function orderModule(): string {
+  const [, head = '', order = ''] =
+    /(import \{ after.*\n)[\s\S]*(const order[\s\S]*?\n\}\)\n)/.exec(
+      embeddingProgram('test-clock'),
+    ) ?? []
+  return `${head}export ${order}`
+}
+
+/** As much of vitest as the page uses, over the timers that vitest has, with those it replaces. */
+const vitest = `
+import assert from 'node:assert/strict'
+import timers from '@sinonjs/fake-timers'
+export { test } from 'node:test'
+const kinds = ['Timeout', 'Interval', 'Immediate']
+const toFake = [...kinds.flatMap((kind) => ['set' + kind, 'clear' + kind]), 'Date', 'performance']
+let clock
+export const vi = {
+  useFakeTimers() { clock = timers.install({ toFake, now: Date.now() }) },
+  useRealTimers() { clock.uninstall() },
+  advanceTimersByTimeAsync: (ms) => clock.tickAsync(ms),
+}
+export const expect = (value) => ({ toBe: (wanted) => assert.equal(value, wanted) })
+`
+
+/** The same over the timers of node:test. */
+const mock = `
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+export { test } from 'node:test'
+export const vi = {
+  useFakeTimers() { mock.timers.enable({ apis: ['setTimeout', 'Date'] }) },
+  useRealTimers() { mock.timers.reset() },
+  advanceTimersByTimeAsync: async (ms) => mock.timers.tick(ms),
+}
+export const expect = (value) => ({ toBe: (wanted) => assert.equal(value, wanted) })
+`
 
 const code_program = `
 import { openEngine } from 'conveyor-engine'
@@ -390,7 +464,7 @@ function install(user: string, tarball: string): void {
       'conveyor',
     ])
   }
-  linkPackages(user, ['@types/node', 'undici-types'])
+  linkPackages(user, ['@types/node', 'undici-types', '@sinonjs/fake-timers'])
 }
 
 function readJson<T>(name: string): T {

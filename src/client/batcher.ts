@@ -8,6 +8,7 @@
  * may have caused, each of its ops is sent again alone. Ops on the same task (same ref or obj_id)
  * called in one turn are applied in call order, as long as they fit into one request.
  */
+import { onNextTurn } from '../core/clock.ts'
 import type { ClientResult } from './api.ts'
 import { type Cancellation, type Canceller, newCanceller } from './cancellation.ts'
 import { isClientFault } from './faults.ts'
@@ -42,7 +43,7 @@ export function newBatcher({ encode }: Pick<Transport, 'encode'>, requests_max: 
   function scheduleSend(): void {
     if (is_scheduled) return
     is_scheduled = true
-    setImmediate(sendWaiting)
+    onNextTurn(sendWaiting)
   }
 
   function sendWaiting(): void {

@@ -68,9 +68,15 @@ export function keepAlive(): () => void {
   return () => clearInterval(timer)
 }
 
+/**
+ * The turns of the event loop, which pass whatever the time is. They are those of the program when
+ * this is loaded, so fake timers that a test installs later do not stop the engine.
+ */
+export const { setImmediate: onNextTurn, clearImmediate: dropTurn } = globalThis
+
 /** Yields to the event loop, between two slices of long work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
-    setImmediate(resolve)
+    onNextTurn(resolve)
   })
 }

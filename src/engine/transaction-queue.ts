@@ -11,7 +11,7 @@
  * a transaction of its own, so that only the request at fault is rejected.
  */
 
-import type { Clock } from '../core/clock.ts'
+import { type Clock, dropTurn, onNextTurn } from '../core/clock.ts'
 import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { applyOps } from './ops.ts'
@@ -62,7 +62,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
 
   function run<T>(change: (tx: Transaction) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      turn ??= setImmediate(takeTurn)
+      turn ??= onNextTurn(takeTurn)
       queue.push({ run: change, resolve: resolve as QueuedRequest['resolve'], reject })
     })
   }
@@ -71,7 +71,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
     turn = undefined
     const started = transact(queue)
     queue = queue.slice(started)
-    if (queue.length > 0) turn = setImmediate(takeTurn)
+    if (queue.length > 0) turn = onNextTurn(takeTurn)
   }
 
   /** Runs requests from the first on in one transaction; returns how many it has run. */
@@ -116,7 +116,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
 
   function flush(): void {
     while (queue.length > 0) {
-      clearImmediate(turn)
+      dropTurn(turn)
       takeTurn()
     }
   }

@@ -6,6 +6,7 @@
 import { chmod, link, lstat, mkdtemp, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Key } from '../../codec/keys.ts'
+import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import { fileFault, syncFolder, syncPath } from '../file-system.ts'
 import { key_bytes_max } from '../tree.ts'
@@ -66,7 +67,7 @@ async function readCompletely(copy: string): Promise<void> {
     const { entryCount } = statsOf(db)
     let count = 0
     for (const _ of db.getRange({ start: '', end: last_key, inclusiveEnd: true })) {
-      if (++count % slice_entries === 0) await new Promise((resolve) => setImmediate(resolve))
+      if (++count % slice_entries === 0) await nextTurn()
     }
     if (count !== entryCount) throw new Error(`${count} of ${entryCount} entries can be read`)
   } finally {
