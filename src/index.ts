@@ -23,6 +23,8 @@ export type {
   Caller,
   Change,
   Doc,
+  HistoryEntry,
+  HistoryWhy,
   OpResult,
   SignatureKind,
   Status,
@@ -47,6 +49,7 @@ export type {
   WebhookChange,
   WebhookInfo,
 } from './engine/api.ts'
+export type { Changes, ChangesOptions, TaskChange } from './engine/change-api.ts'
 export type {
   GivenHandlers,
   Handler,

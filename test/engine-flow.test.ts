@@ -347,30 +347,6 @@ describe('a watcher', () => {
     assert.deepEqual(await all.next(), { done: true, value: undefined })
   })
 
-  it('that falls too far behind ends with a throw, and no other does', async () => {
-    const engine = await engineOn(memoryTree(), { limits: { watch_changes_max: 10 } })
-    await engine.putProcess(waiting('p'))
-    const slow = engine.watch()
-    const quick = engine.watch()
-    let heard = 0
-    void (async () => {
-      for await (const _change of quick) heard++
-    })()
-    await engine.apply(opsOf(10))
-    await turns()
-    assert.equal((await slow.next()).done, false, 'ten behind is not too far')
-    await engine.apply(opsOf(10))
-    await turns()
-    await assert.rejects(slow.next(), { code: 'overloaded' })
-    assert.equal(heard, 20)
-    const later = engine.watch()
-    await engine.apply([op])
-    assert.equal((await later.next()).value?.seq, 21)
-    await later.return?.()
-    assert.deepEqual(await later.next(), { done: true, value: undefined })
-    await engine.close()
-  })
-
   it('gets nothing for refused ops', async () => {
     const engine = await engineOn(memoryTree())
     await engine.putProcess(waiting('p'))

@@ -170,6 +170,15 @@ const rows: readonly Row[] = [
       return other(given)
     },
     ['start copy', 'line go', 'line queue', 'end go']],
+  ['a task of a schedule', [q({ start: go('wait'), wait: waiting, end: kept }), waits],
+    async (given) => {
+      const { engine, clock } = given
+      await engine.schedule({ id: 's', at_ms: clock.now_ms() + 1, conv_id: 'q', data: {} })
+      clock.advance(1)
+      await settled(clock)
+      return other(given)
+    },
+    ['start schedule', 'wait go']],
   ['a count semaphor',
     [q({ start: go('wait'), wait: [callback(), whenTasks(1).go('told')], told: kept }),
       p({ start: [createTask('q'), go('end')], end: kept })],

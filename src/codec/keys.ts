@@ -24,6 +24,7 @@
  * | 11 | sum         | conv, node, name        | double (8)      | names a process
  * | 12 | alias       | name, without @         | conv            | a name and a conv
  * | 13 | variable    | name, without @         | JSON text       | a name and a value
+ * | 14 | change      | n (8)                   | change entry    | with the one before; numbered on
  * | 15 | schedule    | id                      | schedule record | due later than its last task
  * | 16 | failed      | conv, ms (8), task (12) | –               | of a failed task; each has one
  *
@@ -56,6 +57,7 @@ export const key_types = {
   sum: 0x11,
   alias: 0x12,
   variable: 0x13,
+  change: 0x14,
   schedule: 0x15,
   failed: 0x16,
 } as const
@@ -95,6 +97,7 @@ export const queueKey = (conv: string, node: string, since_ms: number, obj_id: s
 export const sumKey = (conv: string, node: string, name: string): Key =>
   prefix.sum + part(conv) + part(node) + utf8(name)
 export const aliasKey = (name: string): Key => prefix.alias + utf8(name)
+export const changeKey = (n: number): Key => prefix.change + u64(n)
 export const variableKey = (name: string): Key => prefix.variable + utf8(name)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 
@@ -149,6 +152,7 @@ export const aliasOfKey = (key: Key): string => text(key.slice(1))
 export const variableOfKey = (key: Key): string => text(key.slice(1))
 export const scheduleOfKey = (key: Key): string => text(key.slice(1))
 export const certificateOfKey = (key: Key): string => text(key.slice(1))
+export const changeOfKey = (key: Key): number => readNumber(key.slice(1))
 export const taskOfKey = (key: Key): string => idHex(key.slice(-id_bytes))
 
 export function grantOfKey(key: Key): { user: string; conv: string } {
@@ -295,10 +299,13 @@ export function idOfValue(value: Buffer): string {
   return last_hex
 }
 
+/** Each byte as one character. */
+export const bytes = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte))
+
 const ascii = /^[\x01-\x7f]*$/
 
 /** Text to its UTF-8 bytes, one character each. */
-function utf8(value: string): string {
+export function utf8(value: string): string {
   return ascii.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1')
 }
 
@@ -306,7 +313,7 @@ function utf8(value: string): string {
 const parts = new Map<string, string>()
 const parts_max = 1_000
 
-function part(value: string): string {
+export function part(value: string): string {
   let known = parts.get(value)
   if (known === undefined) {
     if (parts.size >= parts_max) parts.clear()
@@ -316,11 +323,11 @@ function part(value: string): string {
   return known
 }
 
-function text(bytes: string): string {
+export function text(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }
 
-function readPart(key: Key, from: number): [string, number] {
+export function readPart(key: Key, from: number): [string, number] {
   let at = from
   for (;;) {
     at = key.indexOf('\x00', at)

@@ -101,6 +101,7 @@ export const adminFaults = {
   node_not_found: 'there is no such node',
   not_possible: 'not possible in this state',
   result_timeout: 'the task has not ended in the time given',
+  changes_gone: 'changes after this position are no longer kept',
 } as const
 
 export type WholeFaultCode = keyof typeof wholeFaults

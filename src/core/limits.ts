@@ -84,7 +84,11 @@ export const limitTable = {
   search_tasks_max: { value: 10_000, says: 'tasks that one call of a search reads' },
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
   drain_ms_max: { value: 20_000, says: 'milliseconds requests and jobs under way get at shutdown' },
-  watch_changes_max: { value: 10_000, says: 'changes a slow watcher may fall behind' },
+  changes_kept_s: { value: 3_600, says: 'seconds that changes are kept for consumers' },
+  changes_bytes_max: {
+    value: 64 * 1024 * 1024,
+    says: 'bytes of changes kept for consumers; 0 keeps none',
+  },
   grpc_streams_max: { value: 100, says: 'calls at once on one gRPC connection' },
   grpc_batches_max: { value: 256, says: 'batches under way of one StreamOps call' },
   grpc_session_bytes_max: {

@@ -191,7 +191,7 @@ export interface Task {
   readonly history?: readonly HistoryEntry[]
 }
 
-/** A changed task, published after the commit. `seq` counts the changes of one engine from 1. */
+/** A changed task, after the commit. `seq` counts the changes of one iterator from 1. */
 export interface Change {
   readonly seq: number
   readonly conv_id: string

@@ -14,6 +14,7 @@ import type { LimitName, Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Caller, Change, OpResult, SignatureKind, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
+import type { Changes } from './change-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type {
   Alias,
@@ -130,10 +131,9 @@ export interface Engine {
    * `signal`, `overloaded` while `results_waiting_max` calls wait, and `task_damaged`.
    */
   result(target: TargetInput, options?: ResultOptions): Promise<Task>
-  /**
-   * Changes from now on, each after its commit. An iterator that falls more than
-   * `watch_changes_max` changes behind throws `overloaded`.
-   */
+  /** The feed of committed changes, from a position on; see `Changes`. */
+  readonly changes: Changes
+  /** As `changes` from now on, without positions; `seq` counts the changes of the iterator. */
   watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
 
   /**

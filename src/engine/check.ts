@@ -5,6 +5,7 @@
  * same view, so a concurrent change is no breach. The tasks of each node are counted over all
  * slices (engine/check-counts).
  */
+import { changesOfEntry, headOfEntry } from '../codec/change-entry.ts'
 import {
   address_secret,
   after,
@@ -12,6 +13,7 @@ import {
   atNodeKey,
   atNodeOfKey,
   certificateOfKey,
+  changeOfKey,
   dueKey,
   endedKey,
   failedKey,
@@ -49,6 +51,7 @@ import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
+import { readEntry } from './change-log.ts'
 import { checkCount, newCounted } from './check-counts.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
 
@@ -126,6 +129,7 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     if (view.get(processKey(conv))) return undefined
     return `sum "${name}" in node "${node}" of ${conv}: no such process`
   },
+  change: checkChange,
   alias: (_view, { key, value }) => {
     const name = aliasOfKey(key)
     return name !== '' && value.length > 0 ? undefined : `alias "${name}" names no process`
@@ -153,6 +157,24 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     const fits = hasTask(view, obj_id, (task) => !is_live[task.status] && task.conv_id === conv)
     return fits ? undefined : `the sweep list of ${conv} names task ${obj_id}, which has not ended`
   },
+}
+
+function checkChange(view: View, { key, value }: Entry): string | undefined {
+  const n = changeOfKey(key)
+  try {
+    changesOfEntry(value)
+  } catch {
+    return `the changes of number ${n} are damaged`
+  }
+  const before = readEntry(view, n - 1)
+  if (before === undefined) {
+    const { from } = keysOfType('change')
+    const is_first = view.scan({ from, to: key, limit: 1 }).length === 0
+    return is_first ? undefined : `the changes before number ${n} are missing`
+  }
+  const head = headOfEntry(value)
+  if (head?.bytes_before === before.bytes && head.at_ms >= before.at_ms) return undefined
+  return `the changes of number ${n} do not follow those before`
 }
 
 /** Whether the task exists and satisfies the condition. A damaged one is named by its own key. */

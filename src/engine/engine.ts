@@ -10,9 +10,9 @@
  *     run-queue            runs the other tasks that this made ready
  *
  * The results come back once the transaction is on disk. Its events are published then: to the
- * timers, to the dispatcher of jobs and to the watchers. Timers, schedules, outcomes of jobs, retry
- * and cancel enter at transaction-queue. A refused op is a result; a request refused as a whole
- * rejects.
+ * timers, the dispatcher of jobs and the feed of changes. Timers, schedules, outcomes of jobs,
+ * retry and cancel enter at transaction-queue. A refused op is a result; a request refused as a
+ * whole rejects.
  */
 
 import { type Key, metaKey } from '../codec/keys.ts'
@@ -27,6 +27,8 @@ import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
 import type { EngineOptions } from './api.ts'
 import { newCatalog } from './catalog.ts'
+import { openChangeWindow } from './change-window.ts'
+import { newChangeFeed } from './changes.ts'
 import { checkStore } from './check.ts'
 import { newHandOver } from './hand-over.ts'
 import type { Handlers } from './handlers.ts'
@@ -54,7 +56,6 @@ import { typedProcess } from './typed-process.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
 import { openUsers } from './users.ts'
 import { newVariables } from './variables.ts'
-import { newWatchers } from './watch.ts'
 
 export interface EngineParts {
   readonly path: string
@@ -77,7 +78,6 @@ export interface EngineParts {
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const onBug = (error: unknown): void => options.onBug?.(error)
-  const watchers = newWatchers(limits.watch_changes_max)
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()
@@ -89,10 +89,15 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     variables: newVariables(limits.nesting_max, options.variables),
     handlerName: handlers.nameFor,
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
-    isWatched: watchers.isWatched,
     areEndsWatched: () => end_listeners.size > 0,
     count_listeners,
   }
+  const window = await openChangeWindow({ store, limits, now_ms: clock.now_ms(), onError: onBug })
+  const feed = newChangeFeed({
+    ...{ store, window, is_on: limits.changes_bytes_max > 0 },
+    file_id: await store.view(fileId),
+    hasProcess: (view, conv_id) => catalog.find(view, conv_id) !== undefined,
+  })
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
   const running = { clock, limits, store, transactions, admission, onError: onBug }
@@ -203,11 +208,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     })
   }
 
-  function publish({ timers: set_timers, has_ended, job_ms, changes, ends }: CommitEvents): void {
+  function publish({ timers: set_timers, has_ended, job_ms, entry, ends }: CommitEvents): void {
     if (set_timers.size > 0) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
-    if (changes.length > 0) watchers.publish(changes)
+    if (entry !== undefined) feed.onCommitted(entry)
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
   }
@@ -239,8 +244,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     await drain()
     admission.close()
     transactions.flush()
+    await window.stop()
     await store.close().finally(() => {
-      watchers.close()
+      feed.close()
       results.close(fault('shutting_down'))
     })
   }
@@ -279,8 +285,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       }
       return task
     },
-    watch: (filter = {}) =>
-      watchers.watch(filter.conv_id === undefined ? undefined : String(filter.conv_id)),
+    changes: feed.changes,
+    watch: feed.watch,
     process: (definition) => typedProcess(engine, definition),
     putProcess: importer.put,
     putProcesses: importer.putMany,
@@ -329,4 +335,8 @@ function idMiddle(view: View): string {
   const bytes = view.get(metaKey('id_middle'))
   if (bytes === undefined) throw new Error('the file has no id bytes')
   return bytes.toString('hex')
+}
+
+function fileId(view: View): string {
+  return view.get(metaKey('file_id'))?.toString('hex') ?? ''
 }

@@ -172,15 +172,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   }
   if ((!live || task.status === 'failed') && tx.engine.areEndsWatched())
     tx.recordEnd(viewTask(task))
-  if (tx.engine.isWatched()) {
-    tx.recordChange({
-      conv_id: task.conv_id,
-      obj_id: task.obj_id,
-      ref: task.ref?.text ?? null,
-      status: task.status,
-      node_id: task.node_id,
-    })
-  }
+  tx.recordChange(task)
 }
 
 /** A task that is not kept leaves its ref to the ended one that had it before, or to nobody. */

@@ -9,11 +9,12 @@
 import { grantKey, type Key } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Change, Status, Task } from '../core/model.ts'
+import type { Status, Task } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
+import { type ChangeEntry, newChangeLog } from './change-log.ts'
 import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
 import type { Variables } from './variables.ts'
@@ -30,8 +31,6 @@ export interface EngineContext {
   handlerName(view: View, conv_id: string, title: string): string | undefined
   /** The callback address of a node; undefined where it takes no callbacks. */
   callbackUrl(process: Process, node_id: string): string | undefined
-  /** Whether there are watchers; without one, changes are not recorded. */
-  isWatched(): boolean
   /** Whether ends have listeners; without one, ends are not recorded. */
   areEndsWatched(): boolean
   /** Get the key of each node_count that a transaction changes, before its commit. */
@@ -75,7 +74,8 @@ export interface Transaction extends ReadContext {
   recordTimer(conv_id: string, due_ms: number): void
   recordJob(at_ms: number): void
   recordEnded(): void
-  recordChange(change: Omit<Change, 'seq'>): void
+  /** Before the end of the transaction, for each write of a task. */
+  recordChange(task: TaskRecord): void
   recordEnd(task: Task): void
 }
 
@@ -102,7 +102,8 @@ export interface CommitEvents {
   job_ms: number | undefined
   /** Whether an ended task was kept. */
   has_ended: boolean
-  readonly changes: Omit<Change, 'seq'>[]
+  /** What consumers of changes can read from now on. */
+  entry: ChangeEntry | undefined
   /** The tasks that have ended or failed, also those that are not kept. */
   ends: Task[] | undefined
 }
@@ -133,6 +134,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
   let processes = new Map<string, Process>()
   const ids = newTaskIds(no_tx, engine.id_middle)
   const counters = newNodeCounters(no_tx, processOf, engine.count_listeners)
+  const changes = newChangeLog(no_tx)
   let grant: { user: string; conv_id: string; bits: number } | undefined
   let events: CommitEvents | undefined
 
@@ -149,7 +151,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       timers: new Map(),
       job_ms: undefined,
       has_ended: false,
-      changes: [],
+      entry: undefined,
       ends: undefined,
     }
     return events
@@ -194,9 +196,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     recordEnded() {
       recorded().has_ended = true
     },
-    recordChange(change) {
-      recorded().changes.push(change)
-    },
+    recordChange: engine.limits.changes_bytes_max === 0 ? () => {} : changes.add,
     recordEnd(task) {
       const events = recorded()
       events.ends ??= []
@@ -210,6 +210,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       processes = new Map()
       ids.begin(tx)
       counters.begin(tx)
+      changes.begin(tx)
       grant = undefined
       events = undefined
       transaction.store = tx
@@ -227,6 +228,8 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     end() {
       counters.end()
       ids.end()
+      const entry = changes.end(transaction.now_ms)
+      if (entry !== undefined) recorded().entry = entry
       transaction.store = no_tx
       transaction.view = no_tx
       return events

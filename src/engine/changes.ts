@@ -1,0 +1,236 @@
+/**
+ * The feed: async iterators over committed changes from a position on, also after a restart.
+ *
+ * An iterator reads the entries of the store (engine/change-log) in pages of bounded size, and
+ * waits for a commit at the end of them. Between two reads it keeps a position and the changes of
+ * one page: a consumer that stops reading costs nothing, and one that is too slow is told that what
+ * it wants was removed.
+ */
+import { type ChangedTask, changesOfEntry } from '../codec/change-entry.ts'
+import { changeKey } from '../codec/keys.ts'
+import { nextTurn } from '../core/clock.ts'
+import { type Fault, fault, isFault } from '../core/faults.ts'
+import type { Change, Task } from '../core/model.ts'
+import type { Store, View } from '../store/store.ts'
+import type { Changes, ChangesOptions, TaskChange } from './change-api.ts'
+import { type ChangeEntry, readEntry } from './change-log.ts'
+import { type ChangePosition, parsePosition, positionText } from './change-position.ts'
+import type { ChangeWindow } from './change-window.ts'
+import { loadTask } from './task-store.ts'
+import { viewTask } from './task-view.ts'
+
+export interface ChangeFeed {
+  readonly changes: Changes
+  watch(filter?: Pick<ChangesOptions, 'conv_id'>): AsyncIterableIterator<Change>
+  /** After a commit that has changed tasks. */
+  onCommitted(last: ChangeEntry): void
+  /** Ends every iterator. */
+  close(): void
+}
+
+export interface ChangeFeedOptions {
+  readonly store: Store
+  readonly window: ChangeWindow
+  /** Of the data file, in hex. */
+  readonly file_id: string
+  /** Whether changes are written. */
+  readonly is_on: boolean
+  hasProcess(view: View, conv_id: string): boolean
+}
+
+/** What one read of the store takes at most, except that it takes at least one entry. */
+const page = { entries: 256, changes: 512, bytes: 256 * 1024 }
+/** Changes whose tasks are read at once. */
+const tasks_at_once = 16
+
+/** Of a position that no consumer has given. */
+const unknown_ms = -1
+
+/** Changes read at once, and where to go on. */
+interface Page {
+  readonly changes: readonly (ChangedTask & Pick<TaskChange, 'position' | 'at_ms'>)[]
+  readonly next: ChangePosition
+}
+
+export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
+  const { store, window, file_id, is_on, hasProcess } = options
+  let is_closed = false
+  /** Resumes the iterators that wait for a commit. */
+  let waiting: (() => void)[] = []
+
+  function wake(): void {
+    const resumed = waiting
+    waiting = []
+    for (const resume of resumed) resume()
+  }
+
+  /** Where an iterator begins; a Fault where it cannot. */
+  function startOf(from: string | undefined): ChangePosition | Fault {
+    const last = window.last()
+    if (!is_on) return fault('not_possible', 'no changes are kept: changes_bytes_max is 0')
+    if (from === undefined) return { n: last.n + 1, at: 0, at_ms: unknown_ms }
+    if (from === 'start') return { n: Math.max(1, window.first().n), at: 0, at_ms: unknown_ms }
+    const position = parsePosition(from, file_id)
+    if (position === 'malformed') return fault('not_possible', 'this is no position of a change')
+    if (position === 'foreign') return fault('not_possible', 'a position of another data file')
+    return position
+  }
+
+  function gone(): Fault {
+    const since = new Date(window.first().at_ms).toISOString()
+    return fault(
+      'changes_gone',
+      `changes after this position are no longer kept; the oldest that is kept is of ${since}`,
+    )
+  }
+
+  /** Throws `changes_gone` unless everything after the position is kept, or yet to come. */
+  function checkPosition(view: View, { n, at, at_ms }: ChangePosition): void {
+    const { n: last_n } = window.last()
+    // An older copy of the file was put in its place, and may have gone on since.
+    const consumed = readEntry(view, at === 0 ? n - 1 : n)
+    const is_other =
+      at_ms !== unknown_ms && consumed !== undefined && at_ms !== Math.floor(consumed.at_ms)
+    if (is_other || n > last_n + 1 || (at > 0 && n > last_n)) throw gone()
+  }
+
+  /** Throws `changes_gone` if an entry to read was removed. */
+  function readPage(view: View, from: ChangePosition, conv_id: string | undefined): Page {
+    const changes: Page['changes'][number][] = []
+    const { n: last_n } = window.last()
+    let { n, at, at_ms } = from
+    let bytes = 0
+    for (let left = page.entries; left > 0 && n <= last_n && bytes < page.bytes; left--) {
+      const value = view.get(changeKey(n))
+      const entry = readEntry(view, n)
+      if (value === undefined || entry === undefined) throw gone()
+      bytes += value.length
+      at_ms = entry.at_ms
+      const found = changesOfEntry(value)
+      for (; at < found.length && changes.length < page.changes; at++) {
+        const change = found[at] as ChangedTask
+        if (conv_id !== undefined && change.conv_id !== conv_id) continue
+        const is_end = at + 1 === found.length
+        const next = is_end ? { n: n + 1, at: 0, at_ms } : { n, at: at + 1, at_ms }
+        changes.push({ position: positionText(next, file_id), ...change, at_ms })
+      }
+      if (at < found.length) break
+      n++
+      at = 0
+    }
+    return { changes, next: { n, at, at_ms } }
+  }
+
+  /** Ends with the engine, or once `isStopped`, which `wake` makes it look at. */
+  async function* read(
+    start: ChangePosition | Fault,
+    { conv_id, data = false }: ChangesOptions,
+    isStopped: () => boolean,
+  ): AsyncGenerator<TaskChange, undefined> {
+    if (isFault(start)) throw start
+    const wanted = conv_id === undefined ? undefined : String(conv_id)
+    let next = start as ChangePosition
+    await store.view((view) => {
+      if (wanted !== undefined && !hasProcess(view, wanted)) {
+        throw fault('conv_not_found', `Object conv with id ${wanted} does not exist`)
+      }
+      checkPosition(view, next)
+    })
+    while (!isStopped()) {
+      if (next.n > window.last().n) {
+        await new Promise<void>((resume) => waiting.push(resume))
+        continue
+      }
+      const read = await store.view((view) => readPage(view, next, wanted))
+      next = read.next
+      for (let at = 0; at < read.changes.length; at += tasks_at_once) {
+        const some = read.changes.slice(at, at + tasks_at_once)
+        for (const change of data ? await withTasks(some) : some) {
+          if (isStopped()) return
+          yield change
+        }
+      }
+      if (next.n <= window.last().n) await nextTurn()
+    }
+  }
+
+  function withTasks(changes: Page['changes']): Promise<TaskChange[]> {
+    return store.view((view) =>
+      changes.map((change) => {
+        const task = taskOf(view, change.obj_id)
+        return task === undefined ? change : { ...change, task }
+      }),
+    )
+  }
+
+  function changes(given: ChangesOptions = {}): AsyncIterableIterator<TaskChange> {
+    const { signal } = given
+    let is_returned = false
+    const isStopped = (): boolean => is_closed || is_returned || signal?.aborted === true
+    const reading = read(startOf(given.from), given, isStopped)
+    signal?.addEventListener('abort', wake, { once: true })
+    const done = { done: true, value: undefined } as const
+    const end = (): typeof done => {
+      signal?.removeEventListener('abort', wake)
+      return done
+    }
+    return {
+      next: async () => {
+        if (isStopped()) return end()
+        try {
+          const one = await reading.next()
+          return one.done ? end() : one
+        } catch (error) {
+          end()
+          // A read of the store that the end of the engine has refused.
+          if (isFault(error) && error.code === 'shutting_down') return done
+          throw error
+        }
+      },
+      return: async () => {
+        is_returned = true
+        wake()
+        return end()
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+  }
+
+  return {
+    changes,
+    watch(filter) {
+      const all = changes(filter)
+      let seq = 0
+      return {
+        async next() {
+          const one = await all.next()
+          if (one.done === true) return one
+          const { conv_id, obj_id, ref, status, node_id } = one.value
+          return { done: false, value: { seq: ++seq, conv_id, obj_id, ref, status, node_id } }
+        },
+        return: async () => {
+          await all.return?.()
+          return { done: true, value: undefined }
+        },
+        [Symbol.asyncIterator]() {
+          return this
+        },
+      }
+    },
+    onCommitted(last) {
+      window.onCommitted(last)
+      if (waiting.length > 0) wake()
+    },
+    close() {
+      is_closed = true
+      wake()
+    },
+  }
+}
+
+function taskOf(view: View, obj_id: string): Task | undefined {
+  const draft = loadTask(view, obj_id)
+  return draft === undefined || draft === 'damaged' ? undefined : viewTask(draft.task)
+}
