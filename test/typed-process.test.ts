@@ -104,6 +104,13 @@ describe('a create is checked', () => {
       'Param: amount, Error: amount must be a number (was missing)',
     ],
     [
+      'a Date, which is stored as its text',
+      z.object({ at: z.coerce.date() }),
+      { at: 0 },
+      'ok',
+      { at: '1970-01-01T00:00:00.000Z' },
+    ],
+    [
       'a promise',
       z.object({ a: z.string() }).refine(async () => true),
       { a: 'b' },
@@ -241,7 +248,12 @@ it('a callback is checked with the schema of its node, and resumes only there', 
     'ok',
   )
   assert.equal((await orders.callback('pay', paid)).proc, 'ok')
-  const { node_id, data } = await orders.result({ ref: 'o-1' })
+  const [{ node_id, data, history }, same] = await Promise.all([
+    orders.result({ ref: 'o-1' }),
+    engine.result({ conv_id: 1234, ref: 'o-1' }),
+  ])
+  assert.deepEqual(history, same.history)
+  assert.equal(history?.[0]?.why, 'create')
   const stored = { amount: 1, currency: 'EUR', charge_id: 'c', paid: true }
   assert.deepEqual([node_id, data], ['done', stored])
   await engine.close()

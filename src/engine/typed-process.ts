@@ -59,11 +59,11 @@ export function typedProcess<Types extends ProcessTypes>(
       const places = placesOf(result.issues)
       throw fault('wrong_validate_params', `the schema refuses the data of the task at: ${places}`)
     }
-    // Getters stay getters.
-    const members = Object.getOwnPropertyDescriptors(task)
+    // A copy: others may have the task too. Its history is found by the task itself.
     return Object.defineProperties({} as TypedTask<Types['output']>, {
-      ...members,
+      ...Object.getOwnPropertyDescriptors(task),
       data: { value: result.value, enumerable: true },
+      history: { get: () => task.history },
     })
   }
 

@@ -75,8 +75,8 @@ export interface NodeDefinition {
  * A value as it is read back from the file: what JSON keeps of it. A number is a double again, a
  * Date its text.
  */
-export type Stored<Value> = Value extends Date
-  ? string
+export type Stored<Value> = Value extends { toJSON(): infer Json }
+  ? Stored<Json>
   : Value extends bigint
     ? number
     : Value extends string | number | boolean | null | undefined
