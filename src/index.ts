@@ -49,6 +49,7 @@ export type {
   WebhookChange,
   WebhookInfo,
 } from './engine/api.ts'
+export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/bulk-api.ts'
 export type { Changes, ChangesOptions, TaskChange } from './engine/change-api.ts'
 export type {
   GivenHandlers,
@@ -80,6 +81,7 @@ export type {
   Schedules,
 } from './engine/schedule-api.ts'
 export type {
+  ActionResult,
   SortedBy,
   TaskFilter,
   TaskPage,

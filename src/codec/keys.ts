@@ -27,6 +27,7 @@
  * | 14 | change      | n (8)                   | change entry    | with the one before; numbered on
  * | 15 | schedule    | id                      | schedule record | due later than its last task
  * | 16 | failed      | conv, ms (8), task (12) | –               | of a failed task; each has one
+ * | 17 | bulk        | id                      | bulk record     | its place is before its end
  *
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
@@ -60,6 +61,7 @@ export const key_types = {
   change: 0x14,
   schedule: 0x15,
   failed: 0x16,
+  bulk: 0x17,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -99,6 +101,7 @@ export const sumKey = (conv: string, node: string, name: string): Key =>
 export const aliasKey = (name: string): Key => prefix.alias + utf8(name)
 export const changeKey = (n: number): Key => prefix.change + u64(n)
 export const variableKey = (name: string): Key => prefix.variable + utf8(name)
+export const bulkKey = (id: string): Key => prefix.bulk + utf8(id)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 
 /** Keys in order: `from` included, `to` excluded. */
@@ -150,6 +153,7 @@ export const userOfKey = (key: Key): string => text(key.slice(1))
 export const processOfKey = (key: Key): string => text(key.slice(1))
 export const aliasOfKey = (key: Key): string => text(key.slice(1))
 export const variableOfKey = (key: Key): string => text(key.slice(1))
+export const bulkOfKey = (key: Key): string => text(key.slice(1))
 export const scheduleOfKey = (key: Key): string => text(key.slice(1))
 export const certificateOfKey = (key: Key): string => text(key.slice(1))
 export const changeOfKey = (key: Key): number => readNumber(key.slice(1))

@@ -82,7 +82,34 @@ export interface LastRun {
   readonly description?: string
 }
 
-type SmallRecord = ProcessRecord | UserRecord | SecretRecord | CertificateRecord | ScheduleRecord
+/** A bulk job (engine/bulk): what it is to do, and how far it has come. */
+export interface BulkRecord {
+  readonly action: 'cancel' | 'retry' | 'modify' | 'move'
+  /** JSON text, as the data are. */
+  readonly filter_text: string
+  readonly data_text?: string
+  readonly to_node_id?: string
+  /** The obj_id before which its tasks were created. */
+  readonly until_id: string
+  /** The obj_id up to which all tasks are dealt with; empty at the beginning. */
+  readonly last_id: string
+  readonly started_ms: number
+  readonly changed_ms: number
+  readonly is_done: boolean
+  readonly scanned: number
+  readonly matched: number
+  readonly changed: number
+  readonly skipped: number
+  readonly refused: Readonly<Record<string, number>>
+}
+
+type SmallRecord =
+  | BulkRecord
+  | ProcessRecord
+  | UserRecord
+  | SecretRecord
+  | CertificateRecord
+  | ScheduleRecord
 
 export function encodeRecord(record: SmallRecord): Buffer {
   return Buffer.from(JSON.stringify(record))

@@ -99,6 +99,7 @@ export const adminFaults = {
   bad_filter: 'the filter of tasks is not as described',
   bad_cursor: 'the cursor is malformed, or belongs to another filter or order',
   node_not_found: 'there is no such node',
+  bulk_id_taken: 'another bulk job has this id',
   not_possible: 'not possible in this state',
   result_timeout: 'the task has not ended in the time given',
   changes_gone: 'changes after this position are no longer kept',

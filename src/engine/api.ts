@@ -14,6 +14,7 @@ import type { LimitName, Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Caller, Change, OpResult, SignatureKind, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
+import type { BulkInput, BulkJob, BulkOptions } from './bulk-api.ts'
 import type { Changes } from './change-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type {
@@ -29,7 +30,7 @@ import type { CreateInput, ModifyInput, TargetInput } from './op-api.ts'
 import type { TypedProcess } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
-import type { TaskPage, TaskQuery } from './search-api.ts'
+import type { ActionResult, TaskPage, TaskQuery } from './search-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -298,9 +299,21 @@ export interface Tasks {
    */
   list(query?: TaskQuery): Promise<TaskPage>
   /** Runs a failed task again, from its node or from `node_id`. */
-  retry(target: TargetInput, node_id?: string): Promise<OpResult>
+  retry(target: TargetInput, node_id?: string): Promise<ActionResult>
+  /** Puts a live task into another node, where it runs on; what it waits for is given up. */
+  move(target: TargetInput, node_id: string): Promise<ActionResult>
   /** Ends a live task as `canceled`, frees its ref and disarms its timer. */
-  cancel(target: TargetInput): Promise<OpResult>
+  cancel(target: TargetInput): Promise<ActionResult>
+  /**
+   * Does one action on all tasks of a filter, in steps between those of callers; resolves when it
+   * is done. Also rejects with `bulk_id_taken`, and with `not_possible` where the job of this id
+   * runs already; with a TypeError for a malformed member. After any rejection the job can go on.
+   */
+  bulk(input: BulkInput): Promise<BulkJob>
+  /** Goes on with a bulk job that was ended or cut off. `not_possible` where there is none. */
+  resumeBulk(id: string, options?: BulkOptions): Promise<BulkJob>
+  /** The last 100 bulk jobs, the newest first; finished ones are kept for a day. */
+  bulkJobs(): Promise<BulkJob[]>
 }
 
 export interface UserInfo {

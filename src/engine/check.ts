@@ -12,6 +12,7 @@ import {
   aliasOfKey,
   atNodeKey,
   atNodeOfKey,
+  bulkOfKey,
   certificateOfKey,
   changeOfKey,
   dueKey,
@@ -42,6 +43,7 @@ import {
   versionOfKey,
 } from '../codec/keys.ts'
 import {
+  type BulkRecord,
   type CertificateRecord,
   decodeRecord,
   type ProcessRecord,
@@ -130,6 +132,10 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     return `sum "${name}" in node "${node}" of ${conv}: no such process`
   },
   change: checkChange,
+  bulk: (_view, { key, value }) => {
+    const { last_id, until_id } = decodeRecord<BulkRecord>(value)
+    return last_id <= until_id ? undefined : `bulk job "${bulkOfKey(key)}" is beyond its end`
+  },
   alias: (_view, { key, value }) => {
     const name = aliasOfKey(key)
     return name !== '' && value.length > 0 ? undefined : `alias "${name}" names no process`

@@ -26,6 +26,7 @@ import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
 import type { EngineOptions } from './api.ts'
+import { newBulkJobs } from './bulk.ts'
 import { newCatalog } from './catalog.ts'
 import { openChangeWindow } from './change-window.ts'
 import { newChangeFeed } from './changes.ts'
@@ -42,7 +43,7 @@ import { newSchedules } from './schedules.ts'
 import { listTasks } from './search.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
-import { cancelTask, retryTask } from './tasks.ts'
+import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import {
   type CommitEvents,
@@ -105,6 +106,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ ...running, catalog, submit },
     onLowered: () => timers.onScheduled(),
   })
+  const bulk_jobs = newBulkJobs({ ...running, catalog, chance })
   const timers = newTimers({ ...running, schedules: due_schedules })
   const logger = loggerOf(options.logger)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, logger })
@@ -302,6 +304,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
         const op = targetOp(target)
         return transactions.run((tx) => cancelTask(tx, op))
       },
+      move: async (target, node_id) => {
+        const op = targetOp(target)
+        return transactions.run((tx) => moveTask(tx, op, node_id))
+      },
+      bulk: bulk_jobs.start,
+      resumeBulk: bulk_jobs.goOn,
+      bulkJobs: bulk_jobs.list,
     },
     schedule: schedules.put,
     schedules,

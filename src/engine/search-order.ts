@@ -14,6 +14,8 @@ import {
   dueOf,
   endedKey,
   endedOf,
+  idBytes,
+  idOfValue,
   type Key,
   type KeyRange,
   type KeyType,
@@ -32,8 +34,8 @@ import type { CheckedFilter } from './task-filter.ts'
 
 export interface Run extends KeyRange {
   readonly prefix: Key
-  /** Whether a task in another run may have the same place. */
-  readonly has_ties: boolean
+  /** Its keys are refs: the value names the task, and another run may have the same place. */
+  readonly is_by_ref: boolean
 }
 
 /**
@@ -46,7 +48,35 @@ export interface Place {
 }
 
 /** An entry of a run. */
-export interface PlacedEntry extends Entry, Place {}
+export interface PlacedEntry extends Place {
+  /** 12 bytes. */
+  readonly id: string
+}
+
+/** Where a search reads, in order. */
+export interface Source {
+  /** Up to `entries_max` entries after a place, in the state of the view. */
+  next(
+    view: View,
+    last: Place | undefined,
+    entries_max: number,
+  ): { readonly entries: readonly PlacedEntry[]; readonly has_more: boolean }
+}
+
+/** With very many runs a slice is longer, because each slice looks into all of them. */
+const slice_entries_max = 2_048
+
+/** The runs are looked for in each slice anew, because nodes fill and empty meanwhile. */
+export function sourceOf(runsIn: (view: View) => readonly Run[], reverse: boolean): Source {
+  return {
+    next(view, last, given_max) {
+      const runs = runsIn(view)
+      const entries_max = Math.max(given_max, Math.min(runs.length, slice_entries_max))
+      const entries = nextEntries(view, runs, last, { reverse, entries_max })
+      return { entries, has_more: entries.length === entries_max }
+    },
+  }
+}
 
 /** A process with more nodes in use than this is searched task by task. */
 const node_runs_max = 256
@@ -59,7 +89,7 @@ export function runsOf(view: View, filter: CheckedFilter, scope: Scope): Run[] {
   if (filter.sorted_by === 'ref') {
     return processes('ref').map((conv) => ({
       ...runOf(refsOf(conv, ''), refsOf(conv, filter.ref_prefix)),
-      has_ties: true,
+      is_by_ref: true,
     }))
   }
   if (filter.sorted_by === 'due') {
@@ -94,7 +124,7 @@ export function runsById(view: View, filter: CheckedFilter, scope: Scope): Run[]
 }
 
 function runOf(all: KeyRange, part: Partial<KeyRange>): Run {
-  return { prefix: all.from, from: part.from ?? all.from, to: part.to ?? all.to, has_ties: false }
+  return { prefix: all.from, from: part.from ?? all.from, to: part.to ?? all.to, is_by_ref: false }
 }
 
 /** The first bytes of the ids of a second, in hex; `more` seconds later. */
@@ -145,7 +175,7 @@ export function processesWith(view: View, type: KeyType): string[] {
 const chunk_min = 16
 
 /** The next `entries_max` entries of all runs after a place, in order. */
-export function nextEntries(
+function nextEntries(
   view: View,
   runs: readonly Run[],
   last: Place | undefined,
@@ -191,7 +221,15 @@ function newReader(view: View, run: Run, chunk: number, reverse: boolean): RunRe
         else from = after(last.key)
       }
       const entry = entries[at++]
-      reader.head = entry && { ...entry, prefix, place: entry.key.slice(prefix.length) }
+      if (entry === undefined) reader.head = undefined
+      else {
+        const place = entry.key.slice(prefix.length)
+        reader.head = {
+          prefix,
+          place,
+          id: run.is_by_ref ? idBytes(idOfValue(entry.value)) : place.slice(-12),
+        }
+      }
     },
   }
   reader.next()
@@ -203,7 +241,7 @@ function runAfter(run: Run, last: Place | undefined, reverse: boolean): Run {
   if (last === undefined) return run
   const key = run.prefix + last.place
   const is_ahead = reverse ? run.prefix < last.prefix : run.prefix > last.prefix
-  const is_included = run.has_ties && is_ahead
+  const is_included = run.is_by_ref && is_ahead
   if (!reverse) {
     const from = is_included ? key : after(key)
     return { ...run, from: from > run.from ? from : run.from }

@@ -4,6 +4,7 @@
  */
 import { after, keysOfType, processOfKey, tasksAtNode } from '../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
+import type { TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Store, View } from '../store/store.ts'
@@ -17,6 +18,15 @@ export interface Scope {
   readonly conv_ids: ReadonlySet<string>
   /** By process, the nodes that are meant; undefined for all nodes. */
   readonly nodes: ReadonlyMap<string, readonly string[]> | undefined
+}
+
+export function isInScope(
+  { conv_ids, nodes }: Scope,
+  { conv_id, node_id }: Pick<TaskRecord, 'conv_id' | 'node_id'>,
+): boolean {
+  return (
+    conv_ids.has(conv_id) && (nodes === undefined || nodes.get(conv_id)?.includes(node_id) === true)
+  )
 }
 
 /** Rejects with `conv_not_found` or `node_not_found`. */

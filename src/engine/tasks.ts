@@ -1,14 +1,17 @@
 /**
- * Administration of one task: retry, cancel. Retry and cancel return results as ops do, because
- * they change tasks under the same rules.
+ * Administration of one task: retry, move, cancel. They return results as ops do, because they
+ * change tasks under the same rules.
  */
+import type { TaskRecord } from '../codec/task-record.ts'
 import type { Caller, ModifyOp, OpResult, ShowOp } from '../core/model.ts'
 import { advance, enterNode } from './advance.ts'
 import { recordEvent } from './history.ts'
 import { migrateTask } from './migrate.ts'
 import { accepted, findLive, findProcess, refused } from './ops.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
-import { paused } from './task-rules.ts'
+import type { ActionResult } from './search-api.ts'
+import { inactiveOf, paused } from './task-rules.ts'
+import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Runs a failed task again, from its node or from `node_id`. */
@@ -17,7 +20,7 @@ export function retryTask(
   op: ModifyOp | ShowOp,
   node_id: string | undefined,
   caller: Caller = {},
-): OpResult {
+): ActionResult {
   const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
   beginOp(tx)
@@ -25,34 +28,79 @@ export function retryTask(
   const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
+  const was = placeOf(task)
   if (task.status !== 'failed') {
     return refused(op, { code: 'error', description: 'the task has not failed', task })
   }
   migrateTask(tx, process, draft)
-  if (node_id !== undefined && !process.graph.nodes.has(node_id)) {
-    const description = `Value is not valid. node_id: "${node_id}" is no node`
-    return refused(op, { code: 'error', description, task })
-  }
+  if (node_id !== undefined && !process.graph.nodes.has(node_id)) return noNode(op, node_id, task)
   task.moves = 0
   if (node_id === undefined) {
     recordEvent(tx, task, 'retry', caller.user)
     advance(tx, process, draft, 0)
   } else enterNode(tx, process, draft, node_id, 'retry')
   saveAndDrain(tx, draft)
-  return accepted(op, task)
+  return changed(op, was, task)
 }
 
-/** Ends a live task as `canceled`. */
-export function cancelTask(tx: Transaction, op: ModifyOp | ShowOp, caller: Caller = {}): OpResult {
+/** Puts a live task into another node, where it runs on; what it waits for is given up. */
+export function moveTask(
+  tx: Transaction,
+  op: ModifyOp | ShowOp,
+  node_id: string,
+  caller: Caller = {},
+): ActionResult {
   const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
+  beginOp(tx)
+  const inactive = inactiveOf(process)
+  if (inactive !== undefined) return refused(op, inactive)
   const draft = findLive(tx.store, op)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
+  if (!process.graph.nodes.has(node_id)) return noNode(op, node_id, task)
+  const was = placeOf(task)
+  task.moves = 0
+  enterNode(tx, process, draft, node_id, 'move')
+  saveAndDrain(tx, draft)
+  return changed(op, was, task)
+}
+
+/** Ends a live task as `canceled`. */
+export function cancelTask(
+  tx: Transaction,
+  op: ModifyOp | ShowOp,
+  caller: Caller = {},
+): ActionResult {
+  const process = findProcess(tx, op, caller)
+  if ('code' in process) return refused(op, process)
+  beginOp(tx)
+  const draft = findLive(tx.store, op)
+  if ('code' in draft) return refused(op, draft)
+  const { task } = draft
+  const was = placeOf(task)
   recordEvent(tx, task, 'cancel', caller.user)
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'
   saveAndDrain(tx, draft)
-  return accepted(op, task)
+  return changed(op, was, task)
+}
+
+function placeOf({ status, node_id }: TaskRecord): NonNullable<ActionResult['was']> {
+  return { status, node_id }
+}
+
+function noNode(op: ModifyOp | ShowOp, node_id: string, task: TaskRecord): OpResult {
+  const description = `Value is not valid. node_id: "${node_id}" is no node`
+  return refused(op, { code: 'error', description, task })
+}
+
+/** The task is as this change left it: others that it made ready may have changed it since. */
+function changed(
+  op: ModifyOp | ShowOp,
+  was: NonNullable<ActionResult['was']>,
+  task: TaskRecord,
+): ActionResult {
+  return { ...accepted(op, task), was, task: viewTask(task) }
 }

@@ -1,0 +1,217 @@
+/**
+ * The steps of a bulk job: which tasks come next, read ahead in durable state, and the transaction
+ * that deals with them.
+ *
+ * All steps go through the tasks in the order of their ids. Where the filter has an index of its
+ * own (ref, due, failed) with at most 100,000 entries, their ids are read from it and sorted when
+ * the job starts or goes on: a few failed tasks among millions are found without reading those.
+ */
+import { idBytes, idHex } from '../codec/keys.ts'
+import type { BulkRecord } from '../codec/records.ts'
+import { type Clock, nextTurn } from '../core/clock.ts'
+import { fault, isStoreUnavailable } from '../core/faults.ts'
+import type { ModifyOp, OpResult } from '../core/model.ts'
+import type { BulkAction } from './bulk-api.ts'
+import type { CheckedWork } from './bulk-input.ts'
+import { putJob, readJob } from './bulk-record.ts'
+import { applyOps } from './ops.ts'
+import { type SearchParts, search } from './search.ts'
+import { type Place, type Run, runsById, runsOf, type Source, sourceOf } from './search-order.ts'
+import { isInScope } from './search-scope.ts'
+import { isWanted } from './task-filter.ts'
+import { loadTask } from './task-store.ts'
+import { cancelTask, moveTask, retryTask } from './tasks.ts'
+import type { Transaction } from './transaction.ts'
+import type { TransactionQueue } from './transaction-queue.ts'
+
+/** Tasks of one transaction: it lasts a few milliseconds. */
+const step_tasks = 64
+const listed_max = 100_000
+const listed_slice = 1_024
+
+/** The tasks of a step. */
+export interface Batch {
+  readonly obj_ids: readonly string[]
+  readonly damaged: readonly string[]
+  readonly scanned: number
+  /** The obj_id up to which this has read. */
+  readonly last_id: string
+  readonly is_last: boolean
+}
+
+/** Where a job reads the tasks that were created before it began. */
+export async function newBulkSource(
+  parts: SearchParts,
+  checked: CheckedWork,
+  { until_id }: BulkRecord,
+): Promise<Source> {
+  const end = idBytes(until_id)
+  const ids = await listedIds(parts, checked)
+  if (ids !== undefined) return listedSource(ids.filter((id) => id < end).sort())
+  const until = (run: Run): Run => {
+    const to = run.prefix + end
+    return to < run.to ? { ...run, to } : run
+  }
+  const { filter, scope } = checked
+  return sourceOf((view) => runsById(view, filter, scope).map(until), false)
+}
+
+/** The ids in the index of the filter; undefined where it has none of its own, or too many. */
+async function listedIds(
+  { store }: SearchParts,
+  { filter, scope }: CheckedWork,
+): Promise<string[] | undefined> {
+  if (filter.sorted_by === 'created') return undefined
+  const source = sourceOf((view) => runsOf(view, filter, scope), false)
+  const ids = new Set<string>()
+  let last: Place | undefined
+  for (;;) {
+    const has_more = await store.view((view) => {
+      const found = source.next(view, last, listed_slice)
+      for (const { id } of found.entries) ids.add(id)
+      last = found.entries.at(-1) ?? last
+      return found.has_more
+    })
+    if (ids.size > listed_max) return undefined
+    if (!has_more) return [...ids]
+    await nextTurn()
+  }
+}
+
+/** `ids` in order. */
+function listedSource(ids: readonly string[]): Source {
+  return {
+    next(_view, last, entries_max) {
+      let from = 0
+      if (last !== undefined) {
+        for (let to = ids.length; from < to; ) {
+          const middle = (from + to) >>> 1
+          if ((ids[middle] as string) <= last.place) from = middle + 1
+          else to = middle
+        }
+      }
+      const found = ids.slice(from, from + entries_max)
+      const entries = found.map((id) => ({ prefix: '', place: id, id }))
+      return { entries, has_more: from + found.length < ids.length }
+    },
+  }
+}
+
+/** Reads ahead for one step. */
+export async function batchOf(
+  parts: SearchParts,
+  { filter, scope }: CheckedWork,
+  source: Source,
+  { last_id, until_id }: BulkRecord,
+): Promise<Batch> {
+  const obj_ids: string[] = []
+  const from = last_id === '' ? undefined : { prefix: '', place: idBytes(last_id) }
+  const end = await search(parts, { filter, scope, source, from }, ({ task }) => {
+    obj_ids.push(task.obj_id)
+    return obj_ids.length < step_tasks
+  })
+  const { scanned, damaged, last } = end
+  const is_last = last === undefined
+  return { obj_ids, damaged, scanned, is_last, last_id: is_last ? until_id : idHex(last.place) }
+}
+
+export interface StepParts extends SearchParts {
+  readonly clock: Clock
+  readonly transactions: TransactionQueue
+  /** Called for a bug: an exception that is no Fault. */
+  onError(error: unknown): void
+}
+
+/** Deals with a batch. One task on which the engine throws is refused, and the others go on. */
+export async function takeStep(
+  { transactions, onError }: StepParts,
+  id: string,
+  checked: CheckedWork,
+  record: BulkRecord,
+  batch: Batch,
+): Promise<BulkRecord> {
+  const step = (part: Batch, since: BulkRecord, is_bad = false): Promise<BulkRecord> =>
+    transactions.run((tx) => deal(tx, id, checked, since, part, is_bad))
+  try {
+    return await step(batch, record)
+  } catch (error) {
+    if (isStoreUnavailable(error)) throw error
+    onError(error)
+  }
+  let state = record
+  for (const [at, obj_id] of batch.obj_ids.entries()) {
+    const is_last = batch.is_last && at === batch.obj_ids.length - 1
+    const damaged = at === 0 ? batch.damaged : []
+    const scanned = at === 0 ? batch.scanned : 0
+    const last_id = is_last ? batch.last_id : obj_id
+    const one = { obj_ids: [obj_id], damaged, scanned, last_id, is_last }
+    state = await step(one, state).catch((error: unknown) => {
+      if (isStoreUnavailable(error)) throw error
+      return step(one, state, true)
+    })
+  }
+  return state
+}
+
+const actions: Readonly<
+  Record<BulkAction, (tx: Transaction, op: ModifyOp, work: CheckedWork) => OpResult>
+> = {
+  cancel: (tx, op) => cancelTask(tx, op),
+  retry: (tx, op, { to_node_id }) => retryTask(tx, op, to_node_id),
+  move: (tx, op, { to_node_id = '' }) => moveTask(tx, op, to_node_id),
+  modify: (tx, op) => applyOps(tx, [op], {})[0] as OpResult,
+}
+
+/** One transaction. With `is_bad` the tasks are refused as `internal_error`. */
+function deal(
+  tx: Transaction,
+  id: string,
+  checked: CheckedWork,
+  since: BulkRecord,
+  batch: Batch,
+  is_bad: boolean,
+): BulkRecord {
+  // The record is the truth: it was removed, or another call has gone on with it.
+  if (readJob(tx.view, id)?.last_id !== since.last_id) {
+    throw fault('not_possible', `bulk job ${id} was changed meanwhile`)
+  }
+  const { moves_per_transaction_max } = tx.engine.limits
+  const refused = { ...since.refused }
+  const refuse = (code: string): void => {
+    refused[code] = (refused[code] ?? 0) + 1
+  }
+  let { matched, changed, skipped } = since
+  let { last_id, is_last } = batch
+  for (const [at, obj_id] of batch.obj_ids.entries()) {
+    // The rest comes in the next step, so that callers are not delayed.
+    if (tx.moves_made >= moves_per_transaction_max) {
+      last_id = batch.obj_ids[at - 1] ?? since.last_id
+      is_last = false
+      break
+    }
+    matched++
+    const result = is_bad ? 'internal_error' : act(tx, checked, obj_id)
+    if (result === 'ok') changed++
+    else if (result === 'skipped') skipped++
+    else refuse(result)
+  }
+  for (const damaged of batch.damaged) if (damaged <= last_id) refuse('task_damaged')
+  const scanned = since.scanned + batch.scanned
+  const progress = { scanned, matched, changed, skipped, refused }
+  const record = { ...since, ...progress, last_id, is_done: is_last, changed_ms: tx.now_ms }
+  putJob(tx, id, record)
+  return record
+}
+
+function act(tx: Transaction, checked: CheckedWork, obj_id: string): string {
+  const { filter, scope, work, data } = checked
+  const draft = loadTask(tx.view, obj_id)
+  if (draft === 'damaged') return 'task_damaged'
+  if (draft === undefined || !isInScope(scope, draft.task) || !isWanted(filter, draft.task)) {
+    return 'skipped'
+  }
+  const { conv_id } = draft.task
+  const target = { conv_id, ref: undefined, obj_id, node_id: undefined }
+  const op: ModifyOp = { type: 'modify', id_text: undefined, ...target, data, is_sync: false }
+  return actions[work.action](tx, op, checked).proc
+}
