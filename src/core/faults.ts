@@ -63,7 +63,10 @@ export const opFaults = {
     grpc: 'FAILED_PRECONDITION',
     when: 'the process is paused, or a draft without nodes',
   },
-  not_found_task: { grpc: 'NOT_FOUND', when: 'no such live task in this process' },
+  not_found_task: {
+    grpc: 'NOT_FOUND',
+    when: 'no such task in this process; an ended one is only shown',
+  },
   no_api_callback_in_node_with_task: {
     grpc: 'FAILED_PRECONDITION',
     when: '`is_sync` or `node_id` was sent, and the task does not wait there',

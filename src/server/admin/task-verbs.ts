@@ -68,7 +68,7 @@ function opOf({ ref_text, data_text, ...op }: RawOp, limits: Limits): Op | OpRes
   }
 }
 
-/** The live task, or an ended one by obj_id; null where there is none. */
+/** As `Engine.task`; null where there is none. */
 export async function showTask(
   engine: Engine,
   { with_history = false, ...target }: TargetInput & { readonly with_history?: boolean },
