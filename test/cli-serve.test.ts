@@ -10,6 +10,8 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { readOwner } from '../src/store/owner-file.ts'
+import { type CallServer, callServer } from './support/call-server.ts'
+import { patient, processOf, until } from './support/call-stage.ts'
 import { callback_process } from './support/cli-process.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { node_args, type Served, startServe } from './support/cli-serve.ts'
@@ -17,10 +19,13 @@ import { node_args, type Served, startServe } from './support/cli-serve.ts'
 const folder = tempFolder()
 const db = join(folder.path, 'demo.lmdb')
 const other_db = join(folder.path, 'other.lmdb')
+const hanging = patient()
+let server: CallServer
 let served: Served
 let secret = ''
 
 before(async () => {
+  server = await callServer(hanging.answer)
   served = await startServe([
     process.execPath,
     ...node_args,
@@ -33,11 +38,14 @@ before(async () => {
     '--demo',
     '--ops-max',
     '50',
+    '--allow-host',
+    server.host,
   ])
   secret = (served.line.demo as { secret: string }).secret
 })
 
-after(() => {
+after(async () => {
+  await server.close()
   served.child.kill('SIGKILL')
   folder.remove()
 })
@@ -253,8 +261,21 @@ test('a second signal ends it at once, not with 0', async () => {
   socket.destroy()
 })
 
-test('SIGTERM drains and exits 0, with nothing on stderr', async () => {
-  assert.equal(await served.stop(), 0)
+test('SIGTERM drains and exits 0, with nothing on stderr, and keeps the answer of a call under way', async () => {
+  const definition = join(folder.path, 'call.conv.json')
+  writeFileSync(definition, JSON.stringify(processOf({ url: server.url })))
+  assert.equal((await on(`process import ${definition}`)).exit, 0)
+  const { out } = await on('task create calls --data {} --json')
+  const { obj_id } = JSON.parse(out) as { obj_id: string }
+  await until(() => hanging.open.length === 1)
+  const stopped = served.stop()
+  await until(
+    async () => (await fetch(`${served.url}/healthz`).catch(() => undefined))?.ok !== true,
+  )
+  hanging.letGo('{"answer":1}')
+  assert.equal(await stopped, 0)
+  const shown = await on(`task show calls --obj-id ${obj_id} --json`)
+  assert.match(shown.out, /"status":"processed".*"answer":1/)
   assert.equal(served.err(), '')
   assert.ok(!served.err().includes(secret))
   assert.equal((await on('check')).exit, 0)

@@ -362,6 +362,7 @@ for (const [name, packages, printed] of [
     "{ amount: 120, currency: 'EUR', charge: '120 for order-1' }\n" +
       'Param: amount, Error: Invalid input: expected number, received string\n',
   ],
+  ['handlers', [], 'done { amount: 120, charged: true } 1\n'],
   ['schedule', [], 'created unchanged\n02:00:00\nok\n'],
 ] as const) {
   test(`a program that defines a process: ${name}`, async () => {
@@ -372,6 +373,7 @@ for (const [name, packages, printed] of [
     const source = program(name)
       .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
       .replace("'conveyor-engine/define'", `'${join(top, 'src/define.ts')}'`)
+      .replaceAll("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
     writeFileSync(file, source)
     const ran = await run(process.execPath, ['--import', 'tsx', file], {})
     assert.equal(ran.stderr, '')

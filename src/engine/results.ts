@@ -7,7 +7,7 @@
  * end is in what was read, or is reported to a listed wait. A wait is a record in two tables; all
  * of them share one registration and one timer.
  */
-import type { Clock } from '../core/clock.ts'
+import { type Clock, keepAlive } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
@@ -55,6 +55,8 @@ export function newResults(parts: ResultsParts): Results {
   const waits = new Set<Wait>()
   const by_id = new Map<string, Set<Wait>>()
   let stopListening = (): void => {}
+  /** A program that only waits for a result must not end before it. */
+  let release = (): void => {}
   /** What ran before the first wait. */
   let before: Promise<void> = Promise.resolve()
   let cancelTimer = (): void => {}
@@ -67,6 +69,7 @@ export function newResults(parts: ResultsParts): Results {
     wait.signal?.addEventListener('abort', wait.onAbort as () => void)
     if (waits.size === 1) {
       stopListening = parts.onEnd(endWith)
+      release = keepAlive()
       before = parts.flush()
     }
   }
@@ -79,6 +82,7 @@ export function newResults(parts: ResultsParts): Results {
     if (same?.delete(wait) && same.size === 0) by_id.delete(wait.obj_id as string)
     if (waits.size === 0) {
       stopListening()
+      release()
       cancelTimer()
       rings_ms = Number.POSITIVE_INFINITY
     }
