@@ -31,6 +31,7 @@ import {
 } from './process/process-types.ts'
 import type { ValueType } from './process/values.ts'
 
+export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts'
 export type { Comparison, ProcessName, Span, Step, Values } from './define-steps.ts'
 export {
   addSums,
@@ -52,7 +53,6 @@ export {
   when,
   whenTasks,
 } from './define-steps.ts'
-
 export type { DataSchema, ProcessDefinition, ProcessTypes } from './process/process-types.ts'
 export type { ValueType } from './process/values.ts'
 

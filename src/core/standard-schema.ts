@@ -24,10 +24,10 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-type TypesOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>
+type SchemaTypes<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>
 
 /** What a schema takes. */
-export type InputOf<Schema extends StandardSchema> = TypesOf<Schema>['input']
+export type InputOf<Schema extends StandardSchema> = SchemaTypes<Schema>['input']
 
 /** What a schema makes of it. */
-export type OutputOf<Schema extends StandardSchema> = TypesOf<Schema>['output']
+export type OutputOf<Schema extends StandardSchema> = SchemaTypes<Schema>['output']

@@ -138,8 +138,9 @@ export interface Engine {
   watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
 
   /**
-   * The calls for one process, typed and checked by the schemas of its `defineProcess`. It stores
-   * nothing: `putProcess` does, before or after. Throws a TypeError for any other value.
+   * The calls for one process, typed and checked by the schemas of its `defineProcess`; see
+   * `TypedProcess`. It stores nothing: `putProcess` does, before or after. Throws a TypeError for
+   * any other value.
    */
   process<Types extends ProcessTypes>(definition: ProcessDefinition<Types>): TypedProcess<Types>
   /**
@@ -181,7 +182,7 @@ export interface Engine {
    * function removes it, and leaves what it is doing. It covers the nodes of its title that wait
    * for a callback, and logics of its type that the engine does not run (`db_call`; `api_code` for
    * another language than `js`). A type needs its handler before a definition in which a task can
-   * reach it is stored.
+   * reach it is stored. `handle` of `process` has the types of the data.
    *
    * Tasks that rest in such a node already are handed to it in the background, whenever they came.
    * A modify of a task that waits for its handler merges its data and does not resume the task

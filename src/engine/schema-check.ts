@@ -34,7 +34,7 @@ export function describeIssues(issues: readonly SchemaIssue[]): string {
   })
 }
 
-/** Where the issues are, and nothing of the data. */
+/** Where the issues are, and nothing else of the data. */
 export function placesOf(issues: readonly SchemaIssue[]): string {
   return listed(issues, (issue) => placeOf(issue) || 'the whole')
 }
