@@ -82,7 +82,10 @@ export type {
 } from './engine/schedule-api.ts'
 export type {
   ActionResult,
+  CountFilter,
+  CountRow,
   SortedBy,
+  TaskCounts,
   TaskFilter,
   TaskPage,
   TaskQuery,

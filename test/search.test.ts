@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { taskKey } from '../src/codec/keys.ts'
-import type { Task, TaskFilter, TaskQuery } from '../src/index.ts'
+import type { CountFilter, Task, TaskFilter, TaskQuery } from '../src/index.ts'
 import { rawJson } from '../src/index.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
@@ -47,16 +47,20 @@ const rows: readonly Model[] = [
   [{ node_id: 'w2', status: 'delayed' },      (t) => isLive(t) && t.node_id === 'w2'],
   [{ status: 'any' },                         () => true],
   [{ status: 'any', conv_id: 'b' },           (t) => t.conv_id === 'b'],
-  [{ status: 'failed' },                      (t) => t.status === 'failed'],
-  [{ status: 'failed', conv_id: 'b' },        (t) => t.status === 'failed' && t.conv_id === 'b'],
-  [{ status: 'failed', node_id: 'f1' },       (t) => t.status === 'failed'],
+  [{ status: 'failed' },                      (t) => t.status === 'failed', (t) => t.change_time_ms],
+  [{ status: 'failed', conv_id: 'b' },        (t) => t.status === 'failed' && t.conv_id === 'b', (t) => t.change_time_ms],
+  [{ status: 'failed', node_id: 'f1' },       (t) => t.status === 'failed', (t) => t.change_time_ms],
   [{ status: 'failed', node_id: 'w1' },       () => false],
+  [{ status: 'failed', changed_since_ms: early_ms, changed_until_ms: late_ms }, (t) => t.status === 'failed' && t.change_time_ms >= early_ms && t.change_time_ms < late_ms, (t) => t.change_time_ms],
+  [{ status: 'failed', where: { odd: true } }, (t) => t.status === 'failed' && dataOf(t).n % 2 === 1, (t) => t.change_time_ms],
   [{ status: 'ended' },                       (t) => !isLive(t), (t) => t.change_time_ms],
   [{ status: 'canceled', conv_id: 'a' },      (t) => t.status === 'canceled' && t.conv_id === 'a', (t) => t.change_time_ms],
   [{ status: 'processed', node_id: 'Done' },  (t) => t.status === 'processed', (t) => t.change_time_ms],
   [{ ended_since_ms: early_ms, ended_until_ms: late_ms }, (t) => !isLive(t) && t.change_time_ms >= early_ms && t.change_time_ms < late_ms, (t) => t.change_time_ms],
   [{ ref_prefix: 'order-' },                  (t) => isLive(t) && t.ref?.startsWith('order-') === true, (t) => t.ref as string],
   [{ ref_prefix: 'order-1', conv_id: 'a' },   (t) => isLive(t) && t.conv_id === 'a' && t.ref?.startsWith('order-1') === true, (t) => t.ref as string],
+  [{ ref_prefix: 'order-', status: 'any' },   (t) => t.ref?.startsWith('order-') === true, (t) => t.ref as string],
+  [{ ref_prefix: 'bill', status: 'ended' },   (t) => !isLive(t) && t.ref?.startsWith('bill') === true, (t) => t.ref as string],
   [{ ref_prefix: 'none' },                    () => false],
   [{ created_since_ms: early_ms, created_until_ms: late_ms }, (t) => isLive(t) && createdOf(t) >= early_ms && createdOf(t) < late_ms],
   [{ status: 'any', created_until_ms: early_ms }, (t) => createdOf(t) < early_ms],
@@ -146,12 +150,61 @@ describe('one call', () => {
 
   // biome-ignore format: a table
   const sorts = [
-    [{}, 'created'], [{ status: 'ended' }, 'ended'], [{ due_before_ms: 1 }, 'due'],
+    [{}, 'created'], [{ status: 'ended' }, 'ended'], [{ status: 'failed' }, 'failed'], [{ due_before_ms: 1 }, 'due'],
     [{ ref_prefix: 'o', due_before_ms: 1 }, 'ref'],
   ] as const
   for (const [filter, by] of sorts) {
     it(`with ${JSON.stringify(filter)} is sorted by ${by}`, async () => {
       assert.equal((await engine.tasks.list(filter)).sorted_by, by)
+    })
+  }
+})
+
+describe('counts are those of all tasks', () => {
+  // biome-ignore format: a table
+  const counts: readonly (readonly [filter: CountFilter, isCounted: (task: Task) => boolean, by: 'node' | 'process'])[] = [
+    [{},                                      () => true,                      'process'],
+    [{ status: 'live' },                      isLive,                          'process'],
+    [{ status: 'failed' },                    (t) => t.status === 'failed',    'process'],
+    [{ conv_id: 'a' },                        (t) => t.conv_id === 'a',        'node'],
+    [{ conv_id: 'b', status: 'ended' },       (t) => t.conv_id === 'b' && !isLive(t), 'node'],
+    [{ node_id: 'Wait' },                     (t) => t.node_id === 'w1',       'node'],
+    [{ conv_id: 'a', node_id: 'w1', status: 'canceled' }, (t) => t.conv_id === 'a' && t.node_id === 'w1' && t.status === 'canceled', 'node'],
+  ]
+  for (const [filter, isCounted, by] of counts) {
+    it(JSON.stringify(filter), async () => {
+      const found = await engine.tasks.count(filter)
+      const wanted = all.filter(isCounted)
+      assert.equal(found.total, wanted.length)
+      for (const [status, count] of Object.entries(found.by_status)) {
+        assert.equal(count, wanted.filter((task) => task.status === status).length)
+      }
+      const rowOf = (task: Task) =>
+        by === 'node' ? `${task.conv_id}/${task.node_id}` : task.conv_id
+      const groups = [...new Set(wanted.map(rowOf))].sort()
+      const rows = found.rows.map(({ conv_id, node_id }) =>
+        node_id === undefined ? conv_id : `${conv_id}/${node_id}`,
+      )
+      assert.deepEqual(rows.sort(), groups)
+      for (const { conv_id, node_id, total, title } of found.rows) {
+        const group = wanted.filter((task) => {
+          return task.conv_id === conv_id && (node_id === undefined || task.node_id === node_id)
+        })
+        assert.equal(total, group.length)
+        assert.notEqual(title, '')
+      }
+    })
+  }
+
+  const refusals = [
+    [{ where: {} }, 'bad_filter'],
+    [{ status: 'odd' }, 'bad_filter'],
+    [{ conv_id: 'c' }, 'conv_not_found'],
+    [{ node_id: 'w9' }, 'node_not_found'],
+  ] as const
+  for (const [filter, code] of refusals) {
+    it(`${JSON.stringify(filter)}: ${code}`, async () => {
+      await assert.rejects(engine.tasks.count(filter as CountFilter), { code })
     })
   }
 })

@@ -30,7 +30,7 @@ import type { CreateInput, ModifyInput, TargetInput } from './op-api.ts'
 import type { TypedProcess } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
-import type { ActionResult, TaskPage, TaskQuery } from './search-api.ts'
+import type { ActionResult, CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -299,6 +299,8 @@ export interface Tasks {
    * of all live tasks.
    */
   list(query?: TaskQuery): Promise<TaskPage>
+  /** How many tasks there are, by process, node and status, without reading them. */
+  count(filter?: CountFilter): Promise<TaskCounts>
   /** Runs a failed task again, from its node or from `node_id`. */
   retry(target: TargetInput, node_id?: string): Promise<ActionResult>
   /** Puts a live task into another node, where it runs on; what it waits for is given up. */

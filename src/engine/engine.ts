@@ -43,6 +43,7 @@ import { newSchedules } from './schedules.ts'
 import { listTasks } from './search.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
+import { countTasks } from './task-counts.ts'
 import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import {
@@ -106,7 +107,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ ...running, catalog, submit },
     onLowered: () => timers.onScheduled(),
   })
-  const bulk_jobs = newBulkJobs({ ...running, catalog, chance })
+  const searched = { store, catalog, limits }
+  const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
   const timers = newTimers({ ...running, schedules: due_schedules })
   const logger = loggerOf(options.logger)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, logger })
@@ -295,7 +297,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     importFiles: importer.importFiles,
     processes,
     tasks: {
-      list: (query = {}) => listTasks({ store, catalog, limits }, query),
+      list: (query = {}) => listTasks(searched, query),
+      count: (filter = {}) => countTasks(searched, filter),
       retry: async (target, node_id) => {
         const op = targetOp(target)
         return transactions.run((tx) => retryTask(tx, op, node_id))

@@ -80,7 +80,8 @@ export interface TaskPage {
   readonly scanned: number
   /**
    * `ref` with `ref_prefix`, else `due` with `due_before_ms`, else `ended` where only ended tasks
-   * are wanted, else `failed` (when they failed) where only failed ones are, else `created`.
+   * are wanted, else `failed` (the last change of a failed task) where only those are, else
+   * `created`.
    */
   readonly sorted_by: SortedBy
   /** How far the search has come, in the time by which it sorts; absent by `ref` and at the end. */
@@ -95,4 +96,28 @@ export interface ActionResult extends OpResult {
   readonly was?: { readonly status: Status; readonly node_id: string }
   /** Where it was accepted: the task as it is now. */
   readonly task?: Task
+}
+
+/**
+ * Counted are the tasks of every status, unless one is given. Nothing else of a filter can be
+ * counted without reading tasks: it rejects with `bad_filter`.
+ */
+export type CountFilter = Pick<TaskFilter, 'conv_id' | 'node_id' | 'status'>
+
+export interface TaskCounts {
+  readonly total: number
+  /** Each status that is counted. */
+  readonly by_status: Readonly<Partial<Record<Status, number>>>
+  /**
+   * With `conv_id` or `node_id` a row for each node with such tasks, else for each process. Ended
+   * tasks count in the node in which they ended, while they are kept.
+   */
+  readonly rows: readonly CountRow[]
+}
+
+export interface CountRow extends Pick<TaskCounts, 'total' | 'by_status'> {
+  readonly conv_id: string
+  /** Of the process, or of the node; empty for a node that its process has no more. */
+  readonly title: string
+  readonly node_id?: string
 }

@@ -14,6 +14,8 @@ import {
   dueOf,
   endedKey,
   endedOf,
+  failedKey,
+  failedOf,
   idBytes,
   idOfValue,
   type Key,
@@ -96,11 +98,13 @@ export function runsOf(view: View, filter: CheckedFilter, scope: Scope): Run[] {
     const to_ms = filter.due_before_ms ?? 0
     return processes('due').map((conv) => runOf(dueOf(conv), { to: dueKey(conv, to_ms, '') }))
   }
-  const { since, until } = filter.ended
-  return processes('ended').map((conv) => {
-    const all = endedOf(conv)
-    const to = until === Number.POSITIVE_INFINITY ? all.to : endedKey(conv, Math.ceil(until), '')
-    return runOf(all, { from: endedKey(conv, Math.ceil(since), ''), to })
+  const is_failed = filter.sorted_by === 'failed'
+  const { since, until } = is_failed ? filter.changed : filter.ended
+  const [rangeOf, keyAt] = is_failed ? [failedOf, failedKey] : [endedOf, endedKey]
+  return processes(is_failed ? 'failed' : 'ended').map((conv) => {
+    const all = rangeOf(conv)
+    const to = until === Number.POSITIVE_INFINITY ? all.to : keyAt(conv, Math.ceil(until), '')
+    return runOf(all, { from: keyAt(conv, Math.ceil(since), ''), to })
   })
 }
 

@@ -2,7 +2,7 @@
  * The processes and nodes that a filter names. Names that are unknown are refused with what there
  * is, the closest first, so that a typo never looks like an empty list.
  */
-import { after, keysOfType, processOfKey, tasksAtNode } from '../codec/keys.ts'
+import { after, keysOfType, nodeCountKey, processOfKey } from '../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
@@ -82,10 +82,10 @@ async function scopeOfAll(
   return { conv_ids, nodes }
 }
 
-/** The node with this id, also one that an import dropped while it has tasks; else by title. */
+/** The node with this id, also one that an import dropped while tasks are there; else by title. */
 export function nodesNamed(view: View, { conv_id, graph }: Process, node: string): string[] {
   if (graph.nodes.has(node)) return [node]
-  if (view.scan({ ...tasksAtNode(conv_id, node), limit: 1 }).length > 0) return [node]
+  if (view.get(nodeCountKey(conv_id, node)) !== undefined) return [node]
   return [...graph.nodes.values()].filter(({ title }) => title === node).map(({ id }) => id)
 }
 

@@ -135,6 +135,7 @@ function sortOf(
 ): SortedBy {
   if (ref_prefix !== undefined) return 'ref'
   if (due_before_ms !== undefined) return 'due'
+  if (wanted.every((status) => status === 'failed')) return 'failed'
   return wanted.every((status) => !is_live[status]) ? 'ended' : 'created'
 }
 
