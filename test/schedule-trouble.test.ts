@@ -3,14 +3,33 @@
  * disk, a process that takes no tasks, a create that is refused.
  */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { scheduleKey } from '../src/codec/keys.ts'
+import { decodeRecord, encodeRecord, type ScheduleRecord } from '../src/codec/records.ts'
 import type { Engine } from '../src/engine/api.ts'
 import type { ScheduleInput } from '../src/engine/schedule-api.ts'
+import { dueTimesOf, utcText } from '../src/engine/schedule-times.ts'
+import { openEngine } from '../src/open.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn, settled } from './support/model-setup.ts'
-import { hour_ms, job, madeBy, pass, tasksOf, withBed } from './support/schedule-setup.ts'
+import {
+  hour_ms,
+  job,
+  madeBy,
+  pass,
+  scheduled,
+  tasksOf,
+  withBed,
+} from './support/schedule-setup.ts'
+import { buildChild } from './support/store-child.ts'
+
+const kills = process.env.CONVEYOR_SLOW === '1' ? 100 : 3
 
 describe('a crash', () => {
   /** [when, how often the due time has its task right after it] */
@@ -53,6 +72,71 @@ describe('a crash', () => {
       await last.close()
     })
   }
+
+  it('after a kill, again and again: no due time is missing, and none has two tasks', async (t) => {
+    const child = await buildChild('crash-schedules-child.ts')
+    const path = join(child.folder, 'tasks.lmdb')
+    const args = [child.script, path, String(Date.now())]
+    try {
+      for (let round = 0; round < kills; round++) {
+        const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+        const ended = once(running, 'exit')
+        await Promise.race([once(running.stdout, 'data'), ended])
+        setTimeout(() => running.kill('SIGKILL'), 200 * Math.random())
+        assert.equal((await ended)[1], 'SIGKILL')
+      }
+      const engine = await openEngine(path, { timers: false })
+      let due_times = 0
+      for (const { id, cron, every_ms, timezone = 'UTC' } of scheduled) {
+        const made = await madeBy(engine, id)
+        const first_ms = Date.parse(made[0] ?? '')
+        const definition = cron === undefined ? { every_ms, timezone } : { cron, timezone }
+        const times = dueTimesOf(definition as { timezone: string }, first_ms)
+        const wanted = made.slice(0, 1)
+        for (
+          let ms = times.after(first_ms) ?? 0;
+          wanted.length < made.length;
+          ms = times.after(ms) ?? 0
+        ) {
+          wanted.push(utcText(ms))
+        }
+        assert.deepEqual(made, wanted, id)
+        assert.equal((await engine.schedules.show(id)).last?.due_ms, Date.parse(made.at(-1) ?? ''))
+        due_times += made.length
+      }
+      assert.deepEqual((await engine.check()).breaches, [])
+      await engine.close()
+      t.diagnostic(`${kills} kills: ${due_times} due times, each with one task`)
+    } finally {
+      await child.remove()
+    }
+  })
+
+  it('a schedule on which the engine throws is paused, and the others go on', async () => {
+    const tree = memoryTree()
+    const clock = fakeClock(Date.parse('2026-01-01'))
+    const bugs: unknown[] = []
+    const first = await engineOn(tree, { clock, timers: false })
+    await first.putProcess(job)
+    for (const id of ['s', 'bad', 't'])
+      await first.schedule({ id, cron: '0 * * * *', conv_id: 'job' })
+    // As a Node without this zone would find it.
+    const record = decodeRecord<ScheduleRecord>(tree.get(scheduleKey('bad')) as Buffer)
+    await tree.commit(
+      changesOf([[scheduleKey('bad'), encodeRecord({ ...record, timezone: 'Europe/Nowhere' })]]),
+    )
+    const engine = await engineOn(tree, { clock, onBug: (error) => bugs.push(error) })
+    clock.advance(hour_ms)
+    while ((await engine.schedules.show('bad')).state !== 'paused') {
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal((await engine.schedules.show('bad')).last?.proc, 'internal_error')
+    for (const id of ['s', 't'])
+      assert.deepEqual(await madeBy(engine, id), ['2026-01-01T01:00:00Z'])
+    assert.equal(bugs.length, 1)
+    assert.deepEqual((await engine.check()).breaches, [])
+    await engine.close()
+  })
 
   it('a full disk delays a due time, and it is made once there is room', async () => {
     const below = memoryTree()
@@ -147,12 +231,19 @@ describe('a refused due time', () => {
   ]
   for (const [what, proc, begin, end, made] of rows) {
     it(`${what}: is recorded`, () =>
-      withBed(async (bed, engine) => {
+      withBed(async (bed, first) => {
+        await first.close()
+        const lines: object[] = []
+        const warn = (fields: object, message: string) => lines.push({ ...fields, message })
+        const engine = await bed.open({ logger: { debug() {}, info() {}, warn, error: warn } })
         await begin(engine)
         await pass(bed, 2 * hour_ms, hour_ms)
         const { last } = await engine.schedules.show('s')
         assert.equal(last?.proc, proc)
         assert.ok(last.description)
+        const { due_ms, ref } = last
+        const line = { schedule: 's', due_ms, ref, proc, message: 'a due time has no task' }
+        assert.deepEqual(lines.at(-1), line)
         await end(engine)
         await settled(bed.clock)
         await pass(bed, hour_ms)

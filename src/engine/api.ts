@@ -70,7 +70,7 @@ export interface EngineOptions {
   readonly variables?: GivenVariables
   /** Handlers that are there before any job starts; `Engine.handle` adds others. */
   readonly handlers?: GivenHandlers
-  /** Where failures of handlers are told, such as a pino logger; default silent. */
+  /** Where failures of handlers and schedules are told, such as a pino logger; default silent. */
   readonly logger?: Logger
   /**
    * What callback addresses begin with, such as `https://api.example.com`; default: the `url` of an

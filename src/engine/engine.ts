@@ -103,14 +103,14 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
   const running = { clock, limits, store, transactions, admission, onError: onBug }
+  const logger = loggerOf(options.logger)
   const { schedules, due_schedules } = newSchedules({
-    ...{ ...running, catalog, submit },
+    ...{ ...running, catalog, submit, logger },
     onLowered: () => timers.onScheduled(),
   })
   const searched = { store, catalog, limits }
   const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
   const timers = newTimers({ ...running, schedules: due_schedules })
-  const logger = loggerOf(options.logger)
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, logger })
   const hand_over = newHandOver({ ...running, handlers })
   /** Administration waits for the ops that were queued before it. */

@@ -13,7 +13,7 @@ export interface DueTimes {
   after(ms: number): number | undefined
   /**
    * The oldest of the newest `count` due times up to `to_ms`, but none before the due time
-   * `from_ms`. Takes as long as there are due times in between, at most `count`.
+   * `from_ms`. May look at as many as there are in between, at most `count`.
    */
   newest(count: number, from_ms: number, to_ms: number): number
 }
@@ -35,9 +35,11 @@ function cronTimes(expression: string, timezone: string): DueTimes {
   // Croner would take a date and time too, which always have a colon.
   if (expression.includes(':')) throw new TypeError('a cron expression has no colon')
   const cron = new Cron(expression, { timezone, mode: '5-or-6-parts', paused: true })
+  const gap_ms_min = expression.trim().split(/\s+/).length === 6 ? 1_000 : 60_000
   return {
     after: (ms) => possible(cron.nextRun(new Date(ms))?.getTime()),
     newest(count, from_ms, to_ms) {
+      if ((to_ms - from_ms) / gap_ms_min < count - 1) return from_ms
       // The time given to previousRuns is excluded.
       let found_ms = (Math.floor(to_ms / 1_000) + 1) * 1_000
       for (let left = count; left > 0; left--) {

@@ -107,6 +107,8 @@ export interface Fired {
   readonly waits_for?: string
   /** The due times that were refused. */
   readonly refused: readonly LastRun[]
+  /** The missed due times that get no task. */
+  readonly left_out?: ScheduleRecord['left_out']
 }
 
 /**
@@ -129,8 +131,11 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
   const times = dueTimesOf(record, record.put_ms)
   const is_late = !is_catching_up && first_ms < tx.now_ms - late_ms_max
   let due_ms = is_late ? caughtUpFrom(tx, record, first_ms, times) : first_ms
-  let { last, left_out } = record
-  if (due_ms !== first_ms) left_out = { from_ms: first_ms, to_ms: due_ms ?? tx.now_ms }
+  const is_some_left_out = due_ms !== first_ms
+  const left_out = is_some_left_out
+    ? { from_ms: first_ms, to_ms: due_ms ?? tx.now_ms }
+    : record.left_out
+  let { last } = record
   const refused: LastRun[] = []
   for (let made = 0; made < due_times_per_slice; made++) {
     if (due_ms === undefined || due_ms > tx.now_ms) break
@@ -145,7 +150,11 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
     ...(last === undefined ? {} : { last }),
     ...(left_out === undefined ? {} : { left_out }),
   })
-  return { ...(due_ms === undefined ? {} : { next_ms: due_ms }), refused }
+  return {
+    ...(due_ms === undefined ? {} : { next_ms: due_ms }),
+    ...(is_some_left_out ? { left_out } : {}),
+    refused,
+  }
 }
 
 function processForTasks(tx: Transaction, conv_id: string): Process | OpRefusal {
@@ -208,10 +217,11 @@ export function taskData({ data_text, due_key }: ScheduleDefinition, due_ms: num
 }
 
 /** Pauses a schedule on which the engine has thrown, so that it does not throw again and again. */
-export function quarantineSchedule(tx: Transaction, id: string): void {
+export function quarantineSchedule(tx: Transaction, id: string): Fired {
   const record = scheduleOf(tx.store, id)
-  if (record === undefined || record.next_ms === null) return
+  if (record === undefined || record.next_ms === null) return { refused: [] }
   const description = 'the engine stumbled on this schedule'
   const last: LastRun = { ...runOf(tx, id, record.next_ms), proc: 'internal_error', description }
   saveSchedule(tx.store, id, { ...record, is_paused: true, last })
+  return { refused: [last] }
 }

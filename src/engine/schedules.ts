@@ -12,6 +12,7 @@ import { decodeRecord, type ScheduleRecord } from '../codec/records.ts'
 import { type Clock, nextTurn } from '../core/clock.ts'
 import { isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import type { Logger } from '../core/logger.ts'
 import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
@@ -21,6 +22,7 @@ import { readSchedule } from './schedule-input.ts'
 import {
   createOp,
   due_times_per_slice,
+  type Fired,
   fireSchedule,
   late_ms_max,
   putSchedule,
@@ -39,6 +41,7 @@ export interface SchedulesOptions {
   submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
   /** Called when a schedule may be due earlier than before. */
   onLowered(): void
+  readonly logger: Logger
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
@@ -61,7 +64,7 @@ export function newSchedules(options: SchedulesOptions): {
   readonly schedules: Schedules
   readonly due_schedules: DueSchedules
 } {
-  const { clock, limits, store, transactions, catalog, submit } = options
+  const { clock, limits, store, transactions, catalog, submit, logger } = options
   const due = new Map<string, number>()
   /** Schedules that wait for a process, by its conv_id. */
   const waiting = new Map<string, string>()
@@ -80,20 +83,23 @@ export function newSchedules(options: SchedulesOptions): {
     const until_ms = decided_until_ms.get(id) ?? 0
     const is_catching_up = clock.now_ms() < until_ms
     due.delete(id)
-    const { next_ms, waits_for } = await transactions
+    const { next_ms, waits_for, refused, left_out } = await transactions
       .run((tx) => fireSchedule(tx, id, is_catching_up))
       .catch((error: unknown) => {
         if (isStoreUnavailable(error)) throw error
         options.onError(error)
-        return transactions.run((tx) => {
-          quarantineSchedule(tx, id)
-          return { next_ms: undefined, waits_for: undefined }
-        })
+        return transactions.run((tx): Fired => quarantineSchedule(tx, id))
       })
       .catch((error: unknown) => {
         lower(id, due_ms)
         throw error
       })
+    for (const { due_ms, proc, ref } of refused) {
+      logger.warn({ schedule: id, due_ms, ref, proc }, 'a due time has no task')
+    }
+    if (left_out !== undefined) {
+      logger.warn({ schedule: id, ...left_out }, 'missed due times are left out')
+    }
     if (waits_for !== undefined) {
       // The process may have been resumed while the transaction was on its way to the disk.
       if (process_changes === changes_before) waiting.set(id, waits_for)

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Engine } from '../../src/engine/api.ts'
+import type { ScheduleInput } from '../../src/engine/schedule-api.ts'
 import { type Bed, memoryBed, settled } from './model-setup.ts'
 import { tasksOf as listOf } from './tasks-of.ts'
 
@@ -22,6 +23,13 @@ export const job = {
     ],
   },
 }
+
+/** Schedules of each kind, of which no due time may be left out. */
+export const scheduled: readonly ScheduleInput[] = [
+  { id: 'kyiv', cron: '*/5 * * * * *', timezone: 'Europe/Kyiv', conv_id: 'job', catch_up: 'all' },
+  { id: 'minutes', cron: '* * * * *', conv_id: 'job', catch_up: 'all' },
+  { id: 'often', every_ms: 12_001, conv_id: 'job', catch_up: 'all' },
+]
 
 export async function withBed(
   fn: (bed: Bed, engine: Engine) => Promise<Engine>,
