@@ -4,8 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fault } from '../src/core/faults.ts'
 import type { Engine } from '../src/engine/api.ts'
 import type { GivenHandlers, Handler } from '../src/engine/handler-api.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Tree } from '../src/store/tree.ts'
+import { fakeClock } from './support/fake-clock.ts'
 import {
   atNode,
   by_kind,
@@ -19,6 +23,7 @@ import {
   until,
   waiting,
 } from './support/handler-bed.ts'
+import { engineOn } from './support/model-setup.ts'
 
 const by =
   (name: string): Handler =>
@@ -196,6 +201,39 @@ test('a hand-over keeps the timer of the wait, and a close in the middle of one 
   for (const obj_id of made) await atNode(next, obj_id, 'failed')
   assert.deepEqual((await next.check()).breaches, [])
   await next.close()
+})
+
+test('a full disk delays a hand-over until there is room', async () => {
+  let [room, refuses] = [1_000_000, false]
+  const below = memoryTree()
+  const tree: Tree = {
+    ...below,
+    freeBytes: () => room,
+    async commit(changes) {
+      if (refuses) throw fault('no_space')
+      await below.commit(changes)
+    },
+  }
+  const clock = fakeClock()
+  const engine = await engineOn(tree, { clock, limits: { disk_free_bytes_min: 2_000 } })
+  await engine.putProcess(by_title)
+  const obj_id = await created(engine)
+  const stays = async (): Promise<void> => {
+    await turns(20)
+    clock.advance(1_000)
+    await turns(20)
+    assert.equal((await taskOf(engine, obj_id)).node_id, 'work')
+  }
+  room = 0
+  engine.handle('Charge', () => ({}))
+  await stays()
+  room = 1_000_000
+  refuses = true
+  await stays()
+  refuses = false
+  clock.advance(1_000)
+  await atNode(engine, obj_id, 'done')
+  await engine.close()
 })
 
 test('only nodes that a handler covers are read, and a process without tasks not at all', async () => {

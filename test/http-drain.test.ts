@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
+import { by_title } from './support/handler-bed.ts'
 import { connectRaw } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
@@ -101,6 +102,30 @@ describe('drain', () => {
     await new Promise((resolve) => setTimeout(resolve, 20))
     await server.close()
     for (const client of clients) await client.ended()
+  })
+
+  test('an engine that closes refuses requests while its handlers finish, not their own calls', async () => {
+    const server = await openHttp()
+    const { engine } = server
+    let answer: (given: object) => void = () => {}
+    const called = new Promise<void>((resolve) => {
+      engine.handle('Charge', () => {
+        resolve()
+        return new Promise((end) => {
+          answer = end
+        })
+      })
+    })
+    await engine.putProcess(by_title)
+    await engine.create({ conv_id: 1, data: {} })
+    await called
+    const closed = engine.close()
+    const refused = await server.send(body)
+    assert.deepEqual([codeOf(refused), refused.status], ['shutting_down', 503])
+    assert.equal((await engine.create({ conv_id: 1, data: {} })).proc, 'ok')
+    answer({})
+    await closed
+    await server.http.drain()
   })
 
   test('can be called twice', async () => {

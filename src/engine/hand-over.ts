@@ -62,12 +62,13 @@ export function newHandOver(options: HandOverOptions): HandOver {
   /** The processes to look at, each with the handlers to look for. */
   const pending = new Map<string, Names>()
   let running: Promise<void> | undefined
+  /** Set while a full disk is waited for. */
   let cancel: (() => void) | undefined
   let is_started = false
   let is_stopped = false
 
   function run(): void {
-    if (!is_started || is_stopped || running !== undefined) return
+    if (!is_started || is_stopped || running !== undefined || cancel !== undefined) return
     running = runAll()
       .catch((error: unknown) => {
         if (isStoreClosed(error)) is_stopped = true
@@ -76,7 +77,7 @@ export function newHandOver(options: HandOverOptions): HandOver {
       })
       .finally(() => {
         running = undefined
-        if (cancel === undefined && hasMore()) run()
+        if (hasMore()) run()
       })
   }
 
