@@ -112,6 +112,17 @@ const rows: readonly (readonly [string, readonly ClientOp[], readonly object[]])
     ],
   ],
   [
+    'a Date is its JSON text',
+    [
+      { type: 'create', conv_id, ref: 'REF', data: { at: new Date(0) } },
+      { type: 'show', conv_id, ref: 'REF' },
+    ],
+    [
+      { ref: 'REF', ...ok },
+      { ref: 'REF', ...ok, data: '{"at":"1970-01-01T00:00:00.000Z"}', status: 'delayed' },
+    ],
+  ],
+  [
     'no ref, a ref that is a number, an empty array for data',
     [
       { type: 'create', conv_id, data: [] },

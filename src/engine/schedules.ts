@@ -66,6 +66,8 @@ export function newSchedules(options: SchedulesOptions): {
 } {
   const { clock, limits, store, transactions, catalog, submit, logger } = options
   const due = new Map<string, number>()
+  /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
+  let earliest_ms = Number.POSITIVE_INFINITY
   /** Schedules that wait for a process, by its conv_id. */
   const waiting = new Map<string, string>()
   let process_changes = 0
@@ -75,6 +77,7 @@ export function newSchedules(options: SchedulesOptions): {
 
   function lower(id: string, due_ms: number): void {
     if (due_ms < (due.get(id) ?? Number.POSITIVE_INFINITY)) due.set(id, due_ms)
+    earliest_ms = Math.min(earliest_ms, due_ms)
   }
 
   async function fireOne(id: string): Promise<void> {
@@ -144,11 +147,7 @@ export function newSchedules(options: SchedulesOptions): {
       each((id, { is_paused, next_ms }) => {
         if (!is_paused && next_ms !== null) lower(id, next_ms)
       }),
-    earliest_ms() {
-      let earliest_ms = Number.POSITIVE_INFINITY
-      for (const due_ms of due.values()) earliest_ms = Math.min(earliest_ms, due_ms)
-      return earliest_ms
-    },
+    earliest_ms: () => earliest_ms,
     async fire() {
       const now_ms = clock.now_ms()
       const ids = [...due]
@@ -157,6 +156,8 @@ export function newSchedules(options: SchedulesOptions): {
         .slice(0, schedules_per_slice)
       // In one turn, so that they share a commit.
       const ends = await Promise.allSettled(ids.map(([id]) => fireOne(id)))
+      earliest_ms = Number.POSITIVE_INFINITY
+      for (const due_ms of due.values()) earliest_ms = Math.min(earliest_ms, due_ms)
       const failed = ends.find((end) => end.status === 'rejected')
       if (failed !== undefined) throw failed.reason
     },
@@ -207,8 +208,7 @@ export function newSchedules(options: SchedulesOptions): {
         requireSchedule(tx, id)
         tx.del(scheduleKey(id))
       })
-      due.delete(id)
-      waiting.delete(id)
+      for (const kept of [due, waiting, decided_until_ms]) kept.delete(id)
     },
   }
   return { schedules, due_schedules }
