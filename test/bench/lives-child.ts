@@ -10,9 +10,18 @@ import { openEngine } from '../../src/index.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
 import { groupCommit } from './sqlite-table.ts'
-import { assertOk, type BenchOp, conv_id, node, opOf, secret_key } from './workload.ts'
+import {
+  assertOk,
+  type BenchOp,
+  conv_id,
+  node,
+  opOf,
+  secret_key,
+  switched_off,
+} from './workload.ts'
 
-export type LivesSide = 'ours' | 'sqlite'
+/** `off`: ours without the history of tasks and the feed of changes. */
+export type LivesSide = 'ours' | 'off' | 'sqlite'
 
 export interface LivesSlot {
   readonly lives_per_s: number
@@ -43,8 +52,8 @@ const definition = {
   },
 }
 
-async function openOurs(path: string): Promise<LivesStore> {
-  const engine = await openEngine(path, { secret_key })
+async function openOurs(side: LivesSide, path: string): Promise<LivesStore> {
+  const engine = await openEngine(path, { secret_key, limits: side === 'off' ? switched_off : {} })
   await engine.putProcess(definition)
   return {
     async apply(ops) {
@@ -97,7 +106,7 @@ function openSqlite(path: string): LivesStore {
 }
 
 const openStore = (side: LivesSide, path: string): Promise<LivesStore> | LivesStore =>
-  side === 'ours' ? openOurs(path) : openSqlite(path)
+  side === 'sqlite' ? openSqlite(path) : openOurs(side, path)
 
 const fill_batch = 1_000
 

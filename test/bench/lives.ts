@@ -20,6 +20,17 @@ export interface LivesLine {
   readonly p99: Summary
 }
 
+/** A cell with history and feed, and without. */
+export interface OnOffLine {
+  readonly kind: 'on-off'
+  readonly cell: string
+  /** Medians of lives, or of tasks, a second. */
+  readonly on_per_s: number
+  readonly off_per_s: number
+  /** With over without, within a repetition. */
+  readonly ratio: Summary
+}
+
 interface LivesSummary {
   readonly lives_per_s: Summary
   readonly p99_ms: Summary
@@ -38,39 +49,70 @@ const cells: readonly (readonly [number, number, number, number])[] = [
 const livesName = ([tasks, ops, callers]: (typeof cells)[number]): string =>
   `lives/${tasks}/${ops}x${callers}`
 
-const sides: readonly LivesSide[] = ['ours', 'sqlite']
+/** Slots of one side for each repetition. */
+type Slots = Readonly<Record<LivesSide, LivesSlot[]>>
 
-export async function* livesCells(
-  folder: BenchFolder,
-  isChosen: (name: string) => boolean,
-  is_quick: boolean,
-  slot_s = is_quick ? 0.1 : 10,
-): AsyncGenerator<LivesLine> {
-  const reps = is_quick ? 1 : 5
+interface LivesRun {
+  readonly folder: BenchFolder
+  readonly isChosen: (name: string) => boolean
+  readonly is_quick: boolean
+  readonly slot_s: number | undefined
+}
+
+export async function* livesCells(run: LivesRun): AsyncGenerator<LivesLine> {
+  for await (const [cell, { ours, sqlite }] of measured(run, ['ours', 'sqlite'], 5)) {
+    yield {
+      ...{ kind: 'lives', cell, ours: livesSummary(ours), sqlite: livesSummary(sqlite) },
+      lives_per_s: ratiosOf(ours, sqlite, 'lives_per_s'),
+      p99: ratiosOf(ours, sqlite, 'p99_ms'),
+    }
+  }
+}
+
+/** What the history of tasks and the feed of changes cost: with both and without, alternately. */
+export async function* livesOnAndOff(run: LivesRun): AsyncGenerator<OnOffLine> {
+  for await (const [cell, { ours, off }] of measured(run, ['ours', 'off'], 9)) {
+    const [on_per_s = 0, off_per_s = 0] = [ours, off].map(
+      (slots) => livesSummary(slots).lives_per_s.median,
+    )
+    const ratio = ratiosOf(ours, off, 'lives_per_s')
+    yield { kind: 'on-off', cell, on_per_s, off_per_s, ratio }
+  }
+}
+
+async function* measured(
+  { folder, isChosen, is_quick, slot_s = is_quick ? 0.1 : 10 }: LivesRun,
+  sides: readonly LivesSide[],
+  reps_full: number,
+): AsyncGenerator<readonly [cell: string, Slots]> {
+  const reps = is_quick ? 1 : reps_full
   const files = new Map<string, string>()
   for (const cell of cells) {
     if (!isChosen(livesName(cell))) continue
     const [, ops, callers] = cell
     const tasks = is_quick ? Math.ceil(cell[0] / 200) : cell[0]
-    const slots = new Map(sides.map((side) => [side, [] as LivesSlot[]]))
+    const slots: Slots = { ours: [], off: [], sqlite: [] }
     for (let rep = 0; rep < reps; rep++) {
       for (const side of rep % 2 === 0 ? sides : sides.toReversed()) {
         const child = startChild<LivesCalls>(folder.script('lives-child'))
         const path = await folder.copy(await fileOf(child, folder, files, side, tasks))
-        slots.get(side)?.push(await child.call('run', { side, path, tasks, ops, callers, slot_s }))
+        const slot = await child.call('run', { side, path, tasks, ops, callers, slot_s })
+        slots[side].push(slot)
         await child.stop()
         await removeFiles(path)
       }
     }
-    const [ours, sqlite] = sides.map((side) => slots.get(side) ?? []) as [LivesSlot[], LivesSlot[]]
-    const over = (of: keyof LivesSlot): Summary =>
-      summaryOf(ours.map((slot, rep) => slot[of] / (sqlite[rep]?.[of] ?? Number.NaN)))
-    yield {
-      ...{ kind: 'lives', cell: livesName(cell) },
-      ...{ ours: livesSummary(ours), sqlite: livesSummary(sqlite) },
-      ...{ lives_per_s: over('lives_per_s'), p99: over('p99_ms') },
-    }
+    yield [livesName(cell), slots]
   }
+}
+
+/** Ours over the other side, within a repetition. */
+function ratiosOf(
+  ours: readonly LivesSlot[],
+  other: readonly LivesSlot[],
+  of: keyof LivesSlot,
+): Summary {
+  return summaryOf(ours.map((slot, rep) => slot[of] / (other[rep]?.[of] ?? Number.NaN)))
 }
 
 async function fileOf(

@@ -7,12 +7,19 @@ import { parseArgs } from 'node:util'
 import { type CellLine, cellLine } from './cell-line.ts'
 import { type Cell, cellName, cells, type Scale, scales } from './cells.ts'
 import { type BenchFolder, createBenchFolder } from './folder.ts'
-import { livesCells, livesTargets } from './lives.ts'
+import { livesCells, livesOnAndOff, livesTargets } from './lives.ts'
 import { startLoadClients } from './load-clients.ts'
 import { type Machine, machineOf } from './machine.ts'
 import { type Available, measureAll } from './measure.ts'
-import { type ProcessLine, processCells } from './process-cells.ts'
-import { livesText, machineText, tablesText, targetsText, templateText } from './report.ts'
+import { type ProcessLine, processCells, processesOnAndOff } from './process-cells.ts'
+import {
+  livesText,
+  machineText,
+  onOffText,
+  tablesText,
+  targetsText,
+  templateText,
+} from './report.ts'
 import { findRivals } from './rival-packages.ts'
 import { buildSqlite } from './sqlite-build.ts'
 import { type TargetLine, targetLines } from './targets.ts'
@@ -31,6 +38,8 @@ const help = `npm run bench -- [OPTION …]
 --profile DIR  writes CPU profiles of the engine processes to DIR
 --rivals       installs what is missing for the rivals with servers: packages into the system's temp
                folder, servers by apt-get
+--on-off       only what the history of tasks and the feed of changes cost: cells of whole lives and
+               of whole processes with both and without, alternately
 --help         prints this text`
 
 /** The output of a run: text at once, JSON lines at the end. */
@@ -52,6 +61,7 @@ async function main(args: string[]): Promise<void> {
       slot: { type: 'string' },
       profile: { type: 'string' },
       rivals: { type: 'boolean', default: false },
+      'on-off': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
@@ -82,19 +92,29 @@ async function main(args: string[]): Promise<void> {
     const machine = machineOf(folder.path)
     out.lines.push({ kind: 'machine', ...machine, scale })
     out.print(`${machineText(machine, scale)}\n`)
-    const available = findAvailable(chosen, values.rivals, out)
     const slot_s = values.slot === undefined ? undefined : Number(values.slot)
-    const livesRun = livesCells(folder, isChosen, values.quick, slot_s)
-    const lives = available.has_sqlite ? await printAll(livesRun, livesText, out) : []
+    const run = { folder, isChosen, is_quick: values.quick, slot_s }
+    if (values['on-off']) {
+      await printAll(livesOnAndOff(run), onOffText, out)
+      await printAll(processesOnAndOff(run), onOffText, out)
+      writeLines(out, values.json)
+      return
+    }
+    const available = findAvailable(chosen, values.rivals, out)
+    const lives = available.has_sqlite ? await printAll(livesCells(run), livesText, out) : []
     const measured = await measure(folder, scale, chosen, available, values.profile, out)
     printCells(measured, livesTargets(lives), machine, scale, out)
-    await printAll(processCells(folder, isChosen, values.quick), processText, out)
+    await printAll(processCells(run), processText, out)
   } finally {
     await folder.remove()
   }
-  const json = out.lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-  if (values.json === json_to_stdout) process.stdout.write(json)
-  else if (values.json !== undefined) writeFileSync(values.json, json)
+  writeLines(out, values.json)
+}
+
+function writeLines({ lines }: Output, to: string | undefined): void {
+  const json = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  if (to === json_to_stdout) process.stdout.write(json)
+  else if (to !== undefined) writeFileSync(to, json)
 }
 
 /** The rivals that can run here; prints each that is left out. */

@@ -20,11 +20,12 @@ import {
   setData,
   when,
 } from '../../src/define.ts'
-import { type Engine, openEngine } from '../../src/index.ts'
+import { type Engine, type EngineOptions, openEngine } from '../../src/index.ts'
 import type { BenchFolder } from './folder.ts'
+import type { OnOffLine } from './lives.ts'
 import { removeFiles } from './resource-usage.ts'
 import { summaryOf } from './statistics.ts'
-import { assertOk } from './workload.ts'
+import { assertOk, switched_off } from './workload.ts'
 
 interface ProcessCell {
   readonly name: string
@@ -113,9 +114,10 @@ async function run(
   path: string,
   definitions: ProcessCell['definitions'],
   tasks: number,
+  limits: EngineOptions['limits'] = {},
 ): Promise<number> {
   try {
-    await using engine = await openEngine(path)
+    await using engine = await openEngine(path, { limits })
     engine.handle('db_call', ({ data }) => ({ sum: (data as { amount: number }).amount }), {
       threads_max: 64,
     })
@@ -129,24 +131,56 @@ async function run(
   }
 }
 
+interface ProcessRun {
+  readonly folder: BenchFolder
+  readonly isChosen: (name: string) => boolean
+  readonly is_quick: boolean
+}
+
 /** Measures the chosen cells. */
-export async function* processCells(
-  folder: BenchFolder,
-  isChosen: (name: string) => boolean,
-  is_quick: boolean,
-): AsyncGenerator<ProcessLine> {
-  for (const { name, definitions, ...given } of cells) {
-    const cell = `process/${name}`
-    if (!isChosen(cell)) continue
-    const tasks = is_quick ? Math.ceil(given.tasks / 100) : given.tasks
-    await run(folder.newPath(), definitions, Math.ceil(tasks / 10))
+export async function* processCells(given: ProcessRun): AsyncGenerator<ProcessLine> {
+  for (const { cell, tasks, rateOf } of chosenCells(given)) {
+    await rateOf(0.1)
     const rates: number[] = []
-    for (let rep = 0; rep < (is_quick ? 1 : 3); rep++) {
-      rates.push(Math.round(await run(folder.newPath(), definitions, tasks)))
-    }
+    for (let rep = 0; rep < (given.is_quick ? 1 : 3); rep++) rates.push(await rateOf())
     const { median, min, max } = summaryOf(rates)
     yield { kind: 'process', cell, tasks, tasks_per_s: median, min, max }
   }
+}
+
+/** The chosen cells with history and feed, and without, alternately. */
+export async function* processesOnAndOff(given: ProcessRun): AsyncGenerator<OnOffLine> {
+  for (const { cell, rateOf } of chosenCells(given)) {
+    for (const limits of [{}, switched_off]) await rateOf(0.1, limits)
+    const rates: (readonly [on: number, off: number])[] = []
+    for (let rep = 0; rep < (given.is_quick ? 1 : 9); rep++) {
+      const first = await rateOf(1, rep % 2 === 0 ? {} : switched_off)
+      const second = await rateOf(1, rep % 2 === 0 ? switched_off : {})
+      rates.push(rep % 2 === 0 ? [first, second] : [second, first])
+    }
+    const on_per_s = summaryOf(rates.map(([on]) => on)).median
+    const off_per_s = summaryOf(rates.map(([, off]) => off)).median
+    const ratio = summaryOf(rates.map(([on, off]) => on / off))
+    yield { kind: 'on-off', cell, on_per_s, off_per_s, ratio }
+  }
+}
+
+interface ChosenCell {
+  readonly cell: string
+  readonly tasks: number
+  /** Runs a part of the cell in a new file; returns tasks a second. */
+  rateOf(part?: number, limits?: EngineOptions['limits']): Promise<number>
+}
+
+function chosenCells({ folder, isChosen, is_quick }: ProcessRun): ChosenCell[] {
+  return cells
+    .map(({ name, definitions, tasks: full }) => {
+      const tasks = is_quick ? Math.ceil(full / 100) : full
+      const rateOf = async (part = 1, limits: EngineOptions['limits'] = {}): Promise<number> =>
+        Math.round(await run(folder.newPath(), definitions, Math.ceil(tasks * part), limits))
+      return { cell: `process/${name}`, tasks, rateOf }
+    })
+    .filter(({ cell }) => isChosen(cell))
 }
 
 export interface ProcessLine {

@@ -7,11 +7,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CellLine, SideLine } from './cell-line.ts'
 import type { SideName } from './cells.ts'
-import type { LivesLine } from './lives.ts'
+import type { LivesLine, OnOffLine } from './lives.ts'
 import type { ProcessLine } from './process-cells.ts'
 import type { TargetLine } from './targets.ts'
 
-type Line = LivesLine | CellLine | TargetLine | ProcessLine
+type Line = LivesLine | OnOffLine | CellLine | TargetLine | ProcessLine
 type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
 
 /** Sides with a column of their own. */
@@ -19,10 +19,11 @@ const with_column: readonly SideName[] = ['ours', 'floor', 'sqlite']
 const readme = join(import.meta.dirname, 'README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
-text = withTable(text, 'targets', targetTable(linesOfKind('target')))
-text = withTable(text, 'lives', livesTable(linesOfKind('lives')))
-text = withTable(text, 'cells', cellTable(linesOfKind('cell')))
-text = withTable(text, 'processes', processTable(linesOfKind('process')))
+text = withTable(text, 'targets', 'target', targetTable)
+text = withTable(text, 'lives', 'lives', livesTable)
+text = withTable(text, 'on-off', 'on-off', onOffTable)
+text = withTable(text, 'cells', 'cell', cellTable)
+text = withTable(text, 'processes', 'process', processTable)
 writeFileSync(readme, text)
 
 function linesOf(file: string): Line[] {
@@ -34,12 +35,22 @@ function linesOfKind<K extends Line['kind']>(kind: K): LineOf<K>[] {
   return lines.filter((line): line is LineOf<K> => line.kind === kind)
 }
 
-/** Replaces the table between the two comments that name it; throws if they are missing. */
-function withTable(text: string, name: string, markdownTable: string): string {
+/**
+ * Replaces the table between the two comments that name it; throws if they are missing. It stays as
+ * it is where no file has lines for it.
+ */
+function withTable<K extends Line['kind']>(
+  text: string,
+  name: string,
+  kind: K,
+  tableOf: (of_kind: LineOf<K>[]) => string,
+): string {
   const [begin, end] = [`<!-- bench: ${name} -->\n`, `<!-- end of ${name} -->`]
   const [from, to] = [text.indexOf(begin), text.indexOf(end)]
   if (from === -1 || to < from) throw new Error(`README.md has no table ${name}`)
-  return `${text.slice(0, from + begin.length)}${markdownTable}\n${text.slice(to)}`
+  const of_kind = linesOfKind(kind)
+  if (of_kind.length === 0) return text
+  return `${text.slice(0, from + begin.length)}${tableOf(of_kind)}\n${text.slice(to)}`
 }
 
 function targetTable(targets: readonly TargetLine[]): string {
@@ -76,6 +87,14 @@ function livesTable(lives: readonly LivesLine[]): string {
   })
   const heads = ['waiting', 'ops × callers', 'ours', 'sqlite', 'over it', 'p99 ms', 'sqlite p99 ms']
   return table(heads, rows, 2)
+}
+
+function onOffTable(cells: readonly OnOffLine[]): string {
+  const rows = cells.map(({ cell, on_per_s, off_per_s, ratio }) => [
+    ...[cell, whole(on_per_s), whole(off_per_s), ratio.median.toFixed(2)],
+    `${ratio.min.toFixed(2)} … ${ratio.max.toFixed(2)}`,
+  ])
+  return table(['cell', 'with', 'without', 'ratio', 'min … max'], rows, 1)
 }
 
 function cellTable(cells: readonly CellLine[]): string {

@@ -5,7 +5,7 @@
 
 import type { CellLine, SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
-import type { LivesLine } from './lives.ts'
+import type { LivesLine, OnOffLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { Summary } from './statistics.ts'
 import type { TargetLine } from './targets.ts'
@@ -50,6 +50,13 @@ export function templateText({ by, tasks, refs, seconds, footprint }: TemplateLi
   return (
     `${made}${rate}: ${mib(file_bytes)}, ${(file_bytes / tasks).toFixed(0)} bytes a task;` +
     ` rss ${mib(rss_bytes)} (not mapped ${mib(anonymous_bytes)}), heap ${mib(heap_bytes)}`
+  )
+}
+
+export function onOffText({ cell, on_per_s, off_per_s, ratio }: OnOffLine): string {
+  return (
+    `${cell}: with history and feed ${number(on_per_s)} a second, without ${number(off_per_s)};` +
+    ` ratio ${ratio.median.toFixed(3)} (${spread(ratio, (value) => value.toFixed(2))})`
   )
 }
 

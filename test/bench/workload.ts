@@ -147,3 +147,6 @@ export function node(
 ): object {
   return { id, obj_type, title: id, condition: { logics, semaphors }, options: { save_task: true } }
 }
+
+/** Limits that switch off the history of tasks and the feed of changes. */
+export const switched_off = { history_max: 0, changes_bytes_max: 0 }
