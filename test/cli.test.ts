@@ -309,7 +309,7 @@ test('a ref that looks like an obj_id is named by --ref', async () => {
   await ok(`task create 1234 --ref ${ref}`)
   assert.equal((await on(`task show 1234 ${ref}`)).exit, 1)
   await ok(`task show 1234 --ref ${ref}`)
-  assert.equal(await ok(`task cancel 1234 --ref ${ref}`), 'canceled\n')
+  assert.equal(await ok(`task cancel 1234 --ref ${ref}`), 'canceled, was delayed in node wait\n')
   assert.equal((await on(`task cancel 1234 --ref ${ref}`)).exit, 1)
 })
 
@@ -342,7 +342,8 @@ test('a failed task is shown with its reason, retried and canceled', async () =>
   assert.equal(rowsOf(await ok('task list 77 --status failed --json')).length, 1)
   assert.equal((await on('task retry 77 f --to nowhere')).exit, 1)
   await ok('task modify 77 f --data {"text":"7"}')
-  assert.equal(await ok('task retry 77 f'), 'runs again\n')
+  const did = 'runs again: processed in node end, was failed in node start\n'
+  assert.equal(await ok('task retry 77 f'), did)
   assert.equal((await on('task retry 77 f')).exit, 1)
 })
 

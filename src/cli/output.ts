@@ -83,6 +83,8 @@ export function resultJson(result: ResultView): string {
     proc: JSON.stringify(result.proc),
     description: JSON.stringify(result.description),
     key: JSON.stringify(result.key),
+    was: JSON.stringify(result.was),
+    now: JSON.stringify(result.now),
   })
 }
 

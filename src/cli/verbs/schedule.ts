@@ -17,7 +17,7 @@ import {
   timeText,
 } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
-import { data_flag, dataOf } from './task.ts'
+import { data_flag, dataOf } from './task-target.ts'
 import { durationMs } from './user.ts'
 
 const flags = [db_flag, json_flag]

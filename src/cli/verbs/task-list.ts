@@ -1,17 +1,20 @@
 /**
- * `task list`: finds tasks page by page. A filter that rarely matches says on stderr how far the
- * search has come, and where it ends before all is found, the cursor to go on with.
+ * `task list` and `task count`. A list comes page by page. A filter that rarely matches says on
+ * stderr how far the search has come, and where it ends before all is found, the cursor to go on
+ * with.
  */
-import type { SortedBy } from '../../engine/search-api.ts'
+import type { SortedBy, TaskCounts } from '../../engine/search-api.ts'
 import type { SentPage, SentQuery } from '../../server/admin/search-verbs.ts'
 import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
-import { columns, printLines, table, taskJson, timeText } from '../output.ts'
+import { columns, printDone, printLines, table, taskJson, timeText } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
 import { filter_notes, filterFlags, filterOf } from './task-filter.ts'
+
+const flags = [db_flag, json_flag]
 
 export const listVerb: Verb = {
   name: 'task list',
@@ -22,16 +25,42 @@ export const listVerb: Verb = {
     { name: 'limit', value: 'N', says: 'at most so many (default 100; 0 lists all)' },
     { name: 'all', says: 'all of them, as --limit 0' },
     { name: 'cursor', value: 'C', says: 'go on where a list with the same flags ended' },
-    db_flag,
-    json_flag,
+    ...flags,
   ],
   says: 'list the tasks of a process, or of all',
   notes: [
     'Without --status live tasks. Sorted by when they were created; by ref with --ref-prefix, by',
-    'due time with --due-before, by when they ended with the status of ended tasks only.',
+    'due time with --due-before, by their last change with --status failed or one of ended tasks.',
     ...filter_notes,
   ],
   run: listTasks,
+}
+
+export const countVerb: Verb = {
+  name: 'task count',
+  words: [{ name: 'CONV', optional: true }],
+  flags: [...filterFlags.filter(({ name }) => ['node', 'status'].includes(name)), ...flags],
+  says: 'count the tasks by process, or those of a process by node, and by status',
+  async run(given, io) {
+    const [conv_id] = given.words
+    const filter = { ...filterOf(given, io), ...(conv_id === undefined ? {} : { conv_id }) }
+    const counts = await withAdmin(given, io, (admin) => admin.call('task.count', filter))
+    return printDone(io, isOn(given, 'json'), JSON.stringify(counts), countsText(counts))
+  },
+}
+
+function countsText({ rows, by_status, total }: TaskCounts): string {
+  const statuses = Object.keys(by_status) as (keyof typeof by_status)[]
+  const has_nodes = rows.some(({ node_id }) => node_id !== undefined)
+  const cellsOf = (counts: Pick<TaskCounts, 'total' | 'by_status'>): string[] => {
+    return [counts.total, ...statuses.map((one) => counts.by_status[one] ?? 0)].map(String)
+  }
+  const lines = rows.map(({ conv_id, node_id = '', title, ...counts }) => [
+    ...[conv_id, ...(has_nodes ? [node_id] : []), title, ...cellsOf(counts)],
+  ])
+  const heads = ['PROCESS', ...(has_nodes ? ['NODE'] : []), 'TITLE', 'TASKS']
+  const sum = ['all', ...(has_nodes ? [''] : []), '', ...cellsOf({ total, by_status })]
+  return columns([[...heads, ...statuses.map((one) => one.toUpperCase())], ...lines, sum])
 }
 
 const page_tasks = 500
@@ -109,7 +138,11 @@ function limitOf(given: string): number {
   return Number(given) === 0 ? Infinity : Number(given)
 }
 
-function rowsOf(tasks: readonly TaskView[], with_heads: boolean, with_process: boolean): string {
+export function rowsOf(
+  tasks: readonly TaskView[],
+  with_heads: boolean,
+  with_process: boolean,
+): string {
   const rows = tasks.map(({ conv_id, obj_id, status, change_time_ms, node_id, ref }) => [
     ...(with_process ? [conv_id] : []),
     obj_id,

@@ -1,12 +1,19 @@
 /**
- * The admin verbs that find many tasks. A filter crosses the socket with its `where` as JSON text,
- * so that numbers keep their exact text; tasks are masked as in task-verbs.
+ * The admin verbs that find, count and change many tasks. A filter crosses the socket with its
+ * `where` as JSON text, so that numbers keep their exact text; tasks are masked as in task-verbs.
  */
 import { rawJson } from '../../codec/json.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Doc } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
-import type { TaskFilter, TaskPage, TaskQuery } from '../../engine/search-api.ts'
+import type { BulkInput, BulkJob } from '../../engine/bulk-api.ts'
+import type {
+  CountFilter,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  TaskQuery,
+} from '../../engine/search-api.ts'
 import type { ParamPath } from '../../process/param-path.ts'
 import { maskOf, type TaskView, viewOfTask } from './task-verbs.ts'
 
@@ -42,4 +49,35 @@ export async function viewsOf(engine: Engine, tasks: TaskPage['tasks']): Promise
     if (!paths.has(conv_id)) paths.set(conv_id, await maskOf(engine, conv_id))
   }
   return tasks.map((task) => viewOfTask(task, paths.get(task.conv_id) ?? []))
+}
+
+export function countTasks(engine: Engine, args: CountFilter): Promise<TaskCounts> {
+  return engine.tasks.count(args)
+}
+
+/** What many tasks are to undergo; `data_text` is JSON text. */
+export interface SentBulk extends Pick<BulkInput, 'action' | 'to_node_id' | 'id' | 'cursor'> {
+  readonly filter: SentFilter
+  readonly data_text?: string
+}
+
+export type SentJob = Omit<BulkJob, 'sample'> & { readonly sample?: readonly TaskView[] }
+
+/** Steps of one call, so that a caller who has gone does not leave a long work behind. */
+const steps_max = 16
+
+/** The first steps of a job, or of a dry run: the caller goes on by the id or the cursor. */
+export async function startBulk(
+  engine: Engine,
+  { filter, data_text, ...args }: SentBulk & { readonly dry_run?: boolean },
+): Promise<SentJob> {
+  const data = data_text === undefined ? {} : { data: rawJson(data_text) }
+  const input = { ...args, ...data, filter: received(filter), steps_max }
+  const { sample, ...job } = await engine.tasks.bulk(input)
+  return sample === undefined ? job : { ...job, sample: await viewsOf(engine, sample) }
+}
+
+export async function resumeBulk(engine: Engine, args: { readonly id: string }): Promise<SentJob> {
+  const { sample: _none, ...job } = await engine.tasks.resumeBulk(args.id, { steps_max })
+  return job
 }

@@ -18,6 +18,7 @@ import type { HistoryEntry, JsonObject, JsonValue, Op, OpResult, Task } from '..
 import type { Engine } from '../../engine/api.ts'
 import { textsIn, withoutSecret } from '../../engine/masking.ts'
 import type { TargetInput } from '../../engine/op-api.ts'
+import type { ActionResult } from '../../engine/search-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { type ParamPath, readParamPath } from '../../process/param-path.ts'
 import { member } from '../../process/templates/path.ts'
@@ -43,7 +44,8 @@ export interface ShownEntry extends HistoryEntry {
   readonly node_title?: string
 }
 
-export type ResultView = Omit<OpResult, 'task'>
+/** After a retry, a move or a cancel also what the task was and is now. */
+export type ResultView = Omit<ActionResult, 'task'> & { readonly now?: ActionResult['was'] }
 
 /** One result for each op. Data or a ref that is no JSON of its kind refuses its op only. */
 export async function applyTasks(
@@ -86,17 +88,21 @@ export async function showTask(
   return { ...view, history }
 }
 
-export async function retryTask(
-  engine: Engine,
-  args: { readonly target: TargetInput; readonly node_id?: string },
-): Promise<ResultView> {
+interface ActionArgs {
+  readonly target: TargetInput
+  /** Of a retry or a move: the node to go to. */
+  readonly node_id?: string
+}
+
+export async function retryTask(engine: Engine, args: ActionArgs): Promise<ResultView> {
   return viewOfResult(await engine.tasks.retry(args.target, args.node_id))
 }
 
-export async function cancelTask(
-  engine: Engine,
-  args: { readonly target: TargetInput },
-): Promise<ResultView> {
+export async function moveTask(engine: Engine, args: ActionArgs): Promise<ResultView> {
+  return viewOfResult(await engine.tasks.move(args.target, args.node_id ?? ''))
+}
+
+export async function cancelTask(engine: Engine, args: ActionArgs): Promise<ResultView> {
   return viewOfResult(await engine.tasks.cancel(args.target))
 }
 
@@ -127,9 +133,9 @@ export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
   }
 }
 
-export function viewOfResult(result: OpResult): ResultView {
-  const { task: _unshown, ...view } = result
-  return view
+export function viewOfResult({ task, ...view }: ActionResult): ResultView {
+  if (view.was === undefined || task === undefined) return view
+  return { ...view, now: { status: task.status, node_id: task.node_id } }
 }
 
 /** Where a definition's parameters with the flag `auto-clear` are; each also as one plain name. */

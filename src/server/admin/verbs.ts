@@ -6,8 +6,8 @@
 import type { Can, Engine, Sign, WebhookChange } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
-import { listTasks } from './search-verbs.ts'
-import { applyTasks, cancelTask, retryTask, showTask } from './task-verbs.ts'
+import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'
+import { applyTasks, cancelTask, moveTask, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
   readonly id: string
@@ -78,8 +78,13 @@ export const adminVerbs = {
   'task.apply': applyTasks,
   'task.show': showTask,
   'task.list': listTasks,
+  'task.count': countTasks,
   'task.retry': retryTask,
+  'task.move': moveTask,
   'task.cancel': cancelTask,
+  'task.bulk': startBulk,
+  'task.resumeBulk': resumeBulk,
+  'task.bulkJobs': (engine: Engine, _args: object) => engine.tasks.bulkJobs(),
 
   'schedule.put': putSchedule,
   'schedule.list': (engine: Engine, _args: object) => engine.schedules.list(),

@@ -1,0 +1,170 @@
+/**
+ * Changes many tasks from the command line. What the filter finds is counted and shown first, and
+ * nothing is changed before its number is typed, or `--yes` was given: a typo at night changes
+ * nothing. The holder of the file does a bounded piece in each call, so stopping this program stops
+ * the work; the job keeps how far it came, and `task bulk ID` goes on with it.
+ */
+import type { BulkAction } from '../../engine/bulk-api.ts'
+import type { SentBulk, SentJob } from '../../server/admin/search-verbs.ts'
+import type { TaskView } from '../../server/admin/task-verbs.ts'
+import type { Admin } from '../../server/admin/verbs.ts'
+import { withAdmin } from '../admin-connection.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { type Io, linesOf, print } from '../io.ts'
+import { clean, jsonOf, printDone, printLines, table, taskJson, timeText } from '../output.ts'
+import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { filterOf } from './task-filter.ts'
+import { rowsOf } from './task-list.ts'
+import { dataOf } from './task-target.ts'
+
+export const bulkFlags: readonly Flag[] = [
+  { name: 'all', says: 'many: all live tasks of the process' },
+  { name: 'dry-run', says: 'many: only count and show what would be changed' },
+  { name: 'yes', says: 'many: without asking for their number' },
+  { name: 'id', value: 'JOB', says: 'many: a name for the job (default: one is made)' },
+].map((flag) => ({ ...flag, no_env: true }))
+
+export const bulk_notes = [
+  'Without TASK the flags of a filter, or --all, say which live tasks are meant. They are counted',
+  'and shown, and changed once their number is typed, or at once with --yes. A job that was cut',
+  'off goes on by `conveyor task bulk JOB`.',
+]
+
+export const jobsVerb: Verb = {
+  name: 'task bulk',
+  words: [{ name: 'JOB', optional: true }],
+  flags: [db_flag, json_flag],
+  says: 'go on with a job on many tasks that was cut off, or list the jobs',
+  async run(given, io) {
+    const [id] = given.words
+    return withAdmin(given, io, async (admin) => {
+      if (id !== undefined) return finish(given, io, admin, await resume(admin, id))
+      const jobs = await admin.call('task.bulkJobs', {})
+      if (isOn(given, 'json')) await printLines(io, jobs.map(jobJson))
+      else await print(io.stdout, table(['JOB', 'BEGUN', 'DONE', 'WHAT'], jobs.map(cellsOf)))
+      return exits.done
+    })
+  },
+}
+
+function cellsOf(job: SentJob): string[] {
+  const { id = '', started_ms, is_done, action, filter } = job
+  const what = `${action} ${JSON.stringify(filter)}: ${countsText(job)}`
+  return [id, timeText(started_ms), is_done ? 'yes' : 'no', what]
+}
+
+export async function changeMany(given: Given, io: Io, action: BulkAction): Promise<Exit> {
+  const id = text(given, 'id')
+  if (id !== undefined && !/^\P{Cc}{1,64}$/u.test(id)) throw usageError('--id: 1 to 64 characters')
+  if (isOn(given, 'sync')) throw usageError('--sync is for one task')
+  const to_node_id = text(given, 'to')
+  const work: SentBulk = {
+    action,
+    filter: { ...filterOf(given, io), conv_id: word(given, 0) },
+    ...(action === 'modify' ? { data_text: dataOf(given) } : {}),
+    ...(to_node_id === undefined ? {} : { to_node_id }),
+  }
+  return withAdmin(given, io, async (admin) => {
+    if (isOn(given, 'dry-run') || !isOn(given, 'yes')) {
+      const { matched, sample } = await tryOut(admin, io, work)
+      if (isOn(given, 'dry-run')) return printTried(given, io, matched, sample)
+      if (matched === 0) return printTried(given, io, matched, sample)
+      await print(io.stderr, rowsOf(sample, true, false))
+      if (!(await isConfirmed(io, action, matched))) return exits.refused
+    }
+    const job = await admin.call('task.bulk', id === undefined ? work : { ...work, id })
+    return finish(given, io, admin, job)
+  })
+}
+
+/** Counts what the filter finds. */
+async function tryOut(
+  admin: Admin,
+  io: Io,
+  work: SentBulk,
+): Promise<{ readonly matched: number; readonly sample: readonly TaskView[] }> {
+  const tell = newProgress(io)
+  const sample: TaskView[] = []
+  let [matched, scanned] = [0, 0]
+  let next: { readonly cursor?: string } = {}
+  for (;;) {
+    const found = await admin.call('task.bulk', { ...work, ...next, dry_run: true })
+    matched += found.matched
+    scanned += found.scanned
+    sample.push(...(found.sample ?? []).slice(0, sample_max - sample.length))
+    if (found.cursor === undefined) return { matched, sample }
+    next = { cursor: found.cursor }
+    await tell(`${scanned} tasks read, ${matched} found`)
+  }
+}
+
+const sample_max = 10
+
+async function printTried(
+  given: Given,
+  io: Io,
+  matched: number,
+  sample: readonly TaskView[],
+): Promise<Exit> {
+  const json = jsonOf({
+    matched: String(matched),
+    sample: `[${sample.map(taskJson).join(',')}]`,
+  })
+  const more = matched > sample.length ? `the first ${sample.length} of ` : ''
+  const says = `${more}${matched} ${matched === 1 ? 'task' : 'tasks'}, nothing was changed\n`
+  return printDone(io, isOn(given, 'json'), json, `${rowsOf(sample, true, false)}${says}`)
+}
+
+/** Asks for the number of tasks. */
+async function isConfirmed(io: Io, action: BulkAction, matched: number): Promise<boolean> {
+  await print(io.stderr, `${action} ${matched}? Type their number: `)
+  for await (const line of linesOf(io.stdin, 100)) {
+    if ('text' in line && line.text.trim() === String(matched)) return true
+    break
+  }
+  await print(io.stderr, 'that is not their number, nothing was changed\n')
+  return false
+}
+
+const resume = (admin: Admin, id: string): Promise<SentJob> => admin.call('task.resumeBulk', { id })
+
+/** Goes on piece by piece. Exit 1 where a task was refused. */
+async function finish(given: Given, io: Io, admin: Admin, first: SentJob): Promise<Exit> {
+  const { id = '' } = first
+  if (!first.is_done) {
+    const name = clean(id)
+    await print(io.stderr, `job ${name}: if cut off, go on with \`conveyor task bulk ${name}\`\n`)
+  }
+  const tell = newProgress(io)
+  let job = first
+  while (!job.is_done) {
+    job = await resume(admin, id)
+    await tell(countsText(job))
+  }
+  await printDone(io, isOn(given, 'json'), jobJson(job), `${job.action}: ${countsText(job)}\n`)
+  return Object.keys(job.refused).length === 0 ? exits.done : exits.refused
+}
+
+function jobJson({ sample: _shown, ...job }: SentJob): string {
+  return JSON.stringify(job)
+}
+
+function countsText({ matched, changed, skipped, refused }: SentJob): string {
+  const parts = [`${changed} of ${matched} done`]
+  if (skipped > 0) parts.push(`${skipped} no longer so`)
+  for (const [code, count] of Object.entries(refused)) parts.push(`${count} refused, ${code}`)
+  return parts.join('; ')
+}
+
+const told_every_ms = 1_000
+
+/** Prints a line on stderr, at most once a second. */
+function newProgress(io: Io): (says: string) => Promise<void> {
+  let told_ms = io.clock.now_ms()
+  return async (says) => {
+    const now_ms = io.clock.now_ms()
+    if (now_ms - told_ms < told_every_ms) return
+    told_ms = now_ms
+    await print(io.stderr, `${says}\n`)
+  }
+}
