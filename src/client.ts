@@ -7,7 +7,9 @@ export type {
   BatchResult,
   CallOptions,
   Client,
+  ClientAction,
   ClientOp,
+  ClientPage,
   ClientResult,
   ClientTask,
   ConnectOptions,
@@ -18,3 +20,4 @@ export type {
 export { connect } from './client/connect.ts'
 export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'
 export { rawJson } from './codec/json.ts'
+export type { TaskFilter, TaskPage, TaskQuery, Where } from './engine/search-api.ts'

@@ -219,6 +219,31 @@ for (const transport of transports) {
       await assert.rejects(client.result({ conv_id: 404, ref }), { code: 'access_denied' })
     })
 
+    test('lists, page by page, which HTTP does not have', async () => {
+      const refs = [1, 2, 3].map((n) => `${transport}-list-${n}`)
+      for (const ref of refs) await client.create({ conv_id, ref, data: { n: ref } })
+      const query = { conv_id, ref_prefix: `${transport}-list-`, limit: 2 }
+      if (transport === 'http') return assert.rejects(client.list(query), { code: 'not_found' })
+      const { tasks, cursor, scanned, sorted_by } = await client.list(query)
+      assert.deepEqual(
+        [tasks.map(({ ref }) => ref), scanned, sorted_by],
+        [refs.slice(0, 2), 2, 'ref'],
+      )
+      const rest = await client.list({ ...query, cursor: cursor as string })
+      assert.deepEqual(
+        [rest.tasks.map(({ data }) => data), rest.cursor],
+        [[{ n: refs[2] }], undefined],
+      )
+      const found = await client.list({ where: { n: { eq: refs[1] } } })
+      assert.deepEqual(
+        found.tasks.map(({ ref }) => ref),
+        [refs[1]],
+      )
+      await assert.rejects(client.list({ status: 'lost' as 'live' }), { code: 'bad_filter' })
+      await assert.rejects(client.list({ statuz: 'live' } as object), { code: 'bad_filter' })
+      await assert.rejects(client.list({ conv_id: 404 }), { code: 'access_denied' })
+    })
+
     test('a task with its history, which HTTP does not have', async () => {
       const ref = `${transport}-history`
       const target = { conv_id, ref }
@@ -256,10 +281,13 @@ for (const transport of transports) {
         return
       }
       const results: object[] = []
-      for (const call of calls) results.push(await call())
+      for (const call of calls) {
+        const { task, ...result } = await call()
+        results.push(task === undefined ? result : { ...result, task: task.status })
+      }
       assert.deepEqual(results, [
         { ref, proc: 'error', description: 'the task has not failed' },
-        { ref, obj_id, proc: 'ok' },
+        { ref, obj_id, proc: 'ok', was: { status: 'delayed', node_id: 'wait' }, task: 'canceled' },
         { ref, proc: 'not_found_task', description: 'not found task' },
       ])
     })

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { OpResult, Task } from '../src/core/model.ts'
+import type { TaskPage } from '../src/engine/search-api.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
   type OpMessage,
@@ -16,15 +17,26 @@ import {
   readStreamOps,
 } from '../src/server/grpc/request-messages.ts'
 import {
+  encodeAction,
   encodeAddress,
   encodeResults,
   encodeStreamResponse,
   encodeTask,
 } from '../src/server/grpc/response-messages.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
+import { encodePage, readListTasks } from '../src/server/grpc/search-messages.ts'
 
-const { CreateTask, ModifyTask, GetTask, ApplyOps, StreamOps, WaitTask, CancelTask, RetryTask } =
-  loadSchema().service
+const {
+  CreateTask,
+  ModifyTask,
+  GetTask,
+  ApplyOps,
+  StreamOps,
+  WaitTask,
+  CancelTask,
+  RetryTask,
+  ListTasks,
+} = loadSchema().service
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 120 }))
 const bytes = fc.uint8Array({ maxLength: 300 }).map((given) => Buffer.from(given))
@@ -188,6 +200,34 @@ describe('messages that the schema encodes are decoded', () => {
     })
   }
 
+  test('ListTasks', () => {
+    const time = fc.option(fc.integer({ min: -(2 ** 40), max: 2 ** 50 }), { nil: undefined })
+    const filter = fc.record({
+      ...{ conv_id: text, node_id: text, status: text, ref_prefix: text },
+      ...{ created_since_ms: time, created_until_ms: time, changed_since_ms: time },
+      ...{ changed_until_ms: time, ended_since_ms: time, ended_until_ms: time },
+      ...{ due_before_ms: time },
+    })
+    const page = fc.record({ limit: fc.integer(), cursor: text, newest_first: fc.boolean() })
+    fc.assert(
+      fc.property(filter, page, fc.option(bytes), (filter, page, where_json) => {
+        const { limit, cursor, newest_first } = page
+        const given = { ...filter, limit, cursor, newest_first }
+        const query = Object.entries(given).filter(
+          ([name, value]) =>
+            value !== undefined && value !== '' && !(name === 'limit' && value === 0),
+        )
+        const sent = { filter: { ...filter, where_json: where_json ?? '' } }
+        const more = { page_size: limit, page_token: cursor, newest_first }
+        const read = readListTasks(ListTasks.requestSerialize({ ...sent, ...more } as never))
+        assert.deepEqual(
+          { ...read, where_json: read.where_json ?? Buffer.alloc(0) },
+          { query: Object.fromEntries(query), where_json: where_json ?? Buffer.alloc(0) },
+        )
+      }),
+    )
+  })
+
   const broken_rows: [string, number[]][] = [
     ['a text longer than the message', [0x0a, 2, 0x61]],
     ['a nested text longer than its message', [0x12, 3, 0x12, 2, 0x61, 0x61]],
@@ -220,6 +260,35 @@ describe('messages that we encode are decoded by the schema', () => {
           const bytes = encodeTask(given, with_history)
           assert.deepEqual(plain(GetTask.responseDeserialize(bytes)), { task })
         }
+      }),
+    )
+  })
+
+  test('answers of cancel and retry, and pages of tasks', () => {
+    const was = fc.option(fc.record({ status: fc.constant('failed' as const), node_id: text }), {
+      nil: undefined,
+    })
+    const number = fc.option(fc.maxSafeNat(), { nil: undefined })
+    const page = fc.record({ reached_ms: number, scanned: fc.nat(), damaged: fc.array(text) })
+    fc.assert(
+      fc.property(result, was, page, maybe, text, (given, was, page, cursor, sorted_by) => {
+        const { ref, obj_id, task } = given
+        const action = { ...given, ...(was === undefined ? {} : { was }) }
+        assert.deepEqual(plain(CancelTask.responseDeserialize(encodeAction(action))), {
+          ...(ref === null ? { obj_id } : { ref, obj_id, _ref: 'ref' }),
+          ...{ task: task === undefined ? null : readTask(task) },
+          ...{ was_status: was?.status ?? '', was_node_id: was?.node_id ?? '' },
+        })
+        const tasks = task === undefined ? [] : [task, task]
+        const { reached_ms, ...rest } = page
+        const listed = encodePage({ ...page, tasks, cursor, sorted_by } as TaskPage)
+        assert.deepEqual(plain(ListTasks.responseDeserialize(listed)), {
+          ...{ ...rest, tasks: tasks.map((one) => readTask(one)), sorted_by },
+          ...{ next_page_token: cursor ?? '' },
+          ...(reached_ms === undefined
+            ? {}
+            : { reached_ms: String(reached_ms), _reached_ms: 'reached_ms' }),
+        })
       }),
     )
   })

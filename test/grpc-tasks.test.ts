@@ -102,7 +102,8 @@ describe('a task', () => {
     assert.equal(task?.status, 'failed')
     assert.equal(task?.status_details?.tag, 'loop')
     const again = await stage.caller.call('RetryTask', { conv_id, ref: 'r' })
-    assert.deepEqual({ ...again }, { ref: 'r', _ref: 'ref', obj_id })
+    assert.deepEqual([again.ref, again.obj_id, again.task?.status], ['r', obj_id, 'failed'])
+    assert.deepEqual([again.was_status, again.was_node_id], ['failed', 'loop'])
     assert.equal((await stage.engine.task({ conv_id, obj_id }))?.status, 'failed')
     await stage.caller.call('RetryTask', { conv_id, obj_id, node_id: 'wait' })
     assert.equal((await stage.engine.task({ conv_id, obj_id }))?.status, 'delayed')
@@ -111,7 +112,8 @@ describe('a task', () => {
   test('is canceled, and who waits is told', async () => {
     const wait = stage.caller.call('WaitTask', { conv_id, ref: 'r' })
     const answer = await stage.caller.call('CancelTask', { conv_id, ref: 'r' })
-    assert.deepEqual({ ...answer }, { ref: 'r', _ref: 'ref', obj_id })
+    assert.deepEqual([answer.ref, answer.obj_id, answer.task?.status], ['r', obj_id, 'canceled'])
+    assert.deepEqual([answer.was_status, answer.was_node_id], ['delayed', 'wait'])
     assert.equal((await wait).task?.status, 'canceled')
   })
 
@@ -176,6 +178,81 @@ describe('a task', () => {
     )
     await stage.engine.users.bindAll(bound)
     await stage.engine.processes.unshare(conv_id, user)
+  })
+})
+
+describe('a list', () => {
+  let stage: Stage
+  before(async () => {
+    stage = await open()
+    await stage.engine.putProcess({ ...definition, obj_id: 'q' })
+    for (const [conv_id, ref, n] of [
+      ['p', 'a-1', 1],
+      ['p', 'a-2', 2],
+      ['q', 'a-3', 3],
+      ['q', 'b-4', 4],
+    ] as const) {
+      await stage.engine.create({ conv_id, ref, data: { n } })
+    }
+    await stage.engine.tasks.cancel({ conv_id: 'q', ref: 'b-4' })
+  })
+  after(async () => {
+    await stage.close()
+    assert.deepEqual(stage.bugs, [])
+  })
+
+  type Request = Parameters<typeof service.ListTasks.requestSerialize>[0]
+  const refs = async (request: Request): Promise<string> => {
+    try {
+      const { tasks } = await stage.caller.call('ListTasks', request)
+      return tasks.map(({ ref }) => ref).join(' ')
+    } catch (error) {
+      return outcome(Promise.reject(error))
+    }
+  }
+  const where = (text: string): Request => ({ filter: { where_json: Buffer.from(text) } })
+  /** [request, the refs or the refusal, the same of a user who may see the tasks of q] */
+  const rows: readonly (readonly [Request, string, string?])[] = [
+    [{}, 'a-1 a-2 a-3', 'a-3'],
+    [{ newest_first: true }, 'a-3 a-2 a-1', 'a-3'],
+    [{ page_size: 2 }, 'a-1 a-2', 'a-3'],
+    [{ filter: { conv_id: 'p' } }, 'a-1 a-2', 'PERMISSION_DENIED access_denied'],
+    [{ filter: { status: 'ended' } }, 'b-4', 'b-4'],
+    [{ filter: { ref_prefix: 'a-' } }, 'a-1 a-2 a-3', 'a-3'],
+    [{ filter: { created_since_ms: 0, node_id: 'wait' } }, 'a-1 a-2 a-3', 'a-3'],
+    [where('{"n":{"gte":2.0}}'), 'a-2 a-3', 'a-3'],
+    [where('{"n'), 'INVALID_ARGUMENT bad_filter', 'INVALID_ARGUMENT bad_filter'],
+    [where('[]'), 'INVALID_ARGUMENT bad_filter', 'INVALID_ARGUMENT bad_filter'],
+    [{ page_size: -1 }, 'INVALID_ARGUMENT bad_filter', 'INVALID_ARGUMENT bad_filter'],
+    [{ page_token: 'x' }, 'INVALID_ARGUMENT bad_cursor', 'INVALID_ARGUMENT bad_cursor'],
+    [{ filter: { status: 'lost' } }, 'INVALID_ARGUMENT bad_filter', 'INVALID_ARGUMENT bad_filter'],
+    [{ filter: { conv_id: 'x' } }, 'NOT_FOUND conv_not_found', 'PERMISSION_DENIED access_denied'],
+    [{ filter: { node_id: 'x' } }, 'NOT_FOUND node_not_found', 'NOT_FOUND node_not_found'],
+  ]
+  for (const [request, wanted, of_user] of rows) {
+    test(`${JSON.stringify(request)}: ${wanted}; of a user: ${of_user}`, async () => {
+      assert.equal(await refs(request), wanted)
+      await stage.engine.processes.share('q', user, ['show'])
+      await stage.engine.users.bind(user, bound)
+      assert.equal(await refs(request), of_user)
+      await stage.engine.users.bindAll(bound)
+    })
+  }
+
+  test('goes on with its token, and says how far it has come', async () => {
+    const first = await stage.caller.call('ListTasks', { page_size: 2 })
+    assert.deepEqual([first.tasks.length, first.scanned, first.sorted_by], [2, 2, 'created'])
+    assert.ok(Number(first.reached_ms) > 0)
+    const page_token = first.next_page_token
+    const rest = await stage.caller.call('ListTasks', { page_size: 2, page_token })
+    assert.deepEqual([rest.tasks[0]?.ref, rest.next_page_token], ['a-3', ''])
+    assert.equal(rest.tasks[0]?.data_json.toString(), '{"n":3}')
+  })
+
+  test('is refused where its page may not fit among the unread answers', async () => {
+    const small = await open({ answers_bytes_max: 100_000 })
+    assert.equal(await outcome(small.caller.call('ListTasks', {})), 'UNAVAILABLE overloaded')
+    await small.close()
   })
 })
 

@@ -12,7 +12,7 @@ import { addClient, initFolder } from '../src/certs/folder.ts'
 import { parseWords } from '../src/cli/parse.ts'
 import { verbs } from '../src/cli/verb-table.ts'
 import { systemChance } from '../src/core/clock.ts'
-import { adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
+import { admin_statuses, adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
 import { limitsWith, limitTable } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import { type GrpcServer, serveGrpc } from '../src/grpc.ts'
@@ -100,6 +100,14 @@ const tables: [string, string[][]][] = [
   ],
   ['op', Object.entries(opFaults).map(([code, row]) => [`\`${code}\``, row.when])],
   ['grpc op', Object.entries(opFaults).map(([name, row]) => [code(name), row.grpc, row.when])],
+  [
+    'grpc admin',
+    Object.entries(admin_statuses).map(([name, status]) => [
+      code(name),
+      status,
+      adminFaults[name as keyof typeof admin_statuses],
+    ]),
+  ],
   ['admin', Object.entries(adminFaults).map(([code, text]) => [`\`${code}\``, text])],
   [
     'limits',

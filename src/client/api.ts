@@ -7,8 +7,9 @@
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
-import type { SignatureKind, Task } from '../core/model.ts'
+import type { SignatureKind, Status, Task } from '../core/model.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/op-api.ts'
+import type { TaskPage, TaskQuery } from '../engine/search-api.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds for a call, including its retries; default 30,000. */
@@ -72,6 +73,15 @@ export interface ClientResult {
   readonly task?: ClientTask
 }
 
+/** What a cancel or a retry did. */
+export interface ClientAction extends ClientResult {
+  /** Where it was accepted: what the task was before; `task` is what it is now. */
+  readonly was?: { readonly status: Status; readonly node_id: string }
+}
+
+/** A page of tasks, as `TaskPage` of the engine has it. */
+export type ClientPage = Omit<TaskPage, 'tasks'> & { readonly tasks: readonly ClientTask[] }
+
 /** The answer to a batch of a stream; without results where the whole batch was refused. */
 export interface BatchResult {
   readonly proc: 'ok' | WholeFaultCode
@@ -130,14 +140,25 @@ export interface Client {
    * Ends a live task as `canceled`, which frees its ref. Over gRPC only; over HTTP it rejects with
    * `not_found`. A user needs the right to modify.
    */
-  cancel(target: TargetInput, options?: CallOptions): Promise<ClientResult>
+  cancel(target: TargetInput, options?: CallOptions): Promise<ClientAction>
   /**
    * Runs a failed task again, from its node or from `node_id`. Over gRPC only, as `cancel`.
    */
   retry(
     target: TargetInput,
     options?: CallOptions & { readonly node_id?: string },
-  ): Promise<ClientResult>
+  ): Promise<ClientAction>
+  /**
+   * Finds tasks by a filter, page by page; without one, all live tasks. A user finds those of
+   * processes that he may see. Over gRPC only, as `cancel`.
+   *
+   *     let page = await client.list({ conv_id, status: 'failed' })
+   *     for (const task of page.tasks) report(task)
+   *     if (page.cursor !== undefined) page = await client.list({ …, cursor: page.cursor })
+   *
+   * Rejects with `bad_filter`, `bad_cursor`, `node_not_found`, `conv_not_found` or `access_denied`.
+   */
+  list(query?: TaskQuery, options?: CallOptions): Promise<ClientPage>
   /** Closes the connections; calls under way reject. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

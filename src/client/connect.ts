@@ -174,6 +174,10 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       const { retry } = await taskCalls()
       return inTime((cancellation) => retry(op, call.node_id, cancellation), false, call)
     },
+    async list(query = {}, call = {}) {
+      const { list } = await taskCalls()
+      return inTime((cancellation) => list(query, cancellation), true, call)
+    },
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -2,12 +2,7 @@
  * The errors of a client's calls: a code of the server's fault table, or one of the codes that only
  * a client has. `outcome` says whether the server may have applied the call nevertheless.
  */
-import {
-  isWholeFaultCode,
-  type OpFaultCode,
-  opFaults,
-  type WholeFaultCode,
-} from '../core/faults.ts'
+import { isServedFaultCode, type ServedFaultCode, type WholeFaultCode } from '../core/faults.ts'
 
 const clientFaults = {
   unreachable: 'no connection, or it broke before the answer',
@@ -16,7 +11,7 @@ const clientFaults = {
   bad_answer: 'the answer is not one of a Conveyor server',
 } as const
 
-export type ClientFaultCode = WholeFaultCode | OpFaultCode | keyof typeof clientFaults
+export type ClientFaultCode = ServedFaultCode | keyof typeof clientFaults
 
 export interface ClientFault extends Error {
   readonly code: ClientFaultCode
@@ -65,9 +60,7 @@ export function isBatchFault(code: string): code is WholeFaultCode {
 }
 
 function isCode(code: string): code is ClientFaultCode {
-  return (
-    isWholeFaultCode(code) || Object.hasOwn(opFaults, code) || Object.hasOwn(clientFaults, code)
-  )
+  return isServedFaultCode(code) || Object.hasOwn(clientFaults, code)
 }
 
 /** Whole-request faults apply nothing, except those after which the outcome is unknown. */

@@ -6,7 +6,7 @@
  * A failure without one comes from grpc-js or a proxy and is classified by its status.
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
-import { isWholeFaultCode, opFaults } from '../core/faults.ts'
+import { isServedFaultCode } from '../core/faults.ts'
 import type { HistoryEntry } from '../core/model.ts'
 import type { GetTaskRequest } from '../server/grpc/generated/conveyor/v1/GetTaskRequest.ts'
 import type { HistoryEntry__Output } from '../server/grpc/generated/conveyor/v1/HistoryEntry.ts'
@@ -93,7 +93,7 @@ function entryOf({ node_id, at_ms, why, by, tag }: HistoryEntry__Output): Histor
 export function faultOfStatus(error: ServiceError): ClientFault {
   const [packed] = error.metadata?.get('grpc-status-details-bin') ?? []
   const reason = Buffer.isBuffer(packed) ? reasonIn(packed)?.toLowerCase() : undefined
-  if (reason !== undefined && isServerCode(reason)) {
+  if (reason !== undefined && isServedFaultCode(reason)) {
     const opening = `${reason}: `
     const { details } = error
     const text = details.startsWith(opening) ? details.slice(opening.length) : details
@@ -106,10 +106,6 @@ export function faultOfStatus(error: ServiceError): ClientFault {
     // Without an ErrorInfo the call, or earlier batches of its stream, may have been applied.
     outcome: no_connection ? 'not_applied' : 'unknown',
   })
-}
-
-function isServerCode(code: string): code is ClientFaultCode {
-  return isWholeFaultCode(code) || Object.hasOwn(opFaults, code)
 }
 
 const codes: Partial<Record<status, ClientFaultCode>> = {

@@ -4,13 +4,17 @@
  */
 import type { MethodDefinition } from '@grpc/grpc-js'
 import { opFaults } from '../core/faults.ts'
+import type { TaskFilter, TaskQuery } from '../engine/search-api.ts'
+import type { CancelTaskResponse__Output } from '../server/grpc/generated/conveyor/v1/CancelTaskResponse.ts'
+import type { ListTasksRequest } from '../server/grpc/generated/conveyor/v1/ListTasksRequest.ts'
+import type { ListTasksResponse__Output } from '../server/grpc/generated/conveyor/v1/ListTasksResponse.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
 import { loadSchema } from '../server/grpc/schema.ts'
-import type { ClientResult, ClientTask } from './api.ts'
+import type { ClientAction, ClientPage, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { targetOf, taskOf } from './grpc-messages.ts'
-import type { SentOp } from './sent-op.ts'
+import { dataTextOf, type SentOp } from './sent-op.ts'
 import type { TaskCalls } from './transport.ts'
 
 /** One try of a unary call. */
@@ -21,7 +25,7 @@ export type UnaryCall = <Request, Answer>(
 ) => Promise<Answer>
 
 export function grpcTasks(unary: UnaryCall): TaskCalls {
-  const { GetTask, WaitTask, CancelTask, RetryTask } = loadSchema().service
+  const { GetTask, WaitTask, CancelTask, RetryTask, ListTasks } = loadSchema().service
   return {
     async get(target, cancellation) {
       try {
@@ -37,9 +41,11 @@ export function grpcTasks(unary: UnaryCall): TaskCalls {
       return requireTask(await unary(WaitTask, request, cancellation))
     },
     cancel: (target, cancellation) =>
-      asResult(target, unary(CancelTask, targetOf(target), cancellation)),
+      asAction(target, unary(CancelTask, targetOf(target), cancellation)),
     retry: (target, node_id = '', cancellation) =>
-      asResult(target, unary(RetryTask, { ...targetOf(target), node_id }, cancellation)),
+      asAction(target, unary(RetryTask, { ...targetOf(target), node_id }, cancellation)),
+    list: async (query, cancellation) =>
+      pageOf(await unary(ListTasks, listRequest(query), cancellation)),
   }
 }
 
@@ -48,19 +54,64 @@ function requireTask({ task }: { readonly task: Task__Output | null }): ClientTa
   return taskOf(task)
 }
 
-async function asResult(
+async function asAction(
   target: SentOp,
-  answer: Promise<{ readonly ref?: string; readonly obj_id: string }>,
-): Promise<ClientResult> {
+  answer: Promise<CancelTaskResponse__Output>,
+): Promise<ClientAction> {
   try {
-    const { ref, obj_id } = await answer
-    return { ref: ref ?? null, obj_id, proc: 'ok' }
+    const { ref, obj_id, task, was_status, was_node_id } = await answer
+    const was = { status: was_status as ClientTask['status'], node_id: was_node_id }
+    return {
+      ...{ ref: ref ?? null, obj_id, proc: 'ok', was },
+      ...(task === null ? {} : { task: taskOf(task) }),
+    }
   } catch (error) {
     if (!isClientFault(error) || !Object.hasOwn(opFaults, error.code)) throw error
-    return {
-      ref: target.ref ?? null,
-      proc: error.code as ClientResult['proc'],
-      description: error.message,
-    }
+    const { code, message } = error
+    return { ref: target.ref ?? null, proc: code as ClientAction['proc'], description: message }
+  }
+}
+
+const filter_members: readonly (keyof TaskFilter)[] = [
+  ...(['conv_id', 'node_id', 'status', 'ref_prefix', 'where', 'due_before_ms'] as const),
+  ...(['created_since_ms', 'created_until_ms', 'changed_since_ms'] as const),
+  ...(['changed_until_ms', 'ended_since_ms', 'ended_until_ms'] as const),
+]
+
+/** Throws `bad_filter` for a member that a message would drop. */
+function checkFilter(filter: TaskFilter): void {
+  for (const name of Object.keys(filter)) {
+    if (filter_members.includes(name as keyof TaskFilter)) continue
+    const choices = filter_members.join(', ')
+    throw clientFault('bad_filter', `filter: there is no "${name}"; a filter has ${choices}`)
+  }
+}
+
+/** Throws `bad_filter`, and a TypeError for a `where` that is no object. */
+function listRequest(query: TaskQuery): ListTasksRequest {
+  const { limit, cursor, newest_first = false, ...given } = query
+  checkFilter(given)
+  const { where, conv_id, ...filter } = given
+  return {
+    filter: {
+      ...filter,
+      ...(conv_id === undefined ? {} : { conv_id: String(conv_id) }),
+      ...(where === undefined ? {} : { where_json: Buffer.from(dataTextOf(where)) }),
+    },
+    page_size: limit ?? 0,
+    page_token: cursor ?? '',
+    newest_first,
+  }
+}
+
+function pageOf(answer: ListTasksResponse__Output): ClientPage {
+  const { tasks, next_page_token, scanned, sorted_by, reached_ms, damaged } = answer
+  return {
+    tasks: tasks.map(taskOf),
+    ...(next_page_token === '' ? {} : { cursor: next_page_token }),
+    scanned,
+    sorted_by: sorted_by as ClientPage['sorted_by'],
+    ...(reached_ms === undefined ? {} : { reached_ms: Number(reached_ms) }),
+    damaged,
   }
 }

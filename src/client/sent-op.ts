@@ -46,7 +46,7 @@ export function isHarmless(op: SentOp): boolean {
   return op.type === 'show' || (op.type === 'create' && op.ref !== undefined)
 }
 
-function dataTextOf(data: unknown): string {
+export function dataTextOf(data: unknown): string {
   if (isDoc(data)) return data.text
   if (Array.isArray(data) && data.length === 0) return '{}'
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {

@@ -4,7 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { defineData } from '../codec/task-data.ts'
-import type { BatchResult, ClientResult, ClientTask } from './api.ts'
+import type { TaskQuery } from '../engine/search-api.ts'
+import type { BatchResult, ClientAction, ClientPage, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
 
@@ -25,12 +26,13 @@ export interface TaskCalls {
   get(target: SentOp, cancellation: Cancellation): Promise<ClientTask | undefined>
   /** Resolves once the task has ended or failed. */
   wait(target: SentOp, with_history: boolean, cancellation: Cancellation): Promise<ClientTask>
-  cancel(target: SentOp, cancellation: Cancellation): Promise<ClientResult>
+  cancel(target: SentOp, cancellation: Cancellation): Promise<ClientAction>
   retry(
     target: SentOp,
     node_id: string | undefined,
     cancellation: Cancellation,
-  ): Promise<ClientResult>
+  ): Promise<ClientAction>
+  list(query: TaskQuery, cancellation: Cancellation): Promise<ClientPage>
 }
 
 export interface Transport {

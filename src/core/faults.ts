@@ -108,6 +108,16 @@ export const adminFaults = {
   changes_gone: 'changes after this position are no longer kept',
 } as const
 
+/** The gRPC status of the admin faults that its calls can meet. */
+export const admin_statuses = {
+  bad_filter: 'INVALID_ARGUMENT',
+  bad_cursor: 'INVALID_ARGUMENT',
+  node_not_found: 'NOT_FOUND',
+} as const satisfies Partial<Record<keyof typeof adminFaults, string>>
+
+/** The code of a fault that gRPC callers can meet. */
+export type ServedFaultCode = WholeFaultCode | OpFaultCode | keyof typeof admin_statuses
+
 export type WholeFaultCode = keyof typeof wholeFaults
 export type OpFaultCode = keyof typeof opFaults
 export type AdminFaultCode = keyof typeof adminFaults
@@ -154,6 +164,17 @@ export function isStoreClosed(value: unknown): boolean {
 
 export function isWholeFaultCode(code: string): code is WholeFaultCode {
   return Object.hasOwn(wholeFaults, code)
+}
+
+/** The name of the gRPC status of a fault; undefined for one that gRPC does not serve. */
+export function grpcStatusOf(code: FaultCode): string | undefined {
+  if (isWholeFaultCode(code)) return wholeFaults[code].grpc
+  if (Object.hasOwn(opFaults, code)) return opFaults[code as OpFaultCode].grpc
+  return (admin_statuses as Partial<Record<string, string>>)[code]
+}
+
+export function isServedFaultCode(code: string): code is ServedFaultCode {
+  return isFaultCode(code) && grpcStatusOf(code) !== undefined
 }
 
 function isFaultCode(code: string): code is FaultCode {

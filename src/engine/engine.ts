@@ -269,6 +269,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     drain,
     submit,
     cancelTask: (op, caller) => submitChange(op, caller, (tx) => cancelTask(tx, op, caller)),
+    listTasks: (query, caller) => listTasks({ store, catalog, limits }, query, caller),
     retryTask: (op, caller) =>
       submitChange(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
     apply: async (ops, caller = {}) =>

@@ -7,10 +7,12 @@ import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
+import type { Caller } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import type { CheckedFilter } from './task-filter.ts'
-import { noProcess } from './task-rules.ts'
+import { accessDenied, noProcess } from './task-rules.ts'
+import { maySee } from './users.ts'
 
 /** Where to look. */
 export interface Scope {
@@ -29,14 +31,19 @@ export function isInScope(
   )
 }
 
-/** Rejects with `conv_not_found` or `node_not_found`. */
+/** Rejects with `conv_not_found` or `node_not_found`; to a user also with `access_denied`. */
 export async function scopeOf(
   store: Store,
   catalog: Catalog,
   { conv_id, node }: CheckedFilter,
+  caller: Caller = {},
 ): Promise<Scope> {
-  if (conv_id === undefined) return scopeOfAll(store, catalog, node)
+  if (conv_id === undefined) return scopeOfAll(store, catalog, node, caller)
   const nodes = await store.view((view) => {
+    if (!maySee(view, caller, conv_id)) {
+      const { code, description } = accessDenied(caller.user, conv_id)
+      throw fault(code, description)
+    }
     const process = catalog.find(view, conv_id)
     if (process === undefined) throw unknownProcess(view, conv_id)
     if (node === undefined) return undefined
@@ -54,6 +61,7 @@ async function scopeOfAll(
   store: Store,
   catalog: Catalog,
   node: string | undefined,
+  caller: Caller,
 ): Promise<Scope> {
   const conv_ids = new Set<string>()
   const nodes = new Map<string, readonly string[]>()
@@ -63,9 +71,12 @@ async function scopeOfAll(
   for (;;) {
     const last = await store.view((view) => {
       const entries = view.scan({ from, to, limit })
-      for (const { key } of entries) conv_ids.add(processOfKey(key))
-      const [first] = entries
-      const process = first && node !== undefined && catalog.find(view, processOfKey(first.key))
+      const seen = entries
+        .map(({ key }) => processOfKey(key))
+        .filter((conv_id) => maySee(view, caller, conv_id))
+      for (const conv_id of seen) conv_ids.add(conv_id)
+      const [first] = seen
+      const process = first && node !== undefined && catalog.find(view, first)
       if (process && node !== undefined) {
         const found = nodesNamed(view, process, node)
         if (found.length > 0) nodes.set(process.conv_id, found)

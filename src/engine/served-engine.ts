@@ -7,6 +7,7 @@ import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 import type { ResultOptions } from './results.ts'
+import type { TaskPage, TaskQuery } from './search-api.ts'
 
 export interface ServedEngine extends Engine {
   /**
@@ -20,6 +21,8 @@ export interface ServedEngine extends Engine {
    */
   cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
+  /** `Tasks.list` of the tasks that the caller may see; also rejects with `access_denied`. */
+  listTasks(query: TaskQuery, caller: Caller): Promise<TaskPage>
   /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
   awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
   /**

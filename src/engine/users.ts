@@ -2,11 +2,19 @@
  * Users, for administration and for the servers: who there is, what each may do, which signatures
  * each may use and which certificates act as whom. Their secrets are in secrets.ts.
  */
-import { grantOfKey, grantsOf, keysOfType, secretsOf, userKey, userOfKey } from '../codec/keys.ts'
+import {
+  grantKey,
+  grantOfKey,
+  grantsOf,
+  keysOfType,
+  secretsOf,
+  userKey,
+  userOfKey,
+} from '../codec/keys.ts'
 import { decodeRecord, encodeRecord, grant_bits, type UserRecord } from '../codec/records.ts'
 import type { Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
-import type { SignatureKind } from '../core/model.ts'
+import type { Caller, SignatureKind } from '../core/model.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { Can, Sign, UserInfo, Users } from './api.ts'
 import { openBindings } from './certificate-bindings.ts'
@@ -151,4 +159,10 @@ function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] 
       .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }))
     return { id, name, create_time_ms: create_ms, secrets: secretCount(id), sign, grants }
   })
+}
+
+/** Whether the caller may see the tasks of a process, which need not exist. */
+export function maySee(view: View, { user }: Caller, conv_id: string): boolean {
+  if (user === undefined) return true
+  return ((view.get(grantKey(user, conv_id))?.[0] ?? 0) & grant_bits.show) !== 0
 }

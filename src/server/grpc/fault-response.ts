@@ -9,11 +9,10 @@
  */
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js'
 import {
+  grpcStatusOf,
   isFault,
-  isWholeFaultCode,
-  type OpFaultCode,
-  opFaults,
-  type WholeFaultCode,
+  isServedFaultCode,
+  type ServedFaultCode,
   wholeFaults,
 } from '../../core/faults.ts'
 import {
@@ -26,7 +25,7 @@ import {
 
 /** A fault in the form that a caller may see. */
 export interface PublicFault {
-  readonly code: WholeFaultCode | OpFaultCode
+  readonly code: ServedFaultCode
   readonly description: string
 }
 
@@ -35,7 +34,7 @@ export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): Pub
   if (isFault(thrown)) {
     const { code, message } = thrown
     if (code === 'internal_error') return { code, description: wholeFaults[code].text }
-    if (isWholeFaultCode(code) || isOpFaultCode(code)) return { code, description: message }
+    if (isServedFaultCode(code)) return { code, description: message }
   }
   onBug(thrown)
   return { code: 'internal_error', description: wholeFaults.internal_error.text }
@@ -44,8 +43,7 @@ export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): Pub
 /** The status with which grpc-js ends a failed call. */
 export function faultStatus(thrown: unknown, onBug: (bug: unknown) => void): StatusObject {
   const { code, description } = publicFault(thrown, onBug)
-  const row = isWholeFaultCode(code) ? wholeFaults[code] : opFaults[code]
-  const number = status[row.grpc]
+  const number = status[grpcStatusOf(code) as keyof typeof status]
   // A lone surrogate cannot be encoded as UTF-8.
   const details = `${code}: ${description}`.toWellFormed()
   const metadata = new Metadata()
@@ -54,10 +52,6 @@ export function faultStatus(thrown: unknown, onBug: (bug: unknown) => void): Sta
 }
 
 const error_domain = 'conveyor'
-
-function isOpFaultCode(code: string): code is OpFaultCode {
-  return Object.hasOwn(opFaults, code)
-}
 
 /** google.rpc.Status {code = 1, message = 2, details = 3: Any {type_url = 1, value = 2}}. */
 function statusDetails(code: number, message: string, reason: string): Buffer {

@@ -3,6 +3,7 @@
  * into a buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
  */
 import type { HistoryEntry, OpResult, StatusDetails, Task } from '../../core/model.ts'
+import type { ActionResult } from '../../engine/search-api.ts'
 import {
   number_field,
   numberBytes,
@@ -23,11 +24,25 @@ export interface StreamResponse {
   readonly results: readonly OpResult[]
 }
 
-/** The answer to CreateTask, ModifyTask, CancelTask or RetryTask, which have the same fields. */
+/** A CreateTaskResponse or ModifyTaskResponse, which have the same fields. */
 export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
   const to = newMessage(refBytes(ref) + fieldBytes(obj_id))
   writeRef(to, sized_1, ref)
   writeField(to, sized_2, obj_id)
+  return to.buffer
+}
+
+/** A CancelTaskResponse or RetryTaskResponse, which have the same fields. */
+export function encodeAction({ ref, obj_id = '', task, was }: ActionResult): Buffer {
+  const task_bytes = task === undefined ? 0 : taskBytes(task)
+  const was_bytes = fieldBytes(was?.status) + fieldBytes(was?.node_id)
+  const shown_bytes = task === undefined ? 0 : sizedBytes(task_bytes)
+  const to = newMessage(refBytes(ref) + fieldBytes(obj_id) + shown_bytes + was_bytes)
+  writeRef(to, sized_1, ref)
+  writeField(to, sized_2, obj_id)
+  if (task !== undefined) writeTask(to, sized_3, task, task_bytes)
+  writeField(to, sized_4, was?.status)
+  writeField(to, sized_5, was?.node_id)
   return to.buffer
 }
 
@@ -82,7 +97,7 @@ const sized_10 = sized_field(10)
 const sized_11 = sized_field(11)
 const sized_12 = sized_field(12)
 
-function newMessage(bytes: number): WriteCursor {
+export function newMessage(bytes: number): WriteCursor {
   return { buffer: Buffer.allocUnsafe(bytes), at: 0 }
 }
 
@@ -120,7 +135,7 @@ function writeResults(
   }
 }
 
-function taskBytes(task: Task): number {
+export function taskBytes(task: Task): number {
   const ids = fieldBytes(task.obj_id) + fieldBytes(task.conv_id) + refBytes(task.ref)
   const states = fieldBytes(task.status) + fieldBytes(task.user_id ?? '')
   const times = 2 + numberBytes(task.create_time_ms) + numberBytes(task.change_time_ms)
@@ -134,7 +149,7 @@ function detailsBytes({ tag, description }: StatusDetails): number {
   return fieldBytes(tag) + fieldBytes(description)
 }
 
-function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): void {
+export function writeTask(to: WriteCursor, tag: number, task: Task, bytes: number): void {
   writeFieldHead(to, tag, bytes)
   writeField(to, sized_1, task.obj_id)
   writeField(to, sized_2, task.conv_id)
@@ -170,11 +185,11 @@ function writeEntry(to: WriteCursor, field: number, entry: HistoryEntry): void {
   writeField(to, sized_5, entry.tag)
 }
 
-function fieldBytes(text = ''): number {
+export function fieldBytes(text = ''): number {
   return text === '' ? 0 : sizedBytes(textBytes(text))
 }
 
-function writeField(to: WriteCursor, tag: number, text = ''): void {
+export function writeField(to: WriteCursor, tag: number, text = ''): void {
   if (text !== '') writeText(to, tag, text)
 }
 

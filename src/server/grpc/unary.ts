@@ -2,11 +2,11 @@
  * The unary rpcs: decode the request, apply its ops, encode the response. In ApplyOps the fault of
  * an op is one of the results; in the others, which have one op, it becomes the status of the call.
  */
-import type { handleUnaryCall } from '@grpc/grpc-js'
+import type { handleUnaryCall, ServerUnaryCall } from '@grpc/grpc-js'
 import { fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { readBatch, readOp, readOps } from './message-ops.ts'
@@ -20,7 +20,7 @@ import {
   readModify,
   readShow,
 } from './request-messages.ts'
-import { encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
+import { encodeAction, encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
 
 /** How a request message becomes ops, and how results become the response. All throw Faults. */
 interface Unary<Message> {
@@ -54,7 +54,7 @@ function taskChange(
   change: (engine: ServedEngine, op: ModifyOp, caller: Caller) => Promise<OpResult>,
 ): Unary<ModifyMessage> {
   return {
-    ...singleOp(readChange, encodeAddress),
+    ...singleOp(readChange, encodeAction),
     ops: (kind, context) => [readOp(kind, context)],
     apply: async (engine, ops, caller) => [await change(engine, ops[0] as ModifyOp, caller)],
   }
@@ -70,26 +70,37 @@ export const unary_rpcs: Readonly<Record<string, Unary<unknown>>> = {
   RetryTask: taskChange((engine, op, caller) => engine.retryTask(op, caller)),
 }
 
+/** An action on a task answers with it, as a show does. */
+const shown_task = [{ type: 'show' }] as const
+
 export function unaryHandler(
   context: ServerContext,
   contextOf: ContextOf,
   rpc: Unary<unknown>,
 ): handleUnaryCall<unknown, EncodedResponse> {
+  return answerWith(context, contextOf, async (call, peer) => {
+    const caller = authenticate(context, peer)
+    const ops = rpc.ops(call.request, context)
+    const reservation = peer.answers.reserve(rpc.apply === undefined ? ops : shown_task)
+    // grpc-js emits it at the end of every call, also of a completed one.
+    call.once('cancelled', reservation.release)
+    const { engine } = context
+    const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))
+    const bytes = rpc.encode(results, call.request)
+    reservation.set(bytes.length)
+    return bytes
+  })
+}
+
+/** Answers with the bytes of `run`, or with the status of what it throws. */
+export function answerWith<Message>(
+  context: ServerContext,
+  contextOf: ContextOf,
+  run: (call: ServerUnaryCall<Message, EncodedResponse>, peer: Peer) => Promise<Buffer>,
+): handleUnaryCall<Message, EncodedResponse> {
   return (call, callback) => {
     const { peer } = contextOf(call.metadata)
-    const run = async (): Promise<Buffer> => {
-      const caller = authenticate(context, peer)
-      const ops = rpc.ops(call.request, context)
-      const reservation = peer.answers.reserve(ops)
-      // grpc-js emits it at the end of every call, also of a completed one.
-      call.once('cancelled', reservation.release)
-      const { engine } = context
-      const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))
-      const bytes = rpc.encode(results, call.request)
-      reservation.set(bytes.length)
-      return bytes
-    }
-    run().then(
+    run(call, peer).then(
       (bytes) => callback(null, { bytes, onSent }),
       (thrown: unknown) => callback(faultStatus(thrown, context.onBug)),
     )
@@ -97,7 +108,7 @@ export function unaryHandler(
 }
 
 /** The `cancelled` event releases the reservation instead. */
-export function onSent(): void {}
+function onSent(): void {}
 
 /** The result of the single op. Throws its fault. */
 function requireOk([result]: readonly OpResult[]): OpResult {

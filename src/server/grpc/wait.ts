@@ -7,43 +7,35 @@ import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault } from '../../core/faults.ts'
 import type { ShowOp } from '../../core/model.ts'
 import { authenticate } from './authenticate.ts'
-import { faultStatus } from './fault-response.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { endInTime } from './long-call.ts'
 import { readOp } from './message-ops.ts'
 import type { ShowMessage } from './request-messages.ts'
 import { encodeTask } from './response-messages.ts'
-import { onSent } from './unary.ts'
+import { answerWith } from './unary.ts'
 
 export function waitHandler(
   context: ServerContext,
   contextOf: ContextOf,
 ): handleUnaryCall<ShowMessage, EncodedResponse> {
-  return (call, callback) => {
-    const { peer } = contextOf(call.metadata)
+  return answerWith(context, contextOf, async (call, peer) => {
     const wait = new AbortController()
     const dispose = endInTime(context, (reason) => wait.abort(reason))
-    const run = async (): Promise<Buffer> => {
-      const caller = authenticate(context, peer)
-      const op = readOp(call.request, context) as ShowOp
-      const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
-      // The certificate may have been refused meanwhile.
-      authenticate(context, peer)
-      const bytes = encodeTask({ task }, call.request.with_history)
-      const reservation = peer.answers.reserve([])
-      call.once('cancelled', reservation.release)
-      if (!reservation.add(bytes.length)) throw fault('overloaded')
-      reservation.set(bytes.length)
-      return bytes
-    }
     // Emitted at the end of every call, also by its deadline.
     call.once('cancelled', () => {
       dispose()
       wait.abort(fault('shutting_down'))
     })
-    run().then(
-      (bytes) => callback(null, { bytes, onSent }),
-      (thrown: unknown) => callback(faultStatus(thrown, context.onBug)),
-    )
-  }
+    const caller = authenticate(context, peer)
+    const op = readOp(call.request, context) as ShowOp
+    const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
+    // The certificate may have been refused meanwhile.
+    authenticate(context, peer)
+    const bytes = encodeTask({ task }, call.request.with_history)
+    const reservation = peer.answers.reserve([])
+    call.once('cancelled', reservation.release)
+    if (!reservation.add(bytes.length)) throw fault('overloaded')
+    reservation.set(bytes.length)
+    return bytes
+  })
 }

@@ -10,6 +10,8 @@ import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskR
 import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from './conveyor/v1/GetTaskRequest.ts';
 import type { GetTaskResponse as _conveyor_v1_GetTaskResponse, GetTaskResponse__Output as _conveyor_v1_GetTaskResponse__Output } from './conveyor/v1/GetTaskResponse.ts';
 import type { HistoryEntry as _conveyor_v1_HistoryEntry, HistoryEntry__Output as _conveyor_v1_HistoryEntry__Output } from './conveyor/v1/HistoryEntry.ts';
+import type { ListTasksRequest as _conveyor_v1_ListTasksRequest, ListTasksRequest__Output as _conveyor_v1_ListTasksRequest__Output } from './conveyor/v1/ListTasksRequest.ts';
+import type { ListTasksResponse as _conveyor_v1_ListTasksResponse, ListTasksResponse__Output as _conveyor_v1_ListTasksResponse__Output } from './conveyor/v1/ListTasksResponse.ts';
 import type { ModifyTaskRequest as _conveyor_v1_ModifyTaskRequest, ModifyTaskRequest__Output as _conveyor_v1_ModifyTaskRequest__Output } from './conveyor/v1/ModifyTaskRequest.ts';
 import type { ModifyTaskResponse as _conveyor_v1_ModifyTaskResponse, ModifyTaskResponse__Output as _conveyor_v1_ModifyTaskResponse__Output } from './conveyor/v1/ModifyTaskResponse.ts';
 import type { Op as _conveyor_v1_Op, Op__Output as _conveyor_v1_Op__Output } from './conveyor/v1/Op.ts';
@@ -20,6 +22,7 @@ import type { StatusDetails as _conveyor_v1_StatusDetails, StatusDetails__Output
 import type { StreamOpsRequest as _conveyor_v1_StreamOpsRequest, StreamOpsRequest__Output as _conveyor_v1_StreamOpsRequest__Output } from './conveyor/v1/StreamOpsRequest.ts';
 import type { StreamOpsResponse as _conveyor_v1_StreamOpsResponse, StreamOpsResponse__Output as _conveyor_v1_StreamOpsResponse__Output } from './conveyor/v1/StreamOpsResponse.ts';
 import type { Task as _conveyor_v1_Task, Task__Output as _conveyor_v1_Task__Output } from './conveyor/v1/Task.ts';
+import type { TaskFilter as _conveyor_v1_TaskFilter, TaskFilter__Output as _conveyor_v1_TaskFilter__Output } from './conveyor/v1/TaskFilter.ts';
 import type { TaskServiceClient as _conveyor_v1_TaskServiceClient, TaskServiceDefinition as _conveyor_v1_TaskServiceDefinition } from './conveyor/v1/TaskService.ts';
 import type { WaitTaskRequest as _conveyor_v1_WaitTaskRequest, WaitTaskRequest__Output as _conveyor_v1_WaitTaskRequest__Output } from './conveyor/v1/WaitTaskRequest.ts';
 import type { WaitTaskResponse as _conveyor_v1_WaitTaskResponse, WaitTaskResponse__Output as _conveyor_v1_WaitTaskResponse__Output } from './conveyor/v1/WaitTaskResponse.ts';
@@ -40,6 +43,8 @@ export interface ProtoGrpcType {
       GetTaskRequest: MessageTypeDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskRequest__Output>
       GetTaskResponse: MessageTypeDefinition<_conveyor_v1_GetTaskResponse, _conveyor_v1_GetTaskResponse__Output>
       HistoryEntry: MessageTypeDefinition<_conveyor_v1_HistoryEntry, _conveyor_v1_HistoryEntry__Output>
+      ListTasksRequest: MessageTypeDefinition<_conveyor_v1_ListTasksRequest, _conveyor_v1_ListTasksRequest__Output>
+      ListTasksResponse: MessageTypeDefinition<_conveyor_v1_ListTasksResponse, _conveyor_v1_ListTasksResponse__Output>
       ModifyTaskRequest: MessageTypeDefinition<_conveyor_v1_ModifyTaskRequest, _conveyor_v1_ModifyTaskRequest__Output>
       ModifyTaskResponse: MessageTypeDefinition<_conveyor_v1_ModifyTaskResponse, _conveyor_v1_ModifyTaskResponse__Output>
       Op: MessageTypeDefinition<_conveyor_v1_Op, _conveyor_v1_Op__Output>
@@ -50,6 +55,7 @@ export interface ProtoGrpcType {
       StreamOpsRequest: MessageTypeDefinition<_conveyor_v1_StreamOpsRequest, _conveyor_v1_StreamOpsRequest__Output>
       StreamOpsResponse: MessageTypeDefinition<_conveyor_v1_StreamOpsResponse, _conveyor_v1_StreamOpsResponse__Output>
       Task: MessageTypeDefinition<_conveyor_v1_Task, _conveyor_v1_Task__Output>
+      TaskFilter: MessageTypeDefinition<_conveyor_v1_TaskFilter, _conveyor_v1_TaskFilter__Output>
       TaskService: SubtypeConstructor<typeof grpc.Client, _conveyor_v1_TaskServiceClient> & { service: _conveyor_v1_TaskServiceDefinition }
       WaitTaskRequest: MessageTypeDefinition<_conveyor_v1_WaitTaskRequest, _conveyor_v1_WaitTaskRequest__Output>
       WaitTaskResponse: MessageTypeDefinition<_conveyor_v1_WaitTaskResponse, _conveyor_v1_WaitTaskResponse__Output>

@@ -10,6 +10,8 @@ import type { CreateTaskRequest as _conveyor_v1_CreateTaskRequest, CreateTaskReq
 import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskResponse__Output as _conveyor_v1_CreateTaskResponse__Output } from '../../conveyor/v1/CreateTaskResponse.ts';
 import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from '../../conveyor/v1/GetTaskRequest.ts';
 import type { GetTaskResponse as _conveyor_v1_GetTaskResponse, GetTaskResponse__Output as _conveyor_v1_GetTaskResponse__Output } from '../../conveyor/v1/GetTaskResponse.ts';
+import type { ListTasksRequest as _conveyor_v1_ListTasksRequest, ListTasksRequest__Output as _conveyor_v1_ListTasksRequest__Output } from '../../conveyor/v1/ListTasksRequest.ts';
+import type { ListTasksResponse as _conveyor_v1_ListTasksResponse, ListTasksResponse__Output as _conveyor_v1_ListTasksResponse__Output } from '../../conveyor/v1/ListTasksResponse.ts';
 import type { ModifyTaskRequest as _conveyor_v1_ModifyTaskRequest, ModifyTaskRequest__Output as _conveyor_v1_ModifyTaskRequest__Output } from '../../conveyor/v1/ModifyTaskRequest.ts';
 import type { ModifyTaskResponse as _conveyor_v1_ModifyTaskResponse, ModifyTaskResponse__Output as _conveyor_v1_ModifyTaskResponse__Output } from '../../conveyor/v1/ModifyTaskResponse.ts';
 import type { RetryTaskRequest as _conveyor_v1_RetryTaskRequest, RetryTaskRequest__Output as _conveyor_v1_RetryTaskRequest__Output } from '../../conveyor/v1/RetryTaskRequest.ts';
@@ -56,6 +58,15 @@ export interface TaskServiceClient extends grpc.Client {
   getTask(argument: _conveyor_v1_GetTaskRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_GetTaskResponse__Output>): grpc.ClientUnaryCall;
   getTask(argument: _conveyor_v1_GetTaskRequest, callback: grpc.requestCallback<_conveyor_v1_GetTaskResponse__Output>): grpc.ClientUnaryCall;
   
+  ListTasks(argument: _conveyor_v1_ListTasksRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  ListTasks(argument: _conveyor_v1_ListTasksRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  ListTasks(argument: _conveyor_v1_ListTasksRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  ListTasks(argument: _conveyor_v1_ListTasksRequest, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  listTasks(argument: _conveyor_v1_ListTasksRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  listTasks(argument: _conveyor_v1_ListTasksRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  listTasks(argument: _conveyor_v1_ListTasksRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  listTasks(argument: _conveyor_v1_ListTasksRequest, callback: grpc.requestCallback<_conveyor_v1_ListTasksResponse__Output>): grpc.ClientUnaryCall;
+  
   ModifyTask(argument: _conveyor_v1_ModifyTaskRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ModifyTaskResponse__Output>): grpc.ClientUnaryCall;
   ModifyTask(argument: _conveyor_v1_ModifyTaskRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_ModifyTaskResponse__Output>): grpc.ClientUnaryCall;
   ModifyTask(argument: _conveyor_v1_ModifyTaskRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ModifyTaskResponse__Output>): grpc.ClientUnaryCall;
@@ -99,6 +110,8 @@ export interface TaskServiceHandlers extends grpc.UntypedServiceImplementation {
   
   GetTask: grpc.handleUnaryCall<_conveyor_v1_GetTaskRequest__Output, _conveyor_v1_GetTaskResponse>;
   
+  ListTasks: grpc.handleUnaryCall<_conveyor_v1_ListTasksRequest__Output, _conveyor_v1_ListTasksResponse>;
+  
   ModifyTask: grpc.handleUnaryCall<_conveyor_v1_ModifyTaskRequest__Output, _conveyor_v1_ModifyTaskResponse>;
   
   RetryTask: grpc.handleUnaryCall<_conveyor_v1_RetryTaskRequest__Output, _conveyor_v1_RetryTaskResponse>;
@@ -114,6 +127,7 @@ export interface TaskServiceDefinition extends grpc.ServiceDefinition {
   CancelTask: MethodDefinition<_conveyor_v1_CancelTaskRequest, _conveyor_v1_CancelTaskResponse, _conveyor_v1_CancelTaskRequest__Output, _conveyor_v1_CancelTaskResponse__Output>
   CreateTask: MethodDefinition<_conveyor_v1_CreateTaskRequest, _conveyor_v1_CreateTaskResponse, _conveyor_v1_CreateTaskRequest__Output, _conveyor_v1_CreateTaskResponse__Output>
   GetTask: MethodDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskResponse, _conveyor_v1_GetTaskRequest__Output, _conveyor_v1_GetTaskResponse__Output>
+  ListTasks: MethodDefinition<_conveyor_v1_ListTasksRequest, _conveyor_v1_ListTasksResponse, _conveyor_v1_ListTasksRequest__Output, _conveyor_v1_ListTasksResponse__Output>
   ModifyTask: MethodDefinition<_conveyor_v1_ModifyTaskRequest, _conveyor_v1_ModifyTaskResponse, _conveyor_v1_ModifyTaskRequest__Output, _conveyor_v1_ModifyTaskResponse__Output>
   RetryTask: MethodDefinition<_conveyor_v1_RetryTaskRequest, _conveyor_v1_RetryTaskResponse, _conveyor_v1_RetryTaskRequest__Output, _conveyor_v1_RetryTaskResponse__Output>
   StreamOps: MethodDefinition<_conveyor_v1_StreamOpsRequest, _conveyor_v1_StreamOpsResponse, _conveyor_v1_StreamOpsRequest__Output, _conveyor_v1_StreamOpsResponse__Output>

@@ -1,0 +1,144 @@
+/**
+ * The messages of ListTasks: decodes its request, encodes its response as response-messages does.
+ */
+import { docOfBytes } from '../../codec/json.ts'
+import { fault, isFault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { TaskFilter, TaskPage, TaskQuery } from '../../engine/search-api.ts'
+import {
+  number_field,
+  numberBytes,
+  type ReadCursor,
+  readBytes,
+  readCursor,
+  readInteger,
+  readNested,
+  readNumber,
+  readText,
+  sized_field,
+  sizedBytes,
+  skipField,
+  textBytes,
+  type WriteCursor,
+  writeNumber,
+  writeText,
+} from './protobuf.ts'
+import { fieldBytes, newMessage, taskBytes, writeField, writeTask } from './response-messages.ts'
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
+/** Fields of a TaskFilter by their tags. */
+const text_fields = new Map([
+  [sized_field(1), 'conv_id'],
+  [sized_field(2), 'node_id'],
+  [sized_field(3), 'status'],
+  [sized_field(4), 'ref_prefix'],
+] as const)
+const time_fields = new Map([
+  [number_field(5), 'created_since_ms'],
+  [number_field(6), 'created_until_ms'],
+  [number_field(7), 'changed_since_ms'],
+  [number_field(8), 'changed_until_ms'],
+  [number_field(9), 'ended_since_ms'],
+  [number_field(10), 'ended_until_ms'],
+  [number_field(11), 'due_before_ms'],
+] as const)
+const where_field = sized_field(12)
+
+/** A decoded query; its `where` is still bytes, because malformed JSON refuses the call. */
+export interface ListMessage {
+  readonly query: TaskQuery
+  readonly where_json: Buffer | undefined
+}
+
+/** Throws for malformed bytes. */
+export function readListTasks(bytes: Buffer): ListMessage {
+  const from = readCursor(bytes)
+  const query: Writable<TaskQuery> = {}
+  let where_json: Buffer | undefined
+  const filterFrom = (from: ReadCursor): void => {
+    while (from.at < from.end) {
+      const tag = readNumber(from)
+      const text = text_fields.get(tag as never)
+      const time = time_fields.get(tag as never)
+      if (text !== undefined) setText(query, text, readText(from))
+      else if (time !== undefined) query[time] = signed(readInteger(from))
+      else if (tag === where_field) where_json = readBytes(from)
+      else skipField(from, tag)
+    }
+  }
+  while (from.at < from.end) {
+    const tag = readNumber(from)
+    if (tag === sized_1) readNested(from, filterFrom)
+    else if (tag === number_2) setLimit(query, signed(readInteger(from)))
+    else if (tag === sized_3) setText(query, 'cursor', readText(from))
+    else if (tag === number_4) query.newest_first = Number(readInteger(from)) !== 0
+    else skipField(from, tag)
+  }
+  return { query, where_json }
+}
+
+/** Empty counts as unset. */
+function setText(
+  query: Writable<TaskQuery>,
+  name: 'conv_id' | 'node_id' | 'status' | 'ref_prefix' | 'cursor',
+  text: string,
+): void {
+  if (text === '') delete query[name]
+  else query[name] = text as NonNullable<TaskFilter['status']>
+}
+
+function setLimit(query: Writable<TaskQuery>, limit: number): void {
+  if (limit === 0) delete query.limit
+  else query.limit = limit
+}
+
+function signed(value: number | bigint): number {
+  return Number(BigInt.asIntN(64, BigInt(value)))
+}
+
+/** The query as the engine takes it. Throws `bad_filter`. */
+export function queryOf({ query, where_json }: ListMessage, limits: Limits): TaskQuery {
+  if (where_json === undefined || where_json.length === 0) return query
+  try {
+    const { nesting_max, body_values_max: values_max } = limits
+    return { ...query, where: docOfBytes(where_json, { nesting_max, values_max }) }
+  } catch (error) {
+    if (!isFault(error)) throw error
+    throw fault('bad_filter', `filter: where is no JSON object: ${error.message}`)
+  }
+}
+
+const sized_1 = sized_field(1)
+const number_2 = number_field(2)
+const sized_2 = sized_field(2)
+const sized_3 = sized_field(3)
+const number_3 = number_field(3)
+const number_4 = number_field(4)
+const sized_4 = sized_field(4)
+const number_5 = number_field(5)
+const sized_6 = sized_field(6)
+
+/** A ListTasksResponse. */
+export function encodePage(page: TaskPage): Buffer {
+  const { tasks, cursor, scanned, sorted_by, reached_ms, damaged } = page
+  const sizes = tasks.map((task) => taskBytes(task))
+  let bytes = fieldBytes(cursor) + fieldBytes(sorted_by)
+  for (const size of sizes) bytes += sizedBytes(size)
+  for (const obj_id of damaged) bytes += sizedBytes(textBytes(obj_id))
+  if (scanned !== 0) bytes += 1 + numberBytes(scanned)
+  if (reached_ms !== undefined) bytes += 1 + numberBytes(reached_ms)
+  const to: WriteCursor = newMessage(bytes)
+  for (const [at, task] of tasks.entries()) writeTask(to, sized_1, task, sizes[at] as number)
+  writeField(to, sized_2, cursor)
+  if (scanned !== 0) writeNumberField(to, number_3, scanned)
+  writeField(to, sized_4, sorted_by)
+  if (reached_ms !== undefined) writeNumberField(to, number_5, reached_ms)
+  for (const obj_id of damaged) writeText(to, sized_6, obj_id)
+  return to.buffer
+}
+
+function writeNumberField(to: WriteCursor, tag: number, value: number): void {
+  to.buffer[to.at++] = tag
+  writeNumber(to, value)
+}
