@@ -20,4 +20,12 @@ export type {
 export { connect } from './client/connect.ts'
 export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'
 export { rawJson } from './codec/json.ts'
-export type { TaskFilter, TaskPage, TaskQuery, Where } from './engine/search-api.ts'
+export type {
+  CountFilter,
+  CountRow,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  TaskQuery,
+  Where,
+} from './engine/search-api.ts'

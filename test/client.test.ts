@@ -239,6 +239,9 @@ for (const transport of transports) {
         found.tasks.map(({ ref }) => ref),
         [refs[1]],
       )
+      const { total, by_status, rows } = await client.count({ conv_id, status: 'live' })
+      assert.deepEqual(Object.keys(by_status), ['processing', 'delayed', 'failed'])
+      assert.ok(total >= 3 && rows.some(({ node_id }) => node_id === 'wait'))
       await assert.rejects(client.list({ status: 'lost' as 'live' }), { code: 'bad_filter' })
       await assert.rejects(client.list({ statuz: 'live' } as object), { code: 'bad_filter' })
       await assert.rejects(client.list({ conv_id: 404 }), { code: 'access_denied' })

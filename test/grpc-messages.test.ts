@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { OpResult, Task } from '../src/core/model.ts'
-import type { TaskPage } from '../src/engine/search-api.ts'
+import type { TaskCounts, TaskPage } from '../src/engine/search-api.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
   type OpMessage,
@@ -24,7 +24,12 @@ import {
   encodeTask,
 } from '../src/server/grpc/response-messages.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
-import { encodePage, readListTasks } from '../src/server/grpc/search-messages.ts'
+import {
+  encodeCounts,
+  encodePage,
+  readCountTasks,
+  readListTasks,
+} from '../src/server/grpc/search-messages.ts'
 
 const {
   CreateTask,
@@ -36,6 +41,7 @@ const {
   CancelTask,
   RetryTask,
   ListTasks,
+  CountTasks,
 } = loadSchema().service
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 120 }))
@@ -228,6 +234,17 @@ describe('messages that the schema encodes are decoded', () => {
     )
   })
 
+  test('CountTasks', () => {
+    const filter = fc.record({ conv_id: text, node_id: text, status: text })
+    fc.assert(
+      fc.property(filter, (filter) => {
+        const given = Object.entries(filter).filter(([, value]) => value !== '')
+        const read = readCountTasks(CountTasks.requestSerialize(filter))
+        assert.deepEqual(read, Object.fromEntries(given))
+      }),
+    )
+  })
+
   const broken_rows: [string, number[]][] = [
     ['a text longer than the message', [0x0a, 2, 0x61]],
     ['a nested text longer than its message', [0x12, 3, 0x12, 2, 0x61, 0x61]],
@@ -288,6 +305,41 @@ describe('messages that we encode are decoded by the schema', () => {
           ...(reached_ms === undefined
             ? {}
             : { reached_ms: String(reached_ms), _reached_ms: 'reached_ms' }),
+        })
+      }),
+    )
+  })
+
+  test('counts', () => {
+    const number = fc.option(fc.maxSafeNat(), { nil: undefined })
+    const counts = fc.record({
+      total: fc.maxSafeNat(),
+      by_status: fc.record({
+        ...{ processing: number, delayed: number, failed: number },
+        ...{ processed: number, canceled: number },
+      }),
+    })
+    const row = fc.record({ conv_id: text, title: text, node_id: maybe, counts })
+    type Counts = typeof counts extends fc.Arbitrary<infer One> ? One : never
+    const readCounts = ({ total, by_status }: Counts): object => {
+      const given = Object.entries(by_status).filter(([, count]) => count !== undefined)
+      return Object.fromEntries([
+        ['total', String(total)],
+        ...given.flatMap(([status, count]) => [
+          [status, String(count)],
+          [`_${status}`, status],
+        ]),
+      ])
+    }
+    fc.assert(
+      fc.property(counts, fc.array(row, { maxLength: 3 }), (all, rows) => {
+        const given = rows.map(({ counts, ...row }) => ({ ...row, ...counts }))
+        const bytes = encodeCounts({ ...all, rows: given } as TaskCounts)
+        assert.deepEqual(plain(CountTasks.responseDeserialize(bytes)), {
+          counts: readCounts(all),
+          rows: rows.map(({ conv_id, title, node_id = '', counts }) => ({
+            ...{ conv_id, title, node_id, counts: readCounts(counts) },
+          })),
         })
       }),
     )

@@ -249,6 +249,31 @@ describe('a list', () => {
     assert.equal(rest.tasks[0]?.data_json.toString(), '{"n":3}')
   })
 
+  test('is counted, for a user of what he may see', async () => {
+    const counted = async (request: object): Promise<unknown> => {
+      const { counts, rows } = await stage.caller.call('CountTasks', request)
+      const each = rows.map(({ conv_id, node_id, counts }) => [conv_id + node_id, counts?.total])
+      return [counts?.total, counts?.delayed, counts?.canceled, Object.fromEntries(each)]
+    }
+    // Beside its own processes the server has one without tasks.
+    assert.deepEqual(await counted({}), ['4', '3', '1', { p: '2', q: '2' }])
+    assert.deepEqual(await counted({ conv_id: 'p' }), ['2', '2', '0', { pwait: '2' }])
+    assert.deepEqual(await counted({ status: 'delayed' }), [
+      '3',
+      '3',
+      undefined,
+      { p: '2', q: '1' },
+    ])
+    const wrong = outcome(stage.caller.call('CountTasks', { status: 'lost' }))
+    assert.equal(await wrong, 'INVALID_ARGUMENT bad_filter')
+    await stage.engine.processes.share('q', user, ['show'])
+    await stage.engine.users.bind(user, bound)
+    assert.deepEqual(await counted({}), ['2', '1', '1', { q: '2' }])
+    const hidden = outcome(stage.caller.call('CountTasks', { conv_id: 'p' }))
+    assert.equal(await hidden, 'PERMISSION_DENIED access_denied')
+    await stage.engine.users.bindAll(bound)
+  })
+
   test('is refused where its page may not fit among the unread answers', async () => {
     const small = await open({ answers_bytes_max: 100_000 })
     assert.equal(await outcome(small.caller.call('ListTasks', {})), 'UNAVAILABLE overloaded')

@@ -98,6 +98,22 @@ const messages: Readonly<Record<string, readonly string[]>> = {
     'optional int64 reached_ms = 5',
     'repeated string damaged = 6',
   ],
+  CountTasksRequest: ['string conv_id = 1', 'string node_id = 2', 'string status = 3'],
+  TaskCounts: [
+    'int64 total = 1',
+    'optional int64 processing = 2',
+    'optional int64 delayed = 3',
+    'optional int64 failed = 4',
+    'optional int64 processed = 5',
+    'optional int64 canceled = 6',
+  ],
+  CountRow: [
+    'string conv_id = 1',
+    'string title = 2',
+    'string node_id = 3',
+    'TaskCounts counts = 4',
+  ],
+  CountTasksResponse: ['TaskCounts counts = 1', 'repeated CountRow rows = 2'],
   Op: [
     'string id = 1',
     'kind: CreateTaskRequest create = 2',
@@ -155,6 +171,7 @@ const rpcs = [
   'CancelTask(CancelTaskRequest) returns (CancelTaskResponse)',
   'RetryTask(RetryTaskRequest) returns (RetryTaskResponse)',
   'ListTasks(ListTasksRequest) returns (ListTasksResponse)',
+  'CountTasks(CountTasksRequest) returns (CountTasksResponse)',
 ]
 
 describe('the contract', () => {

@@ -9,7 +9,7 @@ import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
 import type { SignatureKind, Status, Task } from '../core/model.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/op-api.ts'
-import type { TaskPage, TaskQuery } from '../engine/search-api.ts'
+import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/search-api.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds for a call, including its retries; default 30,000. */
@@ -159,6 +159,8 @@ export interface Client {
    * Rejects with `bad_filter`, `bad_cursor`, `node_not_found`, `conv_not_found` or `access_denied`.
    */
   list(query?: TaskQuery, options?: CallOptions): Promise<ClientPage>
+  /** Counts them by process, node and status, as `Tasks.count`. Over gRPC only, as `cancel`. */
+  count(filter?: CountFilter, options?: CallOptions): Promise<TaskCounts>
   /** Closes the connections; calls under way reject. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

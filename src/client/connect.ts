@@ -178,6 +178,10 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       const { list } = await taskCalls()
       return inTime((cancellation) => list(query, cancellation), true, call)
     },
+    async count(filter = {}, call = {}) {
+      const { count } = await taskCalls()
+      return inTime((cancellation) => count(filter, cancellation), true, call)
+    },
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -4,18 +4,22 @@
  */
 import type { MethodDefinition } from '@grpc/grpc-js'
 import { opFaults } from '../core/faults.ts'
-import type { TaskFilter, TaskQuery } from '../engine/search-api.ts'
-import type { CancelTaskResponse__Output } from '../server/grpc/generated/conveyor/v1/CancelTaskResponse.ts'
-import type { ListTasksRequest } from '../server/grpc/generated/conveyor/v1/ListTasksRequest.ts'
-import type { ListTasksResponse__Output } from '../server/grpc/generated/conveyor/v1/ListTasksResponse.ts'
+import type { Status } from '../core/model.ts'
+import type { TaskCounts, TaskFilter, TaskQuery } from '../engine/search-api.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
-import { loadSchema } from '../server/grpc/schema.ts'
+import type { TaskCounts__Output } from '../server/grpc/generated/conveyor/v1/TaskCounts.ts'
+import { loadSchema, type Schema } from '../server/grpc/schema.ts'
 import type { ClientAction, ClientPage, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { targetOf, taskOf } from './grpc-messages.ts'
 import { dataTextOf, type SentOp } from './sent-op.ts'
 import type { TaskCalls } from './transport.ts'
+
+type Service = Schema['service']
+type Action = ReturnType<Service['CancelTask']['responseDeserialize']>
+type ListRequest = Parameters<Service['ListTasks']['requestSerialize']>[0]
+type Page = ReturnType<Service['ListTasks']['responseDeserialize']>
 
 /** One try of a unary call. */
 export type UnaryCall = <Request, Answer>(
@@ -25,7 +29,7 @@ export type UnaryCall = <Request, Answer>(
 ) => Promise<Answer>
 
 export function grpcTasks(unary: UnaryCall): TaskCalls {
-  const { GetTask, WaitTask, CancelTask, RetryTask, ListTasks } = loadSchema().service
+  const { GetTask, WaitTask, CancelTask, RetryTask, ListTasks, CountTasks } = loadSchema().service
   return {
     async get(target, cancellation) {
       try {
@@ -46,6 +50,17 @@ export function grpcTasks(unary: UnaryCall): TaskCalls {
       asAction(target, unary(RetryTask, { ...targetOf(target), node_id }, cancellation)),
     list: async (query, cancellation) =>
       pageOf(await unary(ListTasks, listRequest(query), cancellation)),
+    async count(filter, cancellation) {
+      checkFilter(filter, ['conv_id', 'node_id', 'status'])
+      const { counts, rows } = await unary(CountTasks, withConvText(filter), cancellation)
+      return {
+        ...countsOf(counts),
+        rows: rows.map(({ conv_id, title, node_id, counts }) => ({
+          ...{ conv_id, title, ...countsOf(counts) },
+          ...(node_id === '' ? {} : { node_id }),
+        })),
+      }
+    },
   }
 }
 
@@ -54,10 +69,7 @@ function requireTask({ task }: { readonly task: Task__Output | null }): ClientTa
   return taskOf(task)
 }
 
-async function asAction(
-  target: SentOp,
-  answer: Promise<CancelTaskResponse__Output>,
-): Promise<ClientAction> {
+async function asAction(target: SentOp, answer: Promise<Action>): Promise<ClientAction> {
   try {
     const { ref, obj_id, task, was_status, was_node_id } = await answer
     const was = { status: was_status as ClientTask['status'], node_id: was_node_id }
@@ -79,23 +91,22 @@ const filter_members: readonly (keyof TaskFilter)[] = [
 ]
 
 /** Throws `bad_filter` for a member that a message would drop. */
-function checkFilter(filter: TaskFilter): void {
+function checkFilter(filter: TaskFilter, members = filter_members): void {
   for (const name of Object.keys(filter)) {
-    if (filter_members.includes(name as keyof TaskFilter)) continue
-    const choices = filter_members.join(', ')
+    if (members.includes(name as keyof TaskFilter)) continue
+    const choices = members.join(', ')
     throw clientFault('bad_filter', `filter: there is no "${name}"; a filter has ${choices}`)
   }
 }
 
 /** Throws `bad_filter`, and a TypeError for a `where` that is no object. */
-function listRequest(query: TaskQuery): ListTasksRequest {
+function listRequest(query: TaskQuery): ListRequest {
   const { limit, cursor, newest_first = false, ...given } = query
   checkFilter(given)
-  const { where, conv_id, ...filter } = given
+  const { where, ...filter } = given
   return {
     filter: {
-      ...filter,
-      ...(conv_id === undefined ? {} : { conv_id: String(conv_id) }),
+      ...withConvText(filter),
       ...(where === undefined ? {} : { where_json: Buffer.from(dataTextOf(where)) }),
     },
     page_size: limit ?? 0,
@@ -104,7 +115,14 @@ function listRequest(query: TaskQuery): ListTasksRequest {
   }
 }
 
-function pageOf(answer: ListTasksResponse__Output): ClientPage {
+function withConvText<T extends TaskFilter>({
+  conv_id,
+  ...filter
+}: T): Omit<T, 'conv_id'> & { readonly conv_id?: string } {
+  return conv_id === undefined ? filter : { ...filter, conv_id: String(conv_id) }
+}
+
+function pageOf(answer: Page): ClientPage {
   const { tasks, next_page_token, scanned, sorted_by, reached_ms, damaged } = answer
   return {
     tasks: tasks.map(taskOf),
@@ -115,3 +133,14 @@ function pageOf(answer: ListTasksResponse__Output): ClientPage {
     damaged,
   }
 }
+
+function countsOf(counts: TaskCounts__Output | null): Omit<TaskCounts, 'rows'> {
+  const by_status: Partial<Record<Status, number>> = {}
+  for (const status of statuses) {
+    const count = counts?.[status]
+    if (count !== undefined) by_status[status] = Number(count)
+  }
+  return { total: Number(counts?.total ?? 0), by_status }
+}
+
+const statuses = ['processing', 'delayed', 'failed', 'processed', 'canceled'] as const

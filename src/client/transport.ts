@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { defineData } from '../codec/task-data.ts'
-import type { TaskQuery } from '../engine/search-api.ts'
+import type { CountFilter, TaskCounts, TaskQuery } from '../engine/search-api.ts'
 import type { BatchResult, ClientAction, ClientPage, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { SentOp } from './sent-op.ts'
@@ -33,6 +33,7 @@ export interface TaskCalls {
     cancellation: Cancellation,
   ): Promise<ClientAction>
   list(query: TaskQuery, cancellation: Cancellation): Promise<ClientPage>
+  count(filter: CountFilter, cancellation: Cancellation): Promise<TaskCounts>
 }
 
 export interface Transport {

@@ -269,7 +269,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     drain,
     submit,
     cancelTask: (op, caller) => submitChange(op, caller, (tx) => cancelTask(tx, op, caller)),
-    listTasks: (query, caller) => listTasks({ store, catalog, limits }, query, caller),
+    listTasks: (query, caller) => listTasks(searched, query, caller),
+    countTasks: (filter, caller) => countTasks(searched, filter, caller),
     retryTask: (op, caller) =>
       submitChange(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
     apply: async (ops, caller = {}) =>

@@ -7,7 +7,7 @@ import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 import type { ResultOptions } from './results.ts'
-import type { TaskPage, TaskQuery } from './search-api.ts'
+import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
 
 export interface ServedEngine extends Engine {
   /**
@@ -23,6 +23,8 @@ export interface ServedEngine extends Engine {
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   /** `Tasks.list` of the tasks that the caller may see; also rejects with `access_denied`. */
   listTasks(query: TaskQuery, caller: Caller): Promise<TaskPage>
+  /** `Tasks.count` of them. */
+  countTasks(filter: CountFilter, caller: Caller): Promise<TaskCounts>
   /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
   awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
   /**

@@ -5,7 +5,7 @@
 import { countsOf, nodeCountOfKey, processKey } from '../codec/keys.ts'
 import { decodeCounts, decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import { nextTurn } from '../core/clock.ts'
-import type { Status } from '../core/model.ts'
+import type { Caller, Status } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import type { SearchParts } from './search.ts'
 import type { CountFilter, CountRow, TaskCounts } from './search-api.ts'
@@ -15,7 +15,11 @@ import { badFilter, checkFilter } from './task-filter.ts'
 const counted: readonly string[] = ['conv_id', 'node_id', 'status']
 
 /** Rejects with `bad_filter`, `conv_not_found` or `node_not_found`. */
-export async function countTasks(parts: SearchParts, given: CountFilter): Promise<TaskCounts> {
+export async function countTasks(
+  parts: SearchParts,
+  given: CountFilter,
+  caller: Caller = {},
+): Promise<TaskCounts> {
   const { store, catalog, limits } = parts
   // Without a status all are counted: it costs the same.
   const filter = checkFilter({ status: 'any', ...given }, limits)
@@ -23,7 +27,7 @@ export async function countTasks(parts: SearchParts, given: CountFilter): Promis
   if (other !== undefined) {
     throw badFilter(`tasks are counted by conv_id, node_id and status only, not by ${other}`)
   }
-  const scope = await scopeOf(store, catalog, filter)
+  const scope = await scopeOf(store, catalog, filter, caller)
   const by_node = filter.conv_id !== undefined || filter.node !== undefined
   const rows: CountRow[] = []
   for (const conv_id of scope.conv_ids) {

@@ -1,10 +1,17 @@
 /**
- * The messages of ListTasks: decodes its request, encodes its response as response-messages does.
+ * The messages of ListTasks and CountTasks: decodes their requests, and encodes their responses as
+ * response-messages does.
  */
 import { docOfBytes } from '../../codec/json.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { TaskFilter, TaskPage, TaskQuery } from '../../engine/search-api.ts'
+import type {
+  CountFilter,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  TaskQuery,
+} from '../../engine/search-api.ts'
 import {
   number_field,
   numberBytes,
@@ -20,6 +27,7 @@ import {
   skipField,
   textBytes,
   type WriteCursor,
+  writeFieldHead,
   writeNumber,
   writeText,
 } from './protobuf.ts'
@@ -109,7 +117,21 @@ export function queryOf({ query, where_json }: ListMessage, limits: Limits): Tas
   }
 }
 
+/** Throws for malformed bytes. */
+export function readCountTasks(bytes: Buffer): CountFilter {
+  const from = readCursor(bytes)
+  const filter: Writable<TaskQuery> = {}
+  while (from.at < from.end) {
+    const tag = readNumber(from)
+    const text = tag === sized_4 ? undefined : text_fields.get(tag as never)
+    if (text !== undefined) setText(filter, text, readText(from))
+    else skipField(from, tag)
+  }
+  return filter
+}
+
 const sized_1 = sized_field(1)
+const number_1 = number_field(1)
 const number_2 = number_field(2)
 const sized_2 = sized_field(2)
 const sized_3 = sized_field(3)
@@ -141,4 +163,48 @@ export function encodePage(page: TaskPage): Buffer {
 function writeNumberField(to: WriteCursor, tag: number, value: number): void {
   to.buffer[to.at++] = tag
   writeNumber(to, value)
+}
+
+/** The fields of a TaskCounts message, in order of their numbers from 2 on. */
+const counted = ['processing', 'delayed', 'failed', 'processed', 'canceled'] as const
+
+type Counts = Pick<TaskCounts, 'total' | 'by_status'>
+
+/** A CountTasksResponse. */
+export function encodeCounts({ rows, ...all }: TaskCounts): Buffer {
+  const sizes = rows.map((row) => {
+    const texts = fieldBytes(row.conv_id) + fieldBytes(row.title) + fieldBytes(row.node_id)
+    return texts + sizedBytes(countsBytes(row))
+  })
+  let bytes = sizedBytes(countsBytes(all))
+  for (const size of sizes) bytes += sizedBytes(size)
+  const to: WriteCursor = newMessage(bytes)
+  writeCounts(to, sized_1, all)
+  for (const [at, row] of rows.entries()) {
+    writeFieldHead(to, sized_2, sizes[at] as number)
+    writeField(to, sized_1, row.conv_id)
+    writeField(to, sized_2, row.title)
+    writeField(to, sized_3, row.node_id)
+    writeCounts(to, sized_4, row)
+  }
+  return to.buffer
+}
+
+function countsBytes({ total, by_status }: Counts): number {
+  let bytes = total === 0 ? 0 : 1 + numberBytes(total)
+  for (const status of counted) {
+    const count = by_status[status]
+    if (count !== undefined) bytes += 1 + numberBytes(count)
+  }
+  return bytes
+}
+
+function writeCounts(to: WriteCursor, tag: number, counts: Counts): void {
+  const { total, by_status } = counts
+  writeFieldHead(to, tag, countsBytes(counts))
+  if (total !== 0) writeNumberField(to, number_1, total)
+  for (const [at, status] of counted.entries()) {
+    const count = by_status[status]
+    if (count !== undefined) writeNumberField(to, number_field(at + 2), count)
+  }
 }

@@ -1,12 +1,14 @@
 /**
- * ListTasks: a page of the tasks that the caller may see. Room for the page is reserved before the
- * search, as for an answer to shows; the search itself is bounded by the engine.
+ * ListTasks and CountTasks: of the tasks that the caller may see. Room for a page is reserved
+ * before the search, as for an answer to shows; the search itself is bounded by the engine.
  */
 import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault } from '../../core/faults.ts'
-import { authenticate } from './authenticate.ts'
+import type { Caller } from '../../core/model.ts'
+import type { CountFilter } from '../../engine/search-api.ts'
+import { authenticate, type Peer } from './authenticate.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
-import { encodePage, type ListMessage, queryOf } from './search-messages.ts'
+import { encodeCounts, encodePage, type ListMessage, queryOf } from './search-messages.ts'
 import { answerWith } from './unary.ts'
 
 /** Tasks of a page without a limit of its own. */
@@ -19,8 +21,7 @@ export function listHandler(
   const { engine } = context
   const { answer_bytes_max, task_bytes_max } = engine.limits
   return answerWith(context, contextOf, async (call, peer) => {
-    const caller = authenticate(context, peer)
-    if (caller.user !== undefined) engine.checkRate(caller.user)
+    const caller = searcher(context, peer)
     const query = queryOf(call.request, context.limits)
     const { limit = page_tasks } = query
     const reservation = peer.answers.reserve([])
@@ -31,4 +32,25 @@ export function listHandler(
     reservation.set(bytes.length)
     return bytes
   })
+}
+
+export function countHandler(
+  context: ServerContext,
+  contextOf: ContextOf,
+): handleUnaryCall<CountFilter, EncodedResponse> {
+  return answerWith(context, contextOf, async (call, peer) => {
+    const caller = searcher(context, peer)
+    const reservation = peer.answers.reserve([])
+    call.once('cancelled', reservation.release)
+    const bytes = encodeCounts(await context.engine.countTasks(call.request, caller))
+    reservation.set(bytes.length)
+    return bytes
+  })
+}
+
+/** The caller of a search. Throws as `authenticate` does, and `rate_limited`. */
+function searcher(context: ServerContext, peer: Peer): Caller {
+  const caller = authenticate(context, peer)
+  if (caller.user !== undefined) context.engine.checkRate(caller.user)
+  return caller
 }

@@ -19,8 +19,8 @@ import { newInterceptor, type ServerContext, takeBytes } from './interceptor.ts'
 import { type Listener, listen } from './listener.ts'
 import { readShow, readStreamOps } from './request-messages.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
-import { listHandler } from './search.ts'
-import { readListTasks } from './search-messages.ts'
+import { countHandler, listHandler } from './search.ts'
+import { readCountTasks, readListTasks } from './search-messages.ts'
 import { streamHandler } from './stream.ts'
 import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
 import { unary_rpcs, unaryHandler } from './unary.ts'
@@ -157,11 +157,13 @@ function newServer(context: ServerContext, { service }: Schema): Server {
     StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
     WaitTask: withCodec(service.WaitTask, readShow),
     ListTasks: withCodec(service.ListTasks, readListTasks),
+    CountTasks: withCodec(service.CountTasks, readCountTasks),
   }
   const handlers: UntypedServiceImplementation = {
     StreamOps: streamHandler(context, contextOf),
     WaitTask: waitHandler(context, contextOf),
     ListTasks: listHandler(context, contextOf),
+    CountTasks: countHandler(context, contextOf),
   }
   for (const [name, rpc] of Object.entries(unary_rpcs)) {
     definition[name] = withCodec(service[name] as object, (bytes) => rpc.read(bytes, ops_max))

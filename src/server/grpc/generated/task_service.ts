@@ -5,6 +5,9 @@ import type { ApplyOpsRequest as _conveyor_v1_ApplyOpsRequest, ApplyOpsRequest__
 import type { ApplyOpsResponse as _conveyor_v1_ApplyOpsResponse, ApplyOpsResponse__Output as _conveyor_v1_ApplyOpsResponse__Output } from './conveyor/v1/ApplyOpsResponse.ts';
 import type { CancelTaskRequest as _conveyor_v1_CancelTaskRequest, CancelTaskRequest__Output as _conveyor_v1_CancelTaskRequest__Output } from './conveyor/v1/CancelTaskRequest.ts';
 import type { CancelTaskResponse as _conveyor_v1_CancelTaskResponse, CancelTaskResponse__Output as _conveyor_v1_CancelTaskResponse__Output } from './conveyor/v1/CancelTaskResponse.ts';
+import type { CountRow as _conveyor_v1_CountRow, CountRow__Output as _conveyor_v1_CountRow__Output } from './conveyor/v1/CountRow.ts';
+import type { CountTasksRequest as _conveyor_v1_CountTasksRequest, CountTasksRequest__Output as _conveyor_v1_CountTasksRequest__Output } from './conveyor/v1/CountTasksRequest.ts';
+import type { CountTasksResponse as _conveyor_v1_CountTasksResponse, CountTasksResponse__Output as _conveyor_v1_CountTasksResponse__Output } from './conveyor/v1/CountTasksResponse.ts';
 import type { CreateTaskRequest as _conveyor_v1_CreateTaskRequest, CreateTaskRequest__Output as _conveyor_v1_CreateTaskRequest__Output } from './conveyor/v1/CreateTaskRequest.ts';
 import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskResponse__Output as _conveyor_v1_CreateTaskResponse__Output } from './conveyor/v1/CreateTaskResponse.ts';
 import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from './conveyor/v1/GetTaskRequest.ts';
@@ -22,6 +25,7 @@ import type { StatusDetails as _conveyor_v1_StatusDetails, StatusDetails__Output
 import type { StreamOpsRequest as _conveyor_v1_StreamOpsRequest, StreamOpsRequest__Output as _conveyor_v1_StreamOpsRequest__Output } from './conveyor/v1/StreamOpsRequest.ts';
 import type { StreamOpsResponse as _conveyor_v1_StreamOpsResponse, StreamOpsResponse__Output as _conveyor_v1_StreamOpsResponse__Output } from './conveyor/v1/StreamOpsResponse.ts';
 import type { Task as _conveyor_v1_Task, Task__Output as _conveyor_v1_Task__Output } from './conveyor/v1/Task.ts';
+import type { TaskCounts as _conveyor_v1_TaskCounts, TaskCounts__Output as _conveyor_v1_TaskCounts__Output } from './conveyor/v1/TaskCounts.ts';
 import type { TaskFilter as _conveyor_v1_TaskFilter, TaskFilter__Output as _conveyor_v1_TaskFilter__Output } from './conveyor/v1/TaskFilter.ts';
 import type { TaskServiceClient as _conveyor_v1_TaskServiceClient, TaskServiceDefinition as _conveyor_v1_TaskServiceDefinition } from './conveyor/v1/TaskService.ts';
 import type { WaitTaskRequest as _conveyor_v1_WaitTaskRequest, WaitTaskRequest__Output as _conveyor_v1_WaitTaskRequest__Output } from './conveyor/v1/WaitTaskRequest.ts';
@@ -38,6 +42,9 @@ export interface ProtoGrpcType {
       ApplyOpsResponse: MessageTypeDefinition<_conveyor_v1_ApplyOpsResponse, _conveyor_v1_ApplyOpsResponse__Output>
       CancelTaskRequest: MessageTypeDefinition<_conveyor_v1_CancelTaskRequest, _conveyor_v1_CancelTaskRequest__Output>
       CancelTaskResponse: MessageTypeDefinition<_conveyor_v1_CancelTaskResponse, _conveyor_v1_CancelTaskResponse__Output>
+      CountRow: MessageTypeDefinition<_conveyor_v1_CountRow, _conveyor_v1_CountRow__Output>
+      CountTasksRequest: MessageTypeDefinition<_conveyor_v1_CountTasksRequest, _conveyor_v1_CountTasksRequest__Output>
+      CountTasksResponse: MessageTypeDefinition<_conveyor_v1_CountTasksResponse, _conveyor_v1_CountTasksResponse__Output>
       CreateTaskRequest: MessageTypeDefinition<_conveyor_v1_CreateTaskRequest, _conveyor_v1_CreateTaskRequest__Output>
       CreateTaskResponse: MessageTypeDefinition<_conveyor_v1_CreateTaskResponse, _conveyor_v1_CreateTaskResponse__Output>
       GetTaskRequest: MessageTypeDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskRequest__Output>
@@ -55,6 +62,7 @@ export interface ProtoGrpcType {
       StreamOpsRequest: MessageTypeDefinition<_conveyor_v1_StreamOpsRequest, _conveyor_v1_StreamOpsRequest__Output>
       StreamOpsResponse: MessageTypeDefinition<_conveyor_v1_StreamOpsResponse, _conveyor_v1_StreamOpsResponse__Output>
       Task: MessageTypeDefinition<_conveyor_v1_Task, _conveyor_v1_Task__Output>
+      TaskCounts: MessageTypeDefinition<_conveyor_v1_TaskCounts, _conveyor_v1_TaskCounts__Output>
       TaskFilter: MessageTypeDefinition<_conveyor_v1_TaskFilter, _conveyor_v1_TaskFilter__Output>
       TaskService: SubtypeConstructor<typeof grpc.Client, _conveyor_v1_TaskServiceClient> & { service: _conveyor_v1_TaskServiceDefinition }
       WaitTaskRequest: MessageTypeDefinition<_conveyor_v1_WaitTaskRequest, _conveyor_v1_WaitTaskRequest__Output>

@@ -6,6 +6,8 @@ import type { ApplyOpsRequest as _conveyor_v1_ApplyOpsRequest, ApplyOpsRequest__
 import type { ApplyOpsResponse as _conveyor_v1_ApplyOpsResponse, ApplyOpsResponse__Output as _conveyor_v1_ApplyOpsResponse__Output } from '../../conveyor/v1/ApplyOpsResponse.ts';
 import type { CancelTaskRequest as _conveyor_v1_CancelTaskRequest, CancelTaskRequest__Output as _conveyor_v1_CancelTaskRequest__Output } from '../../conveyor/v1/CancelTaskRequest.ts';
 import type { CancelTaskResponse as _conveyor_v1_CancelTaskResponse, CancelTaskResponse__Output as _conveyor_v1_CancelTaskResponse__Output } from '../../conveyor/v1/CancelTaskResponse.ts';
+import type { CountTasksRequest as _conveyor_v1_CountTasksRequest, CountTasksRequest__Output as _conveyor_v1_CountTasksRequest__Output } from '../../conveyor/v1/CountTasksRequest.ts';
+import type { CountTasksResponse as _conveyor_v1_CountTasksResponse, CountTasksResponse__Output as _conveyor_v1_CountTasksResponse__Output } from '../../conveyor/v1/CountTasksResponse.ts';
 import type { CreateTaskRequest as _conveyor_v1_CreateTaskRequest, CreateTaskRequest__Output as _conveyor_v1_CreateTaskRequest__Output } from '../../conveyor/v1/CreateTaskRequest.ts';
 import type { CreateTaskResponse as _conveyor_v1_CreateTaskResponse, CreateTaskResponse__Output as _conveyor_v1_CreateTaskResponse__Output } from '../../conveyor/v1/CreateTaskResponse.ts';
 import type { GetTaskRequest as _conveyor_v1_GetTaskRequest, GetTaskRequest__Output as _conveyor_v1_GetTaskRequest__Output } from '../../conveyor/v1/GetTaskRequest.ts';
@@ -39,6 +41,15 @@ export interface TaskServiceClient extends grpc.Client {
   cancelTask(argument: _conveyor_v1_CancelTaskRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_CancelTaskResponse__Output>): grpc.ClientUnaryCall;
   cancelTask(argument: _conveyor_v1_CancelTaskRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_CancelTaskResponse__Output>): grpc.ClientUnaryCall;
   cancelTask(argument: _conveyor_v1_CancelTaskRequest, callback: grpc.requestCallback<_conveyor_v1_CancelTaskResponse__Output>): grpc.ClientUnaryCall;
+  
+  CountTasks(argument: _conveyor_v1_CountTasksRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  CountTasks(argument: _conveyor_v1_CountTasksRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  CountTasks(argument: _conveyor_v1_CountTasksRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  CountTasks(argument: _conveyor_v1_CountTasksRequest, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  countTasks(argument: _conveyor_v1_CountTasksRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  countTasks(argument: _conveyor_v1_CountTasksRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  countTasks(argument: _conveyor_v1_CountTasksRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
+  countTasks(argument: _conveyor_v1_CountTasksRequest, callback: grpc.requestCallback<_conveyor_v1_CountTasksResponse__Output>): grpc.ClientUnaryCall;
   
   CreateTask(argument: _conveyor_v1_CreateTaskRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_CreateTaskResponse__Output>): grpc.ClientUnaryCall;
   CreateTask(argument: _conveyor_v1_CreateTaskRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_conveyor_v1_CreateTaskResponse__Output>): grpc.ClientUnaryCall;
@@ -106,6 +117,8 @@ export interface TaskServiceHandlers extends grpc.UntypedServiceImplementation {
   
   CancelTask: grpc.handleUnaryCall<_conveyor_v1_CancelTaskRequest__Output, _conveyor_v1_CancelTaskResponse>;
   
+  CountTasks: grpc.handleUnaryCall<_conveyor_v1_CountTasksRequest__Output, _conveyor_v1_CountTasksResponse>;
+  
   CreateTask: grpc.handleUnaryCall<_conveyor_v1_CreateTaskRequest__Output, _conveyor_v1_CreateTaskResponse>;
   
   GetTask: grpc.handleUnaryCall<_conveyor_v1_GetTaskRequest__Output, _conveyor_v1_GetTaskResponse>;
@@ -125,6 +138,7 @@ export interface TaskServiceHandlers extends grpc.UntypedServiceImplementation {
 export interface TaskServiceDefinition extends grpc.ServiceDefinition {
   ApplyOps: MethodDefinition<_conveyor_v1_ApplyOpsRequest, _conveyor_v1_ApplyOpsResponse, _conveyor_v1_ApplyOpsRequest__Output, _conveyor_v1_ApplyOpsResponse__Output>
   CancelTask: MethodDefinition<_conveyor_v1_CancelTaskRequest, _conveyor_v1_CancelTaskResponse, _conveyor_v1_CancelTaskRequest__Output, _conveyor_v1_CancelTaskResponse__Output>
+  CountTasks: MethodDefinition<_conveyor_v1_CountTasksRequest, _conveyor_v1_CountTasksResponse, _conveyor_v1_CountTasksRequest__Output, _conveyor_v1_CountTasksResponse__Output>
   CreateTask: MethodDefinition<_conveyor_v1_CreateTaskRequest, _conveyor_v1_CreateTaskResponse, _conveyor_v1_CreateTaskRequest__Output, _conveyor_v1_CreateTaskResponse__Output>
   GetTask: MethodDefinition<_conveyor_v1_GetTaskRequest, _conveyor_v1_GetTaskResponse, _conveyor_v1_GetTaskRequest__Output, _conveyor_v1_GetTaskResponse__Output>
   ListTasks: MethodDefinition<_conveyor_v1_ListTasksRequest, _conveyor_v1_ListTasksResponse, _conveyor_v1_ListTasksRequest__Output, _conveyor_v1_ListTasksResponse__Output>
