@@ -362,6 +362,8 @@ for (const [name, command, ref] of callers) {
   })
 }
 
+const steps = 'start create\nwait go\nwait callback\ndone go\n'
+
 /** [program, the packages it imports beside the engine, what it prints] */
 for (const [name, packages, printed] of [
   [
@@ -372,6 +374,7 @@ for (const [name, packages, printed] of [
   ],
   ['handlers', [], 'done { amount: 120, charged: true } 1\n'],
   ['schedule', [], 'created unchanged\n02:00:00\nok\n'],
+  ['changes', [], `1\n${steps}2\n${steps}`],
 ] as const) {
   test(`a program that defines a process: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()
