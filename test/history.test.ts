@@ -113,14 +113,15 @@ const rows: readonly Row[] = [
   ['a failure with an error node',
     [p({ start: go('a'), a: [setData({ a: '$.math(1/x)' }, { error: 'bad' })], bad: kept })], nothing,
     [...start, 'a go', `bad ${failed}`]],
-  ['a failure without one, a retry, a retry from a node, a cancel',
+  ['a failure without one, a retry, a retry from a node, a move, a cancel',
     [p({ start: go('a'), a: [fails, go('wait')], wait: waiting, end: kept })],
     async ({ engine }) => {
       await engine.tasks.retry(target)
       await engine.tasks.retry(target, 'wait')
+      await engine.tasks.move(target, 'wait')
       await engine.tasks.cancel(target)
     },
-    [...start, 'a go', `a ${failed}`, 'a retry', `a ${failed}`, 'wait retry', 'wait cancel']],
+    [...start, 'a go', `a ${failed}`, 'a retry', `a ${failed}`, 'wait retry', 'wait move', 'wait cancel']],
   ['a loop, of which the last entries are kept', [p({ start: go('a'), a: go('start') })],
     async ({ engine, obj_id }) => {
       const task = await engine.task({ conv_id: 'p', obj_id })

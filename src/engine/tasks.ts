@@ -38,7 +38,7 @@ export function retryTask(
   if (node_id === undefined) {
     recordEvent(tx, task, 'retry', caller.user)
     advance(tx, process, draft, 0)
-  } else enterNode(tx, process, draft, node_id, 'retry')
+  } else enterNode(tx, process, draft, node_id, 'retry', caller.user)
   saveAndDrain(tx, draft)
   return changed(op, was, task)
 }
@@ -61,7 +61,7 @@ export function moveTask(
   if (!process.graph.nodes.has(node_id)) return noNode(op, node_id, task)
   const was = placeOf(task)
   task.moves = 0
-  enterNode(tx, process, draft, node_id, 'move')
+  enterNode(tx, process, draft, node_id, 'move', caller.user)
   saveAndDrain(tx, draft)
   return changed(op, was, task)
 }
