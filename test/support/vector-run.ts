@@ -156,7 +156,8 @@ async function done(work: Promise<void>): Promise<undefined> {
   await work
 }
 
-function resultText(result: OpResult): string {
+/** Without the task, which no request for a retry or a cancel gets. */
+function resultText({ task: _task, ...result }: OpResult): string {
   return renderResults(1, [result]).slice('{"request_proc":"ok","ops":['.length, -']}'.length)
 }
 
