@@ -19,6 +19,7 @@ import {
 } from '../src/store/log/frame.ts'
 import { sortLastByKey } from '../src/store/log/key-sort.ts'
 import { buildFrame, newMemtable, publishFrame } from '../src/store/log/memtable.ts'
+import { newScanHints } from '../src/store/log/scan-hints.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
 import { openLogged, tiny_bounds } from './support/log-setup.ts'
 import { quickFolder } from './support/store-folder.ts'
@@ -337,6 +338,15 @@ describe('a merged range', () => {
     }
     assert.equal(open, 0)
   })
+})
+
+it('a scan that begins within a gap begins at its end, until a key is put there', () => {
+  const hints = newScanHints()
+  hints.addGap('b', 'm', 100)
+  const starts = ['a', 'b', 'c', 'l', 'm', 'z']
+  assert.deepEqual(starts.map(hints.startOf), ['a', 'm', 'm', 'm', 'm', 'z'])
+  hints.onPut('e')
+  assert.deepEqual(starts.map(hints.startOf), ['a', 'e', 'e', 'l', 'm', 'z'])
 })
 
 describe('ranges that skip tombstones', () => {

@@ -9,7 +9,6 @@
 import {
   after,
   atNodeKey,
-  atNodeOfKey,
   dueKey,
   dueOf,
   endedKey,
@@ -27,10 +26,11 @@ import {
   refsOf,
   taskKey,
   tasksAtNode,
-  tasksAtNodes,
 } from '../codec/keys.ts'
+import { liveOf } from '../codec/records.ts'
 import { is_live } from '../codec/task-record.ts'
 import type { Entry, View } from '../store/store.ts'
+import { countsByNode } from './node-counters.ts'
 import type { Scope } from './search-scope.ts'
 import type { CheckedFilter } from './task-filter.ts'
 
@@ -150,18 +150,10 @@ function nodesIn(view: View, { conv_ids, nodes }: Scope): readonly NodeOfProcess
   return found.length > node_runs_max ? undefined : found
 }
 
-/** One read for each node with live tasks, which skips its tasks. */
+/** By the counters: the keys of tasks that have left a node would have to be passed over. */
 function nodesInUse(view: View, conv_id: string): NodeOfProcess[] {
-  const found: NodeOfProcess[] = []
-  let { from, to } = tasksAtNodes(conv_id)
-  while (found.length <= node_runs_max) {
-    const [first] = view.scan({ from, to, limit: 1 })
-    if (first === undefined) break
-    const { node } = atNodeOfKey(first.key)
-    found.push([conv_id, node])
-    from = tasksAtNode(conv_id, node).to
-  }
-  return found
+  const nodes = [...countsByNode(view, conv_id)].filter(([, counts]) => liveOf(counts) > 0)
+  return nodes.map(([node]): NodeOfProcess => [conv_id, node])
 }
 
 /** One read for each process with keys of this type, which skips its keys. */

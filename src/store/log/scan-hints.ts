@@ -1,6 +1,7 @@
 /**
- * Caches where a scan starts, so that repeated scans of a queue's head skip tombstones: until their
- * checkpoint, deleted keys are in the memtables and, below them, in LMDB.
+ * Caches where a scan starts, so that scans of a queue's head, and those that go on within a gap,
+ * skip tombstones: until their checkpoint, deleted keys are in the memtables and, below them, in
+ * LMDB.
  *
  * A hint says that no key from `from` up to its end, excluded, exists. A put within it moves the
  * end back.
@@ -24,7 +25,12 @@ const hints_max = 64
 export function newScanHints(): ScanHints {
   const ends = new Map<Key, Key>()
   return {
-    startOf: (from) => ends.get(from) ?? from,
+    startOf(from) {
+      const known = ends.get(from)
+      if (known !== undefined) return known
+      for (const [gap, until] of ends) if (gap < from && from < until) return until
+      return from
+    },
     addGap(from, until, tombstones) {
       if (tombstones < tombstones_min) return
       if (ends.size >= hints_max) ends.clear()
