@@ -375,6 +375,11 @@ for (const [name, packages, printed] of [
   ['handlers', [], 'done { amount: 120, charged: true } 1\n'],
   ['schedule', [], 'created unchanged\n02:00:00\nok\n'],
   ['changes', [], `1\n${steps}2\n${steps}`],
+  [
+    'search',
+    [],
+    'order-300 order-120\n1 { amount: 300, customer: { vip: true } }\n1 {}\nreview 1\nwait 2\n',
+  ],
 ] as const) {
   test(`a program that defines a process: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()

@@ -42,7 +42,7 @@ function says(name: (typeof time_flags)[number]): string {
 
 export const filter_notes = [
   'TIME is a UTC time such as 2026-01-31T08:05:00Z, milliseconds since 1970, or 90s, 15m, 24h, 7d',
-  'ago; with + that long from now. The paths and comparisons of --where: src/engine/README.md.',
+  'ago; with + that long from now. The paths and comparisons of --where: src/engine/search.md.',
 ]
 
 /** The filter of the flags, without the process. Throws a usage fault. */
