@@ -6,10 +6,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { failedOf, metaKey, timeOfKey } from '../src/codec/keys.ts'
 import { upgradeFile } from '../src/engine/upgrade.ts'
+import { openEngine } from '../src/open.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
@@ -20,17 +21,24 @@ import { engineOn } from './support/model-setup.ts'
 import { tempFolder } from './support/package-folder.ts'
 
 const everything = ['', '\xff', false] as const
+const golden = gunzipSync(readFileSync(new URL('golden/format-1.gz', import.meta.url)))
+const folder = tempFolder()
+const path = join(folder.path, 'tasks.lmdb')
 let entries: [string, Buffer][] = []
 
-before(async () => {
-  const folder = tempFolder()
-  const path = join(folder.path, 'tasks.lmdb')
-  writeFileSync(path, gunzipSync(readFileSync(new URL('golden/format-1.gz', import.meta.url))))
-  const tree = await openLmdbTree(path)
-  entries = [...tree.range(...everything)].map(({ key, value }) => [key, Buffer.from(value)])
+async function entriesOf(file: string): Promise<[string, Buffer][]> {
+  const tree = await openLmdbTree(file)
+  const found = [...tree.range(...everything)]
+  const copies = found.map(({ key, value }): [string, Buffer] => [key, Buffer.from(value)])
   await tree.close()
-  folder.remove()
+  return copies
+}
+
+before(async () => {
+  writeFileSync(path, golden)
+  entries = await entriesOf(path)
 })
+after(() => folder.remove())
 
 async function oldTree(): Promise<Tree> {
   const tree = memoryTree()
@@ -79,6 +87,18 @@ describe('an upgrade', () => {
     await upgradeFile(killedAfter(storeOf(tree), 1))
     assert.deepEqual(dump(tree), before)
     assert.equal(tree.get(metaKey('format'))?.toString(), '2')
+  })
+
+  it('is made when a file is opened, once', async () => {
+    for (let opened = 0; opened < 2; opened++) {
+      const engine = await openEngine(path, { secret_key: '11'.repeat(32), timers: false })
+      assert.equal((await engine.task({ conv_id: 7, ref: 'kept-0' }))?.status, 'processed')
+      assert.deepEqual((await engine.check()).breaches, [])
+      await engine.close()
+      const keys = new Map(await entriesOf(path))
+      assert.equal(keys.get(metaKey('format'))?.toString(), '2')
+      assert.equal(keys.get(metaKey('upgrade')), undefined)
+    }
   })
 
   it('tells of itself where it takes long, and of its end', async () => {
