@@ -117,13 +117,13 @@ const broken: readonly (readonly [string, (file: File) => Promise<Changes>, read
     [/^node "end" of 2 counts 1 failed and has 0$/]],
   ['a task is not listed in its node',
     async ({ task }) => [[atNodeKey('1', 'wait', (await task('a')).obj_id), null]],
-    [/^task \w+ is not listed in its node "wait"$/, /^node "wait" of 1 counts 2 delayed and has 1$/]],
+    [/^task \w+ is not listed in its node "wait"$/]],
   ['an ended task is not in the sweep list',
     async ({ task }) => {
       const { obj_id, change_time_ms } = await task('ended')
       return [[endedKey('1', change_time_ms, obj_id), null]]
     },
-    [/^task \w+ has ended and is not in the sweep list$/, /^node "end" of 1 counts 3 processed and/]],
+    [/^task \w+ has ended and is not in the sweep list$/]],
   ['a timer names a task without one',
     async ({ task }) => [[dueKey('1', 5, (await task('a')).obj_id), empty]],
     [/^a timer of 1 names task \w+, which has none at 5$/]],

@@ -14,7 +14,7 @@ import {
   tasksAtNode,
 } from '../codec/keys.ts'
 import { decodeCounts, noTasks, type StatusCounts } from '../codec/records.ts'
-import { statuses } from '../codec/task-record.ts'
+import { statuses, type TaskRecord } from '../codec/task-record.ts'
 import type { View } from '../store/store.ts'
 import { countsByNode } from './node-counters.ts'
 import { loadTask } from './task-store.ts'
@@ -25,29 +25,25 @@ const recounted_max = 20_000
 /** Tasks counted by node and status. */
 export interface Counted {
   readonly nodes: ReadonlyMap<Key, StatusCounts>
-  /** The processes in which a task could not be counted. */
-  readonly damaged_in: ReadonlySet<string>
   of(key: Key): StatusCounts
-  /** Counts the task that an at_node or ended key lists. */
-  add(view: View, key: Key, conv_id: string): void
+  add(task: TaskRecord): void
 }
 
 export function newCounted(): Counted {
   const nodes = new Map<Key, StatusCounts>()
-  const damaged_in = new Set<string>()
   function of(key: Key): StatusCounts {
-    const known = nodes.get(key) ?? noTasks()
-    nodes.set(key, known)
+    let known = nodes.get(key)
+    if (known === undefined) {
+      known = noTasks()
+      nodes.set(key, known)
+    }
     return known
   }
   return {
     nodes,
-    damaged_in,
     of,
-    add(view, key, conv_id) {
-      const held = loadTask(view, taskOfKey(key))
-      if (held === undefined || held === 'damaged') damaged_in.add(conv_id)
-      else of(nodeCountKey(conv_id, held.task.node_id))[held.task.status]++
+    add({ conv_id, node_id, status }) {
+      of(nodeCountKey(conv_id, node_id))[status]++
     },
   }
 }
@@ -80,9 +76,11 @@ function recounted(view: View, key: Key): StatusCounts | undefined {
   if (tasks + processing + delayed + failed > recounted_max) return undefined
   const again = newCounted()
   for (const range of [tasksAtNode(conv, node), endedOf(conv)]) {
-    for (const entry of view.scan({ ...range, limit: recounted_max })) {
-      again.add(view, entry.key, conv)
+    for (const listed of view.scan({ ...range, limit: recounted_max })) {
+      const held = loadTask(view, taskOfKey(listed.key))
+      if (held === undefined || held === 'damaged') return undefined
+      again.add(held.task)
     }
   }
-  return again.damaged_in.size === 0 ? again.of(key) : undefined
+  return again.of(key)
 }

@@ -49,7 +49,7 @@ import {
   type ProcessRecord,
   type ScheduleRecord,
 } from '../codec/records.ts'
-import { is_live, type TaskRecord } from '../codec/task-record.ts'
+import { decodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
 import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
@@ -89,7 +89,6 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     const { conv, n } = versionOfKey(key)
     return view.get(processKey(conv)) ? undefined : `version ${n} of ${conv}: no such process`
   },
-  task: checkTask,
   ref: (view, { key, value }) => {
     const { conv, ref } = refOfKey(key)
     const fits = hasTask(
@@ -189,11 +188,8 @@ function hasTask(view: View, obj_id: string, isAsExpected: (task: TaskRecord) =>
   return held === 'damaged' || (held !== undefined && isAsExpected(held.task))
 }
 
-function checkTask(view: View, { key }: Entry): string | undefined {
-  const obj_id = taskOfKey(key)
-  const held = loadTask(view, obj_id)
-  if (held === undefined || held === 'damaged') return `task ${obj_id} is damaged`
-  const { task } = held
+function checkTask(view: View, task: TaskRecord): string | undefined {
+  const { obj_id } = task
   const has = (other: Key): boolean => view.get(other) !== undefined
   if (!is_live[task.status]) {
     if (!has(endedKey(task.conv_id, task.change_ms, obj_id))) {
@@ -260,24 +256,38 @@ export async function checkStore(
     note('meta: the upgrade is not done')
   }
   const in_nodes = newCounted()
+  /** The tasks that are not counted in `in_nodes`, and their processes. */
+  const damaged = new Set<string>()
+  const damaged_in = new Set<string>()
   const changed = new Set<Key>()
   const listener = (key: Key): void => void changed.add(key)
   count_listeners.add(listener)
   try {
     // What was changed before this is durable, so all views show it.
     await store.update(() => {}).catch(() => {})
+    counts.task = await eachSlice(store, 'task', (view, { key, value }) => {
+      const task = decodeTask(taskOfKey(key), value)
+      if (task === 'damaged') {
+        damaged.add(taskOfKey(key))
+        note(`task ${taskOfKey(key)} is damaged`)
+        return
+      }
+      in_nodes.add(task)
+      note(checkTask(view, task))
+    })
     for (const type of Object.keys(invariants) as KeyType[]) {
       const invariant = invariants[type] as Invariant
       counts[type] = await eachSlice(store, type, (view, entry) => {
         note(invariant(view, entry))
-        if (type === 'at_node') in_nodes.add(view, entry.key, atNodeOfKey(entry.key).conv)
-        if (type === 'ended') in_nodes.add(view, entry.key, timeOfKey(entry.key).conv)
+        if (damaged.size === 0 || (type !== 'at_node' && type !== 'ended')) return
+        const { conv, obj_id } = (type === 'ended' ? timeOfKey : atNodeOfKey)(entry.key)
+        if (damaged.has(obj_id)) damaged_in.add(conv)
       })
     }
     counts.user = await eachSlice(store, 'user', () => {})
     counts.node_count = await eachSlice(store, 'node_count', (_view, { key }) => in_nodes.of(key))
     for (const [key, counted] of in_nodes.nodes) {
-      if (in_nodes.damaged_in.has(nodeCountOfKey(key).conv)) continue
+      if (damaged_in.has(nodeCountOfKey(key).conv)) continue
       note(await store.view((view) => checkCount(view, key, counted, changed)))
     }
   } finally {
