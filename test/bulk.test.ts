@@ -4,9 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { keysOfType } from '../src/codec/keys.ts'
+import { docOfText } from '../src/codec/json.ts'
+import { keysOfType, taskKey } from '../src/codec/keys.ts'
+import { decodeTask, encodeTask, type TaskRecord } from '../src/codec/task-record.ts'
 import type { BulkInput, BulkJob, Engine, Task } from '../src/index.ts'
 import { rawJson } from '../src/index.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { type FakeClock, fakeClock } from './support/fake-clock.ts'
@@ -296,6 +299,31 @@ describe('what is refused', () => {
       },
       { limits: { task_bytes_max: 300 } },
     ))
+
+  it('a damaged task, and one on which the engine throws; the others go on', async () => {
+    const tree = memoryTree()
+    const clock = fakeClock()
+    const bugs: unknown[] = []
+    const onBug = (bug: unknown): unknown => bugs.push(bug)
+    const engine = await engineOn(tree, { clock, timers: false, onBug })
+    const ids = await fill(engine, clock, count)
+    const failed = (await readAll(engine, ids)).filter(({ status }) => status === 'failed')
+    const [damaged, broken] = failed.slice(3).map(({ obj_id }) => obj_id) as [string, string]
+    const bytes = tree.get(taskKey(broken)) as Buffer
+    const record = decodeTask(broken, bytes) as TaskRecord
+    await tree.commit(
+      changesOf([
+        [taskKey(damaged), Buffer.from('no record')],
+        [taskKey(broken), Buffer.from(encodeTask({ ...record, doc: docOfText('{"a":') }))],
+      ]),
+    )
+    const job = await engine.tasks.bulk({ action: 'retry', filter: {} })
+    const wanted = { internal_error: 1, task_damaged: 1 }
+    const total = failed.length
+    assert.deepEqual(countsOf(job), [true, total - 1, total - 2, 0, wanted])
+    assert.ok(bugs.length > 0, 'the embedder was told')
+    await engine.close()
+  })
 
   it('another job under a used id, and one that runs already', () =>
     withBed(async ({ engine }) => {

@@ -140,11 +140,11 @@ export async function takeStep(
   }
   let state = record
   for (const [at, obj_id] of batch.obj_ids.entries()) {
-    const is_last = batch.is_last && at === batch.obj_ids.length - 1
-    const damaged = at === 0 ? batch.damaged : []
+    const is_end = at === batch.obj_ids.length - 1
     const scanned = at === 0 ? batch.scanned : 0
-    const last_id = is_last ? batch.last_id : obj_id
-    const one = { obj_ids: [obj_id], damaged, scanned, last_id, is_last }
+    const last_id = is_end ? batch.last_id : obj_id
+    const is_last = is_end && batch.is_last
+    const one = { obj_ids: [obj_id], damaged: batch.damaged, scanned, last_id, is_last }
     state = await step(one, state).catch((error: unknown) => {
       if (isStoreUnavailable(error)) throw error
       return step(one, state, true)
@@ -195,7 +195,9 @@ function deal(
     else if (result === 'skipped') skipped++
     else refuse(result)
   }
-  for (const damaged of batch.damaged) if (damaged <= last_id) refuse('task_damaged')
+  for (const damaged of batch.damaged) {
+    if (damaged > since.last_id && damaged <= last_id) refuse('task_damaged')
+  }
   const scanned = since.scanned + batch.scanned
   const progress = { scanned, matched, changed, skipped, refused }
   const record = { ...since, ...progress, last_id, is_done: is_last, changed_ms: tx.now_ms }
