@@ -3,6 +3,7 @@
  * of an op; any other failure rejects with a ClientFault.
  */
 import type { MethodDefinition } from '@grpc/grpc-js'
+import { statuses } from '../codec/task-record.ts'
 import { opFaults } from '../core/faults.ts'
 import type { Status } from '../core/model.ts'
 import type { TaskCounts, TaskFilter, TaskQuery } from '../engine/search-api.ts'
@@ -142,5 +143,3 @@ function countsOf(counts: TaskCounts__Output | null): Omit<TaskCounts, 'rows'> {
   }
   return { total: Number(counts?.total ?? 0), by_status }
 }
-
-const statuses = ['processing', 'delayed', 'failed', 'processed', 'canceled'] as const

@@ -3,6 +3,7 @@
  * first soon and then ever more rarely. The first answer says which task it is, so a later one that
  * takes over its ref is not taken for it.
  */
+import { is_over } from '../codec/task-record.ts'
 import type { Chance } from '../core/clock.ts'
 import type { TargetInput } from '../engine/op-api.ts'
 import type { ClientTask } from './api.ts'
@@ -23,7 +24,7 @@ export async function polledResult(
   for (let pause_ms = first_pause_ms; ; pause_ms = Math.min(2 * pause_ms, pause_ms_max)) {
     const task = await show(target)
     if (task === undefined) throw clientFault('not_found_task', 'not found task')
-    if (task.status !== 'processing' && task.status !== 'delayed') return task
+    if (is_over[task.status]) return task
     target = { conv_id: given.conv_id, obj_id: task.obj_id }
     await realPause(pause_ms * (0.75 + chance.fraction() / 4), cancellation)
     throwIfCancelled(cancellation)

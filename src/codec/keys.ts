@@ -125,12 +125,6 @@ export const dueOf = (conv: string): KeyRange => rangeOfPrefix(prefix.due + part
 export const endedUpTo = (conv: string, ms: number): KeyRange => upTo(prefix.ended + part(conv), ms)
 export const endedOf = (conv: string): KeyRange => rangeOfPrefix(prefix.ended + part(conv))
 export const failedOf = (conv: string): KeyRange => rangeOfPrefix(prefix.failed + part(conv))
-/** The ended keys of the processes after `conv` in key order. */
-export const endedAfter = (conv: string): KeyRange => ({
-  from: rangeOfPrefix(prefix.ended + part(conv)).to,
-  to: keysOfType('ended').to,
-})
-
 /** The ref keys of a process whose refs begin with a text. */
 export const refsOf = (conv: string, begin: string): KeyRange =>
   rangeOfPrefix(prefix.ref + part(conv) + utf8(begin))

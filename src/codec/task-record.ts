@@ -80,6 +80,14 @@ export const is_live: Readonly<Record<Status, boolean>> = {
   processed: false,
   canceled: false,
 }
+/** Goes no further by itself: it has ended, or it has failed and may be retried. */
+export const is_over: Readonly<Record<Status, boolean>> = {
+  processing: false,
+  delayed: false,
+  failed: true,
+  processed: true,
+  canceled: true,
+}
 
 const version = 2
 /** In the order in which records number and count them. */

@@ -8,7 +8,6 @@
 import { changesOfEntry, headOfEntry } from '../codec/change-entry.ts'
 import {
   address_secret,
-  after,
   aliasOfKey,
   atNodeKey,
   atNodeOfKey,
@@ -50,11 +49,11 @@ import {
   type ScheduleRecord,
 } from '../codec/records.ts'
 import { decodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
-import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
 import { readEntry } from './change-log.ts'
 import { checkCount, newCounted } from './check-counts.ts'
+import { eachEntry } from './scans.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
 
 const slice_keys = 250
@@ -265,7 +264,7 @@ export async function checkStore(
   try {
     // What was changed before this is durable, so all views show it.
     await store.update(() => {}).catch(() => {})
-    counts.task = await eachSlice(store, 'task', (view, { key, value }) => {
+    counts.task = await eachEntry(store, 'task', slice_keys, (view, { key, value }) => {
       const task = decodeTask(taskOfKey(key), value)
       if (task === 'damaged') {
         damaged.add(taskOfKey(key))
@@ -277,15 +276,17 @@ export async function checkStore(
     })
     for (const type of Object.keys(invariants) as KeyType[]) {
       const invariant = invariants[type] as Invariant
-      counts[type] = await eachSlice(store, type, (view, entry) => {
+      counts[type] = await eachEntry(store, type, slice_keys, (view, entry) => {
         note(invariant(view, entry))
         if (damaged.size === 0 || (type !== 'at_node' && type !== 'ended')) return
         const { conv, obj_id } = (type === 'ended' ? timeOfKey : atNodeOfKey)(entry.key)
         if (damaged.has(obj_id)) damaged_in.add(conv)
       })
     }
-    counts.user = await eachSlice(store, 'user', () => {})
-    counts.node_count = await eachSlice(store, 'node_count', (_view, { key }) => in_nodes.of(key))
+    counts.user = await eachEntry(store, 'user', slice_keys, () => {})
+    counts.node_count = await eachEntry(store, 'node_count', slice_keys, (_view, { key }) => {
+      in_nodes.of(key)
+    })
     for (const [key, counted] of in_nodes.nodes) {
       if (damaged_in.has(nodeCountOfKey(key).conv)) continue
       note(await store.view((view) => checkCount(view, key, counted, changed)))
@@ -294,24 +295,4 @@ export async function checkStore(
     count_listeners.delete(listener)
   }
   return { breaches, counts }
-}
-
-async function eachSlice(
-  store: Store,
-  type: KeyType,
-  visit: (view: View, entry: Entry) => void,
-): Promise<number> {
-  let { from, to } = keysOfType(type)
-  let seen = 0
-  for (;;) {
-    const last = await store.view((view) => {
-      const entries = view.scan({ from, to, limit: slice_keys })
-      for (const entry of entries) visit(view, entry)
-      seen += entries.length
-      return entries[slice_keys - 1]?.key
-    })
-    if (last === undefined) return seen
-    from = after(last)
-    await nextTurn()
-  }
 }

@@ -7,6 +7,7 @@
  * end is in what was read, or is reported to a listed wait. A wait is a record in two tables; all
  * of them share one registration and one timer.
  */
+import { is_over } from '../codec/task-record.ts'
 import { type Clock, keepAlive } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Task } from '../core/model.ts'
@@ -129,7 +130,7 @@ export function newResults(parts: ResultsParts): Results {
       await store.view((view) => {
         if (!waits.has(wait)) return
         const task = read(view)
-        if (!isOver(task)) list(wait, task.obj_id)
+        if (!is_over[task.status]) list(wait, task.obj_id)
         else if (remove(wait)) wait.resolve(task)
       })
     } catch (error) {
@@ -159,9 +160,4 @@ export function newResults(parts: ResultsParts): Results {
       for (const wait of waits) if (remove(wait)) wait.reject(closed)
     },
   }
-}
-
-/** A failed task is live, and may be retried; but it goes no further by itself. */
-function isOver({ status }: Task): boolean {
-  return status !== 'processing' && status !== 'delayed'
 }

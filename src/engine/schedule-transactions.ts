@@ -35,7 +35,7 @@ export const late_ms_max = sleep_ms_max
 /** So many due times of one schedule are made in one transaction. */
 export const due_times_per_slice = 16
 
-export function scheduleOf(view: View, id: string): ScheduleRecord | undefined {
+function scheduleOf(view: View, id: string): ScheduleRecord | undefined {
   const value = view.get(scheduleKey(id))
   return value === undefined ? undefined : decodeRecord<ScheduleRecord>(value)
 }

@@ -7,9 +7,9 @@
  * costs a look, and none is ever too high. A schedule whose process takes no tasks has none until
  * that process is resumed or imported.
  */
-import { after, type Key, keysOfType, scheduleKey, scheduleOfKey } from '../codec/keys.ts'
+import { scheduleKey, scheduleOfKey } from '../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../codec/records.ts'
-import { type Clock, nextTurn } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
@@ -17,6 +17,7 @@ import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import { requireProcess } from './processes.ts'
+import { eachEntry } from './scans.ts'
 import type { ScheduleInfo, Schedules } from './schedule-api.ts'
 import { readSchedule } from './schedule-input.ts'
 import {
@@ -58,7 +59,7 @@ export interface DueSchedules {
   onProcessChanged(conv_id: string): void
 }
 
-const page_schedules = 64
+const slice_schedules = 64
 
 export function newSchedules(options: SchedulesOptions): {
   readonly schedules: Schedules
@@ -125,21 +126,10 @@ export function newSchedules(options: SchedulesOptions): {
     options.onLowered()
   }
 
-  /** Visits all of them in pages, between which the engine goes on. */
   async function each(visit: (id: string, record: ScheduleRecord) => void): Promise<void> {
-    let { from, to } = keysOfType('schedule')
-    for (;;) {
-      const last: Key | undefined = await store.view((view) => {
-        const page = view.scan({ from, to, limit: page_schedules })
-        for (const { key, value } of page) {
-          visit(scheduleOfKey(key), decodeRecord<ScheduleRecord>(value))
-        }
-        return page[page_schedules - 1]?.key
-      })
-      if (last === undefined) return
-      from = after(last)
-      await nextTurn()
-    }
+    await eachEntry(store, 'schedule', slice_schedules, (_view, { key, value }) =>
+      visit(scheduleOfKey(key), decodeRecord<ScheduleRecord>(value)),
+    )
   }
 
   const due_schedules: DueSchedules = {

@@ -7,7 +7,7 @@ import { type Clock, within } from '../core/clock.ts'
 import type { SchemaIssue, SchemaResult, StandardSchema } from '../core/standard-schema.ts'
 
 /** How long a schema may take that answers with a promise. */
-export const schema_ms_max = 10_000
+const schema_ms_max = 10_000
 const issues_max = 8
 const path_steps_max = 16
 const text_chars_max = 128

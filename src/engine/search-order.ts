@@ -20,9 +20,7 @@ import {
   type Key,
   type KeyRange,
   type KeyType,
-  keysOfNextProcess,
   keysOfType,
-  processOfPart,
   refsOf,
   taskKey,
   tasksAtNode,
@@ -31,6 +29,7 @@ import { liveOf } from '../codec/records.ts'
 import { is_live } from '../codec/task-record.ts'
 import type { Entry, View } from '../store/store.ts'
 import { countsByNode } from './node-counters.ts'
+import { processesWith } from './scans.ts'
 import type { Scope } from './search-scope.ts'
 import type { CheckedFilter } from './task-filter.ts'
 
@@ -154,18 +153,6 @@ function nodesIn(view: View, { conv_ids, nodes }: Scope): readonly NodeOfProcess
 function nodesInUse(view: View, conv_id: string): NodeOfProcess[] {
   const nodes = [...countsByNode(view, conv_id)].filter(([, counts]) => liveOf(counts) > 0)
   return nodes.map(([node]): NodeOfProcess => [conv_id, node])
-}
-
-/** One read for each process with keys of this type, which skips its keys. */
-export function processesWith(view: View, type: KeyType): string[] {
-  const found: string[] = []
-  let range = keysOfType(type)
-  for (;;) {
-    const [first] = view.scan({ ...range, limit: 1 })
-    if (first === undefined) return found
-    found.push(processOfPart(first.key))
-    range = keysOfNextProcess(type, first.key)
-  }
 }
 
 const chunk_min = 16

@@ -2,14 +2,14 @@
  * The processes and nodes that a filter names. Names that are unknown are refused with what there
  * is, the closest first, so that a typo never looks like an empty list.
  */
-import { after, keysOfType, nodeCountKey, processOfKey } from '../codec/keys.ts'
+import { keysOfType, nodeCountKey, processOfKey } from '../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
-import { nextTurn } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Caller } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
+import { eachEntry } from './scans.ts'
 import type { CheckedFilter } from './task-filter.ts'
 import { accessDenied, noProcess } from './task-rules.ts'
 import { maySee } from './users.ts'
@@ -67,27 +67,16 @@ async function scopeOfAll(
   const nodes = new Map<string, readonly string[]>()
   const limit = node === undefined ? slice_processes : 1
   const known: Process[] = []
-  let { from, to } = keysOfType('process')
-  for (;;) {
-    const last = await store.view((view) => {
-      const entries = view.scan({ from, to, limit })
-      const seen = entries
-        .map(({ key }) => processOfKey(key))
-        .filter((conv_id) => maySee(view, caller, conv_id))
-      for (const conv_id of seen) conv_ids.add(conv_id)
-      const [first] = seen
-      const process = first && node !== undefined && catalog.find(view, first)
-      if (process && node !== undefined) {
-        const found = nodesNamed(view, process, node)
-        if (found.length > 0) nodes.set(process.conv_id, found)
-        if (known.length < named_max) known.push(process)
-      }
-      return entries[limit - 1]?.key
-    })
-    if (last === undefined) break
-    from = after(last)
-    await nextTurn()
-  }
+  await eachEntry(store, 'process', limit, (view, { key }) => {
+    const conv_id = processOfKey(key)
+    if (!maySee(view, caller, conv_id)) return
+    conv_ids.add(conv_id)
+    const process = node === undefined ? undefined : catalog.find(view, conv_id)
+    if (process === undefined || node === undefined) return
+    const found = nodesNamed(view, process, node)
+    if (found.length > 0) nodes.set(conv_id, found)
+    if (known.length < named_max) known.push(process)
+  })
   if (node === undefined) return { conv_ids, nodes: undefined }
   if (nodes.size === 0) throw unknownNode(node, known)
   return { conv_ids, nodes }
@@ -104,7 +93,7 @@ const named_max = 20
 const scanned_max = 1_000
 
 /** The fault for a process that does not exist. */
-export function unknownProcess(view: View, conv_id: string): Fault {
+function unknownProcess(view: View, conv_id: string): Fault {
   const { code, description } = noProcess(conv_id)
   const known = view.scan({ ...keysOfType('process'), limit: scanned_max })
   const names = known.map(({ key, value }) => ({

@@ -28,7 +28,8 @@ export interface SearchParts {
   readonly limits: Limits
 }
 
-const default_tasks_max = 100
+/** Tasks of a page without a limit of its own. */
+export const default_tasks_max = 100
 const slice_tasks = 256
 const slice_chars_max = 1024 * 1024
 

@@ -7,9 +7,9 @@ import { isDoc, isObject, objectOf, stringifyJson } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import { is_live, statuses, type TaskRecord } from '../codec/task-record.ts'
-import { type Fault, fault } from '../core/faults.ts'
+import { type Fault, fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { JsonObject, JsonValue, Status } from '../core/model.ts'
+import type { Doc, JsonObject, JsonValue, Status } from '../core/model.ts'
 import type { SortedBy, TaskFilter } from './search-api.ts'
 import { type Condition, conditionOf } from './where.ts'
 
@@ -139,6 +139,16 @@ function sortOf(
   return wanted.every((status) => !is_live[status]) ? 'ended' : 'created'
 }
 
+/** A `where` that a server reads from text or bytes. Throws `bad_filter`. */
+export function readWhere(read: () => Doc): Doc {
+  try {
+    return read()
+  } catch (error) {
+    if (!isFault(error)) throw error
+    throw badFilter(`where is no JSON object: ${error.message}`)
+  }
+}
+
 export function badFilter(says: string): Fault {
   return fault('bad_filter', `filter: ${says}`)
 }
@@ -165,7 +175,7 @@ function isWithin({ since, until }: TimeRange, ms: number): boolean {
  * When the task was created. The seconds of its id never fall; where the clock was set back, they
  * are later than the time of its creation and count instead, so that the order is that of the ids.
  */
-export function createdTime({ obj_id, create_ms }: TaskRecord): number {
+function createdTime({ obj_id, create_ms }: TaskRecord): number {
   return Math.max(create_ms, 1_000 * secondsOfId(obj_id))
 }
 

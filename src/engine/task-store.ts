@@ -21,6 +21,7 @@ import {
   decodeTask,
   encodeTask,
   is_live,
+  is_over,
   type TaskRecord,
   type Wait,
 } from '../codec/task-record.ts'
@@ -157,7 +158,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
       task.digest = digestOf(draft.original)
     }
   }
-  if (task.caller_id !== undefined && (!live || task.status === 'failed')) {
+  if (task.caller_id !== undefined && is_over[task.status]) {
     const { caller_id, obj_id: called_id, moves } = task
     tx.unanswered_callers.push({ caller_id, called_id, moves })
     task.caller_id = undefined
@@ -170,8 +171,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
     store.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
     tx.recordEnded()
   }
-  if ((!live || task.status === 'failed') && tx.engine.areEndsWatched())
-    tx.recordEnd(viewTask(task))
+  if (is_over[task.status] && tx.engine.areEndsWatched()) tx.recordEnd(viewTask(task))
   tx.recordChange(task)
 }
 

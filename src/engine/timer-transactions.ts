@@ -6,7 +6,6 @@
 import {
   dueOf,
   dueUpTo,
-  endedAfter,
   endedOf,
   endedUpTo,
   keysOfType,
@@ -22,6 +21,7 @@ import { enterNode } from './advance.ts'
 import type { Process } from './catalog.ts'
 import { migrateTask } from './migrate.ts'
 import { advanceReady, beginOp, saveAndDrain } from './run-queue.ts'
+import { processesWith } from './scans.ts'
 import { loadTask, removeEnded, type TaskDraft } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import { fail } from './transitions.ts'
@@ -147,7 +147,7 @@ export function sweepEnded(
 ): number | undefined {
   const { store } = tx
   let left = tasks_max
-  for (const conv_id of processesWithEnded(store)) {
+  for (const conv_id of processesWith(store, 'ended')) {
     for (const { key } of store.scan({ ...endedUpTo(conv_id, until_ms), limit: left })) {
       store.del(key)
       removeEnded(tx, taskOfKey(key))
@@ -160,24 +160,11 @@ export function sweepEnded(
 
 function oldestEnded(view: View): number | undefined {
   let oldest_ms: number | undefined
-  for (const conv_id of processesWithEnded(view)) {
+  for (const conv_id of processesWith(view, 'ended')) {
     const [first] = view.scan({ ...endedOf(conv_id), limit: 1 })
     if (first === undefined) continue
     const { ms } = timeOfKey(first.key)
     if (oldest_ms === undefined || ms < oldest_ms) oldest_ms = ms
   }
   return oldest_ms
-}
-
-/** The processes that have ended tasks: one read for each, which skips the keys of the last. */
-function processesWithEnded(view: View): string[] {
-  const found: string[] = []
-  let range = keysOfType('ended')
-  for (;;) {
-    const [first] = view.scan({ ...range, limit: 1 })
-    if (first === undefined) return found
-    const { conv } = timeOfKey(first.key)
-    found.push(conv)
-    range = endedAfter(conv)
-  }
 }

@@ -16,9 +16,9 @@ import {
   reasonOf,
   timeText,
 } from '../output.ts'
+import { durationMs, timeMs } from '../times.ts'
 import { db_flag, type Given, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
 import { data_flag, dataOf } from './task-target.ts'
-import { durationMs } from './user.ts'
 
 const flags = [db_flag, json_flag]
 const id_word = { name: 'ID' }
@@ -31,7 +31,7 @@ export const scheduleVerbs: readonly Verb[] = [
     flags: [
       { name: 'cron', value: 'C', says: "such as '0 2 * * *'; six fields begin with the second" },
       { name: 'every', value: 'TIME', says: 'such as 90s, 15m, 2h or 1d' },
-      { name: 'at', value: 'TIME', says: 'once, such as 2026-11-22T02:00:00Z' },
+      { name: 'at', value: 'TIME', says: 'once, at 2026-11-22T02:00:00Z, or at +2h from now' },
       { name: 'timezone', value: 'Z', says: 'of --cron, such as Europe/Kyiv (default UTC)' },
       data_flag,
       { name: 'due-key', value: 'NAME', says: 'the member of the data for the due time, in ms' },
@@ -129,7 +129,7 @@ async function addSchedule(given: Given, io: Io): Promise<Exit> {
     data_text: dataOf(given),
     ...(cron === undefined ? {} : { cron }),
     ...(every === undefined ? {} : { every_ms: durationMs(every) }),
-    ...(at === undefined ? {} : { at_ms: timeMs(at) }),
+    ...(at === undefined ? {} : { at_ms: timeMs('--at', at, io.clock.now_ms()) }),
     ...(timezone === undefined ? {} : { timezone }),
     ...(due_key === undefined ? {} : { due_key }),
     ...(catch_up === undefined ? {} : { catch_up }),
@@ -140,13 +140,6 @@ async function addSchedule(given: Given, io: Io): Promise<Exit> {
     put.next_ms === null ? 'has ended' : `due next ${next}${utc === next ? '' : ` (${utc})`}`
   const line = `schedule ${clean(put.id)}: ${put.state}, ${due}\n`
   return printDone(io, isOn(given, 'json'), JSON.stringify(put), line)
-}
-
-/** A time with its offset, as text; without one it would be the time of this machine. */
-function timeMs(given: string): number {
-  const ms = /T.*(Z|[+-][0-9]{2}:?[0-9]{2})$/.test(given) ? Date.parse(given) : Number.NaN
-  if (!Number.isNaN(ms)) return ms
-  throw usageError('--at takes a time and its offset, such as 2026-11-22T02:00:00Z')
 }
 
 function whenText({ cron, every_ms, at_ms, timezone }: ScheduleInfo): string {

@@ -4,12 +4,13 @@
  * touches. Times are read here, names are checked by the engine.
  */
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
+import { statuses } from '../../codec/task-record.ts'
 import { isFault } from '../../core/faults.ts'
 import type { SentFilter } from '../../server/admin/search-verbs.ts'
 import { usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
+import { timeMs } from '../times.ts'
 import { type Flag, type Given, oneOf, text } from '../verb.ts'
-import { durationMs } from './user.ts'
 
 const time_flags = [
   'created-since',
@@ -21,8 +22,8 @@ const time_flags = [
   'due-before',
 ] as const
 
-const statuses: readonly NonNullable<SentFilter['status']>[] = [
-  ...(['processing', 'delayed', 'failed', 'processed', 'canceled'] as const),
+const status_words: readonly NonNullable<SentFilter['status']>[] = [
+  ...statuses,
   ...(['live', 'ended', 'any'] as const),
 ]
 
@@ -48,14 +49,14 @@ export const filter_notes = [
 /** The filter of the flags, without the process. Throws a usage fault. */
 export function filterOf(given: Given, io: Io): SentFilter {
   const node_id = text(given, 'node')
-  const status = oneOf('--status', text(given, 'status'), statuses)
+  const status = oneOf('--status', text(given, 'status'), status_words)
   const ref_prefix = text(given, 'ref-prefix')
   const where = text(given, 'where')
   const filter: Record<string, unknown> = {}
   for (const name of time_flags) {
     const time = text(given, name)
     if (time !== undefined) {
-      filter[`${name.replace('-', '_')}_ms`] = timeOf(`--${name}`, time, io.clock.now_ms())
+      filter[`${name.replace('-', '_')}_ms`] = timeMs(`--${name}`, time, io.clock.now_ms())
     }
   }
   return {
@@ -65,20 +66,6 @@ export function filterOf(given: Given, io: Io): SentFilter {
     ...(ref_prefix === undefined ? {} : { ref_prefix }),
     ...(where === undefined ? {} : { where_text: whereText(where) }),
   }
-}
-
-/** Throws a usage fault. */
-export function timeOf(what: string, given: string, now_ms: number): number {
-  if (/^[0-9]+$/.test(given)) return Number(given)
-  if (/^\+?[0-9]+[smhd]$/.test(given)) {
-    const ms = durationMs(given.replace('+', ''))
-    return given.startsWith('+') ? now_ms + ms : now_ms - ms
-  }
-  const ms = /^\d{4}-\d{2}-\d{2}(T[0-9:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(given)
-    ? Date.parse(given)
-    : Number.NaN
-  if (!Number.isNaN(ms)) return ms
-  throw usageError(`${what} is a time such as 2026-01-31T08:05:00Z, or 24h for a day ago`)
 }
 
 function whereText(given: string): string {

@@ -8,6 +8,7 @@ import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
+import { durationMs } from '../times.ts'
 import { db_flag, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
@@ -149,22 +150,6 @@ function printSecret(
   const json = jsonOf({ id: idJson(id), secret: JSON.stringify(secret) })
   const text = `user    ${id}\nsecret  ${secret}\nThis is the only time the secret is shown.\n`
   return printDone(io, is_json, json, text)
-}
-
-const unit_ms: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-}
-
-/** `90s`, `15m`, `24h`, `7d` in milliseconds. Throws a usage fault. */
-export function durationMs(given: string): number {
-  const [, digits, unit] = /^([0-9]{1,9})([smhd])$/.exec(given) ?? []
-  if (digits === undefined || unit === undefined) {
-    throw usageError('a time is a whole number and s, m, h or d, such as 24h')
-  }
-  return Number(digits) * (unit_ms[unit] as number)
 }
 
 /** The ids that the path of a signed request can hold (wire 1). */

@@ -3,7 +3,6 @@
  * `where` as JSON text, so that numbers keep their exact text; tasks are masked as in task-verbs.
  */
 import { rawJson } from '../../codec/json.ts'
-import { fault, isFault } from '../../core/faults.ts'
 import type { Doc } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { BulkInput, BulkJob } from '../../engine/bulk-api.ts'
@@ -14,6 +13,7 @@ import type {
   TaskPage,
   TaskQuery,
 } from '../../engine/search-api.ts'
+import { readWhere } from '../../engine/task-filter.ts'
 import type { ParamPath } from '../../process/param-path.ts'
 import { maskOf, type TaskView, viewOfTask } from './task-verbs.ts'
 
@@ -34,16 +34,11 @@ export function received<T extends SentFilter>({
   ...filter
 }: T): Omit<T, 'where_text'> & { readonly where?: Doc } {
   if (where_text === undefined) return filter
-  try {
-    return { ...filter, where: rawJson(where_text) }
-  } catch (error) {
-    if (!isFault(error)) throw error
-    throw fault('bad_filter', `filter: where is no JSON object: ${error.message}`)
-  }
+  return { ...filter, where: readWhere(() => rawJson(where_text)) }
 }
 
 /** The tasks, each masked as its own process says. */
-export async function viewsOf(engine: Engine, tasks: TaskPage['tasks']): Promise<TaskView[]> {
+async function viewsOf(engine: Engine, tasks: TaskPage['tasks']): Promise<TaskView[]> {
   const paths = new Map<string, readonly ParamPath[]>()
   for (const { conv_id } of tasks) {
     if (!paths.has(conv_id)) paths.set(conv_id, await maskOf(engine, conv_id))

@@ -3,7 +3,7 @@
  * response-messages does.
  */
 import { docOfBytes } from '../../codec/json.ts'
-import { fault, isFault } from '../../core/faults.ts'
+import { statuses } from '../../codec/task-record.ts'
 import type { Limits } from '../../core/limits.ts'
 import type {
   CountFilter,
@@ -12,6 +12,7 @@ import type {
   TaskPage,
   TaskQuery,
 } from '../../engine/search-api.ts'
+import { readWhere } from '../../engine/task-filter.ts'
 import {
   number_field,
   numberBytes,
@@ -108,13 +109,9 @@ function signed(value: number | bigint): number {
 /** The query as the engine takes it. Throws `bad_filter`. */
 export function queryOf({ query, where_json }: ListMessage, limits: Limits): TaskQuery {
   if (where_json === undefined || where_json.length === 0) return query
-  try {
-    const { nesting_max, body_values_max: values_max } = limits
-    return { ...query, where: docOfBytes(where_json, { nesting_max, values_max }) }
-  } catch (error) {
-    if (!isFault(error)) throw error
-    throw fault('bad_filter', `filter: where is no JSON object: ${error.message}`)
-  }
+  const { nesting_max, body_values_max: values_max } = limits
+  const where = readWhere(() => docOfBytes(where_json, { nesting_max, values_max }))
+  return { ...query, where }
 }
 
 /** Throws for malformed bytes. */
@@ -165,9 +162,6 @@ function writeNumberField(to: WriteCursor, tag: number, value: number): void {
   writeNumber(to, value)
 }
 
-/** The fields of a TaskCounts message, in order of their numbers from 2 on. */
-const counted = ['processing', 'delayed', 'failed', 'processed', 'canceled'] as const
-
 type Counts = Pick<TaskCounts, 'total' | 'by_status'>
 
 /** A CountTasksResponse. */
@@ -192,7 +186,7 @@ export function encodeCounts({ rows, ...all }: TaskCounts): Buffer {
 
 function countsBytes({ total, by_status }: Counts): number {
   let bytes = total === 0 ? 0 : 1 + numberBytes(total)
-  for (const status of counted) {
+  for (const status of statuses) {
     const count = by_status[status]
     if (count !== undefined) bytes += 1 + numberBytes(count)
   }
@@ -203,7 +197,8 @@ function writeCounts(to: WriteCursor, tag: number, counts: Counts): void {
   const { total, by_status } = counts
   writeFieldHead(to, tag, countsBytes(counts))
   if (total !== 0) writeNumberField(to, number_1, total)
-  for (const [at, status] of counted.entries()) {
+  // The order of the proto's fields too, from number 2 on.
+  for (const [at, status] of statuses.entries()) {
     const count = by_status[status]
     if (count !== undefined) writeNumberField(to, number_field(at + 2), count)
   }

@@ -5,14 +5,12 @@
 import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
+import { default_tasks_max } from '../../engine/search.ts'
 import type { CountFilter } from '../../engine/search-api.ts'
 import { authenticate, type Peer } from './authenticate.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { encodeCounts, encodePage, type ListMessage, queryOf } from './search-messages.ts'
 import { answerWith } from './unary.ts'
-
-/** Tasks of a page without a limit of its own. */
-const page_tasks = 100
 
 export function listHandler(
   context: ServerContext,
@@ -23,7 +21,7 @@ export function listHandler(
   return answerWith(context, contextOf, async (call, peer) => {
     const caller = searcher(context, peer)
     const query = queryOf(call.request, context.limits)
-    const { limit = page_tasks } = query
+    const { limit = default_tasks_max } = query
     const reservation = peer.answers.reserve([])
     call.once('cancelled', reservation.release)
     const bytes_max = Math.min(Math.max(limit, 0) * task_bytes_max, answer_bytes_max)
