@@ -8,6 +8,7 @@ export type {
   CallOptions,
   Client,
   ClientAction,
+  ClientChange,
   ClientOp,
   ClientPage,
   ClientResult,
@@ -20,6 +21,7 @@ export type {
 export { connect } from './client/connect.ts'
 export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'
 export { rawJson } from './codec/json.ts'
+export type { ChangesOptions } from './engine/change-api.ts'
 export type {
   CountFilter,
   CountRow,

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { OpResult, Task } from '../src/core/model.ts'
+import type { SeenChange } from '../src/engine/changes.ts'
 import type { TaskCounts, TaskPage } from '../src/engine/search-api.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
@@ -30,6 +31,7 @@ import {
   readCountTasks,
   readListTasks,
 } from '../src/server/grpc/search-messages.ts'
+import { encodeChange, readWatchTasks } from '../src/server/grpc/watch-messages.ts'
 
 const {
   CreateTask,
@@ -42,6 +44,7 @@ const {
   RetryTask,
   ListTasks,
   CountTasks,
+  WatchTasks,
 } = loadSchema().service
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 120 }))
@@ -306,6 +309,30 @@ describe('messages that we encode are decoded by the schema', () => {
             ? {}
             : { reached_ms: String(reached_ms), _reached_ms: 'reached_ms' }),
         })
+      }),
+    )
+  })
+
+  test('changes, which WatchTasks asks for', () => {
+    const request = fc.record({ from: text, conv_id: text, with_task: fc.boolean() })
+    const change = fc.record({
+      ...{ position: text, conv_id: text, obj_id: text, ref: fc.option(text), status: text },
+      ...{ node_id: text, at_ms: fc.maxSafeNat() },
+    })
+    fc.assert(
+      fc.property(request, change, result, (request, change, { task }) => {
+        assert.deepEqual(readWatchTasks(WatchTasks.requestSerialize(request)), plain(request))
+        const shown = task === undefined ? {} : { task }
+        const bytes = encodeChange({ ...change, ...shown } as SeenChange)
+        const { ref, ...rest } = change
+        assert.deepEqual(plain(WatchTasks.responseDeserialize(bytes)), {
+          ...{ ...rest, at_ms: String(change.at_ms) },
+          ...(ref === null ? {} : { ref, _ref: 'ref' }),
+          task: task === undefined ? null : readTask(task),
+        })
+        const { position } = change
+        const only = WatchTasks.responseDeserialize(encodeChange({ position }))
+        assert.deepEqual([only.position, only.obj_id, only.task], [position, '', null])
       }),
     )
   })

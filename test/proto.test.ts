@@ -114,6 +114,17 @@ const messages: Readonly<Record<string, readonly string[]>> = {
     'TaskCounts counts = 4',
   ],
   CountTasksResponse: ['TaskCounts counts = 1', 'repeated CountRow rows = 2'],
+  WatchTasksRequest: ['string from = 1', 'string conv_id = 2', 'bool with_task = 3'],
+  WatchTasksResponse: [
+    'string position = 1',
+    'string conv_id = 2',
+    'string obj_id = 3',
+    'optional string ref = 4',
+    'string status = 5',
+    'string node_id = 6',
+    'int64 at_ms = 7',
+    'Task task = 8',
+  ],
   Op: [
     'string id = 1',
     'kind: CreateTaskRequest create = 2',
@@ -172,6 +183,7 @@ const rpcs = [
   'RetryTask(RetryTaskRequest) returns (RetryTaskResponse)',
   'ListTasks(ListTasksRequest) returns (ListTasksResponse)',
   'CountTasks(CountTasksRequest) returns (CountTasksResponse)',
+  'WatchTasks(WatchTasksRequest) returns (stream WatchTasksResponse)',
 ]
 
 describe('the contract', () => {

@@ -191,9 +191,9 @@ test('the tables of gRPC have its rpcs, the statuses of its faults and all of it
   const proto = readFileSync(join(top, 'proto/conveyor/v1/task_service.proto'), 'utf8')
   assert.deepEqual(
     table('rpcs').map(([rpc, request, response]) => [rpc, request, response].join(' ')),
-    [...proto.matchAll(/^ {2}rpc (\w+)\((stream )?(\w+)\) returns \((?:stream )?(\w+)\);$/gm)].map(
-      ([, rpc, stream = '', request, response]) =>
-        [code(rpc), stream + code(request), stream + code(response)].join(' '),
+    [...proto.matchAll(/^ {2}rpc (\w+)\((stream )?(\w+)\) returns \((stream )?(\w+)\);$/gm)].map(
+      ([, rpc, sent = '', request, received = '', response]) =>
+        [code(rpc), sent + code(request), received + code(response)].join(' '),
     ),
   )
   const statuses = Object.entries(wholeFaults).map(([name, { grpc }]) => `${code(name)} ${grpc}`)
@@ -431,6 +431,7 @@ for (const [name, ...packages] of [
 const grpc_programs: readonly (readonly [string, string])[] = [
   ['grpc', 'ok ok { amount: 120, paid: true }\n'],
   ['grpc-result', 'processed { amount: 120, paid: true }\n'],
+  ['grpc-changes', 'order-8 delayed\norder-8 processed\n'],
 ]
 for (const [name, prints] of grpc_programs) {
   test(`calling it over gRPC: ${name}`, async () => {

@@ -8,6 +8,7 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
 import type { SignatureKind, Status, Task } from '../core/model.ts'
+import type { ChangesOptions, TaskChange } from '../engine/change-api.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/op-api.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/search-api.ts'
 
@@ -81,6 +82,9 @@ export interface ClientAction extends ClientResult {
 
 /** A page of tasks, as `TaskPage` of the engine has it. */
 export type ClientPage = Omit<TaskPage, 'tasks'> & { readonly tasks: readonly ClientTask[] }
+
+/** A change of a task, as `TaskChange` of the engine has it. */
+export type ClientChange = Omit<TaskChange, 'task'> & { readonly task?: ClientTask }
 
 /** The answer to a batch of a stream; without results where the whole batch was refused. */
 export interface BatchResult {
@@ -161,6 +165,21 @@ export interface Client {
   list(query?: TaskQuery, options?: CallOptions): Promise<ClientPage>
   /** Counts them by process, node and status, as `Tasks.count`. Over gRPC only, as `cancel`. */
   count(filter?: CountFilter, options?: CallOptions): Promise<TaskCounts>
+  /**
+   * The committed changes of tasks from a position on, as `Engine.changes`: in order and each once,
+   * also over broken connections and restarts of the server. A user sees those of processes that he
+   * may see. Over gRPC only, as `cancel`.
+   *
+   *     for await (const change of client.changes({ from: await savedPosition() })) {
+   *       await handle(change)
+   *       await savePosition(change.position)
+   *     }
+   *
+   * It ends with its signal, by `return` and with the client. It rejects with `changes_gone` where
+   * changes after the position are no longer kept, with `not_possible` for a position of another
+   * file, with `conv_not_found` or `access_denied`, and where the server cannot be reached at all.
+   */
+  changes(options?: ChangesOptions): AsyncGenerator<ClientChange, void, undefined>
   /** Closes the connections; calls under way reject. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

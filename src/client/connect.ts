@@ -22,6 +22,7 @@ import {
   type LinkedCancellation,
   linkedCancellation,
 } from './cancellation.ts'
+import { followed } from './changes.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import { httpTransport, sockets_max_default } from './http-transport.ts'
 import { polledResult } from './polled-result.ts'
@@ -181,6 +182,21 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     async count(filter = {}, call = {}) {
       const { count } = await taskCalls()
       return inTime((cancellation) => count(filter, cancellation), true, call)
+    },
+    async *changes(options = {}) {
+      const tasks = await taskCalls()
+      const { from, signal, ...rest } = options
+      const cancellation = linkedCancellation(
+        cancellationIn(signal === undefined ? {} : { signal }),
+      )
+      begin(cancellation)
+      try {
+        const watch = (from: string | undefined) => tasks.changes({ ...rest, from }, cancellation)
+        yield* followed(from, watch, { chance, retries_max, cancellation })
+      } finally {
+        cancellation.cancel(clientFault('unreachable', 'the changes were left'))
+        finish(cancellation)
+      }
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -12,6 +12,7 @@ import type { TaskCounts__Output } from '../server/grpc/generated/conveyor/v1/Ta
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
 import type { ClientAction, ClientPage, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
+import type { ReceivedChange } from './changes.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { targetOf, taskOf } from './grpc-messages.ts'
 import { dataTextOf, type SentOp } from './sent-op.ts'
@@ -20,6 +21,7 @@ import type { TaskCalls } from './transport.ts'
 type Service = Schema['service']
 type Action = ReturnType<Service['CancelTask']['responseDeserialize']>
 type ListRequest = Parameters<Service['ListTasks']['requestSerialize']>[0]
+type Change = ReturnType<Service['WatchTasks']['responseDeserialize']>
 type Page = ReturnType<Service['ListTasks']['responseDeserialize']>
 
 /** One try of a unary call. */
@@ -29,8 +31,16 @@ export type UnaryCall = <Request, Answer>(
   cancellation: Cancellation,
 ) => Promise<Answer>
 
-export function grpcTasks(unary: UnaryCall): TaskCalls {
-  const { GetTask, WaitTask, CancelTask, RetryTask, ListTasks, CountTasks } = loadSchema().service
+/** One try of a call with many answers, which are read as they are asked for. */
+export type StreamedCall = <Request, Answer>(
+  method: MethodDefinition<Request, Answer>,
+  message: Request,
+  cancellation: Cancellation,
+) => AsyncIterable<Answer>
+
+export function grpcTasks(unary: UnaryCall, streamed: StreamedCall): TaskCalls {
+  const { GetTask, WaitTask, CancelTask, RetryTask, ListTasks, CountTasks, WatchTasks } =
+    loadSchema().service
   return {
     async get(target, cancellation) {
       try {
@@ -51,6 +61,12 @@ export function grpcTasks(unary: UnaryCall): TaskCalls {
       asAction(target, unary(RetryTask, { ...targetOf(target), node_id }, cancellation)),
     list: async (query, cancellation) =>
       pageOf(await unary(ListTasks, listRequest(query), cancellation)),
+    async *changes({ from = '', conv_id = '', data = false }, cancellation) {
+      const request = { from, conv_id: String(conv_id), with_task: data }
+      for await (const change of streamed(WatchTasks, request, cancellation)) {
+        yield changeOf(change)
+      }
+    },
     async count(filter, cancellation) {
       checkFilter(filter, ['conv_id', 'node_id', 'status'])
       const { counts, rows } = await unary(CountTasks, withConvText(filter), cancellation)
@@ -132,6 +148,16 @@ function pageOf(answer: Page): ClientPage {
     sorted_by: sorted_by as ClientPage['sorted_by'],
     ...(reached_ms === undefined ? {} : { reached_ms: Number(reached_ms) }),
     damaged,
+  }
+}
+
+function changeOf(change: Change): ReceivedChange {
+  const { position, conv_id, obj_id, ref, status, node_id, at_ms, task } = change
+  if (obj_id === '') return { position }
+  return {
+    ...{ position, conv_id, obj_id, ref: ref ?? null, status: status as Status, node_id },
+    at_ms: Number(at_ms),
+    ...(task === null ? {} : { task: taskOf(task) }),
   }
 }
 

@@ -21,7 +21,7 @@ import type { BatchResult, GrpcTarget } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
 import { clientFault, isBatchFault } from './faults.ts'
 import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
-import { grpcTasks, type UnaryCall } from './grpc-tasks.ts'
+import { grpcTasks, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
 import type { SentOp } from './sent-op.ts'
 import { readPem, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
@@ -75,6 +75,22 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
       const removeListener = cancellation.onCancel(() => call.cancel())
     })
 
+  const received: StreamedCall = async function* (method, message, cancellation) {
+    const { path, requestSerialize, responseDeserialize } = method
+    const call = client.makeServerStreamRequest(
+      ...([path, requestSerialize, responseDeserialize, message, new Metadata()] as const),
+    )
+    const removeListener = cancellation.onCancel(() => call.cancel())
+    try {
+      yield* call as AsyncIterable<ReturnType<typeof responseDeserialize>>
+    } catch (error) {
+      throw cancellation.reason() ?? faultOfStatus(error as ServiceError)
+    } finally {
+      removeListener()
+      call.cancel()
+    }
+  }
+
   return {
     encode: (ops) => ({
       send: async (cancellation) => {
@@ -82,7 +98,7 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
         return resultsOf(results, ops)
       },
     }),
-    tasks: grpcTasks(unary),
+    tasks: grpcTasks(unary, received),
     async *stream(source, { cancellation, timeout_ms }) {
       const call = client.makeBidiStreamRequest(
         StreamOps.path,

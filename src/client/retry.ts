@@ -47,7 +47,8 @@ export async function withRetries<T>(
   }
 }
 
-const transient_codes: ReadonlySet<ClientFault['code']> = new Set<ClientFault['code']>([
+/** Faults after which another try may succeed. */
+export const transient_codes: ReadonlySet<ClientFault['code']> = new Set<ClientFault['code']>([
   'unreachable',
   'shutting_down',
   'store_failed',
@@ -66,7 +67,7 @@ const first_wait_ms = 100
 const wait_ms_max = 5_000
 
 /** Half to all of a bound that doubles per try, plus what the server asked for. */
-function waitBefore(tries: number, error: ClientFault, chance: Chance): number {
+export function waitBefore(tries: number, error: ClientFault, chance: Chance): number {
   const bound_ms = Math.min(wait_ms_max, first_wait_ms * 2 ** tries)
   return (error.retry_after_ms ?? 0) + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
 }

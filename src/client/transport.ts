@@ -4,9 +4,11 @@
  */
 import { readFile } from 'node:fs/promises'
 import { defineData } from '../codec/task-data.ts'
+import type { ChangesOptions } from '../engine/change-api.ts'
 import type { CountFilter, TaskCounts, TaskQuery } from '../engine/search-api.ts'
 import type { BatchResult, ClientAction, ClientPage, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
+import type { ReceivedChange } from './changes.ts'
 import type { SentOp } from './sent-op.ts'
 
 /** An encoded call; each `send` is one try with the same bytes. */
@@ -34,6 +36,8 @@ export interface TaskCalls {
   ): Promise<ClientAction>
   list(query: TaskQuery, cancellation: Cancellation): Promise<ClientPage>
   count(filter: CountFilter, cancellation: Cancellation): Promise<TaskCounts>
+  /** Until it is cancelled, or the connection breaks. */
+  changes(options: ChangesOptions, cancellation: Cancellation): AsyncIterable<ReceivedChange>
 }
 
 export interface Transport {

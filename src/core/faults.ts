@@ -113,6 +113,8 @@ export const admin_statuses = {
   bad_filter: 'INVALID_ARGUMENT',
   bad_cursor: 'INVALID_ARGUMENT',
   node_not_found: 'NOT_FOUND',
+  not_possible: 'FAILED_PRECONDITION',
+  changes_gone: 'OUT_OF_RANGE',
 } as const satisfies Partial<Record<keyof typeof adminFaults, string>>
 
 /** The code of a fault that gRPC callers can meet. */

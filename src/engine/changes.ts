@@ -10,23 +10,34 @@ import { type ChangedTask, changesOfEntry } from '../codec/change-entry.ts'
 import { changeKey } from '../codec/keys.ts'
 import { nextTurn } from '../core/clock.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
-import type { Change, Task } from '../core/model.ts'
+import type { Caller, Change, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Changes, ChangesOptions, TaskChange } from './change-api.ts'
 import { type ChangeEntry, readEntry } from './change-log.ts'
 import { type ChangePosition, parsePosition, positionText } from './change-position.ts'
 import type { ChangeWindow } from './change-window.ts'
+import { accessDenied } from './task-rules.ts'
 import { loadTask } from './task-store.ts'
 import { viewTask } from './task-view.ts'
+import { maySee } from './users.ts'
 
 export interface ChangeFeed {
   readonly changes: Changes
+  /**
+   * The changes that a caller may see, and how far the feed was read: where it begins (except from
+   * `start`), then wherever it passes others. Also rejects with `access_denied`, for a process
+   * whose tasks the caller may not, or no longer, see.
+   */
+  seenBy(caller: Caller, options: ChangesOptions): AsyncIterableIterator<SeenChange>
   watch(filter?: Pick<ChangesOptions, 'conv_id'>): AsyncIterableIterator<Change>
   /** After a commit that has changed tasks. */
   onCommitted(last: ChangeEntry): void
   /** Ends every iterator. */
   close(): void
 }
+
+/** A change; without an obj_id only a position to go on from. */
+export type SeenChange = TaskChange | { readonly position: string; readonly obj_id?: undefined }
 
 export interface ChangeFeedOptions {
   readonly store: Store
@@ -68,7 +79,7 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   function startOf(from: string | undefined): ChangePosition | Fault {
     const last = window.last()
     if (!is_on) return fault('not_possible', 'no changes are kept: changes_bytes_max is 0')
-    if (from === undefined) return { n: last.n + 1, at: 0, at_ms: unknown_ms }
+    if (from === undefined) return { n: last.n + 1, at: 0, at_ms: last.at_ms }
     if (from === 'start') return { n: Math.max(1, window.first().n), at: 0, at_ms: unknown_ms }
     const position = parsePosition(from, file_id)
     if (position === 'malformed') return fault('not_possible', 'this is no position of a change')
@@ -95,7 +106,11 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   }
 
   /** Throws `changes_gone` if an entry to read was removed. */
-  function readPage(view: View, from: ChangePosition, conv_id: string | undefined): Page {
+  function readPage(
+    view: View,
+    from: ChangePosition,
+    isWanted: (view: View, conv_id: string) => boolean,
+  ): Page {
     const changes: Page['changes'][number][] = []
     const { n: last_n } = window.last()
     let { n, at, at_ms } = from
@@ -109,7 +124,7 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       const found = changesOfEntry(value)
       for (; at < found.length && changes.length < page.changes; at++) {
         const change = found[at] as ChangedTask
-        if (conv_id !== undefined && change.conv_id !== conv_id) continue
+        if (!isWanted(view, change.conv_id)) continue
         const is_end = at + 1 === found.length
         const next = is_end ? { n: n + 1, at: 0, at_ms } : { n, at: at + 1, at_ms }
         changes.push({ position: positionText(next, file_id), ...change, at_ms })
@@ -124,25 +139,45 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   /** Ends with the engine, or once `isStopped`, which `wake` makes it look at. */
   async function* read(
     start: ChangePosition | Fault,
-    { conv_id, data = false }: ChangesOptions,
+    { conv_id, from, data = false }: ChangesOptions,
     isStopped: () => boolean,
-  ): AsyncGenerator<TaskChange, undefined> {
+    caller: Caller | undefined,
+  ): AsyncGenerator<SeenChange, undefined> {
     if (isFault(start)) throw start
     const wanted = conv_id === undefined ? undefined : String(conv_id)
+    const isWanted = (view: View, conv_id: string): boolean =>
+      (wanted === undefined || conv_id === wanted) &&
+      (caller === undefined || maySee(view, caller, conv_id))
+    /** Throws `access_denied`, also where the right was taken away meanwhile. */
+    const checkRight = (view: View): void => {
+      if (wanted === undefined || isWanted(view, wanted)) return
+      const { code, description } = accessDenied(caller?.user, wanted)
+      throw fault(code, description)
+    }
     let next = start as ChangePosition
     await store.view((view) => {
+      checkRight(view)
       if (wanted !== undefined && !hasProcess(view, wanted)) {
         throw fault('conv_not_found', `Object conv with id ${wanted} does not exist`)
       }
       checkPosition(view, next)
     })
+    if (caller !== undefined && from !== 'start') {
+      yield { position: positionText(next, file_id) }
+    }
     while (!isStopped()) {
       if (next.n > window.last().n) {
         await new Promise<void>((resume) => waiting.push(resume))
         continue
       }
-      const read = await store.view((view) => readPage(view, next, wanted))
+      const read = await store.view((view) => {
+        checkRight(view)
+        return readPage(view, next, isWanted)
+      })
       next = read.next
+      if (caller !== undefined && read.changes.length === 0) {
+        yield { position: positionText(next, file_id) }
+      }
       for (let at = 0; at < read.changes.length; at += tasks_at_once) {
         const some = read.changes.slice(at, at + tasks_at_once)
         for (const change of data ? await withTasks(some) : some) {
@@ -163,11 +198,14 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     )
   }
 
-  function changes(given: ChangesOptions = {}): AsyncIterableIterator<TaskChange> {
+  function seenBy(
+    caller: Caller | undefined,
+    given: ChangesOptions,
+  ): AsyncIterableIterator<SeenChange> {
     const { signal } = given
     let is_returned = false
     const isStopped = (): boolean => is_closed || is_returned || signal?.aborted === true
-    const reading = read(startOf(given.from), given, isStopped)
+    const reading = read(startOf(given.from), given, isStopped, caller)
     signal?.addEventListener('abort', wake, { once: true })
     const done = { done: true, value: undefined } as const
     const end = (): typeof done => {
@@ -198,8 +236,13 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     }
   }
 
+  // Without a caller only changes are yielded.
+  const changes: Changes = (options = {}) =>
+    seenBy(undefined, options) as AsyncIterableIterator<TaskChange>
+
   return {
     changes,
+    seenBy,
     watch(filter) {
       const all = changes(filter)
       let seq = 0

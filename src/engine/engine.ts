@@ -270,6 +270,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     submit,
     cancelTask: (op, caller) => submitChange(op, caller, (tx) => cancelTask(tx, op, caller)),
     listTasks: (query, caller) => listTasks(searched, query, caller),
+    changesSeenBy: feed.seenBy,
     countTasks: (filter, caller) => countTasks(searched, filter, caller),
     retryTask: (op, caller) =>
       submitChange(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),

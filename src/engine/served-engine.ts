@@ -6,6 +6,7 @@ import type { Chance } from '../core/clock.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
+import type { ChangeFeed } from './changes.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
 
@@ -23,6 +24,8 @@ export interface ServedEngine extends Engine {
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   /** `Tasks.list` of the tasks that the caller may see; also rejects with `access_denied`. */
   listTasks(query: TaskQuery, caller: Caller): Promise<TaskPage>
+  /** `Engine.changes` as a caller may see them, with the positions between them. */
+  readonly changesSeenBy: ChangeFeed['seenBy']
   /** `Tasks.count` of them. */
   countTasks(filter: CountFilter, caller: Caller): Promise<TaskCounts>
   /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */

@@ -193,10 +193,10 @@ export function writeField(to: WriteCursor, tag: number, text = ''): void {
   if (text !== '') writeText(to, tag, text)
 }
 
-function refBytes(ref: string | null): number {
+export function refBytes(ref: string | null): number {
   return ref === null ? 0 : sizedBytes(textBytes(ref))
 }
 
-function writeRef(to: WriteCursor, tag: number, ref: string | null): void {
+export function writeRef(to: WriteCursor, tag: number, ref: string | null): void {
   if (ref !== null) writeText(to, tag, ref)
 }

@@ -25,6 +25,8 @@ import { streamHandler } from './stream.ts'
 import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
 import { unary_rpcs, unaryHandler } from './unary.ts'
 import { waitHandler } from './wait.ts'
+import { watchHandler } from './watch.ts'
+import { readWatchTasks } from './watch-messages.ts'
 
 export interface GrpcOptions {
   /** Default `127.0.0.1`. */
@@ -158,12 +160,14 @@ function newServer(context: ServerContext, { service }: Schema): Server {
     WaitTask: withCodec(service.WaitTask, readShow),
     ListTasks: withCodec(service.ListTasks, readListTasks),
     CountTasks: withCodec(service.CountTasks, readCountTasks),
+    WatchTasks: withCodec(service.WatchTasks, readWatchTasks),
   }
   const handlers: UntypedServiceImplementation = {
     StreamOps: streamHandler(context, contextOf),
     WaitTask: waitHandler(context, contextOf),
     ListTasks: listHandler(context, contextOf),
     CountTasks: countHandler(context, contextOf),
+    WatchTasks: watchHandler(context, contextOf),
   }
   for (const [name, rpc] of Object.entries(unary_rpcs)) {
     definition[name] = withCodec(service[name] as object, (bytes) => rpc.read(bytes, ops_max))

@@ -30,6 +30,8 @@ import type { TaskFilter as _conveyor_v1_TaskFilter, TaskFilter__Output as _conv
 import type { TaskServiceClient as _conveyor_v1_TaskServiceClient, TaskServiceDefinition as _conveyor_v1_TaskServiceDefinition } from './conveyor/v1/TaskService.ts';
 import type { WaitTaskRequest as _conveyor_v1_WaitTaskRequest, WaitTaskRequest__Output as _conveyor_v1_WaitTaskRequest__Output } from './conveyor/v1/WaitTaskRequest.ts';
 import type { WaitTaskResponse as _conveyor_v1_WaitTaskResponse, WaitTaskResponse__Output as _conveyor_v1_WaitTaskResponse__Output } from './conveyor/v1/WaitTaskResponse.ts';
+import type { WatchTasksRequest as _conveyor_v1_WatchTasksRequest, WatchTasksRequest__Output as _conveyor_v1_WatchTasksRequest__Output } from './conveyor/v1/WatchTasksRequest.ts';
+import type { WatchTasksResponse as _conveyor_v1_WatchTasksResponse, WatchTasksResponse__Output as _conveyor_v1_WatchTasksResponse__Output } from './conveyor/v1/WatchTasksResponse.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
   new(...args: ConstructorParameters<Constructor>): Subtype;
@@ -67,6 +69,8 @@ export interface ProtoGrpcType {
       TaskService: SubtypeConstructor<typeof grpc.Client, _conveyor_v1_TaskServiceClient> & { service: _conveyor_v1_TaskServiceDefinition }
       WaitTaskRequest: MessageTypeDefinition<_conveyor_v1_WaitTaskRequest, _conveyor_v1_WaitTaskRequest__Output>
       WaitTaskResponse: MessageTypeDefinition<_conveyor_v1_WaitTaskResponse, _conveyor_v1_WaitTaskResponse__Output>
+      WatchTasksRequest: MessageTypeDefinition<_conveyor_v1_WatchTasksRequest, _conveyor_v1_WatchTasksRequest__Output>
+      WatchTasksResponse: MessageTypeDefinition<_conveyor_v1_WatchTasksResponse, _conveyor_v1_WatchTasksResponse__Output>
     }
   }
 }

@@ -22,6 +22,8 @@ import type { StreamOpsRequest as _conveyor_v1_StreamOpsRequest, StreamOpsReques
 import type { StreamOpsResponse as _conveyor_v1_StreamOpsResponse, StreamOpsResponse__Output as _conveyor_v1_StreamOpsResponse__Output } from '../../conveyor/v1/StreamOpsResponse.ts';
 import type { WaitTaskRequest as _conveyor_v1_WaitTaskRequest, WaitTaskRequest__Output as _conveyor_v1_WaitTaskRequest__Output } from '../../conveyor/v1/WaitTaskRequest.ts';
 import type { WaitTaskResponse as _conveyor_v1_WaitTaskResponse, WaitTaskResponse__Output as _conveyor_v1_WaitTaskResponse__Output } from '../../conveyor/v1/WaitTaskResponse.ts';
+import type { WatchTasksRequest as _conveyor_v1_WatchTasksRequest, WatchTasksRequest__Output as _conveyor_v1_WatchTasksRequest__Output } from '../../conveyor/v1/WatchTasksRequest.ts';
+import type { WatchTasksResponse as _conveyor_v1_WatchTasksResponse, WatchTasksResponse__Output as _conveyor_v1_WatchTasksResponse__Output } from '../../conveyor/v1/WatchTasksResponse.ts';
 
 export interface TaskServiceClient extends grpc.Client {
   ApplyOps(argument: _conveyor_v1_ApplyOpsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_ApplyOpsResponse__Output>): grpc.ClientUnaryCall;
@@ -110,6 +112,11 @@ export interface TaskServiceClient extends grpc.Client {
   waitTask(argument: _conveyor_v1_WaitTaskRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_conveyor_v1_WaitTaskResponse__Output>): grpc.ClientUnaryCall;
   waitTask(argument: _conveyor_v1_WaitTaskRequest, callback: grpc.requestCallback<_conveyor_v1_WaitTaskResponse__Output>): grpc.ClientUnaryCall;
   
+  WatchTasks(argument: _conveyor_v1_WatchTasksRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_conveyor_v1_WatchTasksResponse__Output>;
+  WatchTasks(argument: _conveyor_v1_WatchTasksRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_conveyor_v1_WatchTasksResponse__Output>;
+  watchTasks(argument: _conveyor_v1_WatchTasksRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_conveyor_v1_WatchTasksResponse__Output>;
+  watchTasks(argument: _conveyor_v1_WatchTasksRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_conveyor_v1_WatchTasksResponse__Output>;
+  
 }
 
 export interface TaskServiceHandlers extends grpc.UntypedServiceImplementation {
@@ -133,6 +140,8 @@ export interface TaskServiceHandlers extends grpc.UntypedServiceImplementation {
   
   WaitTask: grpc.handleUnaryCall<_conveyor_v1_WaitTaskRequest__Output, _conveyor_v1_WaitTaskResponse>;
   
+  WatchTasks: grpc.handleServerStreamingCall<_conveyor_v1_WatchTasksRequest__Output, _conveyor_v1_WatchTasksResponse>;
+  
 }
 
 export interface TaskServiceDefinition extends grpc.ServiceDefinition {
@@ -146,4 +155,5 @@ export interface TaskServiceDefinition extends grpc.ServiceDefinition {
   RetryTask: MethodDefinition<_conveyor_v1_RetryTaskRequest, _conveyor_v1_RetryTaskResponse, _conveyor_v1_RetryTaskRequest__Output, _conveyor_v1_RetryTaskResponse__Output>
   StreamOps: MethodDefinition<_conveyor_v1_StreamOpsRequest, _conveyor_v1_StreamOpsResponse, _conveyor_v1_StreamOpsRequest__Output, _conveyor_v1_StreamOpsResponse__Output>
   WaitTask: MethodDefinition<_conveyor_v1_WaitTaskRequest, _conveyor_v1_WaitTaskResponse, _conveyor_v1_WaitTaskRequest__Output, _conveyor_v1_WaitTaskResponse__Output>
+  WatchTasks: MethodDefinition<_conveyor_v1_WatchTasksRequest, _conveyor_v1_WatchTasksResponse, _conveyor_v1_WatchTasksRequest__Output, _conveyor_v1_WatchTasksResponse__Output>
 }

@@ -1,0 +1,109 @@
+/**
+ * WatchTasks: sends the changes that its caller may see, from a position on.
+ *
+ * The next change is read once fewer than `unsent_bytes_max` of those before have not left for the
+ * caller, so one who does not read costs that much, for which room among the unread answers is
+ * reserved while the call goes on; and one who is too slow is told `changes_gone`. Positions
+ * between changes are sent from time to time, so that who follows a quiet process does not fall
+ * out of the window of kept changes. It ends as any long call, and when the engine closes.
+ */
+import type { handleServerStreamingCall, ServerWritableStream } from '@grpc/grpc-js'
+import { systemClock } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import type { Caller } from '../../core/model.ts'
+import type { SeenChange } from '../../engine/changes.ts'
+import { authenticate, type Peer } from './authenticate.ts'
+import { faultStatus } from './fault-response.ts'
+import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
+import { endInTime } from './long-call.ts'
+import { encodeChange, type WatchMessage } from './watch-messages.ts'
+
+const unsent_bytes_max = 64 * 1024
+const between_positions_ms = 10_000
+
+export function watchHandler(
+  context: ServerContext,
+  contextOf: ContextOf,
+): handleServerStreamingCall<WatchMessage, EncodedResponse> {
+  return (call) => {
+    const { peer } = contextOf(call.metadata)
+    const watch = new AbortController()
+    let end: unknown = fault('shutting_down')
+    const stop = endInTime(context, (reason) => {
+      end = reason
+      watch.abort()
+    })
+    // Emitted at the end of every call.
+    call.once('cancelled', () => {
+      stop()
+      watch.abort()
+    })
+    send(context, call, peer, watch.signal)
+      .catch((thrown: unknown) => {
+        end = thrown
+      })
+      .finally(() => call.emit('error', faultStatus(end, context.onBug)))
+  }
+}
+
+/** Resolves when the signal is aborted or the engine closes. Rejects with why it cannot go on. */
+async function send(
+  context: ServerContext,
+  call: ServerWritableStream<WatchMessage, EncodedResponse>,
+  peer: Peer,
+  signal: AbortSignal,
+): Promise<void> {
+  const caller = authenticate(context, peer)
+  const { from, conv_id, with_task } = call.request
+  const reservation = peer.answers.reserve([])
+  call.once('cancelled', reservation.release)
+  if (!reservation.add(unsent_bytes_max)) throw fault('overloaded')
+  const unsent = unsentBytes(signal)
+  const changes = context.engine.changesSeenBy(caller, {
+    ...(from === '' ? {} : { from }),
+    ...(conv_id === '' ? {} : { conv_id }),
+    ...{ data: with_task, signal },
+  })
+  let position_ms = Number.NEGATIVE_INFINITY
+  for await (const change of changes) {
+    requireSame(caller, authenticate(context, peer))
+    const now_ms = systemClock.now_ms()
+    if (change.obj_id === undefined && now_ms - position_ms < between_positions_ms) continue
+    position_ms = now_ms
+    const bytes = encodeChange(change as SeenChange)
+    call.write({ bytes, onSent: unsent.add(bytes.length) })
+    await unsent.hasRoom()
+  }
+}
+
+/** The certificate may have been bound to another user, who may see other tasks. */
+function requireSame(before: Caller, now: Caller): void {
+  if (before.user !== now.user) throw fault('access_denied', 'the certificate was bound anew')
+}
+
+/** Counts the bytes of messages that have not left for the caller. */
+function unsentBytes(signal: AbortSignal): {
+  /** Returns the function to call once they have left. */
+  add(bytes: number): () => void
+  /** Resolves once there is room for more, or the signal is aborted. */
+  hasRoom(): Promise<void>
+} {
+  let unsent = 0
+  let resume = (): void => {}
+  signal.addEventListener('abort', () => resume())
+  return {
+    add(bytes) {
+      unsent += bytes
+      return () => {
+        unsent -= bytes
+        if (unsent < unsent_bytes_max) resume()
+      }
+    },
+    async hasRoom() {
+      if (unsent < unsent_bytes_max || signal.aborted) return
+      await new Promise<void>((resolve) => {
+        resume = resolve
+      })
+    },
+  }
+}
