@@ -293,7 +293,7 @@ describe('what is refused', () => {
     withBed(
       async ({ engine }) => {
         const input = { action: 'modify', filter: { conv_id: 'a', status: 'failed' } } as const
-        const job = await engine.tasks.bulk({ ...input, data: { text: 'x'.repeat(300) } })
+        const job = await engine.tasks.bulk({ ...input, data: { text: 'x'.repeat(280) } })
         assert.deepEqual(job.refused, { task_size_overflow_limit: job.matched })
         assert.ok(job.matched > 0)
       },
@@ -356,6 +356,8 @@ describe('what is refused', () => {
     [{ action: 'modify', filter: {} },                              { name: 'TypeError', message: /data is missing/ }],
     [{ action: 'modify', filter: {}, data: 7 },                     { name: 'TypeError', message: /no object/ }],
     [{ action: 'modify', filter: {}, data: { at: new Map() } },     { name: 'TypeError', message: /data\.at/ }],
+    [{ action: 'modify', filter: {}, data: { a: 'x'.repeat(131_072) } }, { name: 'TypeError', message: /at most 131072/ }],
+    [{ action: 'cancel', filter: {}, id: 5 },                       { name: 'TypeError' }],
     [{ action: 'cancel', filter: {}, data: {} },                    { name: 'TypeError', message: /data/ }],
     [{ action: 'move', filter: { conv_id: 'a' } },                  { name: 'TypeError', message: /to_node_id is missing/ }],
     [{ action: 'move', filter: {}, to_node_id: 'w1' },              { code: 'bad_filter', message: /conv_id/ }],

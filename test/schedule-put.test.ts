@@ -83,6 +83,7 @@ describe('put', () => {
     ],
     [{ cron: '0 0 * * *', timezone: '' }, /^timezone: "" is no time zone/],
     [{ cron: '0 0 * * *', timezone: 2 }, /^timezone: 2 is no time zone/],
+    [{ every_ms: 1_000, timezone: 'x'.repeat(1_000) }, /^timezone: "x{128}…" is no time zone/],
     [{ every_ms: 1_000, timezone: 'Moon' }, /^timezone: "Moon" is no time zone/],
     [{ every_ms: 1_000, catch_up: 'some' }, /^catch_up is none, latest or all$/],
     [{ every_ms: 1_000, due_key: '' }, /^due_key is a name of 1 to 64 characters$/],

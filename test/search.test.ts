@@ -164,6 +164,7 @@ describe('counts are those of all tasks', () => {
   // biome-ignore format: a table
   const counts: readonly (readonly [filter: CountFilter, isCounted: (task: Task) => boolean, by: 'node' | 'process'])[] = [
     [{},                                      () => true,                      'process'],
+    [{ status: undefined } as object,         () => true,                      'process'],
     [{ status: 'live' },                      isLive,                          'process'],
     [{ status: 'failed' },                    (t) => t.status === 'failed',    'process'],
     [{ conv_id: 'a' },                        (t) => t.conv_id === 'a',        'node'],
@@ -232,6 +233,9 @@ describe('refused', () => {
     [{ where: { n: {} } },              'bad_filter',     /compares with nothing/],
     [{ where: { n: new Map() } },       'bad_filter',     /where\.n is no plain object/],
     [{ where: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [n, n])) }, 'bad_filter', /64/],
+    [{ where: { [`${'a.'.repeat(64)}a`]: 1 } }, 'bad_filter',   /"a\.a.*…": a path has at most 64 steps/],
+    [{ where: { a: 'x'.repeat(65_536) } }, 'bad_filter',  /over 65536 characters/],
+    [{ node_id: 'x'.repeat(1_000) },    'node_not_found', /^no node "x{128}…" in any process/],
     [{ cursor: 'x' },                   'bad_cursor',     /none that a page has given/],
     [{ cursor: 7 },                     'bad_cursor',     /none that a page has given/],
     [{ cursor: other },                 'bad_cursor',     /another filter or order/],

@@ -2,13 +2,14 @@
  * Checks what a bulk job is asked to do: the filter narrowed to the tasks that the action takes,
  * the data, and the node to go to.
  */
-import { docOfText, parseStored } from '../codec/json.ts'
+import { bytesOf, docOfText, parseStored } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import { is_live } from '../codec/task-record.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Doc, JsonObject } from '../core/model.ts'
+import { quoted } from '../process/report.ts'
 import type { BulkAction, BulkInput } from './bulk-api.ts'
 import type { BulkWork } from './bulk-record.ts'
 import type { SearchParts } from './search.ts'
@@ -33,7 +34,7 @@ const no_data = docOfText('{}')
 export function workOf(input: BulkInput, limits: Limits): BulkWork {
   const { action, filter, data, to_node_id } = input
   if (!actions.includes(action)) throw new TypeError(`action is one of ${actions.join(', ')}`)
-  if (input.id !== undefined && !isName(input.id, id_chars_max)) {
+  if (input.id !== undefined && !(typeof input.id === 'string' && isName(input.id, id_chars_max))) {
     throw new TypeError(`id is a text of 1 to ${id_chars_max} characters`)
   }
   if ((action === 'modify') !== (data !== undefined)) {
@@ -58,7 +59,9 @@ function dataOf(data: unknown, limits: Limits): Doc {
   const is_object = typeof data === 'object' && data !== null && !Array.isArray(data)
   const doc = is_object ? docOfPlain(data, limits.nesting_max) : 'data is no object'
   if (typeof doc === 'string') throw new TypeError(doc)
-  return doc
+  const bytes = bytesOf(doc.text)
+  if (bytes <= limits.task_bytes_max) return doc
+  throw new TypeError(`data: ${bytes} bytes, at most ${limits.task_bytes_max} in a task`)
 }
 
 /** A retry takes failed tasks; no action takes ended ones. */
@@ -105,7 +108,7 @@ async function targetNode(
     if (other === undefined) return found
     throw fault(
       'node_not_found',
-      `"${node}" is the title of ${found}, ${other}: name one by its id`,
+      `${quoted(node)} is the title of ${found}, ${other}: name one by its id`,
     )
   })
 }

@@ -8,6 +8,7 @@ import { parsePlain } from '../codec/json.ts'
 import { type Chance, nextTurn } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { Task } from '../core/model.ts'
+import { quoted } from '../process/report.ts'
 import type { Admission } from './admission.ts'
 import type { BulkInput, BulkJob, BulkOptions } from './bulk-api.ts'
 import { type CheckedWork, checkWork, workOf } from './bulk-input.ts'
@@ -97,7 +98,7 @@ export function newBulkJobs(parts: BulkParts): BulkJobs {
     async goOn(id, options = {}) {
       checkOptions(options)
       const record = await store.view((view) => readJob(view, String(id)))
-      if (record === undefined) throw fault('not_possible', `there is no bulk job ${id}`)
+      if (record === undefined) throw fault('not_possible', `there is no bulk job ${quoted(id)}`)
       return run(id, await checkWork(parts, record), options)
     },
     list: () => store.view(listJobs),

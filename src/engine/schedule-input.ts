@@ -9,6 +9,7 @@ import type { ScheduleDefinition } from '../codec/records.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { CreateOp } from '../core/model.ts'
+import { quoted } from '../process/report.ts'
 import type { ScheduleInput } from './schedule-api.ts'
 import { dueTimesOf } from './schedule-times.ts'
 import { taskData } from './schedule-transactions.ts'
@@ -27,9 +28,10 @@ export interface GivenSchedule {
 
 /** Throws `bad_schedule`. */
 export function readSchedule(input: ScheduleInput, limits: Limits): GivenSchedule {
+  if (typeof input !== 'object' || input === null) throw mistake('it is no object')
   const { cron, every_ms, at_ms, timezone = 'UTC', due_key, catch_up = 'latest' } = input
   const unknown = Object.keys(input).find((name) => !members.includes(name))
-  if (unknown !== undefined) throw mistake(`"${unknown}" is no member of a schedule`)
+  if (unknown !== undefined) throw mistake(`${quoted(unknown)} is no member of a schedule`)
   const id = scheduleId(input.id, limits)
   if ([cron, every_ms, at_ms].filter((given) => given !== undefined).length !== 1) {
     throw mistake('exactly one of cron, every_ms and at_ms says when')
@@ -79,7 +81,7 @@ function checkZone(timezone: unknown): void {
   } catch {
     // Intl knows no such zone.
   }
-  throw mistake(`timezone: ${JSON.stringify(timezone)} is no time zone such as Europe/Kyiv or UTC`)
+  throw mistake(`timezone: ${quoted(timezone)} is no time zone such as Europe/Kyiv or UTC`)
 }
 
 function checkCron(cron: unknown, timezone: string): void {

@@ -18,6 +18,7 @@ import {
 import { sleep_ms_max } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { CreateOp, Doc } from '../core/model.ts'
+import { quoted } from '../process/report.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
 import { create } from './ops.ts'
@@ -44,7 +45,7 @@ function scheduleOf(view: View, id: string): ScheduleRecord | undefined {
 export function requireSchedule(view: View, id: string): ScheduleRecord {
   const record = scheduleOf(view, id)
   if (record !== undefined) return record
-  throw fault('schedule_not_found', `there is no schedule ${JSON.stringify(id)}`)
+  throw fault('schedule_not_found', `there is no schedule ${quoted(id)}`)
 }
 
 export function saveSchedule(tx: Tx, id: string, record: ScheduleRecord): void {

@@ -9,7 +9,10 @@
  */
 import type { Doc, OpResult, Status, Task } from '../core/model.ts'
 
-/** Which tasks: those that satisfy every member given. `{}` is every live task. */
+/**
+ * Which tasks: those that satisfy every member given. `{}` is every live task. At most 65,536
+ * characters as JSON.
+ */
 export interface TaskFilter {
   /** Tasks of this process; without it, of all processes. */
   readonly conv_id?: string | number
@@ -51,7 +54,7 @@ export interface TaskFilter {
  * and `exists`. Numbers are compared by their exact value, so 1.10 is 1.1 and no digit of a long
  * number is lost; texts by UTF-16 code units; arrays and objects by `eq` and `ne` only, members in
  * any order. Values of different types are unequal and in no order; `ne` also holds where there is
- * no value. At most 64 paths.
+ * no value. At most 64 paths, each of as many steps as data may be deep (`nesting_max`).
  */
 export type Where = Readonly<Record<string, unknown>> | Doc
 

@@ -7,6 +7,7 @@ import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Caller } from '../core/model.ts'
+import { quoted, truncated } from '../process/report.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { eachEntry } from './scans.ts'
@@ -107,7 +108,10 @@ function unknownProcess(view: View, conv_id: string): Fault {
 export function unknownNode(node: string, processes: readonly Process[]): Fault {
   const names = processes.flatMap(({ graph }) => [...graph.nodes.values()])
   const where = processes.length === 1 ? `process ${processes[0]?.conv_id}` : 'any process'
-  return fault('node_not_found', `no node "${node}" in ${where}; ${choices(node, names, 'node')}`)
+  return fault(
+    'node_not_found',
+    `no node ${quoted(node)} in ${where}; ${choices(node, names, 'node')}`,
+  )
 }
 
 interface Named {
@@ -117,10 +121,11 @@ interface Named {
 
 function choices(wanted: string, names: readonly Named[], what: string): string {
   if (names.length === 0) return `there is no ${what} yet`
+  const cut = truncated(wanted)
   const closest = names
     .map((name) => ({
       ...name,
-      near: Math.max(nearness(wanted, name.id), nearness(wanted, name.title)),
+      near: Math.max(nearness(cut, name.id), nearness(cut, name.title)),
     }))
     .sort((a, b) => b.near - a.near)
     .slice(0, named_max)

@@ -22,7 +22,7 @@ export async function countTasks(
 ): Promise<TaskCounts> {
   const { store, catalog, limits } = parts
   // Without a status all are counted: it costs the same.
-  const filter = checkFilter({ status: 'any', ...given }, limits)
+  const filter = checkFilter({ ...given, status: given.status ?? 'any' }, limits)
   const other = Object.keys(given).find((name) => !counted.includes(name))
   if (other !== undefined) {
     throw badFilter(`tasks are counted by conv_id, node_id and status only, not by ${other}`)

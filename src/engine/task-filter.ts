@@ -10,6 +10,7 @@ import { is_live, statuses, type TaskRecord } from '../codec/task-record.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Doc, JsonObject, JsonValue, Status } from '../core/model.ts'
+import { quoted } from '../process/report.ts'
 import type { SortedBy, TaskFilter } from './search-api.ts'
 import { type Condition, conditionOf } from './where.ts'
 
@@ -58,7 +59,7 @@ export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
   const values = plainMembers(given, limits)
   for (const name of Object.keys(values)) {
     if (!members.includes(name)) {
-      throw badFilter(`there is no "${name}"; a filter has ${members.join(', ')}`)
+      throw badFilter(`there is no ${quoted(name)}; a filter has ${members.join(', ')}`)
     }
   }
   for (const name of times) checkTime(name, values[name])
@@ -67,7 +68,7 @@ export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
   const named = values.status ?? (has_ended_time ? 'ended' : 'live')
   const wanted = statusesOf(named)
   if (has_ended_time && wanted.some((status) => is_live[status])) {
-    throw badFilter(`tasks with status ${String(named)} need not have ended: leave out the status`)
+    throw badFilter(`tasks with status ${quoted(named)} need not have ended: leave out the status`)
   }
   const { due_before_ms } = given
   if (due_before_ms !== undefined && !wanted.some((status) => is_live[status])) {
@@ -85,10 +86,13 @@ export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
     changed: rangeOf(given.changed_since_ms, given.changed_until_ms),
     ended: rangeOf(given.ended_since_ms, given.ended_until_ms),
     due_before_ms,
-    where: where === undefined ? undefined : conditionOf(where),
+    where: where === undefined ? undefined : conditionOf(where, limits.nesting_max),
     sorted_by: sortOf(ref_prefix, due_before_ms, wanted),
   }
 }
+
+/** Of a whole filter: it is compared with each task that is read. */
+const chars_max = 65_536
 
 /** The members that are not undefined, as exact JSON values. */
 function plainMembers(given: TaskFilter, limits: Limits): JsonObject {
@@ -97,6 +101,7 @@ function plainMembers(given: TaskFilter, limits: Limits): JsonObject {
   }
   const doc = docOfPlain(given, limits.nesting_max)
   if (typeof doc === 'string') throw badFilter(doc.replace(/^data\.?/, ''))
+  if (doc.text.length > chars_max) throw badFilter(`it is over ${chars_max} characters long`)
   return objectOf(doc)
 }
 
@@ -112,7 +117,7 @@ function statusesOf(name: JsonValue): readonly Status[] {
   const group = typeof name === 'string' && Object.hasOwn(status_groups, name)
   if (group) return status_groups[name] as readonly Status[]
   const choices = [...statuses, ...Object.keys(status_groups)].join(', ')
-  throw badFilter(`there is no status ${JSON.stringify(name)}; there are ${choices}`)
+  throw badFilter(`there is no status ${quoted(name)}; there are ${choices}`)
 }
 
 function convIdOf(value: JsonValue, limits: Limits): string {

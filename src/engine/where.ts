@@ -8,6 +8,7 @@ import { compareNumbers } from '../codec/number-order.ts'
 import { fault } from '../core/faults.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../core/model.ts'
 import { type ParamPath, readParamPath } from '../process/param-path.ts'
+import { quoted } from '../process/report.ts'
 import { member } from '../process/templates/path.ts'
 
 export type Condition = (data: Doc) => boolean
@@ -16,25 +17,27 @@ type Test = (value: JsonValue | undefined) => boolean
 
 const paths_max = 64
 
-/** Throws `bad_filter`. */
-export function conditionOf(where: JsonObject): Condition {
+/** Throws `bad_filter`. A path of over `steps_max` steps would lead deeper than data goes. */
+export function conditionOf(where: JsonObject, steps_max: number): Condition {
   const entries = Object.entries(where)
   if (entries.length > paths_max) throw fault('bad_filter', `where has over ${paths_max} paths`)
-  const tests = entries.map(([name, wanted]) => ({
-    path: readParamPath(name),
-    tests: testsOf(name, wanted),
-  }))
+  const tests = entries.map(([name, wanted]) => {
+    const path = readParamPath(name)
+    if (path.length <= steps_max) return { path, tests: testsOf(name, wanted) }
+    throw fault('bad_filter', `where ${quoted(name)}: a path has at most ${steps_max} steps`)
+  })
   return (data) => {
     const object = objectOf(data)
-    return tests.every(({ path, tests }) => tests.every((holds) => holdsAt(object, path, holds)))
+    return tests.every(({ path, tests }) => tests.every((holds) => holdsAt(object, path, 0, holds)))
   }
 }
 
 /** Whether it holds for the value at the path; for one of the values where `[]` is in the path. */
-function holdsAt(value: JsonValue | undefined, [step, ...path]: ParamPath, holds: Test): boolean {
+function holdsAt(value: JsonValue | undefined, path: ParamPath, at: number, holds: Test): boolean {
+  const step = path[at]
   if (step === undefined) return holds(value)
-  if (step !== null) return holdsAt(member(value, step), path, holds)
-  return Array.isArray(value) && value.some((one) => holdsAt(one, path, holds))
+  if (step !== null) return holdsAt(member(value, step), path, at + 1, holds)
+  return Array.isArray(value) && value.some((one) => holdsAt(one, path, at + 1, holds))
 }
 
 const comparisons: Readonly<Record<string, (wanted: JsonValue) => Test | undefined>> = {
@@ -51,17 +54,17 @@ const comparisons: Readonly<Record<string, (wanted: JsonValue) => Test | undefin
 function testsOf(name: string, wanted: JsonValue): Test[] {
   if (!isObject(wanted)) return [(value) => isEqual(value, wanted)]
   const entries = Object.entries(wanted)
-  if (entries.length === 0) throw fault('bad_filter', `where "${name}" compares with nothing`)
+  if (entries.length === 0) throw fault('bad_filter', `where ${quoted(name)} compares with nothing`)
   return entries.map(([comparison, operand]) => {
     const known = Object.keys(comparisons)
     if (!known.includes(comparison)) {
-      const says = `no comparison "${comparison}"; there are ${known.join(', ')}`
-      throw fault('bad_filter', `where "${name}": ${says}`)
+      const says = `no comparison ${quoted(comparison)}; there are ${known.join(', ')}`
+      throw fault('bad_filter', `where ${quoted(name)}: ${says}`)
     }
     const test = comparisons[comparison]?.(operand)
     if (test !== undefined) return test
     const takes = comparison === 'exists' ? 'true or false' : 'a number or a text'
-    throw fault('bad_filter', `where "${name}": ${comparison} takes ${takes}`)
+    throw fault('bad_filter', `where ${quoted(name)}: ${comparison} takes ${takes}`)
   })
 }
 
