@@ -15,7 +15,8 @@ import { top } from './support/package-folder.ts'
 const folder = tempFolder()
 after(() => folder.remove())
 const certs = join(folder.path, 'certs')
-const local = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0']
+const http_free = ['--http', '127.0.0.1:0', '--operator', '127.0.0.1:0']
+const local = [...http_free, '--grpc', '127.0.0.1:0']
 
 test('without certificates it exits 3 and names the command that makes them', async () => {
   const db = join(folder.path, 'none.lmdb')
@@ -80,7 +81,7 @@ test('the demo makes certificates once, and its line works as it is', async () =
   assert.equal(first.used?.stderr, '')
   const lines = String(first.used?.stdout)
   assert.equal(lines.match(/proc: 'ok'/g)?.length, 2, lines)
-  assert.match(first.out, /^http {2}.*\ngrpc {2}127\.0\.0\.1:\d+\ndb {4}/)
+  assert.match(first.out, /^http {2}.*\ngrpc {2}127\.0\.0\.1:\d+\noperator {2}http:.*\ndb {4}/)
 
   const listed = await run(['user', 'bindings', '--json', '--db', db])
   assert.deepEqual(rowsOf(listed.out), [{ name: 'uri:conveyor:demo', acts_as: 13000 }])
@@ -97,10 +98,7 @@ test('the demo makes certificates once, and its line works as it is', async () =
 
 test('the demo without gRPC makes no certificates', async () => {
   const db = join(folder.path, 'plain.lmdb')
-  const { exit } = await served(
-    ['serve', '--demo', '--http', '127.0.0.1:0', '--db', db],
-    async () => {},
-  )
+  const { exit } = await served(['serve', '--demo', ...http_free, '--db', db], async () => {})
   assert.equal(exit, 0)
   assert.ok(existsSync(db))
   assert.ok(!existsSync(`${db}.tls`))

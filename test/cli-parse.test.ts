@@ -74,6 +74,7 @@ const refused: [argv: string[], says: RegExp][] = [
   [['serve', 'x'],                         /serve takes no words/],
   [['serve', '--http', '8080'],            /HOST:PORT/],
   [['serve', '--http', 'off', '--demo'],   /--demo needs --http/],
+  [['serve', '--operator', '8081'],        /--operator takes HOST:PORT/],
   [['serve', '--ops-max', 'many'],         /--ops-max takes a whole number/],
   [['serve', '--window', '-1'],            /ambiguous/],
   [['check', '--db'],                      /argument missing/],

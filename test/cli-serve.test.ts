@@ -21,6 +21,8 @@ const db = join(folder.path, 'demo.lmdb')
 const other_db = join(folder.path, 'other.lmdb')
 const hanging = patient()
 let server: CallServer
+/** Ports that are free. */
+const free = ['--http', '127.0.0.1:0', '--operator', '127.0.0.1:0']
 let served: Served
 let secret = ''
 
@@ -36,6 +38,8 @@ before(async () => {
     '--db',
     db,
     '--demo',
+    '--operator',
+    '127.0.0.1:0',
     '--ops-max',
     '50',
     '--allow-host',
@@ -52,10 +56,12 @@ after(async () => {
 
 const on = (line: string, options = {}) => run([...line.split(' '), '--db', db], options)
 
-test('the line on stdout has the address and, with the demo, the secret', () => {
-  const { event, http, pid, demo } = served.line
+test('the line on stdout has the addresses and, with the demo, the secret', async () => {
+  const { event, http, operator, pid, demo } = served.line
   assert.equal(event, 'listening')
   assert.match(String(http), /^http:\/\/127\.0\.0\.1:\d+$/)
+  assert.match(String(operator), /^http:\/\/127\.0\.0\.1:\d+$/)
+  assert.equal((await fetch(`${operator}/healthz`)).status, 200)
   assert.equal(pid, served.child.pid)
   assert.deepEqual(demo, { state: 'made', user: 13000, conv_id: '1234', secret })
   assert.equal(served.out().split('\n').length, 2)
@@ -180,7 +186,7 @@ test('the curl line that sign prints works', { skip }, async () => {
 test('the lines of the demo work as they are', { skip }, async () => {
   const fresh = join(folder.path, 'paste.lmdb')
   let output = ''
-  const args = ['serve', '--demo', '--http', '127.0.0.1:0', '--db', fresh, '--base', '/conveyor']
+  const args = ['serve', '--demo', ...free, '--db', fresh, '--base', '/conveyor']
   let stop = (): void => {}
   let pasted: Promise<{ stdout: string; stderr: string }> | undefined
   const ended = await run(args, {
@@ -212,7 +218,7 @@ test('the lines of the demo work as they are', { skip }, async () => {
 
 test('--demo leaves a file that holds something else as it is', async () => {
   await run(['user', 'add', '--db', other_db])
-  const args = ['serve', '--demo', '--json', '--http', '127.0.0.1:0', '--db', other_db]
+  const args = ['serve', '--demo', '--json', ...free, '--db', other_db]
   const { exit, out } = await run(args, { onWait: (end) => void setTimeout(end, 50) })
   assert.equal(exit, 0)
   const [line] = rowsOf(out)
@@ -229,7 +235,7 @@ test('the program prints help and exits by the code', () => {
 
 test('a failed write ends serve with 3, and the file opens again', { skip }, async () => {
   const small = join(folder.path, 'small.lmdb')
-  const serve = [...node_args, 'serve', '--demo', '--json', '--http', '127.0.0.1:0', '--db', small]
+  const serve = [...node_args, 'serve', '--demo', '--json', ...free, '--db', small]
   const command = `ulimit -f 1500; exec ${[process.execPath, ...serve].join(' ')}`
   const failing = await startServe(['bash', '-c', command])
   const data = { text: 'x'.repeat(50_000) }

@@ -23,6 +23,7 @@ const layers = [
   'server/admin',
   'server/http',
   'server/grpc',
+  'server/operator',
   'client',
   'open.ts',
   'cli',

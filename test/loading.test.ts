@@ -19,6 +19,7 @@ const programs: readonly (readonly [string, boolean])[] = [
   ["await import('src/cli/main')",                                           false],
   ["const { openEngine } = await import('src/index'); await (await openEngine(':memory:')).close()", false],
   ["await import('src/executors/call')",                                           false],
+  ["await import('src/operator')",                                                 false],
   ["await import('src/client')",                                                   false],
   ["const { connect } = await import('src/client'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],
   ["await import('src/files')",                                                    false],

@@ -144,6 +144,7 @@ describe('the package', () => {
       import * as http from 'conveyor-engine/http'
       import * as grpc from 'conveyor-engine/grpc'
       import * as client from 'conveyor-engine/client'
+      import * as operator from 'conveyor-engine/operator'
       import * as testing from 'conveyor-engine/testing'
       import { defineProcess, end, go } from 'conveyor-engine/define'
       import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
@@ -154,6 +155,7 @@ describe('the package', () => {
         http: Object.keys(http),
         grpc: Object.keys(grpc),
         client: Object.keys(client).sort(),
+        operator: Object.keys(operator),
         testing: Object.keys(testing),
         example: example.obj_id,
         version: manifest.version,
@@ -167,6 +169,7 @@ describe('the package', () => {
       http: ['createHandler', 'serveHttp'],
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
+      operator: ['serveOperator'],
       testing: ['testClock'],
       example: 1234,
       version,
@@ -203,6 +206,7 @@ describe('the package', () => {
       '/grpc',
       '/client',
       '/files',
+      '/operator',
       '/testing',
       '/examples/callback.conv.json',
     ]

@@ -398,31 +398,35 @@ for (const [name, packages, printed] of [
   })
 }
 
-/** [program, the packages it imports beside the engine] */
-for (const [name, ...packages] of [
-  ['express', 'express'],
-  ['fastify', 'fastify'],
-] as const) {
-  test(`mounting it in ${name}`, async () => {
+/** [program, the packages it imports beside the engine, its address, what is asked, the answer] */
+// biome-ignore format: a table
+const own_servers: readonly (readonly [string, string[], string, string, RegExp])[] = [
+  ['express',  ['express'], 'server.address()',     '/conveyor/api/1/json', /^{"request_proc":"bad_signature"/],
+  ['fastify',  ['fastify'], 'app.server.address()', '/conveyor/api/1/json', /^{"request_proc":"bad_signature"/],
+  ['operator', [],          'operator.address',     '/healthz',             /^{"request_proc":"ok"}/],
+]
+for (const [name, packages, address, path, answer] of own_servers) {
+  test(`a server of one's own: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()
     after(remove)
     linkPackages(folder, packages)
-    const file = join(folder, 'mount.mts')
+    const file = join(folder, 'serve.mts')
     const source = program(name)
-      .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
-      .replace("'conveyor-engine/http'", `'${join(top, 'src/http.ts')}'`)
+      .replaceAll(/'conveyor-engine(?:\/(\w+))?'/g, (_, entry = 'index') =>
+        JSON.stringify(join(top, `src/${entry}.ts`)),
+      )
       .replace("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
-      .replace('8080', '0')
+      .replace(/8080|8081/, '0')
       .replace('logger: true', '')
     const asks = `
-      const { port } = ${name === 'express' ? 'server' : 'app.server'}.address()
-      const url = \`http://127.0.0.1:\${port}/conveyor/api/1/json\`
-      console.log(await (await fetch(url, { method: 'POST', body: '{}' })).text())
+      const url = 'http://127.0.0.1:' + ${address}.port + '${path}'
+      const method = '${path === '/healthz' ? 'GET' : 'POST'}'
+      console.log(await (await fetch(url, { method })).text())
       process.kill(process.pid, 'SIGTERM')`
     writeFileSync(file, source + asks)
     const ran = await run(process.execPath, ['--import', 'tsx', file], {})
     assert.equal(ran.stderr, '')
-    assert.match(ran.stdout, /^{"request_proc":"bad_signature"/)
+    assert.match(ran.stdout, answer)
     assert.equal(ran.status, 0)
   })
 }

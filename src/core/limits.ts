@@ -89,6 +89,15 @@ export const limitTable = {
     value: 64 * 1024 * 1024,
     says: 'bytes of changes kept for consumers; 0 keeps none',
   },
+  readers_max: { value: 64, says: 'readers of changes over HTTP at once' },
+  reader_beat_ms: {
+    value: 15_000,
+    says: 'milliseconds between two comments to a reader of changes over HTTP',
+  },
+  reader_stalled_ms_max: {
+    value: 30_000,
+    says: 'milliseconds a reader of changes over HTTP may leave them unread',
+  },
   grpc_streams_max: { value: 100, says: 'calls at once on one gRPC connection' },
   grpc_batches_max: { value: 256, says: 'batches under way of one StreamOps call' },
   grpc_session_bytes_max: {

@@ -60,6 +60,11 @@ export const serveVerb: Verb = {
       value: 'HOST:PORT',
       says: 'where to answer gRPC over mutual TLS (default off)',
     },
+    {
+      name: 'operator',
+      value: 'HOST:PORT',
+      says: 'where to tell the operator health and changes, on this machine only (default off)',
+    },
     { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
     { name: 'grpc-strict', says: 'refuse certificates without a binding' },
     { name: 'reflection', says: 'tell gRPC callers what the service offers' },
@@ -195,7 +200,7 @@ async function printReady(
   servers: RunningServers,
   tls: string | undefined,
 ): Promise<void> {
-  const { http, http_sync, grpc } = servers
+  const { http, http_sync, operator, grpc } = servers
   const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
   const grpc_lines =
     demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
@@ -207,6 +212,7 @@ async function printReady(
       http: http ?? null,
       http_sync: http_sync ?? null,
       grpc: grpc ?? null,
+      operator: operator ?? null,
       db: engine.path,
       pid: io.pid,
       ...(demo === undefined ? {} : { demo: demoJson(demo) }),
@@ -215,8 +221,9 @@ async function printReady(
     return
   }
   const sync_line = http_sync === undefined ? '' : `sync  ${http_sync}\n`
-  const lines = `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\ndb    ${engine.path}\n`
-  await print(io.stdout, lines)
+  const operator_line = operator === undefined ? '' : `operator  ${operator}\n`
+  const served = `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}`
+  await print(io.stdout, `${served}db    ${engine.path}\n`)
   if (demo === undefined) return
   await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
 }

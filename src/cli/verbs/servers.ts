@@ -1,7 +1,7 @@
 /**
  * The servers that `serve` starts: parses the addresses from the flags, starts the wanted servers
- * and drains both together, so that a signal gives every caller the same time. gRPC is loaded only
- * if it is wanted.
+ * and drains them together, so that a signal gives every caller the same time. gRPC and the
+ * operator's listener are loaded only if they are wanted.
  */
 import type { Engine } from '../../engine/api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
@@ -18,6 +18,7 @@ type HttpAddress = ListenAddress & Pick<HttpOptions, 'base' | 'public_url' | 'sy
 export interface WantedServers {
   readonly http?: HttpAddress
   readonly http_sync?: HttpAddress
+  readonly operator?: ListenAddress
   readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
@@ -26,6 +27,8 @@ export function wantedServers(given: Given): WantedServers {
   const http = listenAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
   const http_sync = listenAddressOf('http-sync', text(given, 'http-sync') ?? 'off')
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
+  const operator_default = isOn(given, 'demo') ? '127.0.0.1:8081' : 'off'
+  const operator = listenAddressOf('operator', text(given, 'operator') ?? operator_default)
   const base = text(given, 'base')
   const public_url = text(given, 'public-url')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
@@ -38,6 +41,7 @@ export function wantedServers(given: Given): WantedServers {
   return {
     ...(http === undefined ? {} : { http: { ...http, ...paths } }),
     ...(http_sync === undefined ? {} : { http_sync: { ...http_sync, ...paths, sync: true } }),
+    ...(operator === undefined ? {} : { operator }),
     ...(grpc === undefined
       ? {}
       : {
@@ -50,7 +54,7 @@ export function wantedServers(given: Given): WantedServers {
   }
 }
 
-type ServerFlag = 'http' | 'http-sync' | 'grpc'
+type ServerFlag = 'http' | 'http-sync' | 'operator' | 'grpc'
 
 /** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
 export function listenAddressOf(flag: ServerFlag, given: string): ListenAddress | undefined {
@@ -68,9 +72,10 @@ export interface RunningServers {
   /** The URL with the base path. */
   readonly http: string | undefined
   readonly http_sync: string | undefined
+  readonly operator: string | undefined
   /** HOST:PORT. */
   readonly grpc: string | undefined
-  /** Drains both, each within the engine's `drain_ms_max` from now. */
+  /** Drains all, each within the engine's `drain_ms_max` from now. */
   drain(): Promise<void>
 }
 
@@ -100,18 +105,28 @@ export async function startServers(
     started.push(server)
     return server.url
   }
+  const startOperator = async (place: ListenAddress | undefined): Promise<string | undefined> => {
+    if (place === undefined) return undefined
+    const server = await listen('operator', place, async () => {
+      const { serveOperator } = await import('../../server/operator/server.ts')
+      return serveOperator(engine, { ...place, onBug })
+    })
+    started.push(server)
+    return server.url
+  }
   try {
     const http = await startHttp('http', wanted.http)
     const http_sync = await startHttp('http-sync', wanted.http_sync)
+    const operator = await startOperator(wanted.operator)
     if (grpc_place === undefined || tls === undefined) {
-      return { http, http_sync, grpc: undefined, drain }
+      return { http, http_sync, operator, grpc: undefined, drain }
     }
     const grpc = await listen('grpc', grpc_place, async () => {
       const { serveGrpc } = await import('../../server/grpc/server.ts')
       return serveGrpc(engine, { ...grpc_place, tls: { folder: tls }, onBug })
     })
     started.push(grpc)
-    return { http, http_sync, grpc: grpc.address, drain }
+    return { http, http_sync, operator, grpc: grpc.address, drain }
   } catch (error) {
     await drain()
     throw error

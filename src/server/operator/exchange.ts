@@ -1,0 +1,23 @@
+/**
+ * What the paths of the operator's listener share, as types: the running listener, and a request
+ * with its response.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Limits } from '../../core/limits.ts'
+import type { Engine } from '../../engine/api.ts'
+
+export interface OperatorContext {
+  readonly engine: Engine
+  readonly limits: Limits
+  /** Ends the feeds that are being read. */
+  readonly feeds: Set<AbortController>
+  readonly onBug: (bug: unknown) => void
+  draining: boolean
+}
+
+export interface OperatorExchange {
+  readonly context: OperatorContext
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly query: URLSearchParams
+}
