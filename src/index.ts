@@ -32,23 +32,7 @@ export type {
   Task,
 } from './core/model.ts'
 export { version } from './core/version.ts'
-export type {
-  Binding,
-  Can,
-  CheckReport,
-  Engine,
-  EngineOptions,
-  NewSecret,
-  ProcessDetails,
-  Processes,
-  ProcessInfo,
-  Sign,
-  Tasks,
-  UserInfo,
-  Users,
-  WebhookChange,
-  WebhookInfo,
-} from './engine/api.ts'
+export type { CheckReport, Engine, EngineOptions } from './engine/api.ts'
 export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/bulk-api.ts'
 export type { Changes, ChangesOptions, TaskChange } from './engine/change-api.ts'
 export type {
@@ -68,8 +52,14 @@ export type {
   VariableResult,
   WaitsFor,
 } from './engine/import-api.ts'
-export type { CreateInput, ModifyInput, TargetInput } from './engine/op-api.ts'
-export type { TypedHandler, TypedProcess, TypedTask } from './engine/process-api.ts'
+export type {
+  Can,
+  ProcessDetails,
+  Processes,
+  ProcessInfo,
+  WebhookChange,
+  WebhookInfo,
+} from './engine/process-api.ts'
 export type { ResultOptions } from './engine/results.ts'
 export type {
   CatchUp,
@@ -81,7 +71,6 @@ export type {
   Schedules,
 } from './engine/schedule-api.ts'
 export type {
-  ActionResult,
   CountFilter,
   CountRow,
   SortedBy,
@@ -91,5 +80,14 @@ export type {
   TaskQuery,
   Where,
 } from './engine/search-api.ts'
+export type {
+  ActionResult,
+  CreateInput,
+  ModifyInput,
+  TargetInput,
+  Tasks,
+} from './engine/task-api.ts'
+export type { TypedHandler, TypedProcess, TypedTask } from './engine/typed-process-api.ts'
+export type { Binding, NewSecret, Sign, UserInfo, Users } from './engine/user-api.ts'
 export type { GivenVariables } from './engine/variables.ts'
 export { openEngine } from './open.ts'

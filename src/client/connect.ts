@@ -3,7 +3,7 @@
  * gRPC is loaded only for a target with an `address`.
  */
 import { systemChance, systemClock } from '../core/clock.ts'
-import type { TargetInput } from '../engine/op-api.ts'
+import type { TargetInput } from '../engine/task-api.ts'
 import type {
   CallOptions,
   Client,

@@ -1,6 +1,6 @@
 /**
- * The public interface of the engine, as types. `apply`, `create` and `modify` take ops; the other
- * calls are administration.
+ * The public interface of the engine, as types; those of its parts are in files such as task-api.
+ * `apply`, `create` and `modify` take ops; the other calls are administration.
  *
  * A refused op is a result, never a rejection. A rejection is a Fault (core/faults), recognised by
  * its `code`. Each call that uses the store can reject with `store_failed` and `shutting_down`, and
@@ -12,26 +12,24 @@ import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Caller, Change, OpResult, SignatureKind, Task } from '../core/model.ts'
+import type { Caller, Change, OpResult, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
-import type { BulkInput, BulkJob, BulkOptions } from './bulk-api.ts'
 import type { Changes } from './change-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type {
-  Alias,
-  AliasResult,
   ExportFile,
   ImportResult,
   PutManyOptions,
   PutOptions,
   PutResult,
 } from './import-api.ts'
-import type { CreateInput, ModifyInput, TargetInput } from './op-api.ts'
-import type { TypedProcess } from './process-api.ts'
+import type { Processes } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
-import type { ActionResult, CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
+import type { CreateInput, ModifyInput, TargetInput, Tasks } from './task-api.ts'
+import type { TypedProcess } from './typed-process-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'
+import type { Users } from './user-api.ts'
 import type { GivenVariables } from './variables.ts'
 
 export interface EngineOptions {
@@ -221,173 +219,6 @@ export interface Engine {
    */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
-}
-
-export interface ProcessInfo {
-  readonly conv_id: string
-  readonly title: string
-  /** A draft has no nodes yet and takes no tasks. */
-  readonly status: 'active' | 'paused' | 'draft'
-  readonly version: number
-  /** SHA-256 of the canonical text of the definition, hex. */
-  readonly hash: string
-  /** Live tasks. */
-  readonly tasks: number
-}
-
-export interface ProcessDetails extends ProcessInfo {
-  /** The definition as JSON text. */
-  readonly definition_text: string
-  readonly nodes: readonly {
-    readonly id: string
-    readonly title: string
-    readonly kind: 'logic' | 'start' | 'end' | 'escalation'
-    readonly tasks: number
-    readonly to: readonly string[]
-  }[]
-  readonly shared_with: readonly { readonly user: string; readonly can: readonly Can[] }[]
-}
-
-export interface WebhookChange {
-  /** `new` replaces an open address, `off` closes it. By default an open one stays. */
-  readonly address?: 'new' | 'off'
-  /** Opens the webhook; each request must carry HTTP basic credentials of this user. */
-  readonly user?: string | number
-}
-
-/** Addresses are URLs, or paths before an HTTP server listens. */
-export interface WebhookInfo {
-  readonly conv_id: string
-  /** Null while it is closed. */
-  readonly address: string | null
-  /** The user whose credentials a request must carry, if any. */
-  readonly user: string | null
-  readonly callbacks: readonly { readonly node_id: string; readonly address: string }[]
-}
-
-export type Can = 'create' | 'modify' | 'show'
-
-export interface Processes {
-  list(): Promise<ProcessInfo[]>
-  show(conv_id: string | number): Promise<ProcessDetails>
-  /** Lets a user of the signed API use a process; `can` defaults to all three rights. */
-  share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
-  unshare(conv_id: string | number, user: string | number): Promise<void>
-  /**
-   * Until `resume` its creates and modifies are refused with `conveyor_is_not_active`, and its
-   * timers, jobs and handlers wait.
-   */
-  pause(conv_id: string | number): Promise<void>
-  resume(conv_id: string | number): Promise<void>
-  /**
-   * The addresses of a process that need no signature: its webhook, after `change`, and those of
-   * its nodes with an `api_callback`. Rejects with `key_missing`.
-   */
-  webhook(conv_id: string | number, change?: WebhookChange): Promise<WebhookInfo>
-  /** Removes its definitions and grants. Rejects with `process_has_tasks` for live tasks. */
-  remove(conv_id: string | number): Promise<void>
-  aliases(): Promise<Alias[]>
-  /** Lets `@name` in definitions stand for a process. Rejects with `not_possible`. */
-  setAlias(name: string, conv_id: string | number): Promise<AliasResult>
-  /** Without the alias, what uses it finds no process. */
-  removeAlias(name: string): Promise<void>
-}
-
-export interface Tasks {
-  /**
-   * A page of the tasks that satisfy a filter, oldest first unless asked otherwise; without one,
-   * of all live tasks.
-   */
-  list(query?: TaskQuery): Promise<TaskPage>
-  /** How many tasks there are, by process, node and status, without reading them. */
-  count(filter?: CountFilter): Promise<TaskCounts>
-  /** Runs a failed task again, from its node or from `node_id`. */
-  retry(target: TargetInput, node_id?: string): Promise<ActionResult>
-  /** Puts a live task into another node, where it runs on; what it waits for is given up. */
-  move(target: TargetInput, node_id: string): Promise<ActionResult>
-  /** Ends a live task as `canceled`, frees its ref and disarms its timer. */
-  cancel(target: TargetInput): Promise<ActionResult>
-  /**
-   * Does one action on all tasks of a filter, in steps between those of callers; resolves when it
-   * is done. Also rejects with `bulk_id_taken`, and with `not_possible` where the job of this id
-   * runs already; with a TypeError for a malformed member. After any rejection the job can go on.
-   */
-  bulk(input: BulkInput): Promise<BulkJob>
-  /** Goes on with a bulk job that was ended or cut off. `not_possible` where there is none. */
-  resumeBulk(id: string, options?: BulkOptions): Promise<BulkJob>
-  /** The last 100 bulk jobs, the newest first; finished ones are kept for a day. */
-  bulkJobs(): Promise<BulkJob[]>
-}
-
-export interface UserInfo {
-  readonly id: string
-  readonly name: string
-  readonly create_time_ms: number
-  /** The number of valid secrets: 2 during the grace time of a rotation. */
-  readonly secrets: number
-  readonly sign: Sign
-  readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
-}
-
-/** The signatures that a user may use. */
-export type Sign = SignatureKind | 'both'
-
-export interface NewSecret {
-  readonly id: string
-  /** Returned only here; it cannot be read again. */
-  readonly secret: string
-}
-
-export interface Binding {
-  readonly name: string
-  /** The id of a user, `all`, or null for a refusal. */
-  readonly acts_as: string | null
-}
-
-export interface Users {
-  /**
-   * A user of the signed HTTP API, who signs with the returned id and secret, and may use what
-   * `processes.share` gives. Without an id the user gets one above the highest so far, from 13000
-   * on. `sign` defaults to `both`. Rejects with `user_exists` or `key_missing`.
-   */
-  add(options?: {
-    readonly id?: string | number
-    readonly name?: string
-    readonly sign?: Sign
-  }): Promise<NewSecret>
-  list(): Promise<UserInfo[]>
-  /**
-   * Makes a new secret; the old ones stay valid for `grace_ms`, default 0. Rejects with
-   * `key_missing`.
-   */
-  rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
-  /** Says which signatures a user may use, from the next request on. */
-  sign(id: string | number, sign: Sign): Promise<void>
-  remove(id: string | number): Promise<void>
-  /**
-   * Encrypts all secrets with the key of a new key file, or with `secret_key`. Rejects with
-   * `key_missing` or `not_possible`.
-   */
-  rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
-  /** Lets a certificate name act as a user. */
-  bind(id: string | number, name: string): Promise<void>
-  /** Lets a certificate name use every process. */
-  bindAll(name: string): Promise<void>
-  /** Refuses a name, whether it was bound or not: the deny list. */
-  unbind(name: string): Promise<void>
-  bindings(): readonly Binding[]
-  /**
-   * For servers with client certificates: the caller that these names act as, or undefined where a
-   * name is refused or two names disagree. Names without a binding may use every process, unless
-   * `strict`.
-   */
-  callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
-  /**
-   * For servers that check signatures: the valid secrets of a user, none for an unknown user or one
-   * who may not sign this way. Throws `store_failed` with a sentence that names the key file where
-   * the key is missing or wrong.
-   */
-  secrets(id: string, kind?: SignatureKind): readonly string[]
 }
 
 export interface CheckReport {

@@ -7,7 +7,7 @@
  * `bad_filter`, an unknown process with `conv_not_found`, an unknown node with `node_not_found`;
  * the message names what there is. An unknown name is never an empty list.
  */
-import type { Doc, OpResult, Status, Task } from '../core/model.ts'
+import type { Doc, Status, Task } from '../core/model.ts'
 
 /**
  * Which tasks: those that satisfy every member given. `{}` is every live task. At most 65,536
@@ -91,14 +91,6 @@ export interface TaskPage {
   readonly reached_ms?: number
   /** The obj_ids of damaged records that were skipped. */
   readonly damaged: readonly string[]
-}
-
-/** What a retry, a move or a cancel did. */
-export interface ActionResult extends OpResult {
-  /** Where it was accepted: what the task was before. */
-  readonly was?: { readonly status: Status; readonly node_id: string }
-  /** Where it was accepted: the task as it is now. */
-  readonly task?: Task
 }
 
 /**

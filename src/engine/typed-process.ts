@@ -14,10 +14,10 @@ import {
   schemas_of,
 } from '../process/process-types.ts'
 import type { Engine } from './api.ts'
-import type { CreateInput, ModifyInput } from './op-api.ts'
 import { refused } from './ops.ts'
-import type { TypedProcess, TypedTask } from './process-api.ts'
 import { applySchema, cut, describeIssues, placesOf } from './schema-check.ts'
+import type { CreateInput, ModifyInput } from './task-api.ts'
+import type { TypedProcess, TypedTask } from './typed-process-api.ts'
 
 /** Throws a TypeError for what is no value of `defineProcess`. */
 export function typedProcess<Types extends ProcessTypes>(

@@ -16,9 +16,10 @@ import type { Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller, SignatureKind } from '../core/model.ts'
 import type { Entry, Store, View } from '../store/store.ts'
-import type { Can, Sign, UserInfo, Users } from './api.ts'
 import { openBindings } from './certificate-bindings.ts'
+import type { Can } from './process-api.ts'
 import type { Secrets } from './secrets.ts'
+import type { Sign, UserInfo, Users } from './user-api.ts'
 
 export interface UsersOptions {
   readonly store: Store

@@ -6,8 +6,8 @@ import type { WebhookRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
 import type { Graph } from '../process/graph.ts'
 import type { Addresses } from './addresses.ts'
-import type { WebhookChange, WebhookInfo } from './api.ts'
 import type { Process } from './catalog.ts'
+import type { WebhookChange, WebhookInfo } from './process-api.ts'
 import { userId } from './users.ts'
 
 export function newNonce(chance: Chance): string {

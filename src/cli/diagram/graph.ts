@@ -4,7 +4,7 @@
  */
 import { isObject, parseStored } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { ProcessDetails } from '../../engine/api.ts'
+import type { ProcessDetails } from '../../engine/process-api.ts'
 
 export type Drawn = Pick<
   ProcessDetails,

@@ -2,7 +2,7 @@
  * A process as a Mermaid flowchart: a box per node with its task count, an arrow per edge. Nodes
  * are numbered, because their ids may be any text.
  */
-import type { ProcessDetails } from '../../engine/api.ts'
+import type { ProcessDetails } from '../../engine/process-api.ts'
 
 type Node = ProcessDetails['nodes'][number]
 

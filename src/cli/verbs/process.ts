@@ -2,7 +2,7 @@
  * The `process` verbs: export, list, show, share, pause and remove processes. Import and aliases
  * have their own files.
  */
-import type { Can } from '../../engine/api.ts'
+import type { Can } from '../../engine/process-api.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { mermaidOf } from '../diagram/mermaid.ts'

@@ -3,7 +3,7 @@
  * is printed once and never read from the command line.
  */
 
-import type { Sign } from '../../engine/api.ts'
+import type { Sign } from '../../engine/user-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'

@@ -3,8 +3,10 @@
  * the engine and its arguments and returns a value that JSON keeps as it is. The same table serves
  * calls in this process and calls over the socket. Refusals are the engine's.
  */
-import type { Can, Engine, Sign, WebhookChange } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
+import type { Can, WebhookChange } from '../../engine/process-api.ts'
+import type { Sign } from '../../engine/user-api.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'
 import { applyTasks, cancelTask, moveTask, retryTask, showTask } from './task-verbs.ts'

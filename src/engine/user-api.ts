@@ -1,0 +1,77 @@
+/**
+ * The part of the public interface that says who may call the servers, as types: users who sign,
+ * with their secrets, and client certificates.
+ */
+import type { Caller, SignatureKind } from '../core/model.ts'
+import type { Can } from './process-api.ts'
+
+export interface UserInfo {
+  readonly id: string
+  readonly name: string
+  readonly create_time_ms: number
+  /** The number of valid secrets: 2 during the grace time of a rotation. */
+  readonly secrets: number
+  readonly sign: Sign
+  readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
+}
+
+/** The signatures that a user may use. */
+export type Sign = SignatureKind | 'both'
+
+export interface NewSecret {
+  readonly id: string
+  /** Returned only here; it cannot be read again. */
+  readonly secret: string
+}
+
+export interface Binding {
+  readonly name: string
+  /** The id of a user, `all`, or null for a refusal. */
+  readonly acts_as: string | null
+}
+
+export interface Users {
+  /**
+   * A user of the signed HTTP API, who signs with the returned id and secret, and may use what
+   * `processes.share` gives. Without an id the user gets one above the highest so far, from 13000
+   * on. `sign` defaults to `both`. Rejects with `user_exists` or `key_missing`.
+   */
+  add(options?: {
+    readonly id?: string | number
+    readonly name?: string
+    readonly sign?: Sign
+  }): Promise<NewSecret>
+  list(): Promise<UserInfo[]>
+  /**
+   * Makes a new secret; the old ones stay valid for `grace_ms`, default 0. Rejects with
+   * `key_missing`.
+   */
+  rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
+  /** Says which signatures a user may use, from the next request on. */
+  sign(id: string | number, sign: Sign): Promise<void>
+  remove(id: string | number): Promise<void>
+  /**
+   * Encrypts all secrets with the key of a new key file, or with `secret_key`. Rejects with
+   * `key_missing` or `not_possible`.
+   */
+  rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
+  /** Lets a certificate name act as a user. */
+  bind(id: string | number, name: string): Promise<void>
+  /** Lets a certificate name use every process. */
+  bindAll(name: string): Promise<void>
+  /** Refuses a name, whether it was bound or not: the deny list. */
+  unbind(name: string): Promise<void>
+  bindings(): readonly Binding[]
+  /**
+   * For servers with client certificates: the caller that these names act as, or undefined where a
+   * name is refused or two names disagree. Names without a binding may use every process, unless
+   * `strict`.
+   */
+  callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
+  /**
+   * For servers that check signatures: the valid secrets of a user, none for an unknown user or one
+   * who may not sign this way. Throws `store_failed` with a sentence that names the key file where
+   * the key is missing or wrong.
+   */
+  secrets(id: string, kind?: SignatureKind): readonly string[]
+}
