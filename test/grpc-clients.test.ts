@@ -57,6 +57,7 @@ test('Python with grpcio', { skip }, async () => {
     'processed',
     'NOT_FOUND not_found_task: not found task',
     'True',
+    'delayed processed',
     'True',
     "['ok']",
   ])

@@ -253,12 +253,16 @@ describe('ten thousand waits', () => {
     await engine.close()
   })
 
-  it('of one task end together', async () => {
+  it('of one task end together, and may share a signal', async () => {
     const engine = await opened()
-    const waits = Array.from({ length: count }, () => endOf(engine.result(target)))
+    const warnings: Error[] = []
+    process.on('warning', (warning) => warnings.push(warning))
+    const { signal } = new AbortController()
+    const waits = Array.from({ length: count }, () => endOf(engine.result(target, { signal })))
     await turns()
     await sendTo(engine, 'gone')
     assert.deepEqual([...new Set(await Promise.all(waits))], ['processed'])
+    assert.deepEqual(warnings, [])
     await engine.close()
   })
 })

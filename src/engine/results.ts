@@ -7,6 +7,7 @@
  * end is in what was read, or is reported to a listed wait. A wait is a record in two tables; all
  * of them share one registration and one timer.
  */
+import { setMaxListeners } from 'node:events'
 import { is_over } from '../codec/task-record.ts'
 import { type Clock, keepAlive } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
@@ -67,7 +68,11 @@ export function newResults(parts: ResultsParts): Results {
 
   function add(wait: Wait): void {
     waits.add(wait)
-    wait.signal?.addEventListener('abort', wait.onAbort as () => void)
+    if (wait.signal !== undefined) {
+      // Any number of waits may share a signal; node would warn of a leak at the eleventh.
+      setMaxListeners(0, wait.signal)
+      wait.signal.addEventListener('abort', wait.onAbort as () => void)
+    }
     if (waits.size === 1) {
       stopListening = parts.onEnd(endWith)
       release = keepAlive()

@@ -1,6 +1,6 @@
 # -*- coding: utf-8 -*-
 """grpcio, from the .proto alone: creates a task, answers its callback, waits for its
-end, then streams batches.
+end, reads its changes, then streams batches.
 
 ADDRESS FOLDER STUBS REF: FOLDER has ca.crt, client.crt and client.key; STUBS the module that
 protoc made of task_service.proto. Debian 12's plugin for grpc stubs is too old for `optional`, so
@@ -34,6 +34,8 @@ with grpc.secure_channel(address, keys) as channel:
     modify_task = stub(one, "ModifyTask", pb.ModifyTaskRequest, pb.ModifyTaskResponse)
     get_task = stub(one, "GetTask", pb.GetTaskRequest, pb.GetTaskResponse)
     wait_task = stub(one, "WaitTask", pb.WaitTaskRequest, pb.WaitTaskResponse)
+    watch_tasks = stub(channel.unary_stream, "WatchTasks", pb.WatchTasksRequest,
+                       pb.WatchTasksResponse)
     stream_ops = stub(channel.stream_stream, "StreamOps", pb.StreamOpsRequest,
                       pb.StreamOpsResponse)
     data = json.dumps({"name": u"Київ", "amount": 10.0}).encode("utf-8")
@@ -49,6 +51,15 @@ with grpc.secure_channel(address, keys) as channel:
         print(error.code().name, error.details())
         details = dict(error.trailing_metadata())["grpc-status-details-bin"]
         print(b"NOT_FOUND_TASK" in details)
+
+    watching = watch_tasks(pb.WatchTasksRequest(**{"from": "start", "conv_id": "1234"}), timeout=20)
+    statuses = []
+    for change in watching:
+        statuses.append(change.status)
+        if change.status == "processed":
+            break
+    watching.cancel()
+    print(" ".join(statuses))
 
     def batches():
         for seq in range(50):
