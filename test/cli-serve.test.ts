@@ -216,6 +216,13 @@ test('the lines of the demo work as they are', { skip }, async () => {
   assert.ok(!again.out.includes('SECRET='))
 })
 
+test('--operator on an address that other machines reach is refused in a sentence', async () => {
+  const args = ['serve', '--http', 'off', '--operator', '0.0.0.0:0', '--db', other_db]
+  const { exit, err } = await run(args)
+  assert.equal(exit, 2)
+  assert.match(err, /0\.0\.0\.0 is no loopback address: .* it takes 127\.0\.0\.1, ::1 or localhost/)
+})
+
 test('--demo leaves a file that holds something else as it is', async () => {
   await run(['user', 'add', '--db', other_db])
   const args = ['serve', '--demo', '--json', ...free, '--db', other_db]
