@@ -47,7 +47,7 @@ describe('StreamOps', () => {
       ['9007199254740993', { ops: [createOp('b')], request_key: 'x' }, 'format_error'],
       ['1', { ops: Array.from({ length: 1001 }, () => ({})) }, 'too_many_ops'],
       ['1', { ops: [{ modify: { conv_id, ref: 'a' } }, {}] }, 'ok'],
-      ['2', { ops: [{ show: { conv_id, ref: 'a' } }] }, 'ok'],
+      ['2', { ops: [{ show: { conv_id, ref: 'a' } }, { modify: { conv_id, ref: 'a' } }] }, 'ok'],
     ]
     for (const [seq, batch] of sent) stream.write({ seq, ...batch })
     stream.end()
@@ -59,7 +59,7 @@ describe('StreamOps', () => {
     )
     assert.deepEqual(
       answers.map(({ results }) => results.map(({ proc }) => proc)),
-      [['ok'], [], [], [], ['ok', 'error'], ['not_found_task']],
+      [['ok'], [], [], [], ['ok', 'error'], ['ok', 'not_found_task']],
     )
     assert.equal(answers[1]?.description, 'ops is empty')
     await server.close()
