@@ -17,7 +17,7 @@ const test_ms_max = 120_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
   ...['vectors', 'log-recover', 'power-cut', 'store-log', 'package', 'model'],
-  ...['crash-servers', 'serve-disk', 'crash', 'log-faults', 'power-engine', 'crash-work'],
+  ...['shop', 'crash-servers', 'serve-disk', 'crash', 'log-faults', 'power-engine', 'crash-work'],
 ]
 
 const top = fileURLToPath(new URL('..', import.meta.url))

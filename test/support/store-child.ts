@@ -21,7 +21,7 @@ export interface BuiltChild {
 }
 
 export interface Edit {
-  /** A file below `src`. */
+  /** A file below `src` or this folder. */
   readonly file: string
   readonly from: string
   readonly to: string
@@ -72,8 +72,10 @@ function edited(edits: readonly Edit[], made: Set<Edit>): Plugin {
   return {
     name: 'edited',
     setup(setup) {
-      setup.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
-        const wanted = edits.filter(({ file }) => path.endsWith(`/src/${file}`))
+      setup.onLoad({ filter: /[\\/](src|support)[\\/].*\.ts$/ }, async ({ path }) => {
+        const wanted = edits.filter(
+          ({ file }) => path.endsWith(`/src/${file}`) || path.endsWith(`/support/${file}`),
+        )
         if (wanted.length === 0) return undefined
         let contents = await readFile(path, 'utf8')
         for (const edit of wanted) {
