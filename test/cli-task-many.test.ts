@@ -197,7 +197,7 @@ for (const [name, open] of ways) {
       ['task list a --node w9',                     1, /w1 "Wait"/],
       ['task list --cursor x',                      1, /cursor/],
       ['task count a --node w9',                    1, /w1 "Wait"/],
-      ['task bulk none',                            1, /no bulk job none/],
+      ['task bulk none',                            1, /no bulk job "none"/],
     ]
     it('mistakes change nothing and say what there is', () =>
       withBed(20, async ({ on, rows }) => {
