@@ -46,6 +46,34 @@ export const systemChance: Chance = {
   fraction: () => Math.random(),
 }
 
+/** One timer for the earliest of many times. */
+export interface Alarm {
+  /** Rings at this time or earlier; `ring` has to look what is due. */
+  ringBy(at_ms: number): void
+  clear(): void
+}
+
+export function newAlarm(clock: Clock, ring: () => void): Alarm {
+  let rings_ms = Number.POSITIVE_INFINITY
+  let cancel = (): void => {}
+  return {
+    ringBy(at_ms) {
+      // A timer that is late, because the clock was set forward, is set anew.
+      if (at_ms >= rings_ms && rings_ms > clock.now_ms()) return
+      cancel()
+      rings_ms = Math.min(at_ms, rings_ms)
+      cancel = clock.wake_at(rings_ms, () => {
+        rings_ms = Number.POSITIVE_INFINITY
+        ring()
+      })
+    },
+    clear() {
+      cancel()
+      rings_ms = Number.POSITIVE_INFINITY
+    },
+  }
+}
+
 /** The value of `work`, or `late` if it takes longer than `ms_max`. */
 export async function within<T>(
   clock: Clock,

@@ -6,9 +6,9 @@
  * numbers. All entries from the first to the last are there at every moment.
  */
 import { changeKey } from '../codec/keys.ts'
-import { isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store, View } from '../store/store.ts'
+import type { Work } from './background.ts'
 import { type ChangeEntry, firstEntry, lastEntry, leaveGap, readEntry } from './change-log.ts'
 
 export interface ChangeWindow {
@@ -17,16 +17,15 @@ export interface ChangeWindow {
   /** The last durable entry. */
   last(): ChangeEntry
   onCommitted(last: ChangeEntry): void
-  /** Resolves once nothing is being removed. */
-  stop(): Promise<void>
+  readonly work: Work
 }
 
 export interface ChangeWindowOptions {
   readonly store: Store
   readonly limits: Limits
   readonly now_ms: number
-  /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  /** Called when `work` has become due. */
+  wake(): void
 }
 
 /** The part of the window that is removed at a time. */
@@ -34,13 +33,13 @@ const part = 1 / 64
 const slice_entries = 1_024
 
 export async function openChangeWindow(options: ChangeWindowOptions): Promise<ChangeWindow> {
-  const { store, limits, onError } = options
+  const { store, limits, wake } = options
   const kept_ms = limits.changes_kept_s * 1_000
   const bytes_max = limits.changes_bytes_max
   let first = await store.view(firstEntry)
   let last = await store.view(lastEntry)
-  let is_stopped = false
-  let running: Promise<void> | undefined
+  /** The entries from here up to `first` are to be removed. */
+  let removed_n = first.n
 
   /** Whether the entry is needed at a time when `last` is the last one. */
   function isKept(entry: ChangeEntry | undefined, slack = 0): boolean {
@@ -60,45 +59,41 @@ export async function openChangeWindow(options: ChangeWindowOptions): Promise<Ch
     return kept
   }
 
-  async function removeUpTo(kept: ChangeEntry): Promise<void> {
-    let n = first.n
-    // From now on nobody begins with an entry that goes.
-    first = kept
-    while (n < kept.n && !is_stopped) {
-      const end = Math.min(n + slice_entries, kept.n)
-      await store.update((tx) => {
-        for (let one = n; one < end; one++) tx.del(changeKey(one))
-      })
-      n = end
-    }
+  async function removeSlice(): Promise<void> {
+    const end = Math.min(removed_n + slice_entries, first.n)
+    await store.update((tx) => {
+      for (let n = removed_n; n < end; n++) tx.del(changeKey(n))
+    })
+    removed_n = end
   }
 
-  async function trim(): Promise<void> {
-    try {
-      await removeUpTo(await store.view(firstKept))
-    } catch (error) {
-      // What was not removed is found by the next trim.
-      first = await store.view(firstEntry).catch(() => first)
-      if (!isStoreUnavailable(error)) onError(error)
-    } finally {
-      running = undefined
-    }
+  if (bytes_max === 0) {
+    first = last
+    while (removed_n < first.n) await removeSlice()
+    await store.update((tx) => leaveGap(tx, options.now_ms))
   }
 
-  if (bytes_max === 0 && first.n < last.n) await removeUpTo(last)
-  if (bytes_max === 0) await store.update((tx) => leaveGap(tx, options.now_ms))
+  const isDue = (): boolean => removed_n < first.n || !isKept(first, part)
 
   return {
     first: () => first,
     last: () => last,
     onCommitted(entry) {
       last = entry
-      if (first.n === 0) first = entry
-      if (running === undefined && !is_stopped && !isKept(first, part)) running = trim()
+      if (first.n === 0) {
+        first = entry
+        removed_n = entry.n
+      }
+      if (isDue()) wake()
     },
-    async stop() {
-      is_stopped = true
-      await running
+    work: {
+      due_ms: () => (isDue() ? 0 : Number.POSITIVE_INFINITY),
+      async step() {
+        // From now on nobody begins with an entry that goes.
+        if (removed_n === first.n) first = await store.view(firstKept)
+        await removeSlice()
+      },
+      frees_room: true,
     },
   }
 }

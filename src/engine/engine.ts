@@ -26,6 +26,7 @@ import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
 import type { EngineOptions } from './api.ts'
+import { newBackground } from './background.ts'
 import { newBulkJobs } from './bulk.ts'
 import { newCatalog } from './catalog.ts'
 import { openChangeWindow } from './change-window.ts'
@@ -94,7 +95,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     areEndsWatched: () => end_listeners.size > 0,
     count_listeners,
   }
-  const window = await openChangeWindow({ store, limits, now_ms: clock.now_ms(), onError: onBug })
+  const wake = (): void => background.wake()
+  const window = await openChangeWindow({ store, limits, now_ms: clock.now_ms(), wake })
   const feed = newChangeFeed({
     ...{ store, window, is_on: limits.changes_bytes_max > 0 },
     file_id: await store.view(fileId),
@@ -102,17 +104,21 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
-  const running = { clock, limits, store, transactions, admission, onError: onBug }
+  const running = { clock, limits, store, transactions, admission, wake, onError: onBug }
   const logger = loggerOf(options.logger)
   const { schedules, due_schedules } = newSchedules({
     ...{ ...running, catalog, submit, logger },
-    onLowered: () => timers.onScheduled(),
   })
   const searched = { store, catalog, limits }
   const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
   const timers = newTimers({ ...running, schedules: due_schedules })
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, logger })
   const hand_over = newHandOver({ ...running, handlers })
+  const has_timers = options.timers !== false
+  const background = newBackground({
+    ...running,
+    works: has_timers ? [...timers.works, hand_over.work, window.work] : [window.work],
+  })
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
   const secrets = await openSecrets({
@@ -237,7 +243,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
 
   let draining: Promise<unknown> | undefined
   async function drain(): Promise<void> {
-    draining ??= Promise.all([timers.stop(), hand_over.stop(), jobs.drain()])
+    draining ??= Promise.all([background.stop(), jobs.drain()])
     await draining
   }
 
@@ -248,18 +254,17 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     await drain()
     admission.close()
     transactions.flush()
-    await window.stop()
     await store.close().finally(() => {
       feed.close()
       results.close(fault('shutting_down'))
     })
   }
 
-  if (options.timers !== false) {
-    await timers.start()
+  if (has_timers) {
+    await timers.read()
     jobs.start()
-    hand_over.start()
   }
+  background.start()
 
   const engine: ServedEngine = {
     path,

@@ -12,142 +12,114 @@ import {
   after,
   type Key,
   type KeyRange,
-  keysOfType,
   processOfKey,
   taskOfKey,
   tasksAtNode,
   tasksAtNodes,
 } from '../codec/keys.ts'
-import type { Clock } from '../core/clock.ts'
-import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
+import { isStoreUnavailable } from '../core/faults.ts'
 import type { Store } from '../store/store.ts'
-import { type Admission, full_disk_ms } from './admission.ts'
+import type { Work } from './background.ts'
 import type { Process } from './catalog.ts'
 import type { Handlers } from './handlers.ts'
+import { eachEntry } from './scans.ts'
 import { loadTask, saveTask } from './task-store.ts'
 import type { Transaction } from './transaction.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 import { waitLogic } from './waits.ts'
 
 export interface HandOverOptions {
-  readonly clock: Clock
   readonly store: Store
   readonly transactions: TransactionQueue
-  /** On a full disk nothing is handed over. */
-  readonly admission: Admission
   /** Without handlers nothing is read. */
   readonly handlers: Pick<Handlers, 'isEmpty'>
+  /** Called when `work` has become due. */
+  wake(): void
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
 
 export interface HandOver {
-  /** Looks at all processes. */
-  start(): void
+  readonly work: Work
   /** After a handler of this name was registered. */
   onHandler(name: string): void
   /** After a process was imported or resumed, or got an alias. */
   onProcessChanged(conv_id: string): void
-  /** Resolves once the slice in flight is done; nothing is handed over after that. */
-  stop(): Promise<void>
 }
 
 /** The names of new handlers, or `all` of them. */
 type Names = Set<string> | 'all'
 
+interface Search {
+  readonly names: Names
+  /** Where the next slice begins. */
+  readonly from: Key
+}
+
+/** The processes whose keys are read at once. */
+const slice_processes = 256
+
 export function newHandOver(options: HandOverOptions): HandOver {
-  const { clock, store, transactions, admission, handlers } = options
-  /** Not yet looked up in any process. */
-  let names: Names = new Set()
+  const { store, transactions, handlers, wake } = options
+  /** Not yet looked for in any process. */
+  let names: Names = handlers.isEmpty() ? new Set() : 'all'
   /** The processes to look at, each with the handlers to look for. */
-  const pending = new Map<string, Names>()
-  let running: Promise<void> | undefined
-  /** Set while a full disk is waited for. */
-  let cancel: (() => void) | undefined
-  let is_started = false
-  let is_stopped = false
+  const pending = new Map<string, Search>()
 
-  function run(): void {
-    if (!is_started || is_stopped || running !== undefined || cancel !== undefined) return
-    running = runAll()
-      .catch((error: unknown) => {
-        if (isStoreClosed(error)) is_stopped = true
-        else if (isStoreUnavailable(error)) runLater()
-        else options.onError(error)
-      })
-      .finally(() => {
-        running = undefined
-        if (hasMore()) run()
-      })
-  }
+  const hasNames = (): boolean => names === 'all' || names.size > 0
 
-  function runLater(): void {
-    cancel = clock.wake_at(clock.now_ms() + full_disk_ms, () => {
-      cancel = undefined
-      run()
-    })
-  }
-
-  const hasMore = (): boolean => names === 'all' || names.size > 0 || pending.size > 0
-
-  async function runAll(): Promise<void> {
-    while (!is_stopped && hasMore()) {
-      if (!admission.hasRoom()) return runLater()
-      const found = names
-      names = new Set()
-      if (found === 'all' || found.size > 0) {
-        const keys = await store.view((view) =>
-          view.scan({ ...keysOfType('process'), limit: Infinity }).map(({ key }) => key),
-        )
-        for (const key of keys) add(processOfKey(key), found)
-      }
-      const [first] = pending
-      if (first !== undefined) await handOver(...first)
-    }
-  }
-
-  function add(conv_id: string, more: Names): void {
+  /** What is looked for already begins anew with what is added. */
+  function add(conv_id: string, added: Names, slice_from?: Key): void {
     const known = pending.get(conv_id)
-    const is_all = known === 'all' || more === 'all'
-    pending.set(conv_id, is_all ? 'all' : new Set([...(known ?? []), ...more]))
+    const start = tasksAtNodes(conv_id).from
+    if (known === undefined) pending.set(conv_id, { names: added, from: slice_from ?? start })
+    else pending.set(conv_id, { names: union(known.names, added), from: start })
   }
 
-  async function handOver(conv_id: string, wanted: Names): Promise<void> {
+  async function lookEverywhere(): Promise<void> {
+    const found = names
+    names = new Set()
+    await eachEntry(store, 'process', slice_processes, (_view, { key }) =>
+      add(processOfKey(key), found),
+    )
+  }
+
+  async function handOver(conv_id: string, { names, from }: Search): Promise<void> {
     pending.delete(conv_id)
-    let from: Key | undefined = tasksAtNodes(conv_id).from
-    while (from !== undefined && !is_stopped) {
-      const slice_from: Key = from
-      from = await transactions
-        .run((tx) => handOverSlice(tx, conv_id, wanted, slice_from))
-        .catch((error: unknown) => {
-          // A bug would come again; what the store did not take is handed over later.
-          if (isStoreUnavailable(error)) add(conv_id, wanted)
-          throw error
-        })
+    try {
+      const next = await transactions.run((tx) => handOverSlice(tx, conv_id, names, from))
+      if (next !== undefined) add(conv_id, names, next)
+    } catch (error) {
+      // A bug would come again; what the store did not take is handed over later.
+      if (!isStoreUnavailable(error)) return options.onError(error)
+      add(conv_id, names, from)
+      throw error
     }
   }
 
   return {
-    start() {
-      is_started = true
-      if (!handlers.isEmpty()) names = 'all'
-      run()
+    work: {
+      due_ms: () => (hasNames() || pending.size > 0 ? 0 : Number.POSITIVE_INFINITY),
+      async step() {
+        const [first] = pending
+        if (hasNames()) await lookEverywhere()
+        else if (first !== undefined) await handOver(...first)
+      },
     },
     onHandler(name) {
       if (names !== 'all') names.add(name)
-      run()
+      wake()
     },
     onProcessChanged(conv_id) {
       if (handlers.isEmpty()) return
       add(conv_id, 'all')
-      run()
-    },
-    async stop() {
-      is_stopped = true
-      cancel?.()
-      await running
+      wake()
     },
   }
+}
+
+function union(one: Names, other: Names): Names {
+  return one === 'all' || other === 'all' ? 'all' : new Set([...one, ...other])
 }
 
 /** Hands over tasks of a process from this key on; returns where the next slice begins, if any. */

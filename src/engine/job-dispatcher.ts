@@ -17,7 +17,7 @@
  * shortly. Outcomes are applied all the while. An aborted job that fails stays listed as it is.
  */
 
-import { type Clock, keepAlive, nextTurn, within } from '../core/clock.ts'
+import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
@@ -114,7 +114,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const paused_jobs = new Set<() => void>()
   let resumes = 0
   const running_jobs = new Set<Promise<void>>()
-  let cancel: (() => void) | undefined
+  const alarm = newAlarm(clock, dispatch)
   let dispatching: Promise<void> | undefined
   let is_due_again = false
   let is_started = false
@@ -140,15 +140,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     if (jobs_max <= 0) return
     const now_ms = clock.now_ms()
     if (!admission.hasRoom()) {
-      cancel?.()
-      cancel = clock.wake_at(now_ms + full_disk_ms, dispatch)
-      return
+      return alarm.ringBy(now_ms + full_disk_ms)
     }
     const { due, next_ms, has_more } = await store.view((view) =>
       queue.scan(newReadContext(view, engine, now_ms), jobs_max),
     )
-    cancel?.()
-    if (next_ms !== undefined) cancel = clock.wake_at(next_ms, dispatch)
+    if (next_ms !== undefined) alarm.ringBy(next_ms)
     if (is_draining || is_stopped) return
     for (const job of due) start(job)
     if (!has_more) return
@@ -265,16 +262,6 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     await transact((tx) => listAgain(tx, due, at_ms))
   }
 
-  /** Sets one more timer; the next dispatch replaces both. */
-  function alsoWakeAt(at_ms: number): void {
-    const cancelOthers = cancel
-    const cancelThis = clock.wake_at(at_ms, dispatch)
-    cancel = () => {
-      cancelOthers?.()
-      cancelThis()
-    }
-  }
-
   return {
     start() {
       is_started = true
@@ -283,7 +270,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     onListed(at_ms) {
       queue.onListed(at_ms)
       if (at_ms <= clock.now_ms()) dispatch()
-      else if (!is_draining) alsoWakeAt(at_ms)
+      else if (!is_draining) alarm.ringBy(at_ms)
     },
     onProcessChanged() {
       resumePaused()
@@ -292,7 +279,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     },
     async drain() {
       is_draining = true
-      cancel?.()
+      alarm.clear()
       resumePaused()
       await dispatching
       const ended = Promise.all(running_jobs)

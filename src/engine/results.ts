@@ -9,7 +9,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { is_over } from '../codec/task-record.ts'
-import { type Clock, keepAlive } from '../core/clock.ts'
+import { type Clock, keepAlive, newAlarm } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
@@ -61,9 +61,7 @@ export function newResults(parts: ResultsParts): Results {
   let release = (): void => {}
   /** What ran before the first wait. */
   let before: Promise<void> = Promise.resolve()
-  let cancelTimer = (): void => {}
-  /** When the timer rings; Infinity while none is set. */
-  let rings_ms = Number.POSITIVE_INFINITY
+  const alarm = newAlarm(clock, endAllLate)
   let closed: Fault | undefined
 
   function add(wait: Wait): void {
@@ -89,8 +87,7 @@ export function newResults(parts: ResultsParts): Results {
     if (waits.size === 0) {
       stopListening()
       release()
-      cancelTimer()
-      rings_ms = Number.POSITIVE_INFINITY
+      alarm.clear()
     }
     return true
   }
@@ -111,22 +108,14 @@ export function newResults(parts: ResultsParts): Results {
     for (const wait of by_id.get(task.obj_id) ?? []) if (remove(wait)) wait.resolve(task)
   }
 
-  function ringAt(at_ms: number): void {
-    if (at_ms >= rings_ms) return
-    cancelTimer()
-    rings_ms = at_ms
-    cancelTimer = clock.wake_at(at_ms, ring)
-  }
-
-  function ring(): void {
+  function endAllLate(): void {
     const now_ms = clock.now_ms()
-    rings_ms = Number.POSITIVE_INFINITY
     let next_ms = Number.POSITIVE_INFINITY
     for (const wait of waits) {
       if (wait.until_ms > now_ms) next_ms = Math.min(next_ms, wait.until_ms)
       else endLate(wait)
     }
-    if (next_ms < Number.POSITIVE_INFINITY) ringAt(Math.max(next_ms, now_ms + look_ms_min))
+    if (next_ms < Number.POSITIVE_INFINITY) alarm.ringBy(Math.max(next_ms, now_ms + look_ms_min))
   }
 
   async function look(wait: Wait, read: (view: View) => Task): Promise<void> {
@@ -157,7 +146,7 @@ export function newResults(parts: ResultsParts): Results {
         const until_ms = clock.now_ms() + timeout_ms
         const wait: Wait = { resolve, reject, signal, onAbort, until_ms, obj_id: undefined }
         add(wait)
-        if (timeout_ms > 0) ringAt(until_ms)
+        if (timeout_ms > 0) alarm.ringBy(until_ms)
         void look(wait, read)
       }),
     close(reason) {

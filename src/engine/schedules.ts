@@ -41,7 +41,7 @@ export interface SchedulesOptions {
   readonly catalog: Catalog
   submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
   /** Called when a schedule may be due earlier than before. */
-  onLowered(): void
+  wake(): void
   readonly logger: Logger
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
@@ -50,7 +50,7 @@ export interface SchedulesOptions {
 /** What the timers need. */
 export interface DueSchedules {
   /** Reads from the store when each is due. */
-  start(): Promise<void>
+  read(): Promise<void>
   /** No schedule is due earlier; Infinity without one. */
   earliest_ms(): number
   /** Creates some of the tasks that are due. */
@@ -123,7 +123,7 @@ export function newSchedules(options: SchedulesOptions): {
     })
     if (is_paused || next_ms === null) return
     lower(id, next_ms)
-    options.onLowered()
+    options.wake()
   }
 
   async function each(visit: (id: string, record: ScheduleRecord) => void): Promise<void> {
@@ -133,7 +133,7 @@ export function newSchedules(options: SchedulesOptions): {
   }
 
   const due_schedules: DueSchedules = {
-    start: () =>
+    read: () =>
       each((id, { is_paused, next_ms }) => {
         if (!is_paused && next_ms !== null) lower(id, next_ms)
       }),
@@ -171,7 +171,7 @@ export function newSchedules(options: SchedulesOptions): {
       })
       if (result.next_ms !== null) {
         lower(id, result.next_ms)
-        options.onLowered()
+        options.wake()
       }
       return result
     },

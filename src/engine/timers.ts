@@ -1,21 +1,19 @@
 /**
- * The scheduler of timers, of ready tasks left by earlier transactions, of migrations after an
- * import, of the removal of ended tasks, and of schedules. All of that is data in the store
- * (timer-transactions, schedules); this file decides what runs next, and when.
+ * Timers, ready tasks left by earlier transactions, schedules, migrations after an import, and the
+ * removal of ended tasks: what of them is due next. All of it is data in the store
+ * (timer-transactions, schedules); the loop of background takes the steps.
  *
  * In memory each active process with due keys has one number: no timer of it is due earlier. The
  * number is read when the file is opened, lowered by each commit that sets a timer, and read again
- * after each slice. One timer of the clock is set for the smallest number.
- *
- * Each slice is a transaction of its own, between those of callers. Timers fire in due order over
- * all processes, never early; overdue ones fire at once. A task on which the engine throws is
- * quarantined, and the others go on.
+ * after each step. Timers fire in due order over all processes, and schedules among them; never
+ * early, overdue ones at once. A task on which the engine throws is quarantined, and the others go
+ * on.
  */
 import type { Clock } from '../core/clock.ts'
-import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
+import { isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store } from '../store/store.ts'
-import { type Admission, full_disk_ms } from './admission.ts'
+import type { Work } from './background.ts'
 import type { DueSchedules } from './schedules.ts'
 import {
   fireDue,
@@ -31,86 +29,40 @@ export interface TimersOptions {
   readonly limits: Limits
   readonly store: Store
   readonly transactions: TransactionQueue
-  /** On a full disk only ended tasks are removed. */
-  readonly admission: Admission
   readonly schedules: DueSchedules
+  /** Called when one of `works` may be due earlier. */
+  wake(): void
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
 
 export interface Timers {
-  /** Reads what is due from the store and starts to fire. */
-  start(): Promise<void>
+  readonly works: readonly Work[]
+  /** Reads from the store when each is due. */
+  read(): Promise<void>
   /** After a commit that set timers: conv_id → the earliest due time. */
   onSet(timers: ReadonlyMap<string, number>): void
   /** After a commit that kept an ended task. */
   onEnded(): void
   /** After a process was imported or resumed. */
   onProcessChanged(conv_id: string): void
-  /** After a change that may have made a schedule due earlier. */
-  onScheduled(): void
-  /** Resolves once the slice in flight is done; nothing fires after that. */
-  stop(): Promise<void>
 }
 
 export function newTimers(options: TimersOptions): Timers {
-  const { clock, limits, store, transactions, admission, schedules } = options
+  const { clock, limits, store, transactions, schedules, wake } = options
   const { slice_tasks_max, ended_kept_ms } = limits
   const due = new Map<string, number>()
   const to_migrate = new Set<string>()
   let sweep_ms = Number.POSITIVE_INFINITY
-  let cancel: (() => void) | undefined
-  let running: Promise<void> | undefined
-  let is_started = false
-  let is_stopped = false
-  /** A full disk has refused a commit: nothing is tried before this time. */
-  let held_until_ms = 0
-
-  const isHeld = (): boolean => clock.now_ms() < held_until_ms || !admission.hasRoom()
 
   const lower = (conv_id: string, due_ms: number): void => {
     if (due_ms < (due.get(conv_id) ?? Number.POSITIVE_INFINITY)) due.set(conv_id, due_ms)
   }
 
-  function arm(): void {
-    if (!is_started || is_stopped || running !== undefined) return
-    cancel?.()
-    cancel = undefined
-    const step_ms = to_migrate.size > 0 ? 0 : Math.min(earliest(due).ms, schedules.earliest_ms())
-    const retry_ms = clock.now_ms() + full_disk_ms
-    const first_ms = Math.min(sweep_ms, isHeld() ? Math.max(step_ms, retry_ms) : step_ms)
-    const next_ms = Math.max(first_ms, held_until_ms)
-    if (next_ms === Number.POSITIVE_INFINITY) return
-    cancel = clock.wake_at(next_ms, () => {
-      running = runAll()
-        .catch((error: unknown) => {
-          if (isStoreUnavailable(error) && !isStoreClosed(error)) {
-            held_until_ms = clock.now_ms() + full_disk_ms
-            return
-          }
-          is_stopped = true
-          if (!isStoreClosed(error)) options.onError(error)
-        })
-        .finally(() => {
-          running = undefined
-          arm()
-        })
-    })
-  }
-
-  async function runAll(): Promise<void> {
-    while (!is_stopped) {
-      const [migrating] = to_migrate
-      const { conv_id, ms, next_ms } = earliest(due)
-      const now_ms = clock.now_ms()
-      const may_write = !isHeld()
-      const scheduled_ms = schedules.earliest_ms()
-      if (may_write && migrating !== undefined) await migrate(migrating)
-      else if (may_write && scheduled_ms <= Math.min(ms, now_ms)) await schedules.fire()
-      else if (may_write && conv_id !== undefined && ms <= now_ms) await fire(conv_id, next_ms)
-      else if (sweep_ms <= now_ms) await sweep()
-      else return
-    }
+  async function fireEarliest(): Promise<void> {
+    const { conv_id, ms, next_ms } = earliest(due)
+    if (conv_id === undefined || schedules.earliest_ms() <= ms) return schedules.fire()
+    return fire(conv_id, next_ms)
   }
 
   /** Fires timers of a process, up to the first one of any other process. */
@@ -132,11 +84,18 @@ export function newTimers(options: TimersOptions): Timers {
     if (left_ms !== undefined) lower(conv_id, left_ms)
   }
 
-  async function migrate(conv_id: string): Promise<void> {
+  async function migrate(): Promise<void> {
+    const [conv_id = ''] = to_migrate
+    // Before the step: an import meanwhile adds it again.
+    to_migrate.delete(conv_id)
     const is_done = await transactions
       .run((tx) => migrateSlice(tx, conv_id, slice_tasks_max))
       .catch((error: unknown) => isolateFault(error, async () => true))
-    if (is_done) to_migrate.delete(conv_id)
+      .catch((error: unknown) => {
+        to_migrate.add(conv_id)
+        throw error
+      })
+    if (!is_done) to_migrate.add(conv_id)
   }
 
   /** Reports a bug and continues in another way; a fault of the store is thrown on. */
@@ -159,35 +118,32 @@ export function newTimers(options: TimersOptions): Timers {
   }
 
   return {
-    async start() {
-      await schedules.start()
+    works: [
+      { due_ms: () => (to_migrate.size > 0 ? 0 : Number.POSITIVE_INFINITY), step: migrate },
+      { due_ms: () => Math.min(earliest(due).ms, schedules.earliest_ms()), step: fireEarliest },
+      { due_ms: () => sweep_ms, step: sweep, frees_room: true },
+    ],
+    async read() {
+      await schedules.read()
       const found = await store.view(readTimers)
       for (const [conv_id, due_ms] of found.due) lower(conv_id, due_ms)
       for (const conv_id of found.to_migrate) to_migrate.add(conv_id)
       if (found.oldest_ended_ms !== undefined) sweep_ms = found.oldest_ended_ms + ended_kept_ms
-      is_started = true
-      arm()
     },
     onSet(timers) {
       for (const [conv_id, due_ms] of timers) lower(conv_id, due_ms)
-      arm()
+      wake()
     },
     onEnded() {
       if (sweep_ms !== Number.POSITIVE_INFINITY) return
       sweep_ms = clock.now_ms() + ended_kept_ms
-      arm()
+      wake()
     },
     onProcessChanged(conv_id) {
       to_migrate.add(conv_id)
       lower(conv_id, 0)
       schedules.onProcessChanged(conv_id)
-      arm()
-    },
-    onScheduled: arm,
-    async stop() {
-      is_stopped = true
-      cancel?.()
-      await running
+      wake()
     },
   }
 }
