@@ -439,6 +439,36 @@ test('no more calls at once than threads_max; a reached limit and a missing hand
   await engine.close()
 })
 
+test('more jobs than memory holds delay no other job either, and each is done once', async () => {
+  const { engine } = await opened({ limits: { jobs_max: 2 } })
+  const called = new Set<string>()
+  let letGo = (): void => {}
+  const let_go = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  let calls = 0
+  engine.handle(
+    'db_call',
+    async ({ obj_id }) => {
+      calls++
+      called.add(obj_id)
+      await let_go
+    },
+    { threads_max: 1 },
+  )
+  engine.handle('Charge', () => ({ b: 2 }))
+  await engine.putProcess(by_kind)
+  await engine.putProcess({ ...by_title, obj_id: 2 })
+  const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
+  await engine.apply(Array(600).fill(create))
+  await atNode(engine, await created(engine, {}, 'quick', 2), 'done', 2)
+  assert.equal(calls, 1)
+  letGo()
+  await until(async () => (await engine.tasks.count({ conv_id: 1, status: 'live' })).total === 0)
+  assert.deepEqual([calls, called.size], [600, 600])
+  await engine.close()
+})
+
 test('closing aborts handlers, and the job starts again under its key after the next opening', async () => {
   const { bed, engine } = await opened()
   const keys: string[] = []

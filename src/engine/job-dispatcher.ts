@@ -104,7 +104,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const in_flight = new Map<string, { readonly due: DueJob; abort(): void }>()
   const quarantined = new Set<string>()
   const queue = newJobQueue({
-    call_wait_ms_max: limits.call_wait_ms_max,
+    limits,
     isInFlight: (obj_id) => in_flight.has(obj_id) || quarantined.has(obj_id),
     limitsOf: ({ order, logic_key }) =>
       order.job === 'none' ? [] : executors.limitKeys(order, logic_key),

@@ -4,12 +4,14 @@
  * Jobs share concurrency limits: of a handler, of the code sandbox, of one logic's calls, of the
  * calls to one host. A job may need a slot of several. Each listed job is read once: the scan
  * continues where the last one ended, and a job whose limit is reached is parked in memory until a
- * slot of that limit is free. So a limit with many waiting jobs, or a handler that is not
- * registered, delays no other job. A call is parked for a bounded time, then it is due as expired.
+ * slot of that limit is free; of more than may be parked, the rest is read again then. So a limit
+ * with many waiting jobs, or a handler that is not registered, delays no other job. A call is
+ * parked for a bounded time, then it is due as expired.
  *
  * The parked jobs are hints: each job is read again from the store before it starts.
  */
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../codec/keys.ts'
+import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Command, JobOrder } from '../process/logic.ts'
@@ -62,7 +64,7 @@ export interface JobQueue {
 }
 
 export interface JobQueueOptions {
-  readonly call_wait_ms_max: number
+  readonly limits: Limits
   /** The concurrency limits of which a job needs a slot. */
   limitsOf(job: DueJob): readonly string[]
   /** Whether a job of this task is in flight or quarantined. */
@@ -73,15 +75,13 @@ export interface JobQueueOptions {
 
 /** Keys scanned in one view of the store. */
 const slice_keys = 256
-/** The number of parked jobs at which the scan stops. */
-const parked_jobs_max = 100_000
 
 const range = keysOfType('outbox')
 
 export function newJobQueue(options: JobQueueOptions): JobQueue {
-  const { call_wait_ms_max, limitsOf, isInFlight, onError } = options
+  const { limits, limitsOf, isInFlight, onError } = options
   let cursor: Key = range.from
-  const parked = newParkedJobs(call_wait_ms_max)
+  const parked = newParkedJobs(limits)
   let scanned_ms = 0
   /** What the orders of one scan may compute, before others get their turn. */
   let steps_left = 0
@@ -124,6 +124,9 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
         due.push(job)
         if (limitsOf(job).includes(limit)) left--
       }
+      const left_ms = left > 0 ? parked.takeLeft(limit) : undefined
+      if (left_ms !== undefined) onListed(left_ms)
+
       free_slots.delete(limit)
     }
     return false
@@ -132,7 +135,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   /** Continues the scan of listed jobs; true where more of them may be due. */
   function scanListed(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
     const to = outboxKey(context.now_ms + 1, '')
-    if (cursor >= to || parked.count() >= parked_jobs_max) return false
+    if (cursor >= to) return false
     const keys = context.view.scan({ from: cursor, to, limit: slice_keys })
     for (const { key } of keys) {
       if (isFull(due, jobs_max)) return true
@@ -146,7 +149,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
       }
       const job = readJob(context, obj_id)
       if (job === undefined) continue
-      const reached = limitsOf(job).find((limit) => parked.of(limit) !== undefined)
+      const reached = limitsOf(job).find(parked.isWaitedFor)
       if (reached === undefined) due.push(job)
       else parked.park(job, reached, scanned_ms)
     }
@@ -171,7 +174,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
 
   /** Gives a slot to the next job parked for the limit; false where there is none. */
   function freeSlot(limit: string): boolean {
-    if (parked.of(limit) === undefined) return false
+    if (!parked.isWaitedFor(limit)) return false
     free_slots.set(limit, (free_slots.get(limit) ?? 0) + 1)
     return true
   }

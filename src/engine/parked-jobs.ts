@@ -2,11 +2,15 @@
  * The jobs that are parked because a concurrency limit is reached: for each limit the tasks whose
  * jobs wait for a slot of it, oldest first. A call is parked for a bounded time: it expires, also
  * if it is parked again meanwhile.
+ *
+ * Memory is bounded for each limit and over all. Jobs beyond that are left listed: what is kept of
+ * them is the time of the first, from which the list must be read again.
  */
+import type { Limits } from '../core/limits.ts'
 import type { JobOrder } from '../process/logic.ts'
 
 export interface ParkedJobs {
-  /** Parks the job for a limit, and for no other. */
+  /** Parks the job for a limit, and for no other; or leaves it listed, where there are too many. */
   park(job: ParkedJob, limit: string, now_ms: number): void
   /** Takes the job of a task: the time it is listed under, undefined where none is parked. */
   take(obj_id: string): number | undefined
@@ -16,8 +20,11 @@ export interface ParkedJobs {
   expiry_ms(): number
   /** The tasks parked for a limit; undefined where there are none. */
   of(limit: string): ReadonlySet<string> | undefined
+  /** Whether jobs are parked for the limit, or left listed. */
+  isWaitedFor(limit: string): boolean
+  /** The first time of the jobs left listed for the limit, which are forgotten with that. */
+  takeLeft(limit: string): number | undefined
   isParked(obj_id: string, at_ms: number): boolean
-  count(): number
   /** The job of the task is done: its next one has all the time again. */
   onEnded(obj_id: string): void
   /** Calls keep their expiry, because they are parked again soon. */
@@ -31,9 +38,20 @@ interface ParkedJob {
   readonly order: { readonly job: JobOrder['job'] | 'none' }
 }
 
-export function newParkedJobs(call_wait_ms_max: number): ParkedJobs {
+/** Jobs parked for a limit, and for all limits, for each job that may be under way at once. */
+const parked_each = 128
+const parked_in_all = 1_280
+
+export function newParkedJobs({
+  call_wait_ms_max,
+  jobs_max,
+}: Pick<Limits, 'call_wait_ms_max' | 'jobs_max'>): ParkedJobs {
+  const each_max = parked_each * jobs_max
+  const in_all_max = parked_in_all * jobs_max
   const lines = new Map<string, Set<string>>()
   const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
+  /** Limit → the first time of the jobs that are left listed for it. */
+  const left = new Map<string, number>()
   /** Of calls, the earliest first. */
   const expiries = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
 
@@ -53,6 +71,10 @@ export function newParkedJobs(call_wait_ms_max: number): ParkedJobs {
       // It may be parked for an earlier job of its task.
       take(obj_id)
       const line = lines.get(limit) ?? new Set<string>()
+      if (line.size >= each_max || parked.size >= in_all_max) {
+        left.set(limit, Math.min(at_ms, left.get(limit) ?? at_ms))
+        return
+      }
       line.add(obj_id)
       lines.set(limit, line)
       parked.set(obj_id, { at_ms, limit })
@@ -73,12 +95,18 @@ export function newParkedJobs(call_wait_ms_max: number): ParkedJobs {
       return first?.expires_ms ?? Number.POSITIVE_INFINITY
     },
     of: (limit) => lines.get(limit),
+    isWaitedFor: (limit) => lines.has(limit) || left.has(limit),
+    takeLeft(limit) {
+      const at_ms = left.get(limit)
+      left.delete(limit)
+      return at_ms
+    },
     isParked: (obj_id, at_ms) => parked.get(obj_id)?.at_ms === at_ms,
-    count: () => parked.size,
     onEnded: (obj_id) => void expiries.delete(obj_id),
     clear() {
       lines.clear()
       parked.clear()
+      left.clear()
     },
   }
 }
