@@ -290,6 +290,25 @@ test('attempts are repeated with backoff under one key, and the last failure is 
   await engine.close()
 })
 
+test('attempts_max Infinity: it is called until it answers', async () => {
+  const { clock, engine } = await opened()
+  let tries = 0
+  const handler: Handler = () => {
+    if (++tries < 12) throw new Error('not yet')
+    return { tries }
+  }
+  engine.handle('db_call', handler, { attempts_max: Number.POSITIVE_INFINITY })
+  await engine.putProcess(by_kind)
+  const obj_id = await created(engine)
+  for (let n = 1; n < 12; n++) {
+    await until(() => tries === n)
+    await turns(20)
+    clock.advance(300_000)
+  }
+  assert.deepEqual((await atNode(engine, obj_id, 'done')).data, { a: 1, tries: 12 })
+  await engine.close()
+})
+
 test('each visit, and each logic of a node, has a key of its own', async () => {
   const { engine } = await opened()
   const keys: string[] = []
@@ -548,6 +567,7 @@ test('options that are no number above 0 are refused', async () => {
     { time_ms_max: -1 },
     { attempts_max: 1.5 },
     { threads_max: Number.NaN },
+    { threads_max: Number.POSITIVE_INFINITY },
     { backoff_ms: 0 },
   ]
   for (const options of bad) {

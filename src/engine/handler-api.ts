@@ -42,7 +42,10 @@ export interface HandlerOptions {
   readonly threads_max?: number
   /** Milliseconds after which `signal` is aborted and the attempt has failed; default 60,000. */
   readonly time_ms_max?: number
-  /** Attempts before a throw is final; default 5. */
+  /**
+   * Attempts before a throw is final; default 5. `Infinity` is right for what may have had its
+   * effect although it threw, such as a charge: a retry of the failed task would have another key.
+   */
   readonly attempts_max?: number
   /**
    * Milliseconds between the first two attempts; default 1,000. The pause doubles each time, up to

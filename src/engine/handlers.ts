@@ -104,6 +104,7 @@ function readHandler(name: string, handler: Handler, options: HandlerOptions): R
   const numbers = { threads_max, time_ms_max, attempts_max, backoff_ms }
   for (const [option, value] of Object.entries(numbers)) {
     if (Number.isSafeInteger(value) && value > 0) continue
+    if (option === 'attempts_max' && value === Number.POSITIVE_INFINITY) continue
     throw new RangeError(`${option}: ${String(value)} is no whole number of 1 or more`)
   }
   return { handler, ...numbers }

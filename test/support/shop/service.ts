@@ -51,8 +51,8 @@ orders.handle(
     app.log.info({ order: ref }, 'charge is known')
     return answer.ok ? { charge_id: id } : { declined: true }
   },
-  // Asked until the bank has said what it did: another visit of the node would be another charge.
-  { attempts_max: 1_000_000, backoff_ms: 20, time_ms_max: 10_000 },
+  // A charge whose answer was lost may be made: the bank is asked under this key until it answers.
+  { attempts_max: Number.POSITIVE_INFINITY, backoff_ms: 20, time_ms_max: 10_000 },
 )
 
 orders.handle(
