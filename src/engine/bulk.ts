@@ -26,7 +26,7 @@ export interface BulkParts extends StepParts {
 
 export interface BulkJobs {
   start(input: BulkInput): Promise<BulkJob>
-  goOn(id: string, options?: BulkOptions): Promise<BulkJob>
+  resume(id: string, options?: BulkOptions): Promise<BulkJob>
   list(): Promise<BulkJob[]>
 }
 
@@ -95,7 +95,7 @@ export function newBulkJobs(parts: BulkParts): BulkJobs {
       if (input.dry_run === true) return tryOut(checked, input)
       return run(input.id ?? chance.bytes(id_bytes).toString('hex'), checked, input)
     },
-    async goOn(id, options = {}) {
+    async resume(id, options = {}) {
       checkOptions(options)
       const record = await store.view((view) => readJob(view, String(id)))
       if (record === undefined) throw fault('not_possible', `there is no bulk job ${quoted(id)}`)

@@ -1,7 +1,7 @@
 /**
  * The engine over a store. Its parts, in the order in which an op goes through them:
  *
- *     submit               checks the number of ops
+ *     submission           takes the ops of a request
  *     admission            refuses, or holds back, what may not enter; bounds what waits
  *     transaction-queue    runs the requests of one turn in one store transaction
  *     ops                  checks each op, then creates, modifies or shows a task
@@ -16,12 +16,12 @@
  */
 
 import { type Key, metaKey } from '../codec/keys.ts'
-import { checkOpCount, isOp, parseOp, parseTaskOp } from '../codec/op.ts'
+import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import type { Chance, Clock } from '../core/clock.ts'
-import { type Fault, fault, isStoreUnavailable } from '../core/faults.ts'
+import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import { loggerOf } from '../core/logger.ts'
-import type { Caller, ModifyOp, Op, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
+import type { Caller, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
@@ -43,7 +43,8 @@ import { newSchedules } from './schedules.ts'
 import { listTasks } from './search.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
-import type { TargetInput } from './task-api.ts'
+import { newSubmission } from './submission.ts'
+import type { ActionResult, TargetInput } from './task-api.ts'
 import { countTasks } from './task-counts.ts'
 import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
@@ -105,10 +106,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
   const running = { clock, limits, store, transactions, admission, wake, onError: onBug }
+  const { submit, change, flush } = newSubmission(running)
   const logger = loggerOf(options.logger)
-  const { schedules, due_schedules } = newSchedules({
-    ...{ ...running, catalog, submit, logger },
-  })
+  const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, logger })
   const searched = { store, catalog, limits }
   const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
   const timers = newTimers({ ...running, schedules: due_schedules })
@@ -155,69 +155,6 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   void parts.failed.then(results.close)
 
-  async function submit(
-    ops: readonly (Op | OpResult)[],
-    caller: Caller,
-    may_wait = false,
-  ): Promise<OpResult[]> {
-    checkOpCount(ops.length, limits.ops_max)
-    const bytes = admission.enter(ops, caller, may_wait)
-    if (bytes === undefined) return submitInTurn(ops, caller)
-    try {
-      return await transactions.apply(ops, caller)
-    } catch (error) {
-      throw faultOf(error)
-    } finally {
-      admission.leave(ops.length, bytes)
-    }
-  }
-
-  /** Waits for room; the ops are queued in the turn that gives it, before any later ones. */
-  function submitInTurn(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
-    return new Promise((resolve, reject) => {
-      const start = (bytes: number): void => {
-        const applied = transactions.apply(ops, caller)
-        void applied
-          .finally(() => admission.leave(ops.length, bytes))
-          .then(resolve, (error: unknown) => reject(faultOf(error)))
-      }
-      admission.wait(ops, start, reject)
-    })
-  }
-
-  /** A change of one task for a server, under the bounds of ops. */
-  async function submitChange(
-    op: ModifyOp,
-    caller: Caller,
-    change: (tx: Transaction) => OpResult,
-  ): Promise<OpResult> {
-    const bytes = admission.enter([op], caller, false) as number
-    try {
-      return await transactions.run(change)
-    } catch (error) {
-      throw faultOf(error)
-    } finally {
-      admission.leave(1, bytes)
-    }
-  }
-
-  function faultOf(error: unknown): unknown {
-    if (isStoreUnavailable(error)) return error
-    onBug(error)
-    return fault('internal_error', undefined, { cause: error })
-  }
-
-  /** Resolves once everything requested before is on disk, also the calls that wait for room. */
-  function flush(): Promise<void> {
-    return new Promise((resolve) => {
-      const start = (): void => {
-        void transactions.update(() => {}).then(resolve, () => resolve())
-      }
-      if (!admission.hasLine()) start()
-      else admission.wait([], start, start)
-    })
-  }
-
   function publish({ timers: set_timers, has_ended, job_ms, entry, ends }: CommitEvents): void {
     if (set_timers.size > 0) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
@@ -239,6 +176,14 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     const op = parseTaskOp('show', target, limits)
     if (isOp(op)) return op as ShowOp
     throw new TypeError(`${op.key}: ${op.description}`)
+  }
+
+  async function act(
+    target: TargetInput,
+    run: (tx: Transaction, op: ShowOp) => ActionResult,
+  ): Promise<ActionResult> {
+    const op = targetOp(target)
+    return transactions.run((tx) => run(tx, op))
   }
 
   let draining: Promise<unknown> | undefined
@@ -273,12 +218,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     chance,
     drain,
     submit,
-    cancelTask: (op, caller) => submitChange(op, caller, (tx) => cancelTask(tx, op, caller)),
+    cancelTask: (op, caller) => change(op, caller, (tx) => cancelTask(tx, op, caller)),
     listTasks: (query, caller) => listTasks(searched, query, caller),
     changesSeenBy: feed.seenBy,
     countTasks: (filter, caller) => countTasks(searched, filter, caller),
-    retryTask: (op, caller) =>
-      submitChange(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
+    retryTask: (op, caller) => change(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
     apply: async (ops, caller = {}) =>
       submit(
         ops.map((raw) => parseOp(raw, limits)),
@@ -307,20 +251,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     tasks: {
       list: (query = {}) => listTasks(searched, query),
       count: (filter = {}) => countTasks(searched, filter),
-      retry: async (target, node_id) => {
-        const op = targetOp(target)
-        return transactions.run((tx) => retryTask(tx, op, node_id))
-      },
-      cancel: async (target) => {
-        const op = targetOp(target)
-        return transactions.run((tx) => cancelTask(tx, op))
-      },
-      move: async (target, node_id) => {
-        const op = targetOp(target)
-        return transactions.run((tx) => moveTask(tx, op, node_id))
-      },
+      retry: (target, node_id) => act(target, (tx, op) => retryTask(tx, op, node_id)),
+      move: (target, node_id) => act(target, (tx, op) => moveTask(tx, op, node_id)),
+      cancel: (target) => act(target, cancelTask),
       bulk: bulk_jobs.start,
-      resumeBulk: bulk_jobs.goOn,
+      resumeBulk: bulk_jobs.resume,
       bulkJobs: bulk_jobs.list,
     },
     schedule: schedules.put,
