@@ -90,6 +90,10 @@ describe('the package', () => {
     for (const name of ['package.json', 'LICENSE', 'README.md']) {
       if (existsSync(join(top, name))) cpSync(join(top, name), join(staged, name))
     }
+    cpSync(join(top, 'src'), join(staged, 'src'), {
+      recursive: true,
+      filter: (path) => path.endsWith('.md') || statSync(path).isDirectory(),
+    })
     run(top, process.execPath, ['--import', 'tsx', 'bin/build.ts', join(staged, 'dist')])
     const packed = run(staged, 'npm', ['pack', '--json', '--ignore-scripts'])
     const [told] = JSON.parse(packed) as [{ filename: string; files: typeof files }]
@@ -101,13 +105,15 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|README\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
+      /^(package\.json|LICENSE|README\.md|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const paths = files.map(({ path }) => path)
     assert.deepEqual(
       paths.filter((path) => !allowed.test(path)),
       [],
     )
+    const readme = readFileSync(join(top, 'README.md'), 'utf8')
     const wanted = [
+      ...Array.from(readme.matchAll(/\]\((src\/[^)#]+\.md)/g), ([, page = '']) => page),
       'LICENSE',
       'README.md',
       'dist/bin/conveyor.js',
@@ -183,6 +189,7 @@ describe('the package', () => {
     ['commonjs',   'main.cjs',    '',                    /^ok true\n$/],
     // Imports of JSON are called experimental by Node 20.
     ['threads',    'threads.mjs', '--no-warnings',       /^ok {"amount":120}\nfile_held\n$/],
+    ['route',      'route.mjs',   '',                    /^202 {}\n200 {"amount":120,"paid":true}\n$/],
     ['test-clock', 'clock.mjs',   '--test-reporter=tap', /^# pass 1$/m],
     ['vitest',     'vitest.mjs',  '--test-reporter=tap', /^# pass 1$/m],
     ['vitest',     'mock.mjs',    '--test-reporter=tap', /^# pass 1$/m],

@@ -101,5 +101,6 @@ async function connectOwner(path: string): Promise<Admin | undefined> {
 export async function heldFault(path: string): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`
-  return unreachableError(`${path} is held by ${who}: stop it, or wait for it to end`, 'file_held')
+  const ways = 'stop it, or have it open the file with `admin: true`, as `conveyor serve` does'
+  return unreachableError(`${path} is held by ${who}: ${ways}`, 'file_held')
 }

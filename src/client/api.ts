@@ -107,6 +107,11 @@ export interface TaskOptions extends CallOptions {
 
 /** Concurrent calls of `create`, `modify` and `task` may share a request. */
 export interface Client {
+  /**
+   * With a ref it is sent again where its answer is lost. That answers the first task as long as it
+   * lives, and makes a second one where it has ended by then: with `retries_max` 0 nothing is sent
+   * again.
+   */
   create(op: CreateInput & Named, options?: CallOptions): Promise<ClientResult>
   modify(op: ModifyInput & Named, options?: CallOptions): Promise<ClientResult>
   /** Applies ops in order, in one durable commit: results[i] belongs to ops[i]. */

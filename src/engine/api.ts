@@ -46,7 +46,7 @@ export interface EngineOptions {
    * without a message if the file cannot be mapped. Default false.
    */
   readonly probe?: boolean
-  /** Opens the admin socket through which the command line reaches this process. */
+  /** Opens the admin socket through which the command line reaches this process; default false. */
   readonly admin?: boolean
   /**
    * The folder of the admin socket; default `/tmp/conveyor-<uid>`. Must be our own, with mode 0700.

@@ -193,7 +193,8 @@ function pendingMigrations(
   if (without_target.length > 0) {
     throw fault(
       'tasks_in_node',
-      `${place}the definition drops ${without_target.join(', ')}; say where they go`,
+      `${place}the definition drops ${without_target.join(', ')}; say where they go ` +
+        '(`moves`, or `--move OLD=NEW`)',
     )
   }
   return pending

@@ -10,7 +10,11 @@ import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.
 export interface CreateInput {
   /** The id of the process; 7 and `'7'` are the same, here and in a ref. */
   readonly conv_id: string | number
-  /** The caller's own name of the task, unique among the live tasks of the process. */
+  /**
+   * The caller's own name of the task, unique among the live tasks of the process. Once its task
+   * has ended, a create with the ref makes a new one, also where it repeats one whose answer was
+   * lost.
+   */
   readonly ref?: string | number | null
   /**
    * A plain JSON object, or `rawJson(text)`, which keeps the exact text. At any depth, a Date and

@@ -59,6 +59,9 @@ export function watchTls(
 }
 
 async function readSet(options: TlsOptions): Promise<TlsSet> {
+  for (const [name, path] of Object.entries(options)) {
+    if (typeof path !== 'string') throw new TypeError(`tls: ${name} is no path: ${String(path)}`)
+  }
   const paths =
     'folder' in options
       ? ['ca.crt', 'server.crt', 'server.key'].map((name) => join(options.folder, name))
