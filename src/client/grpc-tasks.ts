@@ -6,7 +6,12 @@ import type { MethodDefinition } from '@grpc/grpc-js'
 import { statuses } from '../codec/task-record.ts'
 import { opFaults } from '../core/faults.ts'
 import type { Status } from '../core/model.ts'
-import type { TaskCounts, TaskFilter, TaskQuery } from '../engine/search-api.ts'
+import {
+  filter_members,
+  type TaskCounts,
+  type TaskFilter,
+  type TaskQuery,
+} from '../engine/search-api.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
 import type { TaskCounts__Output } from '../server/grpc/generated/conveyor/v1/TaskCounts.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
@@ -100,12 +105,6 @@ async function asAction(target: SentOp, answer: Promise<Action>): Promise<Client
     return { ref: target.ref ?? null, proc: code as ClientAction['proc'], description: message }
   }
 }
-
-const filter_members: readonly (keyof TaskFilter)[] = [
-  ...(['conv_id', 'node_id', 'status', 'ref_prefix', 'where', 'due_before_ms'] as const),
-  ...(['created_since_ms', 'created_until_ms', 'changed_since_ms'] as const),
-  ...(['changed_until_ms', 'ended_since_ms', 'ended_until_ms'] as const),
-]
 
 /** Throws `bad_filter` for a member that a message would drop. */
 function checkFilter(filter: TaskFilter, members = filter_members): void {

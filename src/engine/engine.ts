@@ -156,7 +156,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   void parts.failed.then(results.close)
 
   function publish({ timers: set_timers, has_ended, job_ms, entry, ends }: CommitEvents): void {
-    if (set_timers.size > 0) timers.onSet(set_timers)
+    if (set_timers !== undefined) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)

@@ -45,6 +45,24 @@ export interface TaskFilter {
   readonly where?: Where
 }
 
+/** The members of a filter that are times. */
+export const filter_times = [
+  'created_since_ms',
+  'created_until_ms',
+  'changed_since_ms',
+  'changed_until_ms',
+  'ended_since_ms',
+  'ended_until_ms',
+  'due_before_ms',
+] as const
+
+/** All its members. */
+export const filter_members: readonly (keyof TaskFilter)[] = [
+  ...(['conv_id', 'node_id', 'status', 'ref_prefix'] as const),
+  ...filter_times,
+  'where',
+]
+
 /**
  * Conditions on the data, all of which must hold: path → the value that equals, or an object of
  * comparisons: `{ 'order.amount': { gte: 100, lt: 200 }, paid: true, note: { exists: false } }`.

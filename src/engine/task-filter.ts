@@ -11,7 +11,7 @@ import { type Fault, fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Doc, JsonObject, JsonValue, Status } from '../core/model.ts'
 import { quoted } from '../process/report.ts'
-import type { SortedBy, TaskFilter } from './search-api.ts'
+import { filter_members, filter_times, type SortedBy, type TaskFilter } from './search-api.ts'
 import { type Condition, conditionOf } from './where.ts'
 
 /** A time from `since` on and before `until`. */
@@ -42,27 +42,15 @@ const status_groups: Readonly<Record<string, readonly Status[]>> = {
   any: statuses,
 }
 
-const times = [
-  'created_since_ms',
-  'created_until_ms',
-  'changed_since_ms',
-  'changed_until_ms',
-  'ended_since_ms',
-  'ended_until_ms',
-  'due_before_ms',
-] as const
-
-const members: readonly string[] = ['conv_id', 'node_id', 'status', 'ref_prefix', ...times, 'where']
-
 /** Throws `bad_filter`. */
 export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
   const values = plainMembers(given, limits)
   for (const name of Object.keys(values)) {
-    if (!members.includes(name)) {
-      throw badFilter(`there is no ${quoted(name)}; a filter has ${members.join(', ')}`)
+    if (!filter_members.includes(name as keyof TaskFilter)) {
+      throw badFilter(`there is no ${quoted(name)}; a filter has ${filter_members.join(', ')}`)
     }
   }
-  for (const name of times) checkTime(name, values[name])
+  for (const name of filter_times) checkTime(name, values[name])
   const { conv_id, node_id, ref_prefix, where } = values
   const has_ended_time = values.ended_since_ms !== undefined || values.ended_until_ms !== undefined
   const named = values.status ?? (has_ended_time ? 'ended' : 'live')

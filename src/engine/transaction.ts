@@ -97,7 +97,7 @@ export interface PassedNodes {
 /** What is published after the commit of a transaction. */
 export interface CommitEvents {
   /** Timers that were set: conv_id → the earliest due time. */
-  readonly timers: Map<string, number>
+  timers: Map<string, number> | undefined
   /** The earliest time at which a listed job may start. */
   job_ms: number | undefined
   /** Whether an ended task was kept. */
@@ -148,7 +148,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
 
   const recorded = (): CommitEvents => {
     events ??= {
-      timers: new Map(),
+      timers: undefined,
       job_ms: undefined,
       has_ended: false,
       entry: undefined,
@@ -186,12 +186,14 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     nodeCount: counters.of,
     takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {
-      const { timers } = recorded()
+      const events = recorded()
+      events.timers ??= new Map()
+      const { timers } = events
       if (due_ms < (timers.get(conv_id) ?? Number.POSITIVE_INFINITY)) timers.set(conv_id, due_ms)
     },
     recordJob(at_ms) {
-      const { job_ms = at_ms } = recorded()
-      recorded().job_ms = Math.min(job_ms, at_ms)
+      const events = recorded()
+      events.job_ms = Math.min(events.job_ms ?? at_ms, at_ms)
     },
     recordEnded() {
       recorded().has_ended = true

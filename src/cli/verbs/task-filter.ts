@@ -6,21 +6,15 @@
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
 import { statuses } from '../../codec/task-record.ts'
 import { isFault } from '../../core/faults.ts'
+import { filter_times } from '../../engine/search-api.ts'
 import type { SentFilter } from '../../server/admin/search-verbs.ts'
 import { usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { timeMs } from '../times.ts'
 import { type Flag, type Given, oneOf, text } from '../verb.ts'
 
-const time_flags = [
-  'created-since',
-  'created-until',
-  'changed-since',
-  'changed-until',
-  'ended-since',
-  'ended-until',
-  'due-before',
-] as const
+const flagOf = (time: (typeof filter_times)[number]): string =>
+  time.replace('_ms', '').replace('_', '-')
 
 const status_words: readonly NonNullable<SentFilter['status']>[] = [
   ...statuses,
@@ -31,11 +25,11 @@ export const filterFlags: readonly Flag[] = [
   { name: 'node', value: 'N', says: 'in this node, by its id or title' },
   { name: 'status', value: 'S', says: 'with this status: failed, …; also live, ended, any' },
   { name: 'ref-prefix', value: 'R', says: 'whose ref begins so' },
-  ...time_flags.map((name) => ({ name, value: 'TIME', says: says(name) })),
+  ...filter_times.map((time) => ({ name: flagOf(time), value: 'TIME', says: says(flagOf(time)) })),
   { name: 'where', value: 'JSON', says: 'whose data is so: {"amount":{"gte":100},"paid":true}' },
 ].map((flag) => ({ ...flag, no_env: true }))
 
-function says(name: (typeof time_flags)[number]): string {
+function says(name: string): string {
   if (name === 'due-before') return 'with a timer that fires before'
   const [what, end] = name.split('-')
   return `${what} ${end === 'since' ? 'then or later' : 'before then'}`
@@ -53,11 +47,9 @@ export function filterOf(given: Given, io: Io): SentFilter {
   const ref_prefix = text(given, 'ref-prefix')
   const where = text(given, 'where')
   const filter: Record<string, unknown> = {}
-  for (const name of time_flags) {
-    const time = text(given, name)
-    if (time !== undefined) {
-      filter[`${name.replace('-', '_')}_ms`] = timeMs(`--${name}`, time, io.clock.now_ms())
-    }
+  for (const name of filter_times) {
+    const time = text(given, flagOf(name))
+    if (time !== undefined) filter[name] = timeMs(`--${flagOf(name)}`, time, io.clock.now_ms())
   }
   return {
     ...filter,

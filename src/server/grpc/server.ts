@@ -7,15 +7,17 @@ import {
   Server,
   ServerCredentials,
   type ServiceDefinition,
+  type UntypedHandleCall,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
 import { systemClock, within } from '../../core/clock.ts'
+import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { newAuthenticator } from './authenticate.ts'
 import { addHealth } from './health.ts'
-import { newInterceptor, type ServerContext, takeBytes } from './interceptor.ts'
+import { type ContextOf, newInterceptor, type ServerContext, takeBytes } from './interceptor.ts'
 import { type Listener, listen } from './listener.ts'
 import { readShow, readStreamOps } from './request-messages.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
@@ -23,7 +25,7 @@ import { countHandler, listHandler } from './search.ts'
 import { readCountTasks, readListTasks } from './search-messages.ts'
 import { streamHandler } from './stream.ts'
 import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
-import { unary_rpcs, unaryHandler } from './unary.ts'
+import { unary_rpcs } from './unary.ts'
 import { waitHandler } from './wait.ts'
 import { watchHandler } from './watch.ts'
 import { readWatchTasks } from './watch-messages.ts'
@@ -69,7 +71,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
   const plain = options.plain === true
   if (plain === (options.tls !== undefined)) throw new RangeError('either tls or plain')
-  if (plain && !loopback.has(host)) throw new RangeError('plain is for loopback alone')
+  if (plain && !isLoopback(host)) throw new RangeError('plain is for loopback alone')
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
   const authenticator = await newAuthenticator(engine, strict)
@@ -123,10 +125,9 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     listener.destroyAll()
     await closed
   }
-  const name = host.includes(':') ? `[${host}]` : host
   let drained: Promise<void> | undefined
   return {
-    address: `${name}:${listener.address.port}`,
+    address: hostAndPort(host, listener.address.port),
     drain() {
       drained ??= drain()
       return drained
@@ -134,7 +135,20 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   }
 }
 
-const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
+interface Rpc {
+  /** Decodes a request. Throws for malformed bytes. */
+  read(bytes: Buffer, ops_max: number): unknown
+  handler(context: ServerContext, contextOf: ContextOf): UntypedHandleCall
+}
+
+const rpcs: Readonly<Record<string, Rpc>> = {
+  ...unary_rpcs,
+  StreamOps: { read: readStreamOps, handler: streamHandler },
+  WaitTask: { read: readShow, handler: waitHandler },
+  ListTasks: { read: readListTasks, handler: listHandler },
+  CountTasks: { read: readCountTasks, handler: countHandler },
+  WatchTasks: { read: readWatchTasks, handler: watchHandler },
+}
 
 function newServer(context: ServerContext, { service }: Schema): Server {
   const { limits } = context
@@ -154,30 +168,15 @@ function newServer(context: ServerContext, { service }: Schema): Server {
     'grpc.keepalive_timeout_ms': limits.header_ms_max,
     'grpc.enable_channelz': 0,
   })
-  const { ops_max } = limits
-  const definition: Record<string, object> = {
-    StreamOps: withCodec(service.StreamOps, (bytes) => readStreamOps(bytes, ops_max)),
-    WaitTask: withCodec(service.WaitTask, readShow),
-    ListTasks: withCodec(service.ListTasks, readListTasks),
-    CountTasks: withCodec(service.CountTasks, readCountTasks),
-    WatchTasks: withCodec(service.WatchTasks, readWatchTasks),
-  }
-  const handlers: UntypedServiceImplementation = {
-    StreamOps: streamHandler(context, contextOf),
-    WaitTask: waitHandler(context, contextOf),
-    ListTasks: listHandler(context, contextOf),
-    CountTasks: countHandler(context, contextOf),
-    WatchTasks: watchHandler(context, contextOf),
-  }
-  for (const [name, rpc] of Object.entries(unary_rpcs)) {
-    definition[name] = withCodec(service[name] as object, (bytes) => rpc.read(bytes, ops_max))
-    handlers[name] = unaryHandler(context, contextOf, rpc)
+  const definition: Record<string, object> = {}
+  const handlers: UntypedServiceImplementation = {}
+  for (const [name, { read, handler }] of Object.entries(rpcs)) {
+    const requestDeserialize = (bytes: Buffer): unknown => read(bytes, limits.ops_max)
+    // Responses are encoded already.
+    const codec = { requestDeserialize, responseSerialize: takeBytes }
+    definition[name] = { ...(service[name] as object), ...codec }
+    handlers[name] = handler(context, contextOf)
   }
   server.addService(definition as ServiceDefinition, handlers)
   return server
-}
-
-/** Decodes requests with `read`; responses are encoded already. */
-function withCodec(method: object, read: (bytes: Buffer) => unknown): object {
-  return { ...method, requestDeserialize: read, responseSerialize: takeBytes }
 }

@@ -23,7 +23,7 @@ import {
 import { encodeAction, encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
 
 /** How a request message becomes ops, and how results become the response. All throw Faults. */
-interface Unary<Message> {
+interface UnaryRpc<Message> {
   /** Throws for malformed bytes. */
   read(bytes: Buffer, ops_max: number): Message
   ops(message: Message, context: ServerContext): (Op | OpResult)[]
@@ -32,7 +32,7 @@ interface Unary<Message> {
   encode(results: readonly OpResult[], message: Message): Buffer
 }
 
-const batch_rpc: Unary<Batch> = {
+const batch_rpc: UnaryRpc<Batch> = {
   read: readApplyOps,
   ops: readBatch,
   encode: (results, { ops }) => encodeResults(ops, results),
@@ -41,7 +41,7 @@ const batch_rpc: Unary<Batch> = {
 function singleOp<Message extends KindMessage>(
   read: (bytes: Buffer) => Message,
   encode: (result: OpResult, message: Message) => Buffer,
-): Unary<Message> {
+): UnaryRpc<Message> {
   return {
     read,
     ops: (kind, context) => readOps([{ id: '', kind }], context),
@@ -52,7 +52,7 @@ function singleOp<Message extends KindMessage>(
 /** `change` is given the op, of which it uses what names the task. */
 function taskChange(
   change: (engine: ServedEngine, op: ModifyOp, caller: Caller) => Promise<OpResult>,
-): Unary<ModifyMessage> {
+): UnaryRpc<ModifyMessage> {
   return {
     ...singleOp(readChange, encodeAction),
     ops: (kind, context) => [readOp(kind, context)],
@@ -61,23 +61,34 @@ function taskChange(
 }
 
 /** By rpc name. */
-export const unary_rpcs: Readonly<Record<string, Unary<unknown>>> = {
-  CreateTask: singleOp(readCreate, encodeAddress),
-  ModifyTask: singleOp(readModify, encodeAddress),
-  GetTask: singleOp(readShow, (result, { with_history }) => encodeTask(result, with_history)),
-  ApplyOps: batch_rpc,
-  CancelTask: taskChange((engine, op, caller) => engine.cancelTask(op, caller)),
-  RetryTask: taskChange((engine, op, caller) => engine.retryTask(op, caller)),
+export const unary_rpcs = {
+  CreateTask: unary(singleOp(readCreate, encodeAddress)),
+  ModifyTask: unary(singleOp(readModify, encodeAddress)),
+  GetTask: unary(
+    singleOp(readShow, (result, { with_history }) => encodeTask(result, with_history)),
+  ),
+  ApplyOps: unary(batch_rpc),
+  CancelTask: unary(taskChange((engine, op, caller) => engine.cancelTask(op, caller))),
+  RetryTask: unary(taskChange((engine, op, caller) => engine.retryTask(op, caller))),
+}
+
+/** An rpc as the server takes it: its decoder, and its handler. */
+function unary<Message>(rpc: UnaryRpc<Message>) {
+  return {
+    read: rpc.read,
+    handler: (context: ServerContext, contextOf: ContextOf) =>
+      unaryHandler(context, contextOf, rpc),
+  }
 }
 
 /** An action on a task answers with it, as a show does. */
 const shown_task = [{ type: 'show' }] as const
 
-export function unaryHandler(
+function unaryHandler<Message>(
   context: ServerContext,
   contextOf: ContextOf,
-  rpc: Unary<unknown>,
-): handleUnaryCall<unknown, EncodedResponse> {
+  rpc: UnaryRpc<Message>,
+): handleUnaryCall<Message, EncodedResponse> {
   return answerWith(context, contextOf, async (call, peer) => {
     const caller = authenticate(context, peer)
     const ops = rpc.ops(call.request, context)

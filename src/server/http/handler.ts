@@ -9,7 +9,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import { systemClock, within } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { Engine } from '../../engine/api.ts'
 import { abortReading } from './body.ts'
 import { type Connection, connectionOf } from './connection.ts'
@@ -19,6 +19,7 @@ import { httpFault } from './fault-response.ts'
 import { routeUnder } from './path.ts'
 import { replyFault } from './reply.ts'
 import { answer } from './request.ts'
+import { newUnderway } from './underway.ts'
 
 export interface HttpHandler {
   /**
@@ -60,7 +61,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
 
   const connections = new WeakMap<Socket, Connection>()
   const busy = new Set<Connection>()
-  let onQuiet: (() => void) | undefined
+  const underway = newUnderway()
 
   function connectionAt(socket: Socket): Connection {
     const known = connections.get(socket)
@@ -79,10 +80,10 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     const { connection, response } = exchange
     connection.open_requests++
     busy.add(connection)
+    underway.begin()
     response.once('close', () => {
-      if (--connection.open_requests > 0) return
-      busy.delete(connection)
-      if (busy.size === 0) onQuiet?.()
+      if (--connection.open_requests === 0) busy.delete(connection)
+      underway.end()
     })
   }
 
@@ -110,11 +111,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
   async function drain(): Promise<void> {
     context.draining = true
     for (const { waiting } of busy) for (const end of waiting) end('draining')
-    if (busy.size === 0) return
-    const quiet = new Promise<void>((resolve) => {
-      onQuiet = resolve
-    })
-    await within(systemClock, context.limits.drain_ms_max, quiet)
+    await underway.quiet(context.limits.drain_ms_max)
   }
 
   return Object.assign(serve as HttpHandler, {

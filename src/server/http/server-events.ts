@@ -19,6 +19,7 @@ import {
 import type { ServerContext } from './exchange.ts'
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
+import { newUnderway } from './underway.ts'
 
 /** Connections over `connections_max` that are accepted to get a response that says so. */
 const over_limit_connections_max = 256
@@ -26,13 +27,8 @@ const over_limit_connections_max = 256
 /** Attaches the handlers; the returned function drains (see `HttpServer.drain`). */
 export function attachEvents(server: Server, context: ServerContext): () => Promise<void> {
   const connections = new Map<Socket, Connection>()
-  let underway = 0
-  let onQuiet: (() => void) | undefined
+  const underway = newUnderway()
 
-  const settled = (count: number): void => {
-    underway -= count
-    if (underway === 0) onQuiet?.()
-  }
   const onConnection = (socket: Socket): void => {
     const over = connections.size - context.limits.connections_max
     if (over >= over_limit_connections_max) {
@@ -47,7 +43,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
       const { reading, waiting } = connection
       for (const end of waiting) end('closed')
       if (reading) abortReading(reading, httpFault('bad_request', 'the connection was closed'))
-      settled(connection.open_requests)
+      underway.end(connection.open_requests)
     })
     if (connection.is_over_limit) destroyLater(socket, linger_ms)
   }
@@ -57,7 +53,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     connection.open_requests--
     if (connection.open_requests === 0 && connection.final_error)
       sendFinalError(connection, connection.final_error)
-    settled(1)
+    underway.end()
   }
   const onRequest = (
     request: IncomingMessage,
@@ -70,7 +66,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
       return
     }
     connection.open_requests++
-    underway++
+    underway.begin()
     response.on('finish', onFinish)
     answer({ context, connection, request, response, expects_continue })
   }
@@ -102,12 +98,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     context.draining = true
     for (const { waiting } of connections.values()) for (const end of waiting) end('draining')
     server.closeIdleConnections()
-    if (underway > 0) {
-      const quiet = new Promise<void>((resolve) => {
-        onQuiet = resolve
-      })
-      await within(systemClock, context.limits.drain_ms_max, quiet)
-    }
+    await underway.quiet(context.limits.drain_ms_max)
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const { socket, closing } of connections.values()) if (!closing) socket.destroy()
     await within(systemClock, linger_ms, closed)

@@ -4,8 +4,9 @@
  * installed and nothing exits.
  */
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { hostAndPort } from '../../core/host.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { allowOwnCalls, type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
@@ -44,8 +45,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   await once(server, 'listening')
   server.on('error', context.onBug)
   const address = server.address() as AddressInfo
-  const name = host.includes(':') ? `[${host}]` : host
-  const url = `http://${name}:${address.port}${base.replace(/\/+$/, '')}`
+  const url = `http://${hostAndPort(host, address.port)}${base.replace(/\/+$/, '')}`
   context.public_url ||= url
   serveAddresses(context)
   allowOwnCalls(url, context.engine)
@@ -63,11 +63,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
 
 function serverWith(limits: Limits, is_sync: boolean): Server {
   const server = createServer({
-    maxHeaderSize: limits.header_bytes_max,
-    headersTimeout: Math.min(limits.header_ms_max, limits.request_ms_max),
-    requestTimeout: limits.request_ms_max,
-    connectionsCheckingInterval: checkEvery_ms(limits),
-    keepAliveTimeout: limits.idle_ms_max,
+    ...boundsOf(limits),
     noDelay: true,
     insecureHTTPParser: false,
     // `checkHead` refuses it with a fault of the table.
@@ -79,6 +75,17 @@ function serverWith(limits: Limits, is_sync: boolean): Server {
   // A client may shut down its side after the request and still read the response. One that waits
   // for a process has gone then, as far as can be seen.
   return Object.assign(server, { httpAllowHalfOpen: !is_sync })
+}
+
+/** What node bounds of a connection. */
+export function boundsOf(limits: Limits): ServerOptions {
+  return {
+    maxHeaderSize: limits.header_bytes_max,
+    headersTimeout: Math.min(limits.header_ms_max, limits.request_ms_max),
+    requestTimeout: limits.request_ms_max,
+    connectionsCheckingInterval: checkEvery_ms(limits),
+    keepAliveTimeout: limits.idle_ms_max,
+  }
 }
 
 /** A timeout is noticed late by at most a quarter of the shorter bound, or a second. */

@@ -5,15 +5,10 @@
  * across origins (the browser says so).
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { isLoopback } from '../../core/host.ts'
 import { httpFault } from '../http/fault-response.ts'
 
-const loopback = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|::1|0:0:0:0:0:0:0:1)$/i
 const host_header = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::[0-9]{1,5})?$/
-
-/** Whether this is a name or an address of the machine itself. */
-export function isLoopback(host: string): boolean {
-  return loopback.test(host)
-}
 
 /** Throws the refusal of a request whose Host is no loopback address, or of another origin. */
 export function checkSource(headers: IncomingHttpHeaders): void {

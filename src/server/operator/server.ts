@@ -8,11 +8,13 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { systemClock, within } from '../../core/clock.ts'
+import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { httpFault } from '../http/fault-response.ts'
-import { checkSource, isLoopback } from './check-source.ts'
+import { boundsOf } from '../http/server.ts'
+import { newUnderway } from '../http/underway.ts'
+import { checkSource } from './check-source.ts'
 import type { OperatorContext } from './exchange.ts'
 import { paths } from './paths.ts'
 import { refuse } from './reply.ts'
@@ -51,23 +53,12 @@ export async function serveOperator(
   if (!isLoopback(host)) throw notLoopback(host)
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const context: OperatorContext = { engine, limits, feeds: new Set(), onBug, draining: false }
-  let underway = 0
-  let onQuiet: (() => void) | undefined
-  const server = createServer(
-    {
-      maxHeaderSize: limits.header_bytes_max,
-      headersTimeout: Math.min(limits.header_ms_max, limits.request_ms_max),
-      requestTimeout: limits.request_ms_max,
-      keepAliveTimeout: limits.idle_ms_max,
-    },
-    (request, response) => {
-      underway++
-      response.once('close', () => {
-        if (--underway === 0) onQuiet?.()
-      })
-      void serve(context, request, response)
-    },
-  )
+  const underway = newUnderway()
+  const server = createServer(boundsOf(limits), (request, response) => {
+    underway.begin()
+    response.once('close', () => underway.end())
+    void serve(context, request, response)
+  })
   server.maxConnections = limits.readers_max + other_connections_max
   server.listen({ host, port })
   await once(server, 'listening')
@@ -77,23 +68,19 @@ export async function serveOperator(
     server.close()
     throw notLoopback(`${host}, which is ${address.address},`)
   }
-  const name = host.includes(':') ? `[${host}]` : host
 
   async function drain(): Promise<void> {
     context.draining = true
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const feed of context.feeds) feed.abort()
-    const quiet = new Promise<void>((resolve) => {
-      onQuiet = resolve
-    })
-    if (underway > 0) await within(systemClock, limits.drain_ms_max, quiet)
+    await underway.quiet(limits.drain_ms_max)
     server.closeAllConnections()
     await closed
   }
 
   let drained: Promise<void> | undefined
   return {
-    url: `http://${name}:${address.port}`,
+    url: `http://${hostAndPort(host, address.port)}`,
     address,
     drain() {
       drained ??= drain()
