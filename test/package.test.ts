@@ -176,7 +176,7 @@ describe('the package', () => {
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
       operator: ['serveOperator'],
-      testing: ['testClock'],
+      testing: ['settled', 'testClock'],
       example: 1234,
       version,
       defined: 1,

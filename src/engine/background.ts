@@ -23,6 +23,7 @@ export interface Background {
   start(): void
   /** After something may be due earlier than before. */
   wake(): void
+  isBusy(): boolean
   /** Resolves once the step under way is done; none begins after that. */
   stop(): Promise<void>
 }
@@ -98,6 +99,7 @@ export function newBackground(options: BackgroundOptions): Background {
       wake()
     },
     wake,
+    isBusy: () => running !== undefined,
     async stop() {
       is_stopped = true
       alarm.clear()

@@ -217,6 +217,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     clock,
     chance,
     drain,
+    isBusy: () => background.isBusy() || jobs.isBusy(),
     submit,
     cancelTask: (op, caller) => change(op, caller, (tx) => cancelTask(tx, op, caller)),
     listTasks: (query, caller) => listTasks(searched, query, caller),

@@ -74,6 +74,8 @@ export interface JobDispatcher {
   onListed(at_ms: number): void
   /** After a process was imported or resumed, or a handler registered. */
   onProcessChanged(): void
+  /** Whether a job is looked for or under way; not one that waits for a paused process. */
+  isBusy(): boolean
   /**
    * Starts no job any more. Resolves once those in flight are done, or `drain_ms_max` and a little
    * later; what is not done by then starts again when the file is opened.
@@ -277,6 +279,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       queue.rescan()
       dispatch()
     },
+    isBusy: () => dispatching !== undefined || in_flight.size > paused_jobs.size,
     async drain() {
       is_draining = true
       alarm.clear()

@@ -35,6 +35,8 @@ export interface ServedEngine extends Engine {
    * timer any more; resolves once the jobs under way are done or have had their time.
    */
   drain(): Promise<void>
+  /** Whether something is under way that is no op: a step of the background, or a job. */
+  isBusy(): boolean
   readonly addresses: Addresses
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
