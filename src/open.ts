@@ -14,7 +14,7 @@ import { version } from './core/version.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/handlers.ts'
-import { format, format_key, upgradeFile } from './engine/upgrade.ts'
+import { beginUpgrade, format, format_key, upgradeFile } from './engine/upgrade.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
@@ -200,26 +200,33 @@ async function adminSocket(real_path: string, options: EngineOptions): Promise<s
 }
 
 /**
- * What makes a new file one of the engine's; undefined for one that is. Throws for a file of
- * another program or of a newer format.
+ * What makes a new file one of the engine's, and what begins the upgrade of an earlier format.
+ * Throws for a file of another program or of a newer format.
  */
 function claimOf(found: Reads, path: string, chance: Chance): ChangeBuffer | undefined {
-  if (!isNew(found, path)) return undefined
+  const found_format = formatOf(found, path)
+  if (found_format === format) return undefined
   const changes = newChangeBuffer()
+  if (found_format !== undefined) {
+    beginUpgrade(changes)
+    return changes
+  }
   changes.put(format_key, Buffer.from(String(format)))
   changes.put(file_id_key, chance.bytes(file_id_bytes))
   changes.put(metaKey('id_middle'), chance.bytes(id_middle_bytes))
   return changes
 }
 
-function isNew(tree: Reads, path: string): boolean {
+/** Undefined for a new file. */
+function formatOf(tree: Reads, path: string): number | undefined {
   const found = tree.get(format_key)
   if (found !== undefined) {
-    if (Number(found.toString('utf8')) <= format) return false
+    const found_format = Number(found.toString('utf8'))
+    if (found_format <= format) return found_format
     throw fault('newer_format', `${path} was written by a newer conveyor; use that one`)
   }
   for (const _entry of tree.range('', '\xff', false)) {
     throw fault('not_a_database', `${path} holds something else; name another file with --db`)
   }
-  return true
+  return undefined
 }

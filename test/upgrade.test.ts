@@ -4,12 +4,12 @@
  * each status, and refs that were used again, in process 7; process 8 was removed.
  */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { failedOf, metaKey, timeOfKey } from '../src/codec/keys.ts'
-import { upgradeFile } from '../src/engine/upgrade.ts'
+import { beginUpgrade, upgradeFile } from '../src/engine/upgrade.ts'
 import { openEngine } from '../src/open.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
@@ -42,7 +42,9 @@ after(() => folder.remove())
 
 async function oldTree(): Promise<Tree> {
   const tree = memoryTree()
-  await tree.commit(changesOf(entries))
+  const changes = changesOf(entries)
+  beginUpgrade(changes)
+  await tree.commit(changes)
   return tree
 }
 
@@ -71,7 +73,7 @@ describe('an upgrade', () => {
       const tree = await oldTree()
       let kills = 0
       for (; ; kills++) {
-        const store = killedAfter(storeOf(tree), 2)
+        const store = killedAfter(storeOf(tree), 1)
         const end = await upgradeFile(store, { slice_tasks }).catch((error: Error) => error.message)
         if (end === undefined) break
         assert.equal(end, 'killed')
@@ -94,6 +96,10 @@ describe('an upgrade', () => {
       const engine = await openEngine(path, { secret_key: '11'.repeat(32), timers: false })
       assert.equal((await engine.task({ conv_id: 7, ref: 'kept-0' }))?.status, 'processed')
       assert.deepEqual((await engine.check()).breaches, [])
+      // After a kill here an earlier program would find this, and none of the log.
+      copyFileSync(path, `${path}-killed`)
+      const below = new Map(await entriesOf(`${path}-killed`))
+      assert.equal(below.get(metaKey('format'))?.toString(), '2')
       await engine.close()
       const keys = new Map(await entriesOf(path))
       assert.equal(keys.get(metaKey('format'))?.toString(), '2')

@@ -4,7 +4,7 @@
  * Format 1 counted only the live tasks of a node, listed no failed ones, and freed the ref of every
  * ended task. The work is one pass over the counters and one over the tasks, in slices: each is a
  * transaction that also stores how far it came, so after a crash the next opening goes on there.
- * The first slice sets the format, so that no earlier program opens a file half way.
+ * The format is set first, where earlier programs look for it, so that none opens a file half way.
  */
 import {
   after,
@@ -43,19 +43,22 @@ export interface UpgradeOptions {
   readonly slice_tasks?: number
 }
 
-/** Rejects as `Store.update` does. */
+/**
+ * What begins the upgrade of a file of format 1. It belongs into the data file itself before
+ * anything is in its log: an earlier program reads the format before it recovers a log.
+ */
+export function beginUpgrade(changes: Pick<Tx, 'put'>): void {
+  changes.put(format_key, Buffer.from(String(format)))
+  putCursor(changes, keysOfType('node_count').from)
+}
+
+/** Goes on with an upgrade that has begun. Rejects as `Store.update` does. */
 export async function upgradeFile(
   store: Store,
   { onNotice = () => {}, slice_tasks = slice_tasks_max }: UpgradeOptions = {},
 ): Promise<void> {
-  const begins = await store.update((tx) => {
-    if (tx.get(upgrade_key) !== undefined) return true
-    if (tx.get(format_key)?.toString() !== '1') return false
-    tx.put(format_key, Buffer.from(String(format)))
-    putCursor(tx, keysOfType('node_count').from)
-    return true
-  })
-  if (!begins) return
+  const has_begun = await store.view((view) => view.get(upgrade_key) !== undefined)
+  if (!has_begun) return
   let tasks = 0
   for (let slices = 0; ; slices++) {
     const slice = await store.update((tx) => upgradeSlice(tx, slice_tasks))
@@ -69,8 +72,8 @@ export async function upgradeFile(
     onNotice(`the file is upgraded: ${tasks} tasks were read`)
 }
 
-function putCursor(tx: Tx, key: Key): void {
-  tx.put(upgrade_key, Buffer.from(key, 'latin1'))
+function putCursor(changes: Pick<Tx, 'put'>, key: Key): void {
+  changes.put(upgrade_key, Buffer.from(key, 'latin1'))
 }
 
 function upgradeSlice(

@@ -16,7 +16,7 @@ import { continueLog, startLog } from './writer.ts'
 export interface LogOptions {
   /** 8 random bytes, for a file that never had a log. */
   readonly id: Buffer
-  /** What makes a new file one of the engine's; written into LMDB with the manifest. */
+  /** What makes a file one of the engine's; written into LMDB with the manifest. */
   readonly claim?: ChangeBuffer | undefined
   /** Whether short commits may block this thread; true by default. */
   readonly blocking?: boolean
