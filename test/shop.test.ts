@@ -18,10 +18,13 @@ import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openEngine } from '../src/open.ts'
 import { judgeShop, type Verdict } from './support/shop-judge.ts'
-import { type Load, startLoad } from './support/shop-load.ts'
+import { startLoad } from './support/shop-load.ts'
 import { buildChild, type Edit } from './support/store-child.ts'
 
-const rounds = process.env.CONVEYOR_SLOW === '1' ? 200 : 6
+const is_slow = process.env.CONVEYOR_SLOW === '1'
+const rounds = is_slow ? 200 : 6
+/** A process is stopped after at most so many charges, while others are under way. */
+const charges_max = is_slow ? 40 : 8
 const timeout = 1_200_000
 
 const bank = await buildChild('shop/bank.ts')
@@ -99,7 +102,7 @@ async function runShop(stops: number, edits: readonly Edit[] = []): Promise<Verd
     DATA: shop.folder,
     BANK: `http://127.0.0.1:${bank_port}`,
     REPORT: '* * * * * *',
-    DRAIN_MS: '200',
+    DRAIN_MS: '300',
   }
   const known = new Map<string, number>()
   const giving_up = new AbortController()
@@ -111,11 +114,14 @@ async function runShop(stops: number, edits: readonly Edit[] = []): Promise<Verd
     for (let n = 0; n <= stops; n++) {
       running = startShop(shop.script, env)
       const signal = n % 2 === 1 && n < stops ? 'SIGKILL' : 'SIGTERM'
-      await Promise.race([momentOf(n, stops, load), running.ended])
+      await Promise.race([n < stops ? momentOf(n, running) : load.end(), running.ended, load.ended])
       running.child.kill(signal)
       assert.deepEqual(await running.ended, signal === 'SIGTERM' ? [0, null] : [null, 'SIGKILL'])
       if (signal === 'SIGKILL') kills++
-      else for (const ref of running.known) known.set(ref, statSync(ledger).size)
+      else {
+        const { size } = statSync(ledger)
+        for (const ref of running.known) known.set(ref, known.get(ref) ?? size)
+      }
     }
     const engine = await openEngine(join(shop.folder, 'tasks.lmdb'), { timers: false })
     const { sales } = load
@@ -131,16 +137,19 @@ async function runShop(stops: number, edits: readonly Edit[] = []): Promise<Verd
   }
 }
 
-/** When a process is stopped: under load, and each fourth wherever its start has come to. */
-function momentOf(n: number, stops: number, load: Load): Promise<void> {
-  if (n === stops) return load.end()
-  return n % 4 === 3 ? sleep(600 * Math.random()) : load.answers(20 + 60 * Math.random())
+/** When a process is stopped: amid charges, and each fourth wherever its start has come to. */
+function momentOf(n: number, { charges }: Running): Promise<void> {
+  return n % 4 === 3
+    ? sleep(600 * Math.random())
+    : charges(1 + Math.floor(charges_max * Math.random()))
 }
 
 interface Running {
   readonly child: ChildProcess
   /** The orders whose charge handler has returned. */
   readonly known: ReadonlySet<string>
+  /** Resolves once there are so many. */
+  charges(count: number): Promise<void>
   /** With its exit code or the signal, once all it wrote is read. */
   readonly ended: Promise<readonly [number | null, string | null]>
 }
@@ -148,14 +157,27 @@ interface Running {
 function startShop(script: string, env: NodeJS.ProcessEnv): Running {
   const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const known = new Set<string>()
+  let wanted = 0
+  let onWanted: (() => void) | undefined
   const lines = createInterface({ input: child.stdout })
   lines.on('line', (line) => {
     if (!line.endsWith('}')) return
     const { msg, order } = JSON.parse(line) as { msg: string; order: string }
-    if (msg === 'charge is known') known.add(order)
+    if (msg !== 'charge is known') return
+    known.add(order)
+    if (known.size === wanted) onWanted?.()
   })
   const ended = Promise.all([once(child, 'exit'), once(lines, 'close')])
-  return { child, known, ended: ended.then(([[code, signal]]) => [code, signal]) }
+  return {
+    child,
+    known,
+    charges: (count) =>
+      new Promise((resolve) => {
+        wanted = count
+        onWanted = resolve
+      }),
+    ended: ended.then(([[code, signal]]) => [code, signal]),
+  }
 }
 
 /** Below the ports that the system gives to callers, so that the shop finds it free at each start. */

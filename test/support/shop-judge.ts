@@ -113,7 +113,7 @@ function judgeCharges(
 
 /** What the consumer saw is what the engine tells a consumer who reads it all at once. */
 function judgeFeed(seen: readonly TaskChange[], all: readonly TaskChange[]): string[] {
-  const at = all.findIndex((change, n) => change.position !== seen[n]?.position)
+  const at = all.findIndex((change, n) => JSON.stringify(change) !== JSON.stringify(seen[n]))
   if (at === -1 && seen.length === all.length) return []
   const positions = new Set(seen.map(({ position }) => position))
   const missing = all.filter(({ position }) => !positions.has(position)).length

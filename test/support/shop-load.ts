@@ -15,10 +15,10 @@ export interface Sale {
 export interface Load {
   /** By ref: the orders that the shop has taken. */
   readonly sales: ReadonlyMap<string, Sale>
-  /** Resolves after so many more answers. */
-  answers(count: number): Promise<void>
-  /** Resolves once each customer has the result of the last order. */
+  /** No customer orders again; resolves once each has the result of the last order. */
   end(): Promise<void>
+  /** Rejects when a customer is answered wrongly. */
+  readonly ended: Promise<unknown>
 }
 
 const customers = 20
@@ -27,7 +27,6 @@ const again_ms = 50
 /** Once `signal` is aborted, no customer tries again. */
 export function startLoad(url: string, signal: AbortSignal): Load {
   const sales = new Map<string, Sale>()
-  const waits = new Set<{ left: number; resolve(): void }>()
   let is_ending = false
 
   async function ask(path: string, given?: object): Promise<unknown> {
@@ -39,7 +38,6 @@ export function startLoad(url: string, signal: AbortSignal): Load {
       const body = (await answer?.json().catch(() => undefined)) as unknown
       if (answer !== undefined && body !== undefined && answer.status < 500) {
         assert.ok(answer.ok, `${path}: ${answer.status} ${JSON.stringify(body)}`)
-        for (const wait of waits) if (--wait.left <= 0) wait.resolve()
         return body
       }
       await sleep(again_ms)
@@ -71,18 +69,12 @@ export function startLoad(url: string, signal: AbortSignal): Load {
   }
 
   const ended = Promise.all(Array.from({ length: customers }, (_, name) => customer(name)))
-  // Whoever waits learns of it.
-  ended.catch(() => {})
   return {
     sales,
-    async answers(count) {
-      const enough = new Promise<void>((resolve) => waits.add({ left: count, resolve }))
-      await Promise.race([enough, ended])
-      waits.clear()
-    },
     async end() {
       is_ending = true
       await ended
     },
+    ended,
   }
 }

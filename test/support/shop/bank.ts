@@ -25,8 +25,8 @@ interface Asked {
 }
 
 const { PORT = '', LEDGER = '' } = process.env
-const latency_ms_max = 40
-const slow_ms = 400
+const latency_ms_max = 200
+const slow_ms = 600
 const write = (line: LedgerLine): void => appendFileSync(LEDGER, `${JSON.stringify(line)}\n`)
 
 /** By key: the status of the answer. */

@@ -1,7 +1,7 @@
 /**
  * What a consumer of the feed has seen, a line for each change. A line has the position of its
- * change, so what was seen and where to go on are one write. A line that a crash has cut off counts
- * as not seen.
+ * change, so what was seen and where to go on are one write. Lines that a crash has cut off count as
+ * not seen, and come again.
  */
 import { open } from 'node:fs/promises'
 import type { TaskChange } from '../../../src/index.ts'
@@ -9,7 +9,6 @@ import type { TaskChange } from '../../../src/index.ts'
 export interface FeedFile {
   /** Of the last change in the file; undefined in an empty one. */
   readonly position: string | undefined
-  /** Resolves once the change is on disk. */
   append(change: TaskChange): Promise<void>
   close(): Promise<void>
 }
@@ -18,7 +17,7 @@ export interface FeedFile {
 const tail_bytes = 4096
 
 export async function openFeedFile(path: string): Promise<FeedFile> {
-  const file = await open(path, 'as+')
+  const file = await open(path, 'a+')
   const { size } = await file.stat()
   const tail = Buffer.alloc(Math.min(size, tail_bytes))
   await file.read(tail, 0, tail.length, size - tail.length)
