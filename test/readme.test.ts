@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { transformSync } from 'esbuild'
 import { addClient, initFolder } from '../src/certs/folder.ts'
 import { parseWords } from '../src/cli/parse.ts'
 import { verbs } from '../src/cli/verb-table.ts'
@@ -26,7 +27,7 @@ import { functionTable } from '../src/process/functions/table.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { typeTable } from '../src/process/values.ts'
-import { linkPackages, tempFolder, top } from './support/package-folder.ts'
+import { codePath, linkPackages, node_flags, tempFolder, top } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 interface Readme {
@@ -287,17 +288,25 @@ async function run(command: string, args: string[], env: NodeJS.ProcessEnv): Pro
   return { status, stdout, stderr }
 }
 
+/** Runs a program in TypeScript that imports the engine by the names of its package. */
+function runProgram(source: string, folder: string, packages: readonly string[] = []) {
+  linkPackages(folder, packages)
+  const file = join(folder, 'program.mjs')
+  const imports = source
+    .replaceAll(/'conveyor-engine(?:\/(\w+))?'/g, (_, entry = 'index') =>
+      JSON.stringify(codePath(`src/${entry}`)),
+    )
+    .replaceAll("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
+  writeFileSync(file, transformSync(imports, { loader: 'ts', target: 'node20' }).code)
+  return run(process.execPath, [...node_flags, file], {})
+}
+
 test('embedding it', async () => {
   const { path: folder, remove } = tempFolder()
   after(remove)
-  const file = join(folder, 'embed.mts')
   const source = program('embed')
-    .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
-    .replace("'conveyor-engine/define'", `'${join(top, 'src/define.ts')}'`)
-    .replace("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
   assert.ok(source.trim().split('\n').length <= 22, 'it is meant to be short')
-  writeFileSync(file, source)
-  const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+  const ran = await runProgram(source, folder)
   assert.equal(ran.stderr, '')
   assert.match(ran.stdout, /^ok done \{ amount: 120, paid: true, receipt: '[0-9a-f-]+' \}\n$/)
 })
@@ -385,14 +394,7 @@ for (const [name, packages, printed] of [
   test(`a program that defines a process: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()
     after(remove)
-    linkPackages(folder, packages)
-    const file = join(folder, `${name}.mts`)
-    const source = program(name)
-      .replace("'conveyor-engine'", `'${join(top, 'src/index.ts')}'`)
-      .replace("'conveyor-engine/define'", `'${join(top, 'src/define.ts')}'`)
-      .replaceAll("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
-    writeFileSync(file, source)
-    const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+    const ran = await runProgram(program(name), folder, packages)
     assert.equal(ran.stderr, '')
     assert.equal(ran.stdout, printed)
   })
@@ -409,13 +411,7 @@ for (const [name, packages, address, path, answer] of own_servers) {
   test(`a server of one's own: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()
     after(remove)
-    linkPackages(folder, packages)
-    const file = join(folder, 'serve.mts')
     const source = program(name)
-      .replaceAll(/'conveyor-engine(?:\/(\w+))?'/g, (_, entry = 'index') =>
-        JSON.stringify(join(top, `src/${entry}.ts`)),
-      )
-      .replace("'tasks.lmdb'", `'${join(folder, 'tasks.lmdb')}'`)
       .replace(/8080|8081/, '0')
       .replace('logger: true', '')
     const asks = `
@@ -423,8 +419,7 @@ for (const [name, packages, address, path, answer] of own_servers) {
       const method = '${path === '/healthz' ? 'GET' : 'POST'}'
       console.log(await (await fetch(url, { method })).text())
       process.kill(process.pid, 'SIGTERM')`
-    writeFileSync(file, source + asks)
-    const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+    const ran = await runProgram(source + asks, folder, packages)
     assert.equal(ran.stderr, '')
     assert.match(ran.stdout, answer)
     assert.equal(ran.status, 0)
@@ -441,13 +436,10 @@ for (const [name, prints] of grpc_programs) {
   test(`calling it over gRPC: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()
     after(remove)
-    const file = join(folder, 'call.mts')
     const source = program(name)
-      .replace("'conveyor-engine/client'", `'${join(top, 'src/client.ts')}'`)
       .replace('127.0.0.1:9090', grpc.address)
       .replaceAll("'certs/", `'${certs}/`)
-    writeFileSync(file, source)
-    const ran = await run(process.execPath, ['--import', 'tsx', file], {})
+    const ran = await runProgram(source, folder)
     assert.equal(ran.stderr, '')
     assert.equal(ran.stdout, prints)
   })
