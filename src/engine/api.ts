@@ -53,7 +53,8 @@ export interface EngineOptions {
    */
   readonly runtime_dir?: string
   /**
-   * False: this engine fires no timers, starts no jobs and removes no ended tasks. Default true.
+   * False: this engine fires no timers and no schedules, starts no jobs, and removes no ended
+   * tasks. Default true.
    */
   readonly timers?: boolean
   /** Called once, when a commit has failed and the engine has stopped writing. */

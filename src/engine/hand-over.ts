@@ -50,7 +50,8 @@ export interface HandOver {
 /** The names of new handlers, or `all` of them. */
 type Names = Set<string> | 'all'
 
-interface Search {
+/** What is looked for in a process. */
+interface Pending {
   readonly names: Names
   /** Where the next slice begins. */
   readonly from: Key
@@ -64,7 +65,7 @@ export function newHandOver(options: HandOverOptions): HandOver {
   /** Not yet looked for in any process. */
   let names: Names = handlers.isEmpty() ? new Set() : 'all'
   /** The processes to look at, each with the handlers to look for. */
-  const pending = new Map<string, Search>()
+  const pending = new Map<string, Pending>()
 
   const hasNames = (): boolean => names === 'all' || names.size > 0
 
@@ -84,7 +85,7 @@ export function newHandOver(options: HandOverOptions): HandOver {
     )
   }
 
-  async function handOver(conv_id: string, { names, from }: Search): Promise<void> {
+  async function handOver(conv_id: string, { names, from }: Pending): Promise<void> {
     pending.delete(conv_id)
     try {
       const next = await transactions.run((tx) => handOverSlice(tx, conv_id, names, from))

@@ -91,42 +91,34 @@ export async function startServers(
   wanted: WantedServers,
   { tls, onBug }: Options,
 ): Promise<RunningServers> {
-  const { grpc: grpc_place } = wanted
   const started: { drain(): Promise<void> }[] = []
   const drain = async (): Promise<void> => {
     await Promise.all(started.map((server) => server.drain()))
   }
-  const startHttp = async (
+  const start = async <Place extends ListenAddress, Server extends { drain(): Promise<void> }>(
     flag: ServerFlag,
-    place: HttpAddress | undefined,
-  ): Promise<string | undefined> => {
+    place: Place | undefined,
+    open: (place: Place) => Promise<Server>,
+  ): Promise<Server | undefined> => {
     if (place === undefined) return undefined
-    const server = await listen(flag, place, () => serveHttp(engine, { ...place, onBug }))
+    const server = await listen(flag, place, () => open(place))
     started.push(server)
-    return server.url
+    return server
   }
-  const startOperator = async (place: ListenAddress | undefined): Promise<string | undefined> => {
-    if (place === undefined) return undefined
-    const server = await listen('operator', place, async () => {
+  const openHttp = (place: HttpAddress) => serveHttp(engine, { ...place, onBug })
+  try {
+    const http = await start('http', wanted.http, openHttp)
+    const http_sync = await start('http-sync', wanted.http_sync, openHttp)
+    const operator = await start('operator', wanted.operator, async (place) => {
       const { serveOperator } = await import('../../server/operator/server.ts')
       return serveOperator(engine, { ...place, onBug })
     })
-    started.push(server)
-    return server.url
-  }
-  try {
-    const http = await startHttp('http', wanted.http)
-    const http_sync = await startHttp('http-sync', wanted.http_sync)
-    const operator = await startOperator(wanted.operator)
-    if (grpc_place === undefined || tls === undefined) {
-      return { http, http_sync, operator, grpc: undefined, drain }
-    }
-    const grpc = await listen('grpc', grpc_place, async () => {
+    const grpc = await start('grpc', wanted.grpc, async (place) => {
       const { serveGrpc } = await import('../../server/grpc/server.ts')
-      return serveGrpc(engine, { ...grpc_place, tls: { folder: tls }, onBug })
+      return serveGrpc(engine, { ...place, tls: { folder: tls as string }, onBug })
     })
-    started.push(grpc)
-    return { http, http_sync, operator, grpc: grpc.address, drain }
+    const urls = { http: http?.url, http_sync: http_sync?.url, operator: operator?.url }
+    return { ...urls, grpc: grpc?.address, drain }
   } catch (error) {
     await drain()
     throw error
