@@ -8,7 +8,7 @@
  */
 import { dataBounds } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
-import { type Clock, within } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JobOutcome } from '../process/logic.ts'
@@ -141,15 +141,19 @@ async function runOne(
   job: Job,
 ): Promise<JobOutcome> {
   const abort = new AbortController()
+  let cancel = (): void => {}
+  const late = new Promise<JobOutcome>((resolve) => {
+    cancel = clock.wake_at(clock.now_ms() + time_ms_max, () => {
+      abort.abort()
+      resolve(failed('hardware', 'handler_timeout', `no answer within ${time_ms_max} ms`))
+    })
+  })
   const onAbort = (): void => abort.abort()
   job.signal.addEventListener('abort', onAbort, { once: true })
   try {
-    const answer = answerOf(handler, job, abort.signal, nesting_max)
-    const outcome = await within(clock, time_ms_max, answer)
-    if (outcome !== 'late') return outcome
-    abort.abort()
-    return failed('hardware', 'handler_timeout', `no answer within ${time_ms_max} ms`)
+    return await Promise.race([answerOf(handler, job, abort.signal, nesting_max), late])
   } finally {
+    cancel()
     job.signal.removeEventListener('abort', onAbort)
   }
 }
