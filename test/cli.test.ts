@@ -344,7 +344,17 @@ test('a failed task is shown with its reason, retried and canceled', async () =>
   await ok('task modify 77 f --data {"text":"7"}')
   const did = 'runs again: processed in node end, was failed in node start\n'
   assert.equal(await ok('task retry 77 f'), did)
-  assert.equal((await on('task retry 77 f')).exit, 1)
+  assert.equal(
+    (await on('task retry 77 f')).err,
+    'conveyor: refused, not_found_task: not found task\n',
+  )
+  assert.equal((await on('task create 77 --ref f --data {"text":"none"}')).exit, 0)
+  await ok('task cancel 77 f')
+  for (const action of ['retry 77 f', 'cancel 77 f', 'move 77 f --to end']) {
+    const { exit, err } = await on(`task ${action}`)
+    const says = 'conveyor: refused, not_found_task: not found task: it has ended, canceled\n'
+    assert.deepEqual([exit, err], [1, says])
+  }
 })
 
 test('backup writes a file that opens; check is silent where all is well', async () => {

@@ -89,8 +89,10 @@ it('a missing folder is refused and not created', () =>
 
 it('an invalid limit is refused, and the file can be opened after that', () =>
   inFolder(async (_folder, path) => {
-    const limits = { ops_max: -1 }
-    await assert.rejects(openEngine(path, { limits }), { name: 'RangeError', message: /ops_max/ })
+    for (const limits of [{ ops_max: -1 }, { max_ops: 5 } as object]) {
+      const message = new RegExp(Object.keys(limits)[0] ?? '')
+      await assert.rejects(openEngine(path, { limits }), { name: 'RangeError', message })
+    }
     await (await openEngine(path)).close()
   }))
 

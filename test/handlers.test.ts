@@ -21,6 +21,7 @@ import {
   turns,
   unguarded,
   until,
+  waiting,
 } from './support/handler-bed.ts'
 
 const wide = { limits: { task_bytes_max: 100 } }
@@ -74,6 +75,25 @@ const rows: [name: string, handler: Handler, node_id: string, data: object][] = 
     },
     'failed',
     failure('handler_error', 'no such card', 'hardware'),
+  ],
+  [
+    'throws an error with causes',
+    () => {
+      const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+      throw new Error('fetch failed', { cause: refused })
+    },
+    'failed',
+    failure('handler_error', 'fetch failed: ECONNREFUSED', 'hardware'),
+  ],
+  [
+    'throws an error that causes itself',
+    () => {
+      const error = new Error('again')
+      error.cause = error
+      throw error
+    },
+    'failed',
+    failure('handler_error', 'again: again: again: again', 'hardware'),
   ],
   [
     'rejects with half a character',
@@ -569,6 +589,7 @@ test('options that are no number above 0 are refused', async () => {
     { threads_max: Number.NaN },
     { threads_max: Number.POSITIVE_INFINITY },
     { backoff_ms: 0 },
+    { attempt_max: 3 } as HandlerOptions,
   ]
   for (const options of bad) {
     assert.throws(() => engine.handle('db_call', () => {}, options), RangeError)
@@ -600,14 +621,56 @@ test('a failed attempt is told with the task and the attempt, the last one as an
   await atNode(engine, obj_id, 'failed')
   const told = { conv_id: '1', obj_id, node_id: 'work', handler: '1/db_call' }
   const error = (n: number) => `try ${n} with *** ${'x'.repeat(300)}`.slice(0, 200)
+  const { thrown_in = '' } = { ...(logger.lines[0]?.[1] as { thrown_in?: string }) }
+  assert.match(thrown_in, /handlers\.test\.ts:\d+:\d+/)
   assert.deepEqual(logger.lines, [
     [
       'warn',
-      { ...told, attempt: 1, attempts_max: 2, error: error(1) },
+      { ...told, attempt: 1, attempts_max: 2, error: error(1), thrown_in },
       'a handler has failed and is called again',
     ],
-    ['error', { ...told, attempt: 2, attempts_max: 2, error: error(2) }, 'a handler has failed'],
+    [
+      'error',
+      { ...told, attempt: 2, attempts_max: 2, error: error(2), thrown_in },
+      'a handler has failed',
+    ],
   ])
+  await engine.close()
+})
+
+test('a handler for which no node waits is named where the process is stored, and told', async () => {
+  const logger = linesLogger()
+  const { engine } = await opened({ logger })
+  engine.handle('1/Chrage', () => {})
+  engine.handle('@shop/Refund', () => {})
+  engine.handle('Charge', () => {})
+  /** [the title of the node, warnings, the handlers of the nodes] */
+  const rows: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+    ['Charge', ['1/Chrage'], ['Charge']],
+    ['Charge', ['1/Chrage', '@shop/Refund'], ['Charge']],
+    ['Chrage', ['@shop/Refund', 'Charge'], ['1/Chrage']],
+    ['Refund', ['1/Chrage'], ['@shop/Refund']],
+  ]
+  for (const [title, idle, used] of rows) {
+    logger.lines.length = 0
+    const { warnings } = await engine.putProcess(processWith(waiting, {}, { title }))
+    const told = warnings.filter((text) => !text.includes('nothing leads'))
+    assert.deepEqual(
+      told,
+      idle.map((name) => `no node waits for the handler "${name}"`),
+    )
+    const { nodes } = await engine.processes.show(1)
+    assert.deepEqual(
+      nodes.flatMap(({ handler }) => handler ?? []),
+      used,
+    )
+    const message = 'no node of the process waits for the handler'
+    assert.deepEqual(
+      logger.lines,
+      idle.map((handler) => ['warn', { conv_id: '1', handler }, message]),
+    )
+    await engine.processes.setAlias('shop', 1)
+  }
   await engine.close()
 })
 

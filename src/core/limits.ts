@@ -129,10 +129,13 @@ export type Limits = Readonly<Record<LimitName, number>>
 export const limitNames = Object.keys(limitTable) as LimitName[]
 
 /**
- * The defaults, overridden by the given values. Throws a RangeError that names the limit if a value
- * is no whole number from 0 to its highest.
+ * The defaults, overridden by the given values. Throws a RangeError that names the limit if there
+ * is none of this name, or the value is no whole number from 0 to its highest.
  */
 export function limitsWith(given: Partial<Record<LimitName, number>> = {}): Limits {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(limitTable, name)) throw new RangeError(`there is no limit ${name}`)
+  }
   const limits = {} as Record<LimitName, number>
   for (const name of limitNames) {
     const value = given[name] ?? limitTable[name].value

@@ -139,10 +139,18 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     jobs.onProcessChanged()
     hand_over.onProcessChanged(conv_id)
   }
-  const administered = { store: ordered_store, catalog, limits, chance, addresses, onChanged }
+  const administered = {
+    store: ordered_store,
+    catalog,
+    limits,
+    chance,
+    addresses,
+    handlers,
+    onChanged,
+  }
   const processes = newProcesses(administered)
   const { variables } = engine_context
-  const importer = newImporter({ ...administered, variables, handlers })
+  const importer = newImporter({ ...administered, variables, logger })
 
   const onEnd = (listener: (task: Task) => void): (() => void) => {
     end_listeners.add(listener)

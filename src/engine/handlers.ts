@@ -11,6 +11,7 @@ import { docOfPlain } from '../codec/plain-value.ts'
 import type { Clock } from '../core/clock.ts'
 import { isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import type { GraphNode } from '../process/graph.ts'
 import type { JobOutcome } from '../process/logic.ts'
 import type { View } from '../store/store.ts'
 import { convIdOf } from './aliases.ts'
@@ -22,8 +23,12 @@ export interface Handlers {
   add(name: string, handler: Handler, options?: HandlerOptions): () => void
   /** The name of the most specific handler of a node title or logic type in a process. */
   nameFor(view: View, conv_id: string, title: string): string | undefined
+  /** The handler that answers in a node. */
+  nameIn(view: View, conv_id: string, node: GraphNode): string | undefined
+  /** The handlers whose name has a process, by its id or by an alias. */
+  namesOf(view: View, conv_id: string): string[]
   /** Whether a definition may have a logic type. An alias may be set later, so each counts. */
-  mayRun(type: string, conv_id: string | undefined): boolean
+  mayRun(name: string, conv_id: string | undefined): boolean
   isEmpty(): boolean
   /** Undefined where no handler is registered under the name. */
   find(name: string): Required<HandlerOptions> | undefined
@@ -65,24 +70,44 @@ export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Han
     }
   }
 
+  function nameFor(view: View, conv_id: string, title: string): string | undefined {
+    const scopes = by_title.get(title)
+    if (scopes === undefined) return undefined
+    const own = scopes.by_process.get(conv_id)
+    if (own !== undefined) return own
+    for (const [alias, name] of scopes.by_alias) {
+      if (convIdOf(view, alias) === conv_id) return name
+    }
+    return scopes.everywhere
+  }
+
   for (const [name, one] of Object.entries(given)) {
     if (typeof one === 'object' && one !== null) add(name, one.handler, one)
     else add(name, one)
   }
   return {
     add,
-    nameFor(view, conv_id, title) {
-      const scopes = by_title.get(title)
-      if (scopes === undefined) return undefined
-      const own = scopes.by_process.get(conv_id)
-      if (own !== undefined) return own
-      for (const [alias, name] of scopes.by_alias) {
-        if (convIdOf(view, alias) === conv_id) return name
+    nameFor,
+    nameIn(view, conv_id, { title, logics }) {
+      for (const { type, waits_for } of logics) {
+        const name = nameFor(view, conv_id, waits_for === 'callback' ? title : type)
+        if (name !== undefined) return name
       }
-      return scopes.everywhere
+      return undefined
     },
-    mayRun(type, conv_id) {
-      const scopes = by_title.get(type)
+    namesOf(view, conv_id) {
+      const names: string[] = []
+      for (const { by_process, by_alias } of by_title.values()) {
+        const own = by_process.get(conv_id)
+        if (own !== undefined) names.push(own)
+        for (const [alias, name] of by_alias) {
+          if (convIdOf(view, alias) === conv_id) names.push(name)
+        }
+      }
+      return names
+    },
+    mayRun(name, conv_id) {
+      const scopes = by_title.get(name)
       if (scopes === undefined) return false
       if (scopes.everywhere !== undefined || scopes.by_alias.size > 0) return true
       return conv_id !== undefined && scopes.by_process.has(conv_id)
@@ -102,6 +127,10 @@ function readHandler(name: string, handler: Handler, options: HandlerOptions): R
   if (typeof handler !== 'function') throw new TypeError(`the handler ${name} is no function`)
   const { threads_max = 16, time_ms_max = 60_000, attempts_max = 5, backoff_ms = 1_000 } = options
   const numbers = { threads_max, time_ms_max, attempts_max, backoff_ms }
+  for (const option of Object.keys(options)) {
+    if (Object.hasOwn(numbers, option) || option === 'handler') continue
+    throw new RangeError(`a handler has no option ${option}`)
+  }
   for (const [option, value] of Object.entries(numbers)) {
     if (Number.isSafeInteger(value) && value > 0) continue
     if (option === 'attempts_max' && value === Number.POSITIVE_INFINITY) continue
@@ -177,16 +206,37 @@ async function answerOf(
   } catch (error) {
     // Data that a schema refuses is refused again.
     const is_final = isFault(error) && error.code === 'wrong_validate_params'
-    return failed(is_final ? 'software' : 'hardware', 'handler_error', textOf(error))
+    if (is_final) return failed('software', 'handler_error', textOf(error))
+    return { ...failed('hardware', 'handler_error', textOf(error)), thrown_in: placeOf(error) }
   }
 }
 
-/** Anything can be thrown, also a value without a string form. */
+const causes_max = 4
+
+/**
+ * The message and those of the causes, because `fetch failed` alone tells nothing. Anything can be
+ * thrown, also a value without a string form.
+ */
 function textOf(error: unknown): string {
   try {
-    return String(error instanceof Error ? error.message : error)
+    if (!(error instanceof Error)) return String(error)
+    const says: string[] = []
+    let cause: unknown = error
+    for (let n = 0; n < causes_max && cause instanceof Error; n++, cause = cause.cause) {
+      says.push(cause.message || String((cause as NodeJS.ErrnoException).code ?? cause.name))
+    }
+    return says.join(': ')
   } catch {
     return 'the handler threw'
+  }
+}
+
+/** The innermost line of the program in which an error was thrown. */
+function placeOf(error: unknown): string | undefined {
+  try {
+    return /^ +at (?:async )?(?!.*\bnode:)(.+)$/m.exec(String((error as Error).stack))?.[1]
+  } catch {
+    return undefined
   }
 }
 

@@ -12,6 +12,7 @@ import { encodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
 import { fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import type { Logger } from '../core/logger.ts'
 import type { ExportSource } from '../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../process/export-items.ts'
 import { callback_url } from '../process/templates/path.ts'
@@ -41,7 +42,8 @@ export interface ImporterOptions {
   readonly variables: Variables
   readonly chance: Chance
   readonly addresses: Addresses
-  readonly handlers: Pick<Handlers, 'mayRun'>
+  readonly handlers: Pick<Handlers, 'mayRun' | 'nameIn' | 'namesOf'>
+  readonly logger: Logger
   /** Called after a process or an alias of it was imported. */
   onChanged(conv_id: string): void
 }
@@ -53,7 +55,8 @@ export interface Importer {
 }
 
 export function newImporter(options: ImporterOptions): Importer {
-  const { store, catalog, limits, variables, chance, addresses, handlers, onChanged } = options
+  const { store, catalog, limits, variables, chance, addresses, handlers, logger, onChanged } =
+    options
 
   async function importAll(
     read: ExportItems,
@@ -67,26 +70,48 @@ export function newImporter(options: ImporterOptions): Importer {
     const isNode = (node_id: string): boolean =>
       versions.some(({ graph }) => graph.nodes.has(node_id))
     if (versions.some(({ text }) => text.includes(callback_url))) await addresses.prepare()
+    /** The handlers that are meant for a process, and for none of its nodes. */
+    let idle: { conv_id: string; handler: string }[] = []
     const nonces = versions.map(() => newNonce(chance))
     const result = await store.update((tx) => {
+      const before = versions.map(({ conv_id }) => handlersIn(tx, catalog.find(tx, conv_id)))
       const puts = versions.map((version, at) =>
         putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
       )
       const aliases = items.aliases.map(({ name, conv_id }) => putAlias(tx, { name, conv_id }))
       const stored = items.variables.map((item) => putVariable(tx, item))
+      idle = []
       const processes = versions.map((version, at): PutResult => {
+        const { conv_id, warnings } = version
         const waits_for = waitsFor(tx, version, variables)
+        const used = handlersIn(tx, version)
+        for (const handler of new Set([...handlers.namesOf(tx, conv_id), ...(before[at] ?? [])])) {
+          if (!used.has(handler)) idle.push({ conv_id, handler })
+        }
+        const idle_here = idle.filter((one) => one.conv_id === conv_id)
         return {
-          conv_id: version.conv_id,
+          conv_id,
           ...(puts[at] as Stored),
-          warnings: [...version.warnings, ...waitWarnings(waits_for)],
+          warnings: [
+            ...warnings,
+            ...waitWarnings(waits_for),
+            ...idle_here.map(({ handler }) => `no node waits for the handler "${handler}"`),
+          ],
           waits_for,
         }
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     })
+    for (const one of idle) logger.warn(one, 'no node of the process waits for the handler')
     for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
     return result
+  }
+
+  /** The handlers that answer in nodes of a process. */
+  function handlersIn(view: View, of: Pick<Process, 'conv_id' | 'graph'> | undefined): Set<string> {
+    const nodes = [...(of?.graph.nodes.values() ?? [])]
+    const names = nodes.map((node) => handlers.nameIn(view, of?.conv_id ?? '', node))
+    return new Set(names.filter((name) => name !== undefined))
   }
 
   return {

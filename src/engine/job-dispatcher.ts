@@ -201,12 +201,20 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const { attempts_max, backoff_ms } = executors.retryOf(order)
     const is_final = outcome.may_pass !== true || due.attempts + 1 >= attempts_max
     if (order.job === 'handler' && outcome.outcome === 'failed') {
-      const error = engine.variables.masked(outcome.description).slice(0, logged_chars_max)
-      const fields = { ...fieldsOf(due), attempt: due.attempts + 1, attempts_max, error }
+      const { description, thrown_in } = outcome
+      const fields = {
+        ...{ ...fieldsOf(due), attempt: due.attempts + 1, attempts_max },
+        error: loggedText(description),
+        ...(thrown_in === undefined ? {} : { thrown_in: loggedText(thrown_in) }),
+      }
       if (is_final) logger.error(fields, 'a handler has failed')
       else logger.warn(fields, 'a handler has failed and is called again')
     }
     return is_final ? finish(due, outcome, release) : postpone(due, backoff_ms)
+  }
+
+  function loggedText(text: string): string {
+    return engine.variables.masked(text).slice(0, logged_chars_max)
   }
 
   function execute(order: JobOrder, job: Job): Promise<JobOutcome> {

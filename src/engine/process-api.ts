@@ -25,6 +25,8 @@ export interface ProcessDetails extends ProcessInfo {
     readonly kind: 'logic' | 'start' | 'end' | 'escalation'
     readonly tasks: number
     readonly to: readonly string[]
+    /** The name of the handler that answers in the node, where the program has one. */
+    readonly handler?: string
   }[]
   readonly shared_with: readonly { readonly user: string; readonly can: readonly Can[] }[]
 }

@@ -29,6 +29,7 @@ import type { Addresses } from './addresses.ts'
 import { aliasName, convIdOf, listAliases, putAlias } from './aliases.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { edgesOf } from './graph-edges.ts'
+import type { Handlers } from './handlers.ts'
 import { countsByNode, liveTasksAt } from './node-counters.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from './process-api.ts'
 import { noProcess } from './task-rules.ts'
@@ -41,12 +42,13 @@ export interface ProcessesOptions {
   readonly limits: Limits
   readonly chance: Chance
   readonly addresses: Addresses
+  readonly handlers: Pick<Handlers, 'nameIn'>
   /** Called after a process was resumed, or got or lost an alias. */
   onChanged(conv_id: string): void
 }
 
 export function newProcesses(options: ProcessesOptions): Processes {
-  const { store, catalog, limits, chance, addresses, onChanged } = options
+  const { store, catalog, limits, chance, addresses, handlers, onChanged } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
@@ -65,7 +67,9 @@ export function newProcesses(options: ProcessesOptions): Processes {
   return {
     list: () => store.view((view) => listProcesses(view)),
     show: (given) =>
-      store.view((view) => showProcess(view, requireProcess(view, catalog, convId(given)))),
+      store.view((view) =>
+        showProcess(view, requireProcess(view, catalog, convId(given)), handlers),
+      ),
     async share(given, user, can = ['create', 'modify', 'show']) {
       const conv_id = convId(given)
       const id = userId(user)
@@ -168,19 +172,24 @@ function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
 
-function showProcess(view: View, { conv_id, record, graph }: Process): ProcessDetails {
+function showProcess(
+  view: View,
+  { conv_id, record, graph }: Process,
+  handlers: Pick<Handlers, 'nameIn'>,
+): ProcessDetails {
   const definition_text = view.get(versionKey(conv_id, record.version))?.toString('utf8') ?? ''
   const edges = edgesOf(definition_text)
   return {
     ...infoOf(view, conv_id, record),
     definition_text,
-    nodes: [...graph.nodes.values()].map(({ id, title, kind }) => ({
-      id,
-      title,
-      kind,
-      tasks: liveTasksAt(view, conv_id, id),
-      to: edges.get(id) ?? [],
-    })),
+    nodes: [...graph.nodes.values()].map((node) => {
+      const { id, title, kind } = node
+      const handler = handlers.nameIn(view, conv_id, node)
+      return {
+        ...{ id, title, kind, tasks: liveTasksAt(view, conv_id, id), to: edges.get(id) ?? [] },
+        ...(handler === undefined ? {} : { handler }),
+      }
+    }),
     shared_with: grantsFor(view, conv_id).map(({ user, bits }) => ({ user, can: rightsOf(bits) })),
   }
 }

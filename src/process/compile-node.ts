@@ -17,8 +17,8 @@ import { quoted, type Report, reportAt } from './report.ts'
 
 /** What is known of logics that this program does not run. */
 export interface HandlerRules {
-  /** Whether the embedder has a handler for a logic type. */
-  isHandled(type: string): boolean
+  /** Whether the embedder has a handler for a logic type, or for a title. */
+  isHandled(name: string): boolean
   /**
    * Reports a logic that nothing runs: a mistake if a task can reach the node. `handler_type` is
    * the type of the handler that would run it.
@@ -49,7 +49,9 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
   const semaphors = listIn(condition, 'semaphors', report)
   const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
-  else if (kind !== 'end' && time_semaphors.length === 0) warnOfWait(logics, report)
+  else if (kind !== 'end' && time_semaphors.length === 0) {
+    warnOfWait(logics, rules.isHandled(title), report)
+  }
   // Written out, without a spread, and alike for all nodes, which keeps running them fast.
   return {
     id,
@@ -74,9 +76,10 @@ export function brokenNode(node: GraphNode): GraphNode {
   return { ...node, logics, time_semaphors: [], count_semaphors: [] }
 }
 
-function warnOfWait(logics: readonly Logic[], report: Report): void {
+/** A handler answers in bounded time, or the task fails. */
+function warnOfWait(logics: readonly Logic[], is_handled: boolean, report: Report): void {
   if (logics.some(({ waits_for }) => waits_for === 'callback')) {
-    report.warning('waits for a callback without a time limit')
+    if (!is_handled) report.warning('waits for a callback without a time limit')
   } else if (logics.at(-1)?.type !== 'go') {
     report.warning('a task that no logic sends on rests here without a time limit')
   }

@@ -248,6 +248,8 @@ export type JobOutcome = (
 ) & {
   /** A later attempt may succeed. */
   readonly may_pass?: boolean
+  /** Of a handler that has thrown: the line of the program, for the logger. */
+  readonly thrown_in?: string | undefined
   /** Of a call that was answered. */
   readonly figures?: CallFigures
 }

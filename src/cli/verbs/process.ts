@@ -179,12 +179,15 @@ function pageOf(found: AdminValue<'process.show'>): string {
     ['tasks', String(tasks)],
     ['shared', shared_with.map(({ user, can }) => `${user} (${can.join(',')})`).join(' ') || '-'],
   ])
+  const has_handlers = nodes.some(({ handler }) => handler !== undefined)
   const rows = nodes.map((node) => [
     node.id,
     node.kind,
     String(node.tasks),
     node.title,
+    ...(has_handlers ? [node.handler ?? '-'] : []),
     node.to.join(' '),
   ])
-  return `${head}\n${table(['NODE', 'KIND', 'TASKS', 'TITLE', 'LEADS TO'], rows)}`
+  const handler = has_handlers ? ['HANDLER'] : []
+  return `${head}\n${table(['NODE', 'KIND', 'TASKS', 'TITLE', ...handler, 'LEADS TO'], rows)}`
 }

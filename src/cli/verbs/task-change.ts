@@ -107,7 +107,14 @@ async function act(
   const target = targetOf(given)
   const to = text(given, 'to')
   const args = to === undefined ? { target } : { target, node_id: to }
-  const result = await withAdmin(given, io, (admin) => admin.call(`task.${action}`, args))
+  const result = await withAdmin(given, io, async (admin) => {
+    const done = await admin.call(`task.${action}`, args)
+    if (done.proc !== 'not_found_task') return done
+    // The words of the protocol do not tell one that has ended from one that never was.
+    const found = await admin.call('task.show', target)
+    const says = found === null ? '' : `: it has ended, ${found.status}`
+    return { ...done, description: `${done.description}${says}` }
+  })
   return printResult(io, isOn(given, 'json'), result, `${done}${didText(result)}`)
 }
 
