@@ -33,14 +33,7 @@ export type {
 } from './core/model.ts'
 export { version } from './core/version.ts'
 export type { CheckReport, Engine, EngineOptions } from './engine/api.ts'
-export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/bulk-api.ts'
-export type { Changes, ChangesOptions, TaskChange } from './engine/change-api.ts'
-export type {
-  GivenHandlers,
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-} from './engine/handler-api.ts'
+export type { Changes, ChangesOptions, TaskChange } from './engine/changes/change-api.ts'
 export type {
   Alias,
   AliasResult,
@@ -52,6 +45,12 @@ export type {
   VariableResult,
   WaitsFor,
 } from './engine/import-api.ts'
+export type {
+  GivenHandlers,
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+} from './engine/jobs/handler-api.ts'
 export type {
   Can,
   ProcessDetails,
@@ -69,7 +68,8 @@ export type {
   ScheduleInput,
   ScheduleRun,
   Schedules,
-} from './engine/schedule-api.ts'
+} from './engine/schedules/schedule-api.ts'
+export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/search/bulk-api.ts'
 export type {
   CountFilter,
   CountRow,
@@ -79,7 +79,7 @@ export type {
   TaskPage,
   TaskQuery,
   Where,
-} from './engine/search-api.ts'
+} from './engine/search/search-api.ts'
 export type {
   ActionResult,
   CreateInput,

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CatchUp, ScheduleInput } from '../src/engine/schedule-api.ts'
-import { dueTimesOf, utcText } from '../src/engine/schedule-times.ts'
+import type { CatchUp, ScheduleInput } from '../src/engine/schedules/schedule-api.ts'
+import { dueTimesOf, utcText } from '../src/engine/schedules/schedule-times.ts'
 import { settled } from './support/model-setup.ts'
 import {
   day_ms,

@@ -43,7 +43,7 @@ const worse: readonly (readonly [string, Edit, RegExp])[] = [
   [
     'a close that does not wait for handlers',
     {
-      file: 'engine/job-dispatcher.ts',
+      file: 'engine/jobs/job-dispatcher.ts',
       from: 'const ended = Promise.all(running_jobs)',
       to: 'const ended = Promise.resolve()',
     },

@@ -8,8 +8,8 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
 import type { SignatureKind, Status, Task } from '../core/model.ts'
-import type { ChangesOptions, TaskChange } from '../engine/change-api.ts'
-import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/search-api.ts'
+import type { ChangesOptions, TaskChange } from '../engine/changes/change-api.ts'
+import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/search/search-api.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/task-api.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {

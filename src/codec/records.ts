@@ -82,7 +82,7 @@ export interface LastRun {
   readonly description?: string
 }
 
-/** A bulk job (engine/bulk): what it is to do, and how far it has come. */
+/** A bulk job (engine/search/bulk): what it is to do, and how far it has come. */
 export interface BulkRecord {
   readonly action: 'cancel' | 'retry' | 'modify' | 'move'
   /** JSON text, as the data are. */

@@ -14,8 +14,7 @@ import type { LimitName, Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Caller, Change, OpResult, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
-import type { Changes } from './change-api.ts'
-import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
+import type { Changes } from './changes/change-api.ts'
 import type {
   ExportFile,
   ImportResult,
@@ -23,9 +22,10 @@ import type {
   PutOptions,
   PutResult,
 } from './import-api.ts'
+import type { GivenHandlers, Handler, HandlerOptions } from './jobs/handler-api.ts'
 import type { Processes } from './process-api.ts'
 import type { ResultOptions } from './results.ts'
-import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
+import type { PutScheduleResult, ScheduleInput, Schedules } from './schedules/schedule-api.ts'
 import type { CreateInput, ModifyInput, TargetInput, Tasks } from './task-api.ts'
 import type { TypedProcess } from './typed-process-api.ts'
 import type { AnswerAccount } from './unread-answers.ts'

@@ -12,7 +12,7 @@ import type { JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
-import type { Handlers } from './handlers.ts'
+import type { Handlers } from './jobs/handlers.ts'
 
 /** A compiled definition, ready to be stored. */
 export interface NewVersion {

@@ -21,7 +21,6 @@ import type { Addresses } from './addresses.ts'
 import { convIdOf, putAlias } from './aliases.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { badDefinition, compileAll, type NewVersion, readJson } from './definitions.ts'
-import type { Handlers } from './handlers.ts'
 import type {
   ExportFile,
   ImportResult,
@@ -30,6 +29,7 @@ import type {
   PutResult,
   WaitsFor,
 } from './import-api.ts'
+import type { Handlers } from './jobs/handlers.ts'
 import { liveTasksAt } from './node-counters.ts'
 import { putVariable, type Variables } from './variables.ts'
 import { migrationOf } from './waits.ts'

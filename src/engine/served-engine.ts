@@ -6,9 +6,9 @@ import type { Chance } from '../core/clock.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
-import type { ChangeFeed } from './changes.ts'
+import type { ChangeFeed } from './changes/changes.ts'
 import type { ResultOptions } from './results.ts'
-import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
+import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
 
 export interface ServedEngine extends Engine {
   /**

@@ -3,8 +3,8 @@
  * task take and return. Many tasks: search-api and bulk-api.
  */
 import type { OpResult, Status, Task } from '../core/model.ts'
-import type { BulkInput, BulkJob, BulkOptions } from './bulk-api.ts'
-import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
+import type { BulkInput, BulkJob, BulkOptions } from './search/bulk-api.ts'
+import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
 
 /** An op without `type` and `obj`. */
 export interface CreateInput {

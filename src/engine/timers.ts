@@ -14,7 +14,7 @@ import { isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store } from '../store/store.ts'
 import type { Work } from './background.ts'
-import type { DueSchedules } from './schedules.ts'
+import type { DueSchedules } from './schedules/schedules.ts'
 import {
   fireDue,
   migrateSlice,

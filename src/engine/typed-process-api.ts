@@ -4,7 +4,7 @@
  */
 import type { Caller, OpResult, Task } from '../core/model.ts'
 import type { ProcessTypes } from '../process/process-types.ts'
-import type { HandlerContext, HandlerOptions } from './handler-api.ts'
+import type { HandlerContext, HandlerOptions } from './jobs/handler-api.ts'
 import type { ResultOptions } from './results.ts'
 import type { CreateInput, ModifyInput, TargetInput } from './task-api.ts'
 

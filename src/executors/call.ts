@@ -12,7 +12,7 @@ import { signatureOf } from '../codec/signature.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
-import type { Job } from '../engine/job-dispatcher.ts'
+import type { Job } from '../engine/jobs/job-dispatcher.ts'
 import type { CallRequest, JobOutcome } from '../process/logic.ts'
 import {
   type CallFailure,

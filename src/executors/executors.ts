@@ -5,8 +5,8 @@
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Handlers } from '../engine/handlers.ts'
-import type { Executors } from '../engine/job-dispatcher.ts'
+import type { Handlers } from '../engine/jobs/handlers.ts'
+import type { Executors } from '../engine/jobs/job-dispatcher.ts'
 import type { JobOrder, JobRetry } from '../process/logic.ts'
 import type { CallExecutor } from './call.ts'
 import { isCallFailure } from './call-failure.ts'

@@ -4,7 +4,7 @@
  * the task's data, and in the task that each step creates in the process of marks.
  */
 import type { Engine } from '../../src/engine/api.ts'
-import type { Handler } from '../../src/engine/handler-api.ts'
+import type { Handler } from '../../src/engine/jobs/handler-api.ts'
 
 export const conv_id = 'work'
 export const marks = 'marks'

@@ -3,7 +3,7 @@
  * prints a line where a charge begins, and one just before the handler returns what it has done.
  */
 import { writeSync } from 'node:fs'
-import type { Handler } from '../../src/engine/handler-api.ts'
+import type { Handler } from '../../src/engine/jobs/handler-api.ts'
 import { openEngine } from '../../src/open.ts'
 import { conv_id, type DeployReport, order, ref_prefix } from './deploy.ts'
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Engine } from '../../src/engine/api.ts'
-import type { ScheduleInput } from '../../src/engine/schedule-api.ts'
+import type { ScheduleInput } from '../../src/engine/schedules/schedule-api.ts'
 import { type Bed, memoryBed, settled } from './model-setup.ts'
 import { tasksOf as listOf } from './tasks-of.ts'
 

@@ -6,7 +6,7 @@
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
 import { statuses } from '../../codec/task-record.ts'
 import { isFault } from '../../core/faults.ts'
-import { filter_times } from '../../engine/search-api.ts'
+import { filter_times } from '../../engine/search/search-api.ts'
 import type { SentFilter } from '../../server/admin/search-verbs.ts'
 import { usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
@@ -37,7 +37,7 @@ function says(name: string): string {
 
 export const filter_notes = [
   'TIME is a UTC time such as 2026-01-31T08:05:00Z, milliseconds since 1970, or 90s, 15m, 24h, 7d',
-  'ago; with + that long from now. The paths and comparisons of --where: src/engine/search.md.',
+  'ago; with + that long from now. The paths and comparisons of --where: src/engine/search.',
 ]
 
 /** The filter of the flags, without the process. Throws a usage fault. */

@@ -9,7 +9,7 @@ import type {
   PutScheduleResult,
   ScheduleDetails,
   ScheduleInput,
-} from '../../engine/schedule-api.ts'
+} from '../../engine/schedules/schedule-api.ts'
 import { maskedPaths, maskTask, type ResultView, viewOfResult } from './task-verbs.ts'
 
 export type ScheduleArgs = Omit<ScheduleInput, 'data'> & { readonly data_text: string }

@@ -5,15 +5,15 @@
 import { rawJson } from '../../codec/json.ts'
 import type { Doc } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
-import type { BulkInput, BulkJob } from '../../engine/bulk-api.ts'
+import type { BulkInput, BulkJob } from '../../engine/search/bulk-api.ts'
 import type {
   CountFilter,
   TaskCounts,
   TaskFilter,
   TaskPage,
   TaskQuery,
-} from '../../engine/search-api.ts'
-import { readWhere } from '../../engine/task-filter.ts'
+} from '../../engine/search/search-api.ts'
+import { readWhere } from '../../engine/search/task-filter.ts'
 import type { ParamPath } from '../../process/param-path.ts'
 import { maskOf, type TaskView, viewOfTask } from './task-verbs.ts'
 

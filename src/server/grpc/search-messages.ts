@@ -11,8 +11,8 @@ import type {
   TaskFilter,
   TaskPage,
   TaskQuery,
-} from '../../engine/search-api.ts'
-import { readWhere } from '../../engine/task-filter.ts'
+} from '../../engine/search/search-api.ts'
+import { readWhere } from '../../engine/search/task-filter.ts'
 import {
   number_field,
   numberBytes,

@@ -2,7 +2,7 @@
  * The messages of WatchTasks: decodes the request, and encodes each change as response-messages
  * does.
  */
-import type { SeenChange } from '../../engine/changes.ts'
+import type { SeenChange } from '../../engine/changes/changes.ts'
 import {
   number_field,
   numberBytes,

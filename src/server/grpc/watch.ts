@@ -11,7 +11,7 @@ import type { handleServerStreamingCall, ServerWritableStream } from '@grpc/grpc
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
-import type { SeenChange } from '../../engine/changes.ts'
+import type { SeenChange } from '../../engine/changes/changes.ts'
 import { authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'

@@ -7,17 +7,18 @@
  * costs a look, and none is ever too high. A schedule whose process takes no tasks has none until
  * that process is resumed or imported.
  */
-import { scheduleKey, scheduleOfKey } from '../codec/keys.ts'
-import { decodeRecord, type ScheduleRecord } from '../codec/records.ts'
-import type { Clock } from '../core/clock.ts'
-import { isStoreUnavailable } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Logger } from '../core/logger.ts'
-import type { Caller, Op, OpResult } from '../core/model.ts'
-import type { Store } from '../store/store.ts'
-import type { Catalog } from './catalog.ts'
-import { requireProcess } from './processes.ts'
-import { eachEntry } from './scans.ts'
+import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
+import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'
+import type { Clock } from '../../core/clock.ts'
+import { isStoreUnavailable } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Caller, Op, OpResult } from '../../core/model.ts'
+import type { Store } from '../../store/store.ts'
+import type { Catalog } from '../catalog.ts'
+import { requireProcess } from '../processes.ts'
+import { eachEntry } from '../scans.ts'
+import type { TransactionQueue } from '../transaction-queue.ts'
 import type { ScheduleInfo, Schedules } from './schedule-api.ts'
 import { readSchedule } from './schedule-input.ts'
 import {
@@ -31,7 +32,6 @@ import {
   requireSchedule,
   saveSchedule,
 } from './schedule-transactions.ts'
-import type { TransactionQueue } from './transaction-queue.ts'
 
 export interface SchedulesOptions {
   readonly clock: Clock

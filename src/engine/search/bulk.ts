@@ -4,12 +4,13 @@
  * still match, and writes the record of the job with it. So callers wait for one short transaction
  * at most, and a crash undoes the step that was not committed together with its record.
  */
-import { parsePlain } from '../codec/json.ts'
-import { type Chance, nextTurn } from '../core/clock.ts'
-import { fault } from '../core/faults.ts'
-import type { Task } from '../core/model.ts'
-import { quoted } from '../process/report.ts'
-import type { Admission } from './admission.ts'
+import { parsePlain } from '../../codec/json.ts'
+import { type Chance, nextTurn } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import type { Task } from '../../core/model.ts'
+import { quoted } from '../../process/report.ts'
+import type { Admission } from '../admission.ts'
+import { viewTask } from '../task-view.ts'
 import type { BulkInput, BulkJob, BulkOptions } from './bulk-api.ts'
 import { type CheckedWork, checkWork, workOf } from './bulk-input.ts'
 import { beginJob, jobOf, listJobs, readJob } from './bulk-record.ts'
@@ -17,7 +18,6 @@ import { batchOf, newBulkSource, type StepParts, takeStep } from './bulk-step.ts
 import { cursorOf, placeOfCursor, search } from './search.ts'
 import type { TaskFilter } from './search-api.ts'
 import { type Place, runsOf, sourceOf } from './search-order.ts'
-import { viewTask } from './task-view.ts'
 
 export interface BulkParts extends StepParts {
   readonly chance: Chance

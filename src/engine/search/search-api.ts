@@ -7,7 +7,7 @@
  * `bad_filter`, an unknown process with `conv_not_found`, an unknown node with `node_not_found`;
  * the message names what there is. An unknown name is never an empty list.
  */
-import type { Doc, Status, Task } from '../core/model.ts'
+import type { Doc, Status, Task } from '../../core/model.ts'
 
 /**
  * Which tasks: those that satisfy every member given. `{}` is every live task. At most 65,536

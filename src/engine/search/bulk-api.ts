@@ -8,8 +8,8 @@
  * a task in the order of ids never changes, wherever the task moves. Each task is judged by the
  * filter when the job comes to it.
  */
-import type { OpFaultCode } from '../core/faults.ts'
-import type { Task } from '../core/model.ts'
+import type { OpFaultCode } from '../../core/faults.ts'
+import type { Task } from '../../core/model.ts'
 import type { TaskFilter } from './search-api.ts'
 
 /**

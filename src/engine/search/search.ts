@@ -8,19 +8,19 @@
  * not at all.
  */
 import { createHash } from 'node:crypto'
-import { idHex, timeOfKey } from '../codec/keys.ts'
-import { nextTurn } from '../core/clock.ts'
-import { fault } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Caller, Task } from '../core/model.ts'
-import type { Store } from '../store/store.ts'
-import type { Catalog } from './catalog.ts'
+import { idHex, timeOfKey } from '../../codec/keys.ts'
+import { nextTurn } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Caller, Task } from '../../core/model.ts'
+import type { Store } from '../../store/store.ts'
+import type { Catalog } from '../catalog.ts'
+import { loadTask, type TaskDraft } from '../task-store.ts'
+import { viewTask } from '../task-view.ts'
 import type { TaskPage, TaskQuery } from './search-api.ts'
 import { type Place, runsOf, type Source, sourceOf } from './search-order.ts'
 import { isInScope, type Scope, scopeOf } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter, isWanted, secondsOfId } from './task-filter.ts'
-import { loadTask, type TaskDraft } from './task-store.ts'
-import { viewTask } from './task-view.ts'
 
 export interface SearchParts {
   readonly store: Store

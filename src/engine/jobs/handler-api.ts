@@ -2,7 +2,7 @@
  * The public types of handlers: the embedder's own code for nodes of a title, and for logic types
  * that the engine does not run. executors/README tells the life of a handled task.
  */
-import type { Task } from '../core/model.ts'
+import type { Task } from '../../core/model.ts'
 
 /**
  * The embedder's own code for a node. The task resumes with its return value, a plain JSON object

@@ -6,23 +6,23 @@
  * own (ref, due, failed) with at most 100,000 entries, their ids are read from it and sorted when
  * the job starts or goes on: a few failed tasks among millions are found without reading those.
  */
-import { idBytes, idHex } from '../codec/keys.ts'
-import type { BulkRecord } from '../codec/records.ts'
-import { type Clock, nextTurn } from '../core/clock.ts'
-import { fault, isStoreUnavailable } from '../core/faults.ts'
-import type { ModifyOp, OpResult } from '../core/model.ts'
+import { idBytes, idHex } from '../../codec/keys.ts'
+import type { BulkRecord } from '../../codec/records.ts'
+import { type Clock, nextTurn } from '../../core/clock.ts'
+import { fault, isStoreUnavailable } from '../../core/faults.ts'
+import type { ModifyOp, OpResult } from '../../core/model.ts'
+import { applyOps } from '../ops.ts'
+import { loadTask } from '../task-store.ts'
+import { cancelTask, moveTask, retryTask } from '../tasks.ts'
+import type { Transaction } from '../transaction.ts'
+import type { TransactionQueue } from '../transaction-queue.ts'
 import type { BulkAction } from './bulk-api.ts'
 import type { CheckedWork } from './bulk-input.ts'
 import { putJob, readJob } from './bulk-record.ts'
-import { applyOps } from './ops.ts'
 import { type SearchParts, search } from './search.ts'
 import { type Place, type Run, runsById, runsOf, type Source, sourceOf } from './search-order.ts'
 import { isInScope } from './search-scope.ts'
 import { isWanted } from './task-filter.ts'
-import { loadTask } from './task-store.ts'
-import { cancelTask, moveTask, retryTask } from './tasks.ts'
-import type { Transaction } from './transaction.ts'
-import type { TransactionQueue } from './transaction-queue.ts'
 
 /** Tasks of one transaction: it lasts a few milliseconds. */
 const step_tasks = 64

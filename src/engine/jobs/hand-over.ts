@@ -16,17 +16,17 @@ import {
   taskOfKey,
   tasksAtNode,
   tasksAtNodes,
-} from '../codec/keys.ts'
-import { isStoreUnavailable } from '../core/faults.ts'
-import type { Store } from '../store/store.ts'
-import type { Work } from './background.ts'
-import type { Process } from './catalog.ts'
+} from '../../codec/keys.ts'
+import { isStoreUnavailable } from '../../core/faults.ts'
+import type { Store } from '../../store/store.ts'
+import type { Work } from '../background.ts'
+import type { Process } from '../catalog.ts'
+import { eachEntry } from '../scans.ts'
+import { loadTask, saveTask } from '../task-store.ts'
+import type { Transaction } from '../transaction.ts'
+import type { TransactionQueue } from '../transaction-queue.ts'
+import { waitLogic } from '../waits.ts'
 import type { Handlers } from './handlers.ts'
-import { eachEntry } from './scans.ts'
-import { loadTask, saveTask } from './task-store.ts'
-import type { Transaction } from './transaction.ts'
-import type { TransactionQueue } from './transaction-queue.ts'
-import { waitLogic } from './waits.ts'
 
 export interface HandOverOptions {
   readonly store: Store

@@ -1,7 +1,7 @@
 /**
  * The feed of committed changes, as types (`Engine.changes`).
  */
-import type { Status, Task } from '../core/model.ts'
+import type { Status, Task } from '../../core/model.ts'
 
 /**
  * The committed changes of all tasks, or of one process, from a position on: in the order of their

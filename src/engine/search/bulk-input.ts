@@ -2,14 +2,14 @@
  * Checks what a bulk job is asked to do: the filter narrowed to the tasks that the action takes,
  * the data, and the node to go to.
  */
-import { bytesOf, docOfText, parseStored } from '../codec/json.ts'
-import { isName } from '../codec/op.ts'
-import { docOfPlain } from '../codec/plain-value.ts'
-import { is_live } from '../codec/task-record.ts'
-import { fault } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Doc, JsonObject } from '../core/model.ts'
-import { quoted } from '../process/report.ts'
+import { bytesOf, docOfText, parseStored } from '../../codec/json.ts'
+import { isName } from '../../codec/op.ts'
+import { docOfPlain } from '../../codec/plain-value.ts'
+import { is_live } from '../../codec/task-record.ts'
+import { fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Doc, JsonObject } from '../../core/model.ts'
+import { quoted } from '../../process/report.ts'
 import type { BulkAction, BulkInput } from './bulk-api.ts'
 import type { BulkWork } from './bulk-record.ts'
 import type { SearchParts } from './search.ts'

@@ -3,15 +3,15 @@
  * The last 100 jobs are kept, finished ones for a day.
  */
 
-import { canonicalText } from '../codec/doc-text.ts'
-import { parsePlain, parseStored } from '../codec/json.ts'
-import { bulkKey, bulkOfKey, keysOfType } from '../codec/keys.ts'
-import { type BulkRecord, decodeRecord, encodeRecord } from '../codec/records.ts'
-import { fault } from '../core/faults.ts'
-import type { View } from '../store/store.ts'
+import { canonicalText } from '../../codec/doc-text.ts'
+import { parsePlain, parseStored } from '../../codec/json.ts'
+import { bulkKey, bulkOfKey, keysOfType } from '../../codec/keys.ts'
+import { type BulkRecord, decodeRecord, encodeRecord } from '../../codec/records.ts'
+import { fault } from '../../core/faults.ts'
+import type { View } from '../../store/store.ts'
+import type { Transaction } from '../transaction.ts'
 import type { BulkJob } from './bulk-api.ts'
 import type { TaskFilter } from './search-api.ts'
-import type { Transaction } from './transaction.ts'
 
 const jobs_max = 100
 const finished_kept_ms = 86_400_000

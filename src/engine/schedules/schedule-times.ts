@@ -6,7 +6,7 @@
  * time is never the same again.
  */
 import { Cron } from 'croner'
-import type { ScheduleDefinition } from '../codec/records.ts'
+import type { ScheduleDefinition } from '../../codec/records.ts'
 
 export interface DueTimes {
   /** The first due time after this; undefined where there is none, up to the year 9999. */

@@ -3,13 +3,13 @@
  * of each task. A condition reads what it names and nothing else, has no templates and no patterns,
  * so it costs no more than the parsing of the data.
  */
-import { isNumberToken, isObject, objectOf } from '../codec/json.ts'
-import { compareNumbers } from '../codec/number-order.ts'
-import { fault } from '../core/faults.ts'
-import type { Doc, JsonObject, JsonValue, NumberToken } from '../core/model.ts'
-import { type ParamPath, readParamPath } from '../process/param-path.ts'
-import { quoted } from '../process/report.ts'
-import { member } from '../process/templates/path.ts'
+import { isNumberToken, isObject, objectOf } from '../../codec/json.ts'
+import { compareNumbers } from '../../codec/number-order.ts'
+import { fault } from '../../core/faults.ts'
+import type { Doc, JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
+import { type ParamPath, readParamPath } from '../../process/param-path.ts'
+import { quoted } from '../../process/report.ts'
+import { member } from '../../process/templates/path.ts'
 
 export type Condition = (data: Doc) => boolean
 

@@ -2,16 +2,16 @@
  * The transactions of jobs: apply the outcome of a job, or list the job again for a later attempt.
  * Both change the task only if it still waits for this job.
  */
-import type { JobOutcome } from '../process/logic.ts'
-import { advance } from './advance.ts'
-import type { Process } from './catalog.ts'
-import { evaluationContextOf } from './evaluation-context.ts'
-import { recordEvent } from './history.ts'
+import type { JobOutcome } from '../../process/logic.ts'
+import { advance } from '../advance.ts'
+import type { Process } from '../catalog.ts'
+import { evaluationContextOf } from '../evaluation-context.ts'
+import { recordEvent } from '../history.ts'
+import { migrateTask } from '../migrate.ts'
+import { beginOp, saveAndDrain } from '../run-queue.ts'
+import { loadTask, saveTask, type TaskDraft } from '../task-store.ts'
+import type { Transaction } from '../transaction.ts'
 import type { DueJob } from './job-queue.ts'
-import { migrateTask } from './migrate.ts'
-import { beginOp, saveAndDrain } from './run-queue.ts'
-import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
-import type { Transaction } from './transaction.ts'
 
 /** `paused` where the process is paused and nothing was applied. */
 export function applyOutcome(

@@ -6,20 +6,20 @@
  * one page: a consumer that stops reading costs nothing, and one that is too slow is told that what
  * it wants was removed.
  */
-import { type ChangedTask, changesOfEntry } from '../codec/change-entry.ts'
-import { changeKey } from '../codec/keys.ts'
-import { nextTurn } from '../core/clock.ts'
-import { type Fault, fault, isFault } from '../core/faults.ts'
-import type { Caller, Change, Task } from '../core/model.ts'
-import type { Store, View } from '../store/store.ts'
+import { type ChangedTask, changesOfEntry } from '../../codec/change-entry.ts'
+import { changeKey } from '../../codec/keys.ts'
+import { nextTurn } from '../../core/clock.ts'
+import { type Fault, fault, isFault } from '../../core/faults.ts'
+import type { Caller, Change, Task } from '../../core/model.ts'
+import type { Store, View } from '../../store/store.ts'
+import { type ChangeEntry, readEntry } from '../change-log.ts'
+import { accessDenied } from '../task-rules.ts'
+import { loadTask } from '../task-store.ts'
+import { viewTask } from '../task-view.ts'
+import { maySee } from '../users.ts'
 import type { Changes, ChangesOptions, TaskChange } from './change-api.ts'
-import { type ChangeEntry, readEntry } from './change-log.ts'
 import { type ChangePosition, parsePosition, positionText } from './change-position.ts'
 import type { ChangeWindow } from './change-window.ts'
-import { accessDenied } from './task-rules.ts'
-import { loadTask } from './task-store.ts'
-import { viewTask } from './task-view.ts'
-import { maySee } from './users.ts'
 
 export interface ChangeFeed {
   readonly changes: Changes

@@ -3,13 +3,13 @@
  * `bad_schedule` with a sentence that names the member. Whether it is ever due is found with the
  * time of its transaction, in schedule-transactions.
  */
-import { bytesOf } from '../codec/json.ts'
-import { isName, isOp, parseTaskOp } from '../codec/op.ts'
-import type { ScheduleDefinition } from '../codec/records.ts'
-import { type Fault, fault } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { CreateOp } from '../core/model.ts'
-import { quoted } from '../process/report.ts'
+import { bytesOf } from '../../codec/json.ts'
+import { isName, isOp, parseTaskOp } from '../../codec/op.ts'
+import type { ScheduleDefinition } from '../../codec/records.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { CreateOp } from '../../core/model.ts'
+import { quoted } from '../../process/report.ts'
 import type { ScheduleInput } from './schedule-api.ts'
 import { dueTimesOf } from './schedule-times.ts'
 import { taskData } from './schedule-transactions.ts'

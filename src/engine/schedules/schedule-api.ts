@@ -9,7 +9,7 @@
  * creates a task in process 1234 each night at 2:00 in Kyiv, with a ref such as
  * `nightly@2026-11-22T00:00:00Z`: the id of the schedule, `@`, and the due time in UTC.
  */
-import type { OpResult } from '../core/model.ts'
+import type { OpResult } from '../../core/model.ts'
 
 /**
  * What happens to due times that were missed, because the engine was closed, the machine slept, the

@@ -10,17 +10,17 @@
  *
  * The parked jobs are hints: each job is read again from the store before it starts.
  */
-import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../codec/keys.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Task } from '../core/model.ts'
-import { steps_max } from '../process/definition-limits.ts'
-import type { Command, JobOrder } from '../process/logic.ts'
-import { evaluationContextOf } from './evaluation-context.ts'
+import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../../codec/keys.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Task } from '../../core/model.ts'
+import { steps_max } from '../../process/definition-limits.ts'
+import type { Command, JobOrder } from '../../process/logic.ts'
+import { evaluationContextOf } from '../evaluation-context.ts'
+import { loadTask } from '../task-store.ts'
+import { viewTask } from '../task-view.ts'
+import type { ReadContext } from '../transaction.ts'
+import { migrationTarget } from '../waits.ts'
 import { newParkedJobs } from './parked-jobs.ts'
-import { loadTask } from './task-store.ts'
-import { viewTask } from './task-view.ts'
-import type { ReadContext } from './transaction.ts'
-import { migrationTarget } from './waits.ts'
 
 /** A job, and the state of its task when the order was made. */
 export interface DueJob {

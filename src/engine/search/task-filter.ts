@@ -2,15 +2,15 @@
  * Checks a filter (search-api) and decides of one task whether it is wanted. Cursors and bulk jobs
  * know their filter by its identity. Names of processes and nodes are looked up in search-scope.
  */
-import { canonicalText } from '../codec/doc-text.ts'
-import { isDoc, isObject, objectOf, stringifyJson } from '../codec/json.ts'
-import { isName } from '../codec/op.ts'
-import { docOfPlain } from '../codec/plain-value.ts'
-import { is_live, statuses, type TaskRecord } from '../codec/task-record.ts'
-import { type Fault, fault, isFault } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Doc, JsonObject, JsonValue, Status } from '../core/model.ts'
-import { quoted } from '../process/report.ts'
+import { canonicalText } from '../../codec/doc-text.ts'
+import { isDoc, isObject, objectOf, stringifyJson } from '../../codec/json.ts'
+import { isName } from '../../codec/op.ts'
+import { docOfPlain } from '../../codec/plain-value.ts'
+import { is_live, statuses, type TaskRecord } from '../../codec/task-record.ts'
+import { type Fault, fault, isFault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Doc, JsonObject, JsonValue, Status } from '../../core/model.ts'
+import { quoted } from '../../process/report.ts'
 import { filter_members, filter_times, type SortedBy, type TaskFilter } from './search-api.ts'
 import { type Condition, conditionOf } from './where.ts'
 

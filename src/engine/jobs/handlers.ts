@@ -6,15 +6,15 @@
  * Everything a handler does becomes an outcome. A throw or a timeout is a hardware failure, which
  * is retryable; a return value that is no plain JSON object is a software failure, which is final.
  */
-import { dataBounds } from '../codec/json.ts'
-import { docOfPlain } from '../codec/plain-value.ts'
-import type { Clock } from '../core/clock.ts'
-import { isFault } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { GraphNode } from '../process/graph.ts'
-import type { JobOutcome } from '../process/logic.ts'
-import type { View } from '../store/store.ts'
-import { convIdOf } from './aliases.ts'
+import { dataBounds } from '../../codec/json.ts'
+import { docOfPlain } from '../../codec/plain-value.ts'
+import type { Clock } from '../../core/clock.ts'
+import { isFault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { GraphNode } from '../../process/graph.ts'
+import type { JobOutcome } from '../../process/logic.ts'
+import type { View } from '../../store/store.ts'
+import { convIdOf } from '../aliases.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type { Job } from './job-dispatcher.ts'
 

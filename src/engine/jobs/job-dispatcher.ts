@@ -17,18 +17,18 @@
  * shortly. Outcomes are applied all the while. An aborted job that fails stays listed as it is.
  */
 
-import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../core/clock.ts'
-import { isStoreClosed, isStoreUnavailable } from '../core/faults.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Logger } from '../core/logger.ts'
-import type { Task } from '../core/model.ts'
-import type { JobOrder, JobOutcome, JobRetry } from '../process/logic.ts'
-import type { Store } from '../store/store.ts'
-import { type Admission, full_disk_ms } from './admission.ts'
+import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
+import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Task } from '../../core/model.ts'
+import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
+import type { Store } from '../../store/store.ts'
+import { type Admission, full_disk_ms } from '../admission.ts'
+import { type EngineContext, newReadContext, type Transaction } from '../transaction.ts'
+import type { TransactionQueue } from '../transaction-queue.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'
-import { type EngineContext, newReadContext, type Transaction } from './transaction.ts'
-import type { TransactionQueue } from './transaction-queue.ts'
 
 /** The executors of jobs. None of them rejects. */
 export interface Executors {

@@ -5,28 +5,28 @@
  * whatever crashes, and none is created early: the due time is compared with the time of the
  * transaction. Due times only rise, also when a definition is replaced or the clock is set back.
  */
-import { digestOf } from '../codec/doc-text.ts'
-import { docOfText, docOfValue, objectOf, setMember } from '../codec/json.ts'
-import { keysOfType, scheduleKey } from '../codec/keys.ts'
+import { digestOf } from '../../codec/doc-text.ts'
+import { docOfText, docOfValue, objectOf, setMember } from '../../codec/json.ts'
+import { keysOfType, scheduleKey } from '../../codec/keys.ts'
 import {
   decodeRecord,
   encodeRecord,
   type LastRun,
   type ScheduleDefinition,
   type ScheduleRecord,
-} from '../codec/records.ts'
-import { sleep_ms_max } from '../core/clock.ts'
-import { fault } from '../core/faults.ts'
-import type { CreateOp, Doc } from '../core/model.ts'
-import { quoted } from '../process/report.ts'
-import type { Tx, View } from '../store/store.ts'
-import type { Process } from './catalog.ts'
-import { create } from './ops.ts'
-import { beginOp, drainRunQueue } from './run-queue.ts'
+} from '../../codec/records.ts'
+import { sleep_ms_max } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import type { CreateOp, Doc } from '../../core/model.ts'
+import { quoted } from '../../process/report.ts'
+import type { Tx, View } from '../../store/store.ts'
+import type { Process } from '../catalog.ts'
+import { create } from '../ops.ts'
+import { beginOp, drainRunQueue } from '../run-queue.ts'
+import { inactiveOf, noProcess, type OpRefusal } from '../task-rules.ts'
+import type { Transaction } from '../transaction.ts'
 import type { PutScheduleResult } from './schedule-api.ts'
 import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
-import { inactiveOf, noProcess, type OpRefusal } from './task-rules.ts'
-import type { Transaction } from './transaction.ts'
 
 /**
  * How late a due time may be made before it counts as missed: as long as the clock may take to

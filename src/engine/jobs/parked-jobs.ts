@@ -6,8 +6,8 @@
  * Memory is bounded for each limit and over all. Jobs beyond that are left listed: what is kept of
  * them is the time of the first, from which the list must be read again.
  */
-import type { Limits } from '../core/limits.ts'
-import type { JobOrder } from '../process/logic.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { JobOrder } from '../../process/logic.ts'
 
 export interface ParkedJobs {
   /** Parks the job for a limit, and for no other; or leaves it listed, where there are too many. */

@@ -2,18 +2,18 @@
  * The processes and nodes that a filter names. Names that are unknown are refused with what there
  * is, the closest first, so that a typo never looks like an empty list.
  */
-import { keysOfType, nodeCountKey, processOfKey } from '../codec/keys.ts'
-import { decodeRecord, type ProcessRecord } from '../codec/records.ts'
-import type { TaskRecord } from '../codec/task-record.ts'
-import { type Fault, fault } from '../core/faults.ts'
-import type { Caller } from '../core/model.ts'
-import { quoted, truncated } from '../process/report.ts'
-import type { Store, View } from '../store/store.ts'
-import type { Catalog, Process } from './catalog.ts'
-import { eachEntry } from './scans.ts'
+import { keysOfType, nodeCountKey, processOfKey } from '../../codec/keys.ts'
+import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import type { TaskRecord } from '../../codec/task-record.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import type { Caller } from '../../core/model.ts'
+import { quoted, truncated } from '../../process/report.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { Catalog, Process } from '../catalog.ts'
+import { eachEntry } from '../scans.ts'
+import { accessDenied, noProcess } from '../task-rules.ts'
+import { maySee } from '../users.ts'
 import type { CheckedFilter } from './task-filter.ts'
-import { accessDenied, noProcess } from './task-rules.ts'
-import { maySee } from './users.ts'
 
 /** Where to look. */
 export interface Scope {

@@ -5,11 +5,11 @@
  * It removes a part of the window at a time, so nothing is scanned and a commit compares two
  * numbers. All entries from the first to the last are there at every moment.
  */
-import { changeKey } from '../codec/keys.ts'
-import type { Limits } from '../core/limits.ts'
-import type { Store, View } from '../store/store.ts'
-import type { Work } from './background.ts'
-import { type ChangeEntry, firstEntry, lastEntry, leaveGap, readEntry } from './change-log.ts'
+import { changeKey } from '../../codec/keys.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { Work } from '../background.ts'
+import { type ChangeEntry, firstEntry, lastEntry, leaveGap, readEntry } from '../change-log.ts'
 
 export interface ChangeWindow {
   /** The oldest entry that stays; `no_entry` without any. */

@@ -2,11 +2,11 @@
  * Counts tasks by process, node and status (`tasks.count`) from the counters of the nodes, which
  * every change of a task keeps. No task is read, however many there are.
  */
-import { countsOf, nodeCountOfKey, processKey } from '../codec/keys.ts'
-import { decodeCounts, decodeRecord, type ProcessRecord } from '../codec/records.ts'
-import { nextTurn } from '../core/clock.ts'
-import type { Caller, Status } from '../core/model.ts'
-import type { View } from '../store/store.ts'
+import { countsOf, nodeCountOfKey, processKey } from '../../codec/keys.ts'
+import { decodeCounts, decodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { nextTurn } from '../../core/clock.ts'
+import type { Caller, Status } from '../../core/model.ts'
+import type { View } from '../../store/store.ts'
 import type { SearchParts } from './search.ts'
 import type { CountFilter, CountRow, TaskCounts } from './search-api.ts'
 import { type Scope, scopeOf } from './search-scope.ts'

@@ -24,12 +24,12 @@ import {
   refsOf,
   taskKey,
   tasksAtNode,
-} from '../codec/keys.ts'
-import { liveOf } from '../codec/records.ts'
-import { is_live } from '../codec/task-record.ts'
-import type { Entry, View } from '../store/store.ts'
-import { countsByNode } from './node-counters.ts'
-import { processesWith } from './scans.ts'
+} from '../../codec/keys.ts'
+import { liveOf } from '../../codec/records.ts'
+import { is_live } from '../../codec/task-record.ts'
+import type { Entry, View } from '../../store/store.ts'
+import { countsByNode } from '../node-counters.ts'
+import { processesWith } from '../scans.ts'
 import type { Scope } from './search-scope.ts'
 import type { CheckedFilter } from './task-filter.ts'
 
