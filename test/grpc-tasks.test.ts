@@ -4,8 +4,14 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import {
+  Metadata,
+  type ServerInterceptingCallInterface,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js'
 import type { LimitName } from '../src/core/limits.ts'
+import { newInterceptor, type ServerContext } from '../src/server/grpc/interceptor.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import type { TestClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
@@ -329,6 +335,23 @@ describe('a call that waits ends', () => {
       assert.deepEqual(stage.bugs, [])
     })
   }
+
+  test('before its handler is called, which then is not', () => {
+    // Whether grpc-js tells the end of its message after the end of the call is a matter of timing.
+    const told: string[] = []
+    const start: ServerInterceptingCallInterface['start'] = (listener) => {
+      listener.onCancel()
+      listener.onReceiveHalfClose()
+    }
+    const { interceptor } = newInterceptor({} as ServerContext, '/conveyor')
+    interceptor(service.WaitTask, { start } as ServerInterceptingCallInterface).start({
+      onReceiveMetadata: () => {},
+      onReceiveMessage: () => {},
+      onReceiveHalfClose: () => told.push('half-closed'),
+      onCancel: () => told.push('canceled'),
+    })
+    assert.deepEqual(told, ['canceled'])
+  })
 
   test('with its deadline, and then takes no place', async () => {
     const stage = await open({ results_waiting_max: 1 })

@@ -68,6 +68,8 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
   const overridesFor = (call: ServerInterceptingCallInterface, is_stream: boolean): Overrides => {
     const refuse = (thrown: unknown): void => call.sendStatus(faultStatus(thrown, context.onBug))
     let cancelTimeout = (): void => {}
+    /** grpc-js would call the handler of a call that has ended, and never tell it of the end. */
+    let is_over = false
     let is_requested = false
     let is_pulled = true
     const readIfPulled = (): void => {
@@ -101,10 +103,11 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
           onReceiveMessage: (message) => listener.onReceiveMessage(message),
           onReceiveHalfClose() {
             cancelTimeout()
-            listener.onReceiveHalfClose()
+            if (!is_over) listener.onReceiveHalfClose()
           },
           onCancel() {
             cancelTimeout()
+            is_over = true
             listener.onCancel()
           },
         }),

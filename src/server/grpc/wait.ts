@@ -31,6 +31,7 @@ export function waitHandler(
     const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
     // The certificate may have been refused meanwhile.
     authenticate(context, peer)
+    wait.signal.throwIfAborted()
     const bytes = encodeTask({ task }, call.request.with_history)
     const reservation = peer.answers.reserve([])
     call.once('cancelled', reservation.release)
