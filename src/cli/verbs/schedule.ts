@@ -174,7 +174,7 @@ function pageOf(schedule: ScheduleDetails): string {
     ...(left_out === undefined
       ? []
       : [['left out', `${both(left_out.from_ms)} up to ${both(left_out.to_ms)}`] as const]),
-    ['missed', schedule.catch_up],
+    ['catch up', schedule.catch_up],
     ...(schedule.due_key === undefined ? [] : [['due key', schedule.due_key] as const]),
     ['data', schedule.dataText],
   ])
