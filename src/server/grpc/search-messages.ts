@@ -78,10 +78,10 @@ export function readListTasks(bytes: Buffer): ListMessage {
   }
   while (from.at < from.end) {
     const tag = readNumber(from)
-    if (tag === sized_1) readNested(from, filterFrom)
-    else if (tag === number_2) setLimit(query, signed(readInteger(from)))
-    else if (tag === sized_3) setText(query, 'cursor', readText(from))
-    else if (tag === number_4) query.newest_first = Number(readInteger(from)) !== 0
+    if (tag === sized_field(1)) readNested(from, filterFrom)
+    else if (tag === number_field(2)) setLimit(query, signed(readInteger(from)))
+    else if (tag === sized_field(3)) setText(query, 'cursor', readText(from))
+    else if (tag === number_field(4)) query.newest_first = Number(readInteger(from)) !== 0
     else skipField(from, tag)
   }
   return { query, where_json }
@@ -120,23 +120,12 @@ export function readCountTasks(bytes: Buffer): CountFilter {
   const filter: Writable<TaskQuery> = {}
   while (from.at < from.end) {
     const tag = readNumber(from)
-    const text = tag === sized_4 ? undefined : text_fields.get(tag as never)
+    const text = tag === sized_field(4) ? undefined : text_fields.get(tag as never)
     if (text !== undefined) setText(filter, text, readText(from))
     else skipField(from, tag)
   }
   return filter
 }
-
-const sized_1 = sized_field(1)
-const number_1 = number_field(1)
-const number_2 = number_field(2)
-const sized_2 = sized_field(2)
-const sized_3 = sized_field(3)
-const number_3 = number_field(3)
-const number_4 = number_field(4)
-const sized_4 = sized_field(4)
-const number_5 = number_field(5)
-const sized_6 = sized_field(6)
 
 /** A ListTasksResponse. */
 export function encodePage(page: TaskPage): Buffer {
@@ -148,12 +137,12 @@ export function encodePage(page: TaskPage): Buffer {
   if (scanned !== 0) bytes += 1 + numberBytes(scanned)
   if (reached_ms !== undefined) bytes += 1 + numberBytes(reached_ms)
   const to: WriteCursor = newMessage(bytes)
-  for (const [at, task] of tasks.entries()) writeTask(to, sized_1, task, sizes[at] as number)
-  writeField(to, sized_2, cursor)
-  if (scanned !== 0) writeNumberField(to, number_3, scanned)
-  writeField(to, sized_4, sorted_by)
-  if (reached_ms !== undefined) writeNumberField(to, number_5, reached_ms)
-  for (const obj_id of damaged) writeText(to, sized_6, obj_id)
+  for (const [at, task] of tasks.entries()) writeTask(to, sized_field(1), task, sizes[at] as number)
+  writeField(to, sized_field(2), cursor)
+  if (scanned !== 0) writeNumberField(to, number_field(3), scanned)
+  writeField(to, sized_field(4), sorted_by)
+  if (reached_ms !== undefined) writeNumberField(to, number_field(5), reached_ms)
+  for (const obj_id of damaged) writeText(to, sized_field(6), obj_id)
   return to.buffer
 }
 
@@ -173,13 +162,13 @@ export function encodeCounts({ rows, ...all }: TaskCounts): Buffer {
   let bytes = sizedBytes(countsBytes(all))
   for (const size of sizes) bytes += sizedBytes(size)
   const to: WriteCursor = newMessage(bytes)
-  writeCounts(to, sized_1, all)
+  writeCounts(to, sized_field(1), all)
   for (const [at, row] of rows.entries()) {
-    writeFieldHead(to, sized_2, sizes[at] as number)
-    writeField(to, sized_1, row.conv_id)
-    writeField(to, sized_2, row.title)
-    writeField(to, sized_3, row.node_id)
-    writeCounts(to, sized_4, row)
+    writeFieldHead(to, sized_field(2), sizes[at] as number)
+    writeField(to, sized_field(1), row.conv_id)
+    writeField(to, sized_field(2), row.title)
+    writeField(to, sized_field(3), row.node_id)
+    writeCounts(to, sized_field(4), row)
   }
   return to.buffer
 }
@@ -196,7 +185,7 @@ function countsBytes({ total, by_status }: Counts): number {
 function writeCounts(to: WriteCursor, tag: number, counts: Counts): void {
   const { total, by_status } = counts
   writeFieldHead(to, tag, countsBytes(counts))
-  if (total !== 0) writeNumberField(to, number_1, total)
+  if (total !== 0) writeNumberField(to, number_field(1), total)
   // The order of the proto's fields too, from number 2 on.
   for (const [at, status] of statuses.entries()) {
     const count = by_status[status]

@@ -31,9 +31,6 @@ export interface WatchMessage {
   readonly with_task: boolean
 }
 
-const [sized_1, sized_2, sized_3] = [1, 2, 3].map(sized_field) as [number, number, number]
-const number_3 = number_field(3)
-
 /** Throws for malformed bytes. */
 export function readWatchTasks(bytes: Buffer): WatchMessage {
   const cursor = readCursor(bytes)
@@ -42,9 +39,9 @@ export function readWatchTasks(bytes: Buffer): WatchMessage {
   let with_task = false
   while (cursor.at < cursor.end) {
     const tag = readNumber(cursor)
-    if (tag === sized_1) from = readText(cursor)
-    else if (tag === sized_2) conv_id = readText(cursor)
-    else if (tag === number_3) with_task = Number(readInteger(cursor)) !== 0
+    if (tag === sized_field(1)) from = readText(cursor)
+    else if (tag === sized_field(2)) conv_id = readText(cursor)
+    else if (tag === number_field(3)) with_task = Number(readInteger(cursor)) !== 0
     else skipField(cursor, tag)
   }
   return { from, conv_id, with_task }
@@ -55,7 +52,7 @@ export function encodeChange(change: SeenChange): Buffer {
   const { position } = change
   if (change.obj_id === undefined) {
     const to = newMessage(fieldBytes(position))
-    writeField(to, sized_1, position)
+    writeField(to, sized_field(1), position)
     return to.buffer
   }
   const { conv_id, obj_id, ref, status, node_id, at_ms, task } = change
@@ -64,9 +61,9 @@ export function encodeChange(change: SeenChange): Buffer {
   const states = fieldBytes(status) + fieldBytes(node_id) + 1 + numberBytes(ms)
   const task_bytes = task === undefined ? 0 : taskBytes(task)
   const to = newMessage(ids + states + (task === undefined ? 0 : sizedBytes(task_bytes)))
-  writeField(to, sized_1, position)
-  writeField(to, sized_2, conv_id)
-  writeField(to, sized_3, obj_id)
+  writeField(to, sized_field(1), position)
+  writeField(to, sized_field(2), conv_id)
+  writeField(to, sized_field(3), obj_id)
   writeRef(to, sized_field(4), ref)
   writeField(to, sized_field(5), status)
   writeField(to, sized_field(6), node_id)
