@@ -13,7 +13,7 @@
  * for the first, second … time, the task is in place 0, 1 … from there on.
  */
 import type { Status } from '../core/model.ts'
-import { bytes, idBytes, idHex, part, readPart, text, utf8 } from './keys.ts'
+import { idBytes, idHex, part, readPart, text } from './keys.ts'
 import { statuses, type TaskRecord } from './task-record.ts'
 
 /** A task as a transaction has left it. */
@@ -43,49 +43,70 @@ export interface ChangeWriter {
 const version = 1
 const head_bytes = 17
 const id_bytes = 12
+/** Of a task, beside the texts: the first byte, its id, the length of its ref. */
+const fixed_bytes = 1 + id_bytes + 2
 const ref_flag = 8
 const new_place = 15
 
 export function newChangeWriter(): ChangeWriter {
-  /** Byte for byte one character each, as in a key. */
-  let changes = ''
+  let entry = Buffer.allocUnsafeSlow(16 * 1024)
+  let end = head_bytes
   const convs: string[] = new Array<string>(new_place).fill('')
   const nodes: string[] = new Array<string>(new_place).fill('')
   let places = 0
-  let scratch = Buffer.allocUnsafeSlow(16 * 1024)
+
+  function placeOf(conv_id: string, node_id: string): number {
+    let place = places - 1
+    while (place >= 0 && (nodes[place] !== node_id || convs[place] !== conv_id)) place--
+    return place
+  }
+
+  function reserve(more: number): void {
+    if (end + more <= entry.length) return
+    const larger = Buffer.allocUnsafeSlow(2 * (end + more))
+    entry.copy(larger, 0, 0, end)
+    entry = larger
+  }
 
   return {
     clear() {
-      changes = ''
+      end = head_bytes
       places = 0
     },
-    isEmpty: () => changes === '',
+    isEmpty: () => end === head_bytes,
     add({ conv_id, node_id, obj_id, ref, status }) {
-      let place = places - 1
-      while (place >= 0 && (nodes[place] !== node_id || convs[place] !== conv_id)) place--
+      const ref_text = ref === undefined ? '' : ref.text
+      const place = placeOf(conv_id, node_id)
+      const name = place >= 0 ? '' : part(conv_id) + part(node_id)
+      // A UTF-16 unit takes at most 3 bytes.
+      reserve(fixed_bytes + name.length + 3 * ref_text.length)
+      const to = entry
+      let at = end
       const flags = statuses.indexOf(status) | (ref === undefined ? 0 : ref_flag)
-      if (place >= 0) changes += bytes[flags | (place << 4)]
-      else {
-        changes += (bytes[flags | (new_place << 4)] as string) + part(conv_id) + part(node_id)
+      to[at++] = flags | ((place >= 0 ? place : new_place) << 4)
+      if (place < 0) {
+        at += to.write(name, at, 'latin1')
         if (places < new_place) {
           convs[places] = conv_id
           nodes[places++] = node_id
         }
       }
-      changes += idBytes(obj_id)
-      if (ref === undefined) return
-      const ref_bytes = utf8(ref.text)
-      const { length } = ref_bytes
-      changes += (bytes[length >> 8] as string) + bytes[length & 255] + ref_bytes
+      const id = idBytes(obj_id)
+      for (let n = 0; n < id_bytes; n++) to[at + n] = id.charCodeAt(n)
+      at += id_bytes
+      if (ref !== undefined) {
+        const ref_bytes = to.write(ref_text, at + 2)
+        to[at] = ref_bytes >> 8
+        to[at + 1] = ref_bytes
+        at += 2 + ref_bytes
+      }
+      end = at
     },
     entry(at_ms, bytes_before) {
-      const length = head_bytes + changes.length
-      if (length > scratch.length) scratch = Buffer.allocUnsafeSlow(2 * length)
-      scratch[0] = version
-      scratch.writeDoubleBE(at_ms, 1)
-      scratch.writeDoubleBE(bytes_before, 9)
-      scratch.write(changes, head_bytes, 'latin1')
-      return scratch.subarray(0, length)
+      entry[0] = version
+      entry.writeDoubleBE(at_ms, 1)
+      entry.writeDoubleBE(bytes_before, 9)
+      return entry.subarray(0, end)
     },
   }
 }

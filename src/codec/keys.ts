@@ -297,13 +297,10 @@ export function idOfValue(value: Buffer): string {
   return last_hex
 }
 
-/** Each byte as one character. */
-export const bytes = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte))
-
 const ascii = /^[\x01-\x7f]*$/
 
 /** Text to its UTF-8 bytes, one character each. */
-export function utf8(value: string): string {
+function utf8(value: string): string {
   return ascii.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1')
 }
 

@@ -42,7 +42,7 @@ const text_chars_max = 255
 /** `since_ms`: since the task was created; -1 for the time of the last entry. */
 export function entryText(why: HistoryWhy, since_ms: number, node_id?: string): string {
   const start = since_ms === -1 ? letters[why] : letters[why] + since_ms.toString(36)
-  return node_id === undefined ? start : `${start}/${sized(node_id)}`
+  return node_id === undefined ? start : start + nodeText(node_id)
 }
 
 /** What follows `entryText` for an entry by a user; `user_id` is who created the task. */
@@ -52,6 +52,20 @@ export function byText(by: string, user_id: string | undefined): string {
 
 /** What follows the texts above for a failure. */
 export const tagText = (tag: string): string => `!${sized(tag)}`
+
+/** Ids of nodes are used again and again. */
+const node_texts = new Map<string, string>()
+const node_texts_max = 1_000
+
+function nodeText(node_id: string): string {
+  let known = node_texts.get(node_id)
+  if (known === undefined) {
+    if (node_texts.size >= node_texts_max) node_texts.clear()
+    known = `/${sized(node_id)}`
+    node_texts.set(node_id, known)
+  }
+  return known
+}
 
 function sized(text: string): string {
   const kept = text.length > text_chars_max ? text.slice(0, text_chars_max) : text
@@ -117,7 +131,7 @@ export function dropEntries(text: string, dropped: number): string {
     readEntry()
   }
   const { letter, since_ms, node_id, rest_at } = cursor
-  return `${letter}${since_ms.toString(36)}/${sized(node_id)}${text.slice(rest_at)}`
+  return letter + since_ms.toString(36) + nodeText(node_id) + text.slice(rest_at)
 }
 
 export interface HistoryText {

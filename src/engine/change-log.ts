@@ -32,8 +32,8 @@ export const no_entry: ChangeEntry = { n: 0, at_ms: 0, bytes: 0 }
 export function newChangeLog(no_tx: Tx): ChangeLog {
   const writer = newChangeWriter()
   let tx = no_tx
-  /** The last entry, if no commit was refused since it was written; the store knows. */
-  let last_n = 0
+  /** The last entry, unless a commit was refused since: then the store does not have it. */
+  let last = no_entry
 
   return {
     begin(next_tx) {
@@ -43,9 +43,9 @@ export function newChangeLog(no_tx: Tx): ChangeLog {
     add: writer.add,
     end(now_ms) {
       if (writer.isEmpty()) return undefined
-      const entry = appendEntry(tx, writer, now_ms, readEntry(tx, last_n) ?? lastEntry(tx))
-      last_n = entry.n
-      return entry
+      if (tx.get(changeKey(last.n)) === undefined) last = lastEntry(tx)
+      last = appendEntry(tx, writer, now_ms, last)
+      return last
     },
   }
 }

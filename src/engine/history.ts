@@ -17,9 +17,12 @@ export function recordGo({ passed }: Transaction, task: TaskRecord): void {
   if (node_ids.length === 0) return
   if (passed.task !== task) {
     passed.task = task
+    passed.next = 0
     passed.count = 0
   }
-  node_ids[passed.count++ % node_ids.length] = task.node_id
+  node_ids[passed.next] = task.node_id
+  passed.next = passed.next + 1 < node_ids.length ? passed.next + 1 : 0
+  passed.count++
 }
 
 /** An event that finds the task in its node. `by`: the user whose op it is. */
@@ -72,15 +75,14 @@ export function completeHistory(tx: Transaction, task: TaskRecord): void {
 function writePassed(tx: Transaction, task: TaskRecord): void {
   const { passed } = tx
   if (passed.task !== task || passed.count === 0) return
-  const { node_ids, count } = passed
-  const history_max = node_ids.length
-  if (count >= history_max) {
+  const { node_ids, count, next } = passed
+  if (count >= node_ids.length) {
     task.history = ''
     task.history_count = 0
+    for (let n = next; n < node_ids.length; n++) append(tx, task, 'go', node_ids[n])
   }
-  for (let n = Math.max(0, count - history_max); n < count; n++) {
-    append(tx, task, 'go', node_ids[n % history_max] as string)
-  }
+  for (let n = 0; n < next; n++) append(tx, task, 'go', node_ids[n])
+  passed.next = 0
   passed.count = 0
 }
 

@@ -91,6 +91,8 @@ export interface PassedNodes {
   task: TaskRecord | undefined
   /** The last ones, as a ring of the size of a history. */
   readonly node_ids: string[]
+  /** The place in `node_ids` of the one to come. */
+  next: number
   count: number
 }
 
@@ -170,6 +172,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     passed: {
       task: undefined,
       node_ids: new Array<string>(engine.limits.history_max).fill(''),
+      next: 0,
       count: 0,
     },
     moves_made: 0,
