@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { opFaults } from '../src/core/faults.ts'
+import { doneBefore } from './support/before-tests.ts'
+import { closeGrpcVectors } from './support/grpc-vectors.ts'
 import { readVectors } from './support/vector-form.ts'
 import { rules } from './support/vector-rules.ts'
 import { runVector } from './support/vector-run.ts'
@@ -13,10 +15,19 @@ import { transports } from './support/vector-servers.ts'
 const files = readVectors()
 const vectors = [...files.values()].flat()
 
+const bodies = new Map<string, () => void>()
 for (const transport of transports) {
+  for (const vector of vectors) {
+    const body = await doneBefore(() => runVector(vector, transport))
+    bodies.set(`${transport.name}: ${vector.name}`, body)
+  }
+}
+await closeGrpcVectors()
+
+for (const { name } of transports) {
   for (const [file, ones] of files) {
-    describe(`${transport.name}: ${file}`, () => {
-      for (const vector of ones) test(vector.name, () => runVector(vector, transport))
+    describe(`${name}: ${file}`, () => {
+      for (const vector of ones) test(vector.name, bodies.get(`${name}: ${vector.name}`))
     })
   }
 }

@@ -50,7 +50,7 @@ export interface Keys {
   readonly client?: TestCertificate | undefined
 }
 
-export function tlsCredentials({ ca, client }: Keys): ChannelCredentials {
+function tlsCredentials({ ca, client }: Keys): ChannelCredentials {
   const verify = {
     checkServerIdentity: (_sent: string, found: PeerCertificate) =>
       checkServerIdentity('127.0.0.1', found),

@@ -5,7 +5,7 @@
  * What proto3 has no form for (a member of another type, a ref that is a number, a raw body) is no
  * request of this server: `opMessages` says so, and the transport makes it in the process.
  */
-import type { ChannelCredentials, ServiceError } from '@grpc/grpc-js'
+import type { ServiceError } from '@grpc/grpc-js'
 import {
   isNumberToken,
   isObject,
@@ -16,51 +16,79 @@ import {
 import { renderFault, renderResults } from '../../src/codec/response-body.ts'
 import type { WholeFaultCode } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, OpType, Status, Task } from '../../src/core/model.ts'
+import type { Engine } from '../../src/engine/api.ts'
 import { type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
 import { makeClient } from './grpc-certs.ts'
-import { openClient, type TestClient, tlsCredentials } from './grpc-client.ts'
+import { openClient, type TestClient } from './grpc-client.ts'
 import { sharedAuthority } from './grpc-server.ts'
 import type { World } from './vector-state.ts'
 
 export interface GrpcVectors {
   /** The whole answer; undefined where the ops cannot be said in messages. */
   send(user: string | null, version: 1 | 2, ops: string): Promise<string | undefined>
-  close(): Promise<void>
 }
 
-/** By the name of the client. Parsing a certificate costs as much as a few vectors. */
-const credentials = new Map<string, Promise<ChannelCredentials>>()
+interface SharedServer {
+  readonly server: GrpcServer
+  /** By the user they call as. */
+  readonly clients: Map<string | null, TestClient>
+}
 
-async function credentialsOf(name: string): Promise<ChannelCredentials> {
+/** The engine that the servers serve, and where they tell of bugs. */
+let current: { readonly engine: Engine; readonly bugs: unknown[] } | undefined
+/** By the limits of the engine: a server and its handshakes cost more than a vector. */
+const servers = new Map<string, Promise<SharedServer>>()
+
+const served = new Proxy({} as Engine, {
+  get: (_, name) => Reflect.get(current?.engine ?? {}, name),
+  has: (_, name) => name in (current?.engine ?? {}),
+})
+
+async function startServer(): Promise<SharedServer> {
+  const { folder } = await sharedAuthority()
+  const onBug = (bug: unknown): unknown => current?.bugs.push(bug)
+  return {
+    server: await serveGrpc(served, { port: 0, tls: { folder }, onBug }),
+    clients: new Map(),
+  }
+}
+
+export async function closeGrpcVectors(): Promise<void> {
+  for (const { server, clients } of await Promise.all(servers.values())) {
+    for (const client of clients.values()) client.close()
+    await server.drain()
+  }
+}
+
+async function openAs(user: string | null, { server, clients }: SharedServer): Promise<TestClient> {
+  const known = clients.get(user)
+  if (known !== undefined) return known
   const { ca } = await sharedAuthority()
-  const client = await makeClient(ca, { san: [{ type: 'url', value: name }] })
-  return tlsCredentials({ ca, client })
+  const named = await makeClient(ca, { san: [{ type: 'url', value: nameOf(user) }] })
+  const client = openClient(server.address, { ca, client: named })
+  clients.set(user, client)
+  return client
 }
 
-/** The server starts with the first request that messages can carry. */
+const nameOf = (user: string | null): string => `vector:${user ?? 'all'}`
+
+/** From now on the servers serve this world. One starts where messages can carry a request. */
 export function openGrpcVectors(world: World, bugs: unknown[]): GrpcVectors {
   const engine = world.engine()
-  let server: Promise<GrpcServer> | undefined
-  const clients = new Map<string | null, TestClient>()
-
-  async function startServer(): Promise<GrpcServer> {
-    const { folder } = await sharedAuthority()
-    return serveGrpc(engine, { port: 0, tls: { folder }, onBug: (bug) => bugs.push(bug) })
-  }
+  current = { engine, bugs }
+  const bound = new Set<string>()
 
   async function clientOf(user: string | null): Promise<TestClient> {
-    const known = clients.get(user)
-    if (known !== undefined) return known
-    const name = `vector:${user ?? 'all'}`
-    const made = credentials.get(name) ?? credentialsOf(name)
-    credentials.set(name, made)
-    if (user !== null) await engine.users.bind(user, `uri:${name}`)
-    server ??= startServer()
-    const client = openClient((await server).address, await made)
-    clients.set(user, client)
-    return client
+    if (user !== null && !bound.has(user)) {
+      bound.add(user)
+      await engine.users.bind(user, `uri:${nameOf(user)}`)
+    }
+    const key = JSON.stringify(engine.limits)
+    const server = servers.get(key) ?? startServer()
+    servers.set(key, server)
+    return openAs(user, await server)
   }
 
   /** The message has no place for why a task failed: that comes out of the engine. */
@@ -87,10 +115,6 @@ export function openGrpcVectors(world: World, bugs: unknown[]): GrpcVectors {
         if (code === undefined) throw error
         return renderFault(code as WholeFaultCode, description as string)
       }
-    },
-    async close() {
-      for (const client of clients.values()) client.close()
-      await (await server)?.drain()
     },
   }
 }

@@ -5,8 +5,7 @@
  * Every engine has a sentinel: a task whose timer is due in a hundred years. So an idle engine
  * always has one timer set that is not due, by which `settled` recognises it.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { metaKey } from '../../src/codec/keys.ts'
 import { systemChance } from '../../src/core/clock.ts'
@@ -22,6 +21,7 @@ import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import type { Tree } from '../../src/store/tree.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
+import { quickFolder } from './store-folder.ts'
 
 /** A close does not wait for jobs under way, because no one moves the clock meanwhile. */
 export const at_once = { drain_ms_max: 0 }
@@ -95,7 +95,7 @@ export function memoryBed(options: EngineOptions = {}): Bed {
 
 /** A bed on a file of its own, opened as any other. */
 export async function fileBed(options: EngineOptions = {}): Promise<Bed & { path: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'conveyor-bed-'))
+  const folder = await quickFolder('conveyor-bed-')
   const path = join(folder, 'tasks.lmdb')
   const clock = fakeClock()
   return {

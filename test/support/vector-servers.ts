@@ -111,7 +111,6 @@ async function openGrpc(world: World): Promise<Link> {
       return answer ?? sendInProcess(world, asked)
     },
     async close() {
-      await server.close()
       assert.deepEqual(bugs, [])
     },
   }

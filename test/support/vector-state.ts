@@ -3,8 +3,7 @@
  * can be done to it from inside. Only a vector that reopens its engine gets a file.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { stringifyJson } from '../../src/codec/json.ts'
@@ -16,6 +15,7 @@ import type { Can } from '../../src/engine/process-api.ts'
 import { openEngine } from '../../src/open.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
+import { quickFolder } from './store-folder.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 
 export interface World {
@@ -60,7 +60,7 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
   const chance = fakeChance()
   const bugs: unknown[] = []
   const needs_file = steps.some((step) => 'reopen' in step || 'damage' in step)
-  const folder = needs_file ? await mkdtemp(join(tmpdir(), 'conveyor-vector-')) : undefined
+  const folder = needs_file ? await quickFolder('conveyor-vector-') : undefined
   const path = folder === undefined ? ':memory:' : join(folder, 'tasks.lmdb')
   const limits = (given.limits ?? {}) as Partial<Record<LimitName, number>>
   const open = (): Promise<Engine> =>
