@@ -14,7 +14,7 @@ import { lockFile } from '../src/store/file-lock.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 
-const waves = 20
+const waves = process.env.CONVEYOR_SLOW === '1' ? 20 : 8
 const openers = 10
 
 let built: BuiltChild

@@ -12,7 +12,7 @@ import type { Edit } from './support/store-child.ts'
 import { canTrace, isDurableSaid, readTrace, traceCommits } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
-const commits = 60
+const commits = process.env.CONVEYOR_SLOW === '1' ? 60 : 40
 
 const segment = 'store/log/segment.ts'
 const file = 'store/log/segment-file.ts'

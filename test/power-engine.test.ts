@@ -20,7 +20,7 @@ import { quickFolder } from './support/store-folder.ts'
 import { canTrace } from './support/store-strace.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
-const images_max = is_slow ? 1_500 : 25
+const images_max = is_slow ? 1_500 : 16
 const by_chance = is_slow ? 4 : 1
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const is_whole = { breaches: [], lost: [], half: [] }

@@ -22,7 +22,7 @@ import { startLoad } from './support/shop-load.ts'
 import { buildChild, type Edit } from './support/store-child.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
-const rounds = is_slow ? 200 : 6
+const rounds = is_slow ? 200 : 4
 /** A process is stopped after at most so many charges, while others are under way. */
 const charges_max = is_slow ? 40 : 8
 const timeout = 1_200_000

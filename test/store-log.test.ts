@@ -12,21 +12,26 @@ import { segmentPaths } from '../src/store/log/recovery.ts'
 import type { LogBounds } from '../src/store/log/tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { assertState, groupOf, stateOf } from './support/log-setup.ts'
+import { quickFolder } from './support/store-folder.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
+let quick: string
 let count = 0
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'conveyor-log-'))
+  quick = await quickFolder('conveyor-log-')
 })
-after(() => rm(folder, { recursive: true, force: true }))
+after(async () => {
+  for (const one of [folder, quick]) await rm(one, { recursive: true, force: true })
+})
 
 const id = Buffer.alloc(8, 7)
 
-function bedWith(bounds: Partial<LogBounds>): () => Promise<TreeBed> {
+function bedWith(bounds: Partial<LogBounds>, folder: () => string): () => Promise<TreeBed> {
   return async () => {
-    const path = join(folder, `${count++}.conveyor`)
+    const path = join(folder(), `${count++}.conveyor`)
     const opened: Tree[] = []
     return {
       lasts: true,
@@ -50,8 +55,18 @@ const tiny: LogBounds = {
   bytes_max: 20_000,
   slice: { changes_max: 3, bytes_max: 1_000 },
 }
-storeSuite('log', bedWith({}), 40)
-storeSuite('log with a checkpoint at all times', bedWith(tiny), 15)
+const is_slow = process.env.CONVEYOR_SLOW === '1'
+// On a real disk, which may take direct writes.
+storeSuite(
+  'log',
+  bedWith({}, () => folder),
+  is_slow ? 100 : 25,
+)
+storeSuite(
+  'log with a checkpoint at all times',
+  bedWith(tiny, () => quick),
+  is_slow ? 100 : 12,
+)
 
 it('changes committed during a checkpoint get one of their own, without a further commit', async () => {
   const path = join(folder, 'behind.conveyor')

@@ -22,7 +22,7 @@ export interface Load {
 }
 
 const customers = 20
-const again_ms = 50
+const again_ms = 100
 
 /** Once `signal` is aborted, no customer tries again. */
 export function startLoad(url: string, signal: AbortSignal): Load {
