@@ -304,6 +304,25 @@ describe('drain of a handler', () => {
     assert.equal(handler.drain(), handler.drain())
   })
 
+  test('does not wait for requests whose connection has closed, also behind another one', async () => {
+    let calls = 0
+    let onBoth = (): void => {}
+    const both = new Promise<void>((resolve) => {
+      onBoth = resolve
+    })
+    const submit = (): Promise<OpResult[]> => {
+      if (++calls === 2) onBoth()
+      return new Promise(() => {})
+    }
+    const limits = { drain_ms_max: 600_000 }
+    const { handler, port } = await mounted({ limits }, { ...http.engine, submit } as Engine)
+    const client = await connectRaw(port)
+    client.send(Buffer.concat([http.post(createBody('r')), http.post(createBody('s'))]))
+    await both
+    client.socket.destroy()
+    await handler.drain()
+  })
+
   test('waits at most drain_ms_max', async () => {
     let onCalled = (): void => {}
     const called = new Promise<void>((resolve) => {

@@ -103,6 +103,7 @@ describe('whom it answers', () => {
     ['POST', '/changes', ['Host: 127.0.0.1', 'Content-Length: 0'],                   405, 'method_not_allowed'],
     ['GET',  '/',        ['Host: 127.0.0.1'],                                        404, 'not_found'],
     ['GET',  '//changes', ['Host: 127.0.0.1'],                                       404, 'not_found'],
+    ['GET',  '//',       ['Host: 127.0.0.1'],                                        400, 'bad_request'],
     ['GET',  '/changes?to=1',       ['Host: 127.0.0.1'],                             400, 'bad_request'],
     ['GET',  '/changes?data=yes',   ['Host: 127.0.0.1'],                             400, 'bad_request'],
     ['GET',  '/changes?from=x',     ['Host: 127.0.0.1'],                             400, 'not_possible'],
@@ -222,6 +223,20 @@ describe('readers that do not read', () => {
     while ((await status()) !== 503);
     while ((await status()) !== 200);
     socket.destroy()
+    await own.drain()
+  })
+
+  test('leave nothing where requests behind them on their connection were not answered', async () => {
+    const limits = { readers_max: 2, drain_ms_max: 600_000 }
+    const own = await serveOperator(engine, { port: 0, limits })
+    const socket = connect(own.address.port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('GET /changes HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2))
+    const status = async (): Promise<number> =>
+      (await fetch(`${own.url}/changes`, { method: 'HEAD' })).status
+    while ((await status()) !== 503);
+    socket.destroy()
+    while ((await status()) !== 200);
     await own.drain()
   })
 

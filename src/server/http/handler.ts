@@ -19,7 +19,7 @@ import { httpFault } from './fault-response.ts'
 import { routeUnder } from './path.ts'
 import { replyFault } from './reply.ts'
 import { answer } from './request.ts'
-import { newUnderway } from './underway.ts'
+import { newUnderway, whenOver } from './underway.ts'
 
 export interface HttpHandler {
   /**
@@ -77,11 +77,11 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
   }
 
   function begin(exchange: Exchange): void {
-    const { connection, response } = exchange
+    const { connection, request, response } = exchange
     connection.open_requests++
     busy.add(connection)
     underway.begin()
-    response.once('close', () => {
+    whenOver(request, response, () => {
       if (--connection.open_requests === 0) busy.delete(connection)
       underway.end()
     })

@@ -8,6 +8,7 @@ import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
 import type { Exchange, ServerContext } from './exchange.ts'
 import { content_type, faultResponseOf } from './fault-response.ts'
+import { whenOver } from './underway.ts'
 
 /** Shorter answers are not counted: node reads no more requests while it cannot write them. */
 const counted_bytes_min = 16 * 1024
@@ -24,7 +25,7 @@ export function reply(
   if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
   else if (reservation !== undefined) {
     reservation.set(bytes)
-    response.once('close', reservation.release)
+    whenOver(request, response, reservation.release)
   }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // While draining, the response to the last open request closes the connection.

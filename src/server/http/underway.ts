@@ -1,4 +1,9 @@
-/** Counts the requests that are under way, so that a server that drains can wait for their end. */
+/**
+ * Tells when a request is over, and counts those that are under way, so that a server that drains
+ * can wait for their end.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { systemClock, within } from '../../core/clock.ts'
 
 export interface Underway {
@@ -27,4 +32,29 @@ export function newUnderway(): Underway {
       await within(systemClock, ms_max, quiet)
     },
   }
+}
+
+const ends_of = new WeakMap<Socket, Set<() => void>>()
+
+/**
+ * Calls `end` once, when the response has left or its connection has closed. Node closes no
+ * response that still waits behind another one of its connection.
+ */
+export function whenOver(
+  { socket }: Pick<IncomingMessage, 'socket'>,
+  response: ServerResponse,
+  end: () => void,
+): void {
+  const known = ends_of.get(socket)
+  const ends = known ?? new Set()
+  const over = (): void => {
+    if (ends.delete(over)) end()
+  }
+  ends.add(over)
+  response.once('close', over)
+  if (known !== undefined) return
+  ends_of.set(socket, ends)
+  socket.once('close', () => {
+    for (const one of ends) one()
+  })
 }

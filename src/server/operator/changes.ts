@@ -11,6 +11,7 @@ import { nextTurn, systemClock } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import type { ChangesOptions, TaskChange } from '../../engine/changes/change-api.ts'
 import { httpFault } from '../http/fault-response.ts'
+import { whenOver } from '../http/underway.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { answer_headers } from './reply.ts'
 
@@ -35,8 +36,9 @@ export async function serveChanges(exchange: OperatorExchange): Promise<void> {
   const end = new AbortController()
   const { signal } = end
   const changes = engine.changes({ ...wanted, signal })
+  let stopBeats = (): void => {}
   feeds.add(end)
-  response.once('close', () => end.abort())
+  whenOver(request, response, () => end.abort())
   try {
     let next = changes.next()
     const begun = next.catch((error: unknown) => error)
@@ -46,11 +48,10 @@ export async function serveChanges(exchange: OperatorExchange): Promise<void> {
     response.writeHead(200, stream_headers)
     if (request.method !== 'HEAD') {
       response.write(`retry: ${retry_ms}\n\n`)
-      const stopBeats = startBeats(response, limits.reader_beat_ms)
-      response.once('close', stopBeats)
+      stopBeats = startBeats(response, limits.reader_beat_ms)
       for (let one = await next; one.done !== true; one = await next) {
         if (!response.write(eventOf(one.value))) {
-          await untilRead(response, limits.reader_stalled_ms_max)
+          await untilRead(response, signal, limits.reader_stalled_ms_max)
         }
         next = changes.next()
       }
@@ -59,6 +60,7 @@ export async function serveChanges(exchange: OperatorExchange): Promise<void> {
     if (!response.headersSent || !isFault(error)) throw error
     response.write(lastEventOf(error))
   } finally {
+    stopBeats()
     feeds.delete(end)
     end.abort()
   }
@@ -108,17 +110,20 @@ function lastEventOf({ code, message: description }: Fault): string {
 }
 
 /** Resolves once what was written is read, or the connection has ended, by `ms_max` at last. */
-function untilRead(response: ServerResponse, ms_max: number): Promise<void> {
+function untilRead(response: ServerResponse, signal: AbortSignal, ms_max: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       disarm()
       response.off('drain', done)
-      response.off('close', done)
+      signal.removeEventListener('abort', done)
       resolve()
     }
-    const disarm = systemClock.wake_at(systemClock.now_ms() + ms_max, () => response.destroy())
+    const disarm = systemClock.wake_at(systemClock.now_ms() + ms_max, () =>
+      response.req.socket.destroy(),
+    )
     response.on('drain', done)
-    response.on('close', done)
+    signal.addEventListener('abort', done)
+    if (signal.aborted) done()
   })
 }
 

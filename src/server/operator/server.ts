@@ -13,7 +13,7 @@ import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
-import { newUnderway } from '../http/underway.ts'
+import { newUnderway, whenOver } from '../http/underway.ts'
 import { checkSource } from './check-source.ts'
 import type { OperatorContext } from './exchange.ts'
 import { paths } from './paths.ts'
@@ -56,7 +56,7 @@ export async function serveOperator(
   const underway = newUnderway()
   const server = createServer(boundsOf(limits), (request, response) => {
     underway.begin()
-    response.once('close', () => underway.end())
+    whenOver(request, response, () => underway.end())
     void serve(context, request, response)
   })
   server.maxConnections = limits.readers_max + other_connections_max
@@ -105,7 +105,9 @@ async function serve(
   try {
     checkSource(request.headers)
     if (context.draining) throw httpFault('shutting_down')
-    const url = new URL(request.url as string, 'http://localhost')
+    const [target, base] = [request.url as string, 'http://localhost']
+    if (!URL.canParse(target, base)) throw httpFault('bad_request', 'the path is no URL')
+    const url = new URL(target, base)
     const row = paths.find(({ path }) => path === url.pathname)
     if (row === undefined) {
       const known = paths.map(({ path }) => path).join(', ')
