@@ -207,6 +207,34 @@ describe('what was missed', () => {
     }
   }
 
+  it('others get their turn between two schedules that look for a thousand due times', async () => {
+    let turn = 0
+    const told: number[] = []
+    const line = (): void => {}
+    const warn = (_fields: object, message: string): void => {
+      if (message.endsWith('are left out')) told.push(turn)
+    }
+    const logger = { debug: line, info: line, warn, error: line }
+    await withBed(
+      async (bed, engine) => {
+        for (const id of ['a', 'b', 'c']) {
+          await engine.schedule({ id, cron: '* * * * *', conv_id: 'job', catch_up: 'all' })
+        }
+        let is_over = false
+        const count = (): void => {
+          turn++
+          if (!is_over) setImmediate(count)
+        }
+        count()
+        await pass(bed, 48 * hour_ms)
+        is_over = true
+        assert.equal(new Set(told).size, 3)
+        return engine
+      },
+      { logger },
+    )
+  })
+
   it('a year of seconds is looked up, not counted', () =>
     withBed(async (bed, engine) => {
       const cron = '* * * * * *'

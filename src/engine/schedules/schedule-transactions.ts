@@ -25,6 +25,7 @@ import { create } from '../ops.ts'
 import { beginOp, drainRunQueue } from '../run-queue.ts'
 import { inactiveOf, noProcess, type OpRefusal } from '../task-rules.ts'
 import type { Transaction } from '../transaction.ts'
+import { countSteps } from '../transitions.ts'
 import type { PutScheduleResult } from './schedule-api.ts'
 import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
 
@@ -33,6 +34,8 @@ import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
  * notice that the machine has slept.
  */
 export const late_ms_max = sleep_ms_max
+/** What it costs to find the due time of a cron expression, as steps of logics. */
+const steps_per_due_time = 1_000
 /** So many due times of one schedule are made in one transaction. */
 export const due_times_per_slice = 16
 
@@ -165,13 +168,19 @@ function processForTasks(tx: Transaction, conv_id: string): Process | OpRefusal 
 
 /** The first due time that is made of those from `first_ms` on, some of which were missed. */
 function caughtUpFrom(
-  { now_ms, engine }: Transaction,
-  { catch_up }: ScheduleRecord,
+  tx: Transaction,
+  { catch_up, cron }: ScheduleRecord,
   first_ms: number,
   times: DueTimes,
 ): number | undefined {
+  const { now_ms, engine } = tx
   if (catch_up === 'none') return times.after(now_ms - late_ms_max - 1)
   const { catch_up_max } = engine.limits
+  if (catch_up === 'all' && cron !== undefined) {
+    // Each due time is looked for, so others get their turn before the next schedule.
+    tx.steps.left -= catch_up_max * steps_per_due_time
+    countSteps(tx)
+  }
   return times.newest(catch_up === 'latest' ? 1 : catch_up_max, first_ms, now_ms)
 }
 
