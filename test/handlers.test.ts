@@ -622,7 +622,7 @@ test('a failed attempt is told with the task and the attempt, the last one as an
   const told = { conv_id: '1', obj_id, node_id: 'work', handler: '1/db_call' }
   const error = (n: number) => `try ${n} with *** ${'x'.repeat(300)}`.slice(0, 200)
   const { thrown_in = '' } = { ...(logger.lines[0]?.[1] as { thrown_in?: string }) }
-  assert.match(thrown_in, /handlers\.test\.ts:\d+:\d+/)
+  assert.match(thrown_in, /handlers\.test\.[jt]s:\d+:\d+/)
   assert.deepEqual(logger.lines, [
     [
       'warn',
