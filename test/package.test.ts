@@ -5,7 +5,15 @@
  * It builds into a folder of its own, so `dist` of the checkout is neither needed nor touched.
  */
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { build as esbuild } from 'esbuild'
@@ -81,8 +89,6 @@ describe('versions', () => {
 describe('the package', () => {
   const folder = tempFolder()
   const user = join(folder.path, 'user')
-  let files: { path: string; mode: number }[] = []
-  let tarball = ''
 
   before(() => {
     const staged = join(folder.path, 'staged')
@@ -95,18 +101,17 @@ describe('the package', () => {
       filter: (path) => path.endsWith('.md') || statSync(path).isDirectory(),
     })
     run(top, process.execPath, ['--import', 'tsx', 'bin/build.ts', join(staged, 'dist')])
-    const packed = run(staged, 'npm', ['pack', '--json', '--ignore-scripts'])
-    const [told] = JSON.parse(packed) as [{ filename: string; files: typeof files }]
-    files = told.files
-    tarball = join(staged, told.filename)
-    install(user, tarball)
+    install(user, staged)
   })
   after(() => folder.remove())
 
   test('holds what is used and nothing else', () => {
     const allowed =
       /^(package\.json|LICENSE|README\.md|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
-    const paths = files.map(({ path }) => path)
+    const place = join(user, 'node_modules', manifest.name)
+    const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => !statSync(join(place, path)).isDirectory(),
+    )
     assert.deepEqual(
       paths.filter((path) => !allowed.test(path)),
       [],
@@ -455,26 +460,22 @@ export async function use(definition: unknown): Promise<string> {
 }
 `
 
-/** By npm out of its cache; where that lacks something, by hand from what the checkout has. */
-function install(user: string, tarball: string): void {
+/**
+ * Packed and installed by npm, but for the dependencies: they are links to those of the checkout, and no package is there
+ * that the manifest does not name.
+ */
+function install(user: string, staged: string): void {
   mkdirSync(user)
   writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true }))
-  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts']
-  try {
-    run(user, 'npm', ['install', '--offline', ...quiet, tarball])
-  } catch (error) {
-    if (!String(error).includes('ENOTCACHED')) throw error
-    const place = join(user, 'node_modules', manifest.name)
-    mkdirSync(place, { recursive: true })
-    run(user, 'tar', ['-xzf', tarball, '-C', place, '--strip-components=1'])
-    linkPackages(user, Object.keys(manifest.dependencies))
-    mkdirSync(join(user, 'node_modules/.bin'))
-    run(join(user, 'node_modules/.bin'), 'ln', [
-      '-s',
-      `../${manifest.name}/dist/bin/conveyor.js`,
-      'conveyor',
-    ])
-  }
+  const { dependencies, ...alone } = manifest
+  writeFileSync(join(staged, 'package.json'), JSON.stringify(alone))
+  const how = ['--install-links', '--offline', '--no-audit', '--no-fund', '--ignore-scripts']
+  run(user, 'npm', ['install', ...how, staged])
+  writeFileSync(
+    join(user, 'node_modules', manifest.name, 'package.json'),
+    readFileSync(join(top, 'package.json')),
+  )
+  linkPackages(user, Object.keys(dependencies))
   linkPackages(user, ['@types/node', 'undici-types', '@sinonjs/fake-timers'])
 }
 
