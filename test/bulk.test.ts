@@ -28,13 +28,33 @@ interface Bed {
   now(): Promise<Map<string, Task>>
 }
 
-async function withBed(fn: (bed: Bed) => Promise<void>, options = {}): Promise<void> {
-  const clock = fakeClock()
-  const tree = memoryTree()
-  const engine = await engineOn(tree, { clock, timers: false, ...options })
+/** Filled once; each bed begins with a copy. */
+const filled = (async () => {
+  const [tree, clock] = [memoryTree(), fakeClock()]
+  const engine = await engineOn(tree, { clock, timers: false })
   const ids = await fill(engine, clock, count)
-  clock.advance(5_000)
   const before = await readAll(engine, ids)
+  await engine.close()
+  const entries = [...tree.range('', '\xff', false)]
+  return {
+    ids,
+    before,
+    now_ms: clock.now_ms(),
+    entries: entries.map(({ key, value }) => [key, value] as const),
+  }
+})()
+
+async function copyOfFilled(): Promise<Tree> {
+  const tree = memoryTree()
+  await tree.commit(changesOf((await filled).entries))
+  return tree
+}
+
+async function withBed(fn: (bed: Bed) => Promise<void>, options = {}): Promise<void> {
+  const { ids, before, now_ms } = await filled
+  const clock = fakeClock(now_ms + 5_000)
+  const tree = await copyOfFilled()
+  const engine = await engineOn(tree, { clock, timers: false, ...options })
   const now = async (): Promise<Map<string, Task>> => {
     return new Map((await readAll(engine, ids)).map((task) => [task.obj_id, task]))
   }

@@ -18,6 +18,7 @@ import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
+import { runs } from './support/short-run.ts'
 import { turns } from './support/store-trees.ts'
 
 const definition = (id: string): object =>
@@ -129,7 +130,7 @@ test('a consumer killed at any moment goes on with the next change, also after r
       assert.deepEqual(await breachesOf(engine), [])
       await engine.close()
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })
 

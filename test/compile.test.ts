@@ -12,6 +12,7 @@ import type { JsonObject } from '../src/core/model.ts'
 import { compileProcess } from '../src/process/compile-process.ts'
 import { steps_max } from '../src/process/definition-limits.ts'
 import { compiledText, contextOf, now_ms, unreadableContext } from './support/logic-context.ts'
+import { runs } from './support/short-run.ts'
 
 const limits = limitsWith()
 const examples = new URL('../src/examples/', import.meta.url)
@@ -754,7 +755,7 @@ test('no JSON object makes compiling throw', () => {
       const { graph, mistakes: named } = compileProcess(definition as JsonObject, limits)
       assert.equal(graph === undefined, named.length > 0)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 
@@ -788,6 +789,6 @@ test('no change to a valid definition makes compiling or running throw', () => {
         for (const semaphor of node.time_semaphors) semaphor.due(contextOf({}))
       }
     }),
-    { numRuns: 1_500 },
+    { numRuns: runs(1_500) },
   )
 })

@@ -15,6 +15,7 @@ import {
 } from '../src/codec/doc-text.ts'
 import { docOfText, objectOf, rawJson, setMember, stringifyJson } from '../src/codec/json.ts'
 import type { Doc, JsonObject, JsonValue } from '../src/core/model.ts'
+import { runs } from './support/short-run.ts'
 
 /** [base, patch, merged; undefined where the values must be parsed] */
 const merges: [string, string, string | undefined][] = [
@@ -103,7 +104,7 @@ test('merging by text gives what merging by values gives', () => {
       assert.equal(once.text, byValues(first, second))
       assert.equal(mergeDocs(once, third).text, byValues(rawJson(once.text), third))
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 
@@ -113,7 +114,7 @@ test('the digest by text is the digest by values', () => {
       const expected = hash('sha256', canonicalText(objectOf(one)), 'hex')
       assert.equal(digestOf(fresh(one)).toString('hex'), expected)
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 

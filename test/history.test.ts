@@ -30,6 +30,7 @@ import {
 import type { Engine } from '../src/engine/api.ts'
 import type { FakeClock } from './support/fake-clock.ts'
 import { type Bed, memoryBed, settled } from './support/model-setup.ts'
+import { runs } from './support/short-run.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const kept = end({ save: true })
@@ -270,5 +271,6 @@ test('what is written is read, from each entry on', () => {
       const rest = parseHistory({ history: dropEntries(history, dropped), ...at })
       assert.deepEqual(rest, expected.slice(dropped))
     }),
+    { numRuns: runs(100) },
   )
 })

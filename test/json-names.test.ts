@@ -19,6 +19,7 @@ import { decodeRecord } from '../src/codec/records.ts'
 import { openEngine } from '../src/open.ts'
 import { inNode } from './support/code-setup.ts'
 import { parseReference } from './support/json-reference.ts'
+import { runs } from './support/short-run.ts'
 
 /** Parsed by those in this order, the inner key of the second becomes `\\`. */
 const first = '{"\\n":0,"\\\\":{"\\"":{"\\"":0,"\\\\":0}}}'
@@ -65,7 +66,7 @@ test('keys are read as written, whatever objects were read before', () => {
       assert.equal(stringifyJson(parseJson(text)), stringifyJson(exact))
       assert.deepEqual(parsePlain(text), exact)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 

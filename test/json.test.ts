@@ -9,6 +9,7 @@ import { mergeDocs } from '../src/codec/doc-text.ts'
 import { objectOf, parseJson, rawJson, stringifyJson } from '../src/codec/json.ts'
 import { parseExact } from '../src/codec/json-exact.ts'
 import { parseReference } from './support/json-reference.ts'
+import { runs } from './support/short-run.ts'
 
 const bounds = { nesting_max: 64, values_max: 100_000 }
 
@@ -83,7 +84,7 @@ test('all parsers give the same values', () => {
         assert.equal(stringifyJson(value), stringifyJson(expected))
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 
@@ -122,7 +123,7 @@ test('all parsers refuse the same texts, at the same place', () => {
       assert.deepEqual(said(parseJson, text, given), expected)
       assert.deepEqual(said(parseExact, text, given), expected)
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 
@@ -133,7 +134,7 @@ test('every token comes back as it was', () => {
       assert.equal(rawJson(text).text, text)
       assert.equal(mergeDocs(rawJson('{"b":1.0}'), rawJson(text)).text, `{"b":1.0,${text.slice(1)}`)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })
 
@@ -154,7 +155,7 @@ test('no text of JavaScript makes either path store what cannot be read back', (
       }
       assert.equal(stringifyJson(objectOf(rawJson(stored))), stored)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 

@@ -22,6 +22,7 @@ import { buildFrame, newMemtable, publishFrame } from '../src/store/log/memtable
 import { newScanHints } from '../src/store/log/scan-hints.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
 import { openLogged, tiny_bounds } from './support/log-setup.ts'
+import { runs } from './support/short-run.ts'
 import { quickFolder } from './support/store-folder.ts'
 
 type Values = Map<string, Buffer | null>
@@ -98,7 +99,7 @@ describe('frames', () => {
         frame.writeUInt8(frame.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
         assert.deepEqual([...framesIn(frame)], [])
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 
@@ -113,7 +114,7 @@ describe('frames', () => {
           : frame.fill(more & 0xff, from, from + 1 + (more % (frame.length - from)))
         if (!torn.equals(whole)) assert.deepEqual([...framesIn(torn)], [])
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 

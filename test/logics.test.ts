@@ -7,6 +7,7 @@ import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { convert, typeTable, type ValueType } from '../src/process/values.ts'
 import { compiledLogic, contextOf, runLogic, unreadableContext } from './support/logic-context.ts'
+import { runs } from './support/short-run.ts'
 
 const go_a = { command: 'go', to_node_id: 'a' }
 const next = { command: 'next' }
@@ -472,6 +473,6 @@ test('a number keeps its token through set_param', () => {
       assert.equal(after, `${data.slice(0, -1)},${set}}`)
       assert.equal(stringifyJson(objectOf(docOfText(String(after)))), after)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })

@@ -12,6 +12,7 @@ import { isFault } from '../src/core/faults.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { Doc } from '../src/core/model.ts'
 import { parseRequestReference, rawJsonReference } from './support/json-reference.ts'
+import { runs } from './support/short-run.ts'
 
 const limits = limitsWith()
 const names = ['type', 'obj', 'conv_id', 'ref', 'id', 'obj_id', 'is_sync', 'node_id', 'data']
@@ -341,7 +342,7 @@ describe('the scanner agrees with the reference parser', () => {
         mustAgree(text)
         mustAgreeAsData(text)
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     )
   })
 
@@ -351,7 +352,7 @@ describe('the scanner agrees with the reference parser', () => {
       const nesting_max = given.nesting_max + 3
       mustAgreeAsData(text, limitsWith({ ...given, nesting_max }))
     })
-    fc.assert(property, { numRuns: 500 })
+    fc.assert(property, { numRuns: runs(500) })
   })
 
   test('over bodies that are broken somewhere', () => {
@@ -362,6 +363,6 @@ describe('the scanner agrees with the reference parser', () => {
       mustAgree(broken)
       mustAgreeAsData(broken)
     })
-    fc.assert(property, { numRuns: 1_000 })
+    fc.assert(property, { numRuns: runs(1_000) })
   })
 })

@@ -16,6 +16,7 @@ import {
   tasksOf,
   withBed,
 } from './support/schedule-setup.ts'
+import { is_slow } from './support/short-run.ts'
 
 describe('due times', () => {
   /** [cron, timezone, after, the due times that follow] */
@@ -71,11 +72,14 @@ describe('due times', () => {
   }
 })
 
-describe('thousands of due times in virtual weeks', () => {
+// Over the night in which Kyiv sets its clocks.
+const days = is_slow ? 21 : 6
+
+describe('thousands of due times in virtual days', () => {
   it('each create one task, at its time or after it, in two zones', () =>
     withBed(async (bed, engine) => {
       const { clock } = bed
-      const began_ms = Date.parse('2026-03-20T00:00:00Z')
+      const began_ms = Date.parse('2026-03-26T00:00:00Z')
       clock.set(began_ms)
       const each: readonly ScheduleInput[] = [
         { id: 'kyiv', cron: '*/10 * * * *', timezone: 'Europe/Kyiv', conv_id: 'job' },
@@ -85,7 +89,7 @@ describe('thousands of due times in virtual weeks', () => {
         { id: 'once', at_ms: began_ms + day_ms + 1, conv_id: 'job' },
       ]
       for (const one of each) await engine.schedule({ ...one, catch_up: 'all' })
-      for (const _day of Array.from({ length: 14 })) {
+      for (let day = 0; day < days; day++) {
         // Steps of all lengths: on time, a little late, and missed.
         for (const step of [1, 59_999, 60_001, 5 * hour_ms]) await pass(bed, step)
         clock.set(clock.now_ms() - hour_ms)
@@ -108,7 +112,7 @@ describe('thousands of due times in virtual weeks', () => {
         assert.deepEqual(await madeBy(engine, id), wanted, id)
       }
       const tasks = await tasksOf(engine)
-      assert.ok(tasks.length > 4_000, `${tasks.length} tasks`)
+      assert.ok(tasks.length > 300 * days, `${tasks.length} tasks`)
       for (const { ref, create_time_ms } of tasks) {
         assert.ok(create_time_ms >= Date.parse(ref?.split('@')[1] ?? ''), `${ref} is not early`)
       }

@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { type Drawn, pictureOf } from '../src/cli/diagram/graph.ts'
 import { box_px, layoutOf } from '../src/cli/diagram/layout.ts'
 import { svgOf } from '../src/cli/diagram/svg.ts'
+import { runs } from './support/short-run.ts'
 
 interface NodeGiven {
   readonly id: string
@@ -227,7 +228,7 @@ test('boxes of any graph do not overlap, and every coordinate is a number', () =
       }
       assert.doesNotMatch(svgOf(process), /NaN|Infinity|undefined/)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

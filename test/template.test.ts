@@ -15,6 +15,7 @@ import {
   notes,
   unreadableContext,
 } from './support/logic-context.ts'
+import { runs } from './support/short-run.ts'
 
 const values: [text: string, data: string, gives: string][] = [
   ['plain', '{}', '"plain"'],
@@ -297,7 +298,7 @@ test('no text makes compiling or running throw', () => {
         template.text(run)
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 
@@ -308,7 +309,7 @@ test('a lone template gives the value as it is, whatever it contains', () => {
       if (!text.isWellFormed() || text.includes('\\ud')) return
       assert.equal(expanded('{{a}}', `{"a":${text}}`), expanded('{{b.c}}', `{"b":{"c":${text}}}`))
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 
