@@ -32,6 +32,7 @@ import {
   readListTasks,
 } from '../src/server/grpc/search-messages.ts'
 import { encodeChange, readWatchTasks } from '../src/server/grpc/watch-messages.ts'
+import { anyCharacter } from './support/any-text.ts'
 
 const {
   CreateTask,
@@ -47,7 +48,7 @@ const {
   WatchTasks,
 } = loadSchema().service
 
-const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 120 }))
+const text = fc.oneof(fc.string(), fc.string({ unit: anyCharacter }), fc.string({ minLength: 120 }))
 const bytes = fc.uint8Array({ maxLength: 300 }).map((given) => Buffer.from(given))
 const maybe = fc.option(text, { nil: undefined })
 const uint64 = fc.oneof(fc.bigInt(0n, 2n ** 64n - 1n), fc.bigInt(0n, 300n))

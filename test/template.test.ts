@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import type { TargetProcess } from '../src/process/logic.ts'
 import { expansionOf } from '../src/process/templates/parser.ts'
 import { compileTemplate } from '../src/process/templates/template.ts'
+import { anyCharacter } from './support/any-text.ts'
 import {
   contextOf,
   expanded,
@@ -282,7 +283,7 @@ const piece = fc.constantFrom(
   ],
 )
 const template_text = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join('')),
 )
 
