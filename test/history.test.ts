@@ -267,9 +267,8 @@ test('what is written is read, from each entry on', () => {
           ...(tag === undefined ? {} : { tag: tag.slice(0, 255) }),
         })
       }
-      const at = { create_ms: 5, user_id: '7' }
-      assert.deepEqual(parseHistory({ history, ...at }), expected)
-      const rest = parseHistory({ history: dropEntries(history, dropped), ...at })
+      assert.deepEqual(parseHistory(history, 5, '7'), expected)
+      const rest = parseHistory(dropEntries(history, dropped), 5, '7')
       assert.deepEqual(rest, expected.slice(dropped))
     }),
     { numRuns: runs(100) },

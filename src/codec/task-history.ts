@@ -72,44 +72,31 @@ function sized(text: string): string {
   return String.fromCharCode(kept.length) + kept
 }
 
-/** The entry that was read last; the reads below reuse it. */
-interface Cursor {
-  text: string
-  at: number
-  letter: string
-  since_ms: number
-  node_id: string
-  /** Where the user and the tag of the entry begin. */
-  rest_at: number
-  by: string | undefined
-  is_by_creator: boolean
-  tag: string | undefined
-}
+/**
+ * Where the parts of the entry that was passed last begin, each up to the next one. A time and a
+ * node that it lacks are those of an entry before it.
+ */
+const part_at = { time: 0, time_end: 0, node: 0, node_end: 0, by: 0, tag: 0, end: 0 }
 
-const cursor: Cursor = {
-  ...{ text: '', at: 0, letter: '', since_ms: 0, node_id: '', rest_at: 0 },
-  ...{ by: undefined, is_by_creator: false, tag: undefined },
-}
-
-function begin(text: string): void {
-  cursor.text = text
-  cursor.at = 0
-  cursor.since_ms = 0
-  cursor.node_id = ''
-}
-
-function readEntry(): void {
-  const { text } = cursor
-  cursor.letter = text.charAt(cursor.at++)
-  const time_at = cursor.at
-  while (isDigit(text.charCodeAt(cursor.at))) cursor.at++
-  if (cursor.at > time_at) cursor.since_ms = Number.parseInt(text.slice(time_at, cursor.at), 36)
-  if (text.charCodeAt(cursor.at) === slash) cursor.node_id = readText()
-  cursor.rest_at = cursor.at
-  cursor.is_by_creator = text.charCodeAt(cursor.at) === at_sign
-  if (cursor.is_by_creator) cursor.at++
-  cursor.by = text.charCodeAt(cursor.at) === equals ? readText() : undefined
-  cursor.tag = text.charCodeAt(cursor.at) === mark ? readText() : undefined
+/** Notes only places: to drop an entry, nothing of it need be read. */
+function passEntry(text: string, from: number): void {
+  let at = from + 1
+  while (isDigit(text.charCodeAt(at))) at++
+  if (at > from + 1) {
+    part_at.time = from + 1
+    part_at.time_end = at
+  }
+  if (text.charCodeAt(at) === slash) {
+    part_at.node = at
+    at = endOfPart(text, at)
+    part_at.node_end = at
+  }
+  part_at.by = at
+  if (text.charCodeAt(at) === equals) at = endOfPart(text, at)
+  else if (text.charCodeAt(at) === at_sign) at++
+  part_at.tag = at
+  if (text.charCodeAt(at) === mark) at = endOfPart(text, at)
+  part_at.end = at
 }
 
 /** Whether it is one of 0 to 9 and a to z. */
@@ -117,41 +104,44 @@ function isDigit(char: number): boolean {
   return (char >= 48 && char <= 57) || (char >= 97 && char <= 122)
 }
 
-function readText(): string {
-  const from = cursor.at + 2
-  cursor.at = from + cursor.text.charCodeAt(from - 1)
-  return cursor.text.slice(from, cursor.at)
+/** Of a sign, a length, and a text of that length. */
+function endOfPart(text: string, at: number): number {
+  return at + 2 + text.charCodeAt(at + 1)
 }
 
 /** The history without its first `dropped` entries. */
 export function dropEntries(text: string, dropped: number): string {
-  begin(text)
-  for (let n = 0; n <= dropped; n++) {
-    if (cursor.at >= text.length) return ''
-    readEntry()
+  let from = 0
+  passEntry(text, from)
+  for (let n = 0; n < dropped; n++) {
+    from = part_at.end
+    if (from >= text.length) return ''
+    passEntry(text, from)
   }
-  const { letter, since_ms, node_id, rest_at } = cursor
-  return letter + since_ms.toString(36) + nodeText(node_id) + text.slice(rest_at)
+  const { time, time_end, node, node_end, by } = part_at
+  return (
+    text.charAt(from) + text.slice(time, time_end) + text.slice(node, node_end) + text.slice(by)
+  )
 }
 
-export interface HistoryText {
-  readonly history: string
-  readonly create_ms: number
-  readonly user_id: string | undefined
-}
-
-/** The entries, the oldest first. */
-export function parseHistory({ history, create_ms, user_id }: HistoryText): HistoryEntry[] {
+/** The entries, the oldest first. `create_ms` and `user_id` are of the task. */
+export function parseHistory(
+  text: string,
+  create_ms: number,
+  user_id: string | null,
+): HistoryEntry[] {
   const entries: HistoryEntry[] = []
-  begin(history)
-  while (cursor.at < history.length) {
-    readEntry()
-    const { letter, since_ms, node_id, tag } = cursor
-    const by = cursor.is_by_creator ? user_id : cursor.by
+  for (let from = 0; from < text.length; from = part_at.end) {
+    passEntry(text, from)
+    const { time, time_end, node, node_end, by, tag, end } = part_at
     entries.push({
-      ...{ node_id, at_ms: create_ms + since_ms, why: whys.get(letter) as HistoryWhy },
-      ...(by === undefined ? {} : { by }),
-      ...(tag === undefined ? {} : { tag }),
+      node_id: text.slice(node + 2, node_end),
+      at_ms: create_ms + Number.parseInt(text.slice(time, time_end), 36),
+      why: whys.get(text.charAt(from)) as HistoryWhy,
+      ...(by === tag
+        ? {}
+        : { by: text[by] === '@' ? (user_id as string) : text.slice(by + 2, tag) }),
+      ...(tag === end ? {} : { tag: text.slice(tag + 2, end) }),
     })
   }
   return entries
