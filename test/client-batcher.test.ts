@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Client, connect } from '../src/client.ts'
 import { type FaultCode, fault } from '../src/core/faults.ts'
+import { until } from './support/call-stage.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { conv_id } from './support/http-server.ts'
@@ -113,7 +114,7 @@ for (const transport of transports) {
       const client = servers.clients[transport]
       const ended = client.create({ conv_id, ref: `g${++refs}`, data: {} }, { signal })
       const stays = create(client)
-      setTimeout(() => abort.abort(reason), 30)
+      void until(() => sizes.length > 0).then(() => abort.abort(reason))
       await assert.rejects(ended, reason)
       open()
       assert.equal((await stays).proc, 'ok')
@@ -130,7 +131,7 @@ test('calls that wait for a free request share one', async () => {
   })
   const client = await connect({ ...servers.targets.http, sockets_max: 1 } as never)
   const called = [create(client)]
-  while (sizes.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => sizes.length > 0)
   for (let turn = 0; turn < 30; turn++) {
     called.push(create(client))
     await new Promise((resolve) => setImmediate(resolve))

@@ -15,6 +15,7 @@ import { type CallOptions, type ClientOp, connect, type GrpcTarget } from '../sr
 import { systemClock } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
 import { serveGrpc } from '../src/grpc.ts'
+import { until } from './support/call-stage.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { fakeChance } from './support/fake-clock.ts'
@@ -53,10 +54,10 @@ test('a wait for a result goes on after a drain, and is given up with its client
   const { address } = targets.grpc as GrpcTarget
   const client = await connect(targets.grpc)
   const wait = client.result(target)
-  const given_up = servers.clients.grpc.result(target)
+  const given_up = assert.rejects(servers.clients.grpc.result(target), { code: 'unreachable' })
   await client.task(target)
   await servers.clients.grpc.close()
-  await assert.rejects(given_up, { code: 'unreachable' })
+  await given_up
   await servers.drain()
   const port = Number(address.split(':')[1])
   const again = await serveGrpc(engine, { port, tls: { folder: join(folder.path, 'waits') } })
@@ -153,13 +154,17 @@ describe('waiting between tries', () => {
 
 describe('a server that does not answer', () => {
   let servers: ClientServers
+  let asked = 0
   let open = (): void => {}
   before(async () => {
     const held_back = new Promise<void>((resolve) => {
       open = resolve
     })
     servers = await openClientServers(join(folder.path, 'silent'), (engine) => ({
-      submit: (ops, caller) => held_back.then(() => engine.submit(ops, caller)),
+      submit: (ops, caller) => {
+        asked++
+        return held_back.then(() => engine.submit(ops, caller))
+      },
     }))
   })
   after(async () => {
@@ -168,12 +173,17 @@ describe('a server that does not answer', () => {
   })
 
   for (const transport of transports) {
-    const short = { timeout_ms: 80 }
+    const short = { timeout_ms: 400 }
     const timed_out = { code: 'timed_out', outcome: 'unknown' }
     const reason = new Error('enough')
+    const onceAsked = async (end: () => unknown): Promise<void> => {
+      const before = asked
+      await until(() => asked > before)
+      end()
+    }
     const soon = () => {
       const abort = new AbortController()
-      setTimeout(() => abort.abort(reason), 80)
+      void onceAsked(() => abort.abort(reason))
       return { signal: abort.signal }
     }
     const read = async (options: CallOptions): Promise<void> => {
@@ -191,8 +201,9 @@ describe('a server that does not answer', () => {
     test(`${transport}: a call under way ends when the client is closed`, async () => {
       const client = await connect({ ...servers.targets[transport], retries_max: 0 })
       const called = client.apply([named])
-      setTimeout(() => void client.close(), 80)
+      const closed = onceAsked(() => client.close())
       await assert.rejects(called, { code: 'unreachable', outcome: 'unknown' })
+      await closed
     })
   }
 })
@@ -230,7 +241,7 @@ describe('servers with bad answers', () => {
         user: 1,
         secret: 's',
         retries_max: 0,
-        timeout_ms: code === 'timed_out' ? 100 : 10_000,
+        timeout_ms: code === 'timed_out' ? 400 : 10_000,
       })
       const failed = (await client.apply([named]).catch((error) => error)) as object
       assert.deepEqual(

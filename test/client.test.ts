@@ -17,6 +17,7 @@ import {
 import { tempFolder } from './support/cli-run.ts'
 import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { conv_id } from './support/http-server.ts'
+import { turns } from './support/store-trees.ts'
 
 const folder = tempFolder()
 let servers: ClientServers
@@ -211,10 +212,10 @@ for (const transport of transports) {
       const abort = new AbortController()
       const late = client.result({ conv_id, ref }, { timeout_ms: 150 })
       const left = client.result({ conv_id, ref }, { signal: abort.signal })
+      const ends = [assert.rejects(left, reason), assert.rejects(late, { code: 'result_timeout' })]
       await client.task({ conv_id, ref })
       abort.abort(reason)
-      await assert.rejects(left, reason)
-      await assert.rejects(late, { code: 'result_timeout' })
+      await Promise.all(ends)
       await assert.rejects(client.result({ conv_id, ref: 'none' }), { code: 'not_found_task' })
       await assert.rejects(client.result({ conv_id: 404, ref }), { code: 'access_denied' })
     })
@@ -391,6 +392,7 @@ for (const transport of transports) {
       }
       const stream = client.stream(source())
       await stream.next()
+      while (taken <= 1) await turns(1)
       await new Promise((resolve) => setTimeout(resolve, 150))
       assert.ok(taken > 1 && taken <= 12, `${taken} batches taken`)
       await stream.return()

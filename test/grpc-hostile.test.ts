@@ -18,9 +18,16 @@ import { tasksOf } from './support/tasks-of.ts'
 const conv_id = '1234'
 const { service } = loadSchema()
 
-/** Checks that the server still serves and reported no bug, and closes it. */
+/**
+ * Checks that the server still serves and reported no bug, and closes it. On a busy machine short
+ * limits may cut off a good peer too, who then comes again.
+ */
 async function endWell(server: TestGrpc): Promise<void> {
-  assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'OK')
+  let status = ''
+  for (let tries = 0; tries < 20 && status !== 'OK'; tries++) {
+    status = await server.connect().statusOf('CreateTask', { conv_id })
+  }
+  assert.equal(status, 'OK')
   await server.close()
   assert.deepEqual(server.bugs, [])
 }
@@ -186,7 +193,7 @@ describe('hostile peers', () => {
   })
 
   test('a handshake that does not arrive times out', async () => {
-    const server = await openGrpc({ limits: { header_ms_max: 50 } })
+    const server = await openGrpc({ limits: { header_ms_max: 200 } })
     const socket = connectPlain(Number(server.grpc.address.split(':')[1]))
     socket.on('error', () => {})
     socket.resume()
@@ -199,12 +206,11 @@ describe('hostile peers', () => {
     const sessions = [await rawSession(server), await rawSession(server)]
     assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'UNAVAILABLE')
     for (const session of sessions) session.destroy()
-    await sleep_ms(50)
     await endWell(server)
   })
 
   test('a peer that does not answer pings is cut off', async () => {
-    const server = await openGrpc({ limits: { grpc_ping_ms: 50, header_ms_max: 100 } })
+    const server = await openGrpc({ limits: { grpc_ping_ms: 50, header_ms_max: 300 } })
     const { cert, key } = server.client
     const port = Number(server.grpc.address.split(':')[1])
     const socket = connectTls({ port, ca: server.ca.cert, cert, key, ALPNProtocols: ['h2'] })
@@ -216,7 +222,7 @@ describe('hostile peers', () => {
   })
 
   test('an idle connection and an old one are ended', async () => {
-    for (const limits of [{ grpc_idle_ms_max: 50 }, { grpc_age_ms_max: 50 }]) {
+    for (const limits of [{ grpc_idle_ms_max: 300 }, { grpc_age_ms_max: 300 }]) {
       const server = await openGrpc({ limits })
       const session = await rawSession(server)
       await once(session, 'close')

@@ -10,6 +10,7 @@ import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { openEngine } from '../src/open.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
+import { until } from './support/call-stage.ts'
 import { collect, createOp, openClient } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
@@ -158,7 +159,8 @@ describe('StreamOps', () => {
     const stream = server.connect().stream()
     stream.on('error', () => {})
     for (let seq = 0; seq < 10; seq++) stream.write({ seq, ops: [createOp('a'), createOp('b')] })
-    await sleep_ms(200)
+    await until(() => begun.length === 6)
+    await sleep_ms(50)
     assert.equal(begun.length, 6)
     stream.cancel()
     await server.close()
@@ -195,7 +197,8 @@ describe('StreamOps', () => {
       stream.write(framed(requestSerialize({ seq, ops: [{ show: { conv_id, ref: 'big' } }] })))
     }
     stream.end()
-    await sleep_ms(300)
+    await until(() => begun.length === 8)
+    await sleep_ms(100)
     assert.equal(begun.length, 8)
     // Another caller is served meanwhile.
     assert.equal(await client.statusOf('CreateTask', { conv_id }), 'OK')
@@ -227,7 +230,8 @@ describe('StreamOps', () => {
     const data = { text: 'x'.repeat(90_000) }
     for (let n = 0; n < 20; n++) stream.write({ seq: n, ops: [createOp(`r${n}`, data)] })
     stream.end()
-    await sleep_ms(200)
+    await until(() => asked >= 2)
+    await sleep_ms(100)
     assert.ok(asked >= 2 && asked <= 4, `${asked} batches were begun`)
     open()
     assert.equal((await collected).answers.length, 20)
@@ -248,9 +252,14 @@ describe('StreamOps', () => {
       stream.write({ seq: n, ops: [1, 2, 3].map((k) => createOp(`r${n}-${k}`)) })
     }
     await ended
-    await sleep_ms(100)
-    const tasks = await tasksOf(server.engine, conv_id, { limit: 1000 })
-    assert.equal(tasks.length, 3 * begun.length)
+    // Once the server has heard of it too.
+    const count = async (): Promise<number> =>
+      (await tasksOf(server.engine, conv_id, { limit: 1000 })).length
+    await until(async () => {
+      const before = begun.length
+      await sleep_ms(50)
+      return (await count()) === 3 * begun.length && begun.length === before
+    })
     assert.ok(begun.length < 100)
     assert.deepEqual(
       begun,
@@ -262,7 +271,7 @@ describe('StreamOps', () => {
   })
 
   test('a stream that is too old ends, and its begun batches are answered', async () => {
-    const { server, begun } = await countingServer({ grpc_age_ms_max: 200 })
+    const { server, begun } = await countingServer({ grpc_age_ms_max: 800 })
     const stream = server.connect().stream()
     const collected = collect(stream)
     const writing = setInterval(() => stream.write({ ops: [createOp(`r${Math.random()}`)] }), 5)

@@ -282,7 +282,7 @@ describe('on an open connection', () => {
   test('a certificate that expires meanwhile is UNAUTHENTICATED', async () => {
     const server = await openGrpc()
     // The times in a certificate are whole seconds.
-    const to = new Date(Math.ceil(Date.now() / 1000 + 1) * 1000)
+    const to = new Date(Math.ceil(Date.now() / 1000 + 2) * 1000)
     const client = server.connect(await makeClient(server.ca, { to }))
     assert.equal(await client.statusOf('CreateTask', create), 'OK')
     await sleep_ms(to.getTime() - Date.now() + 10)

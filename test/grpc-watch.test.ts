@@ -168,7 +168,7 @@ describe('a watch ends', () => {
       ({ grpc }) => void grpc.drain(),
       'UNAVAILABLE shutting_down',
     ],
-    ['its age', { grpc_age_ms_max: 300 }, () => {}, 'UNAVAILABLE shutting_down'],
+    ['its age', { grpc_age_ms_max: 1_000 }, () => {}, 'UNAVAILABLE shutting_down'],
     ['the engine', {}, ({ engine }) => engine.close(), 'UNAVAILABLE shutting_down'],
     [
       'the refusal of its certificate',

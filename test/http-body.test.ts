@@ -14,7 +14,7 @@ import {
   readBody,
   type UnverifiedBodies,
 } from '../src/server/http/body.ts'
-import { connectRaw } from './support/http-raw.ts'
+import { arrived, connectRaw } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
 const limits = limitsWith({
@@ -145,7 +145,7 @@ describe('unverified bodies over sockets', () => {
     const grower = await connectRaw(server.port)
     grower.send(`${post(60_000)}${'x'.repeat(20_000)}`)
     holder.send(`${post(70_000)}${'x'.repeat(60_000)}`)
-    await new Promise((resolve) => setTimeout(resolve, 60))
+    await arrived()
     const early = await connectRaw(server.port)
     early.send(post(60_000))
     assert.equal(codeOf(await early.answer()), 'overloaded')
@@ -153,7 +153,7 @@ describe('unverified bodies over sockets', () => {
     assert.equal(codeOf(await grower.answer()), 'overloaded')
     assert.equal(codeOf(await server.send(createBody('small'))), 'ok')
     holder.socket.resetAndDestroy()
-    await new Promise((resolve) => setTimeout(resolve, 60))
+    await arrived()
     const large = createBody('large', { text: 'x'.repeat(90_000) })
     assert.equal(codeOf(await server.send(large)), 'ok')
     for (const { socket } of [early, grower]) socket.destroy()

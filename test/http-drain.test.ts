@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
 import { by_title } from './support/handler-bed.ts'
-import { connectRaw } from './support/http-raw.ts'
+import { arrived, connectRaw } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 
 const body = createBody('r')
@@ -76,7 +76,7 @@ describe('drain', () => {
     await called
     const drained = server.http.drain()
     client.send(server.post(body))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await arrived()
     release()
     assert.equal(codeOf(await client.answer()), 'ok')
     assert.equal(codeOf(await client.answer()), 'shutting_down')
@@ -99,7 +99,7 @@ describe('drain', () => {
     const server = await openHttp({ limits: { drain_ms_max: 60_000 } })
     const clients = [await connectRaw(server.port), await connectRaw(server.port)]
     clients[1]?.send('POST / HTTP/1.1\r\nHost:')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await arrived()
     await server.close()
     for (const client of clients) await client.ended()
   })

@@ -10,7 +10,7 @@ import { isFault } from '../src/core/faults.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
 import { openEngine } from '../src/open.ts'
-import { type Answer, connectRaw, exchange } from './support/http-raw.ts'
+import { type Answer, arrived, connectRaw, exchange } from './support/http-raw.ts'
 import { conv_id, openHttp, type TestHttp, user } from './support/http-server.ts'
 import { fileBed } from './support/model-setup.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -234,7 +234,7 @@ describe('a webhook', () => {
     const path = await opened(server)
     const client = await connectRaw(server.port)
     client.send(bytesOf(path, '{}').subarray(0, -1))
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await arrived()
     const closed = server.http.drain()
     client.send('}')
     assert.equal(told(await client.answer()), 'ok', 'what is under way is answered')

@@ -24,6 +24,7 @@ async function drive(
   { engine }: Pick<Stage, 'engine'>,
   server: ReturnType<typeof patient>,
   count: number,
+  at_once: number,
   conv_ids = [conv_id],
 ): Promise<void> {
   const made: { obj_id?: string; conv: string }[] = []
@@ -35,6 +36,7 @@ async function drive(
       made.push({ conv, ...(obj_id !== undefined && { obj_id }) })
     }
   }
+  await until(() => server.open.length === at_once)
   for (const { obj_id, conv } of made) {
     await until(async () => {
       // Time for calls to pile up over their bound, if they would.
@@ -49,7 +51,7 @@ test('a logic has no more than max_threads calls in flight', () => {
   const hanging = patient()
   return stage(hanging.answer, async (all) => {
     await all.engine.putProcess(processOf({ url: all.server.url, max_threads: 2 }))
-    await drive(all, hanging, 20)
+    await drive(all, hanging, 20, 2)
     assert.equal(hanging.most(), 2)
     assert.equal(all.server.asked.length, 20)
   })
@@ -65,7 +67,7 @@ test('a host has no more calls than its limit, over all logics', () => {
       for (const obj_id of convs) {
         await all.engine.putProcess(processOf({ url: all.server.url, max_threads: 2 }, { obj_id }))
       }
-      await drive(all, hanging, 10, convs)
+      await drive(all, hanging, 10, 3, convs)
       assert.equal(hanging.most(), 3)
       assert.equal(all.server.asked.length, 30)
     },
@@ -139,6 +141,7 @@ test('a host that hangs delays no other', async () => {
       const last = (await engine.apply(ops)).at(-1)
       const task = await ended(engine, last?.obj_id)
       assert.equal((task.data as Record<string, unknown>).quick, true)
+      await until(() => hanging.open.length === 2)
       assert.equal(hanging.most(), 2)
     },
     { limits: { call_host_max: 2, jobs_max: 4 }, allow_hosts: [quick.host] },

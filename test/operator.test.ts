@@ -3,6 +3,7 @@
  * events: positions, what comes again after a break, and readers that do not read.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { Engine } from '../src/engine/api.ts'
@@ -209,20 +210,25 @@ describe('the feed', () => {
 
 describe('readers that do not read', () => {
   test('are ended after reader_stalled_ms_max', async () => {
-    const limits = { reader_stalled_ms_max: 50, readers_max: 1 }
+    const limits = { reader_stalled_ms_max: 200, readers_max: 1 }
     const own = await serveOperator(engine, { port: 0, limits })
     const data = { text: 'x'.repeat(100_000) }
     const create = { type: 'create', obj: 'task', conv_id, data }
     await engine.apply(Array.from({ length: 100 }, () => create))
-    const socket = connect(own.address.port, '127.0.0.1').pause()
+    const socket = connect(own.address.port, '127.0.0.1')
     socket.on('error', () => {})
     socket.write('GET /changes?from=start&data=1 HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    // While it reads, nobody else may.
+    let read_bytes = (await once(socket, 'data'))[0].length
+    socket.pause()
+    // Until then nobody else may read.
     const status = async (): Promise<number> =>
       (await fetch(`${own.url}/changes`, { method: 'HEAD' })).status
-    while ((await status()) !== 503);
     while ((await status()) !== 200);
-    socket.destroy()
+    socket.on('data', (chunk) => {
+      read_bytes += chunk.length
+    })
+    await Promise.all([once(socket, 'close'), socket.resume()])
+    assert.ok(read_bytes < 100 * data.text.length, `${read_bytes} bytes came`)
     await own.drain()
   })
 

@@ -94,7 +94,7 @@ describe('a file that is lost while in use', { concurrency: 3 }, () => {
       const began_ms = performance.now()
       harm(path + end)
       assert.equal(await served.ended, 3)
-      assert.ok(seconds(began_ms) < 5, `${seconds(began_ms)} s`)
+      assert.ok(seconds(began_ms) < 20, `${seconds(began_ms)} s`)
       assert.ok(served.err().includes(path + end), served.err())
       assert.match(served.err(), /was removed, replaced or cut short while in use/)
       // What only the log had is in the data file by now.
@@ -118,7 +118,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     const exits: number[] = []
     for (const ref of refs) exits.push(await create(path, ref).catch(() => 3))
     assert.equal(await served.ended, 3)
-    assert.ok(seconds(began_ms) < 10)
+    assert.ok(seconds(began_ms) < 40)
     assert.match(served.err(), /"store_failed".*look at the disk/)
     const acked = refs.filter((_, at) => exits[at] === 0)
     for (const ref of acked) assert.ok((await refsIn(path)).includes(ref), ref)

@@ -3,6 +3,7 @@
  * answers one by one, in order, by their Content-Length, which the server always sends.
  */
 import { connect, type Socket } from 'node:net'
+import { turns } from './store-trees.ts'
 
 export interface Answer {
   readonly status: number
@@ -18,6 +19,14 @@ export interface RawClient {
   answer(): Promise<Answer>
   /** Resolves when the other side has ended or reset; rejects where bytes are left unread. */
   ended(): Promise<void>
+}
+
+/**
+ * Resolves once what was sent has been read: both ends are in this process, and what is sent over
+ * loopback is there at once.
+ */
+export async function arrived(): Promise<void> {
+  await turns(50)
 }
 
 /** `bodiless`: answers carry no body, as to HEAD. */
