@@ -81,7 +81,12 @@ describe('a crash', () => {
       for (let round = 0; round < kills; round++) {
         const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
         const ended = once(running, 'exit')
-        await Promise.race([once(running.stdout, 'data'), ended])
+        // In the last round not before each schedule has had a due time.
+        const word = round === kills - 1 ? 'made' : 'ready'
+        const told = new Promise<void>((resolve) =>
+          running.stdout.on('data', (text) => String(text).includes(word) && resolve()),
+        )
+        await Promise.race([told, ended])
         setTimeout(() => running.kill('SIGKILL'), 200 * Math.random())
         assert.equal((await ended)[1], 'SIGKILL')
       }

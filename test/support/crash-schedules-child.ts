@@ -24,3 +24,9 @@ const engine = await openEngine(path, {
 await engine.putProcess(job)
 for (const schedule of scheduled) await engine.schedule(schedule)
 writeSync(1, 'ready\n')
+for (const { id } of scheduled) {
+  while ((await engine.schedules.show(id)).last === undefined) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+writeSync(1, 'made\n')
