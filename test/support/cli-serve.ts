@@ -2,6 +2,7 @@
  * `conveyor serve` as a separate process, for signals, the lock and the socket. Each start is slow,
  * so tests share one.
  */
+import './end-soon.ts'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { codePath, node_flags } from './package-folder.ts'

@@ -112,3 +112,26 @@ export function writeFolder(
   }
   return folder
 }
+
+export interface Authority {
+  readonly ca: TestCertificate
+  readonly server: TestCertificate
+  /** Carries no name that is bound. */
+  readonly client: TestCertificate
+  readonly folder: string
+}
+
+export async function newAuthority(): Promise<Authority> {
+  const ca = await makeCa()
+  const server = await makeServer(ca)
+  const client = await makeClient(ca, { san: [{ type: 'url', value: 'conveyor:test' }] })
+  return { ca, server, client, folder: writeFolder(ca, server, client) }
+}
+
+let shared: Promise<Authority> | undefined
+
+/** One set for all servers of a test file. */
+export function sharedAuthority(): Promise<Authority> {
+  shared ??= newAuthority()
+  return shared
+}

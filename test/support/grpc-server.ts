@@ -1,36 +1,13 @@
 /**
  * A gRPC server over a real engine in memory, with one user and one process: start, wait for a
- * callback, end. A test file shares one set of certificates.
+ * callback, end.
  */
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
-import { makeCa, makeClient, makeServer, type TestCertificate, writeFolder } from './grpc-certs.ts'
+import { type Authority, sharedAuthority, type TestCertificate } from './grpc-certs.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
 import { conv_id, process_definition, user } from './http-server.ts'
-
-export interface Authority {
-  readonly ca: TestCertificate
-  readonly server: TestCertificate
-  /** Carries no name that is bound. */
-  readonly client: TestCertificate
-  readonly folder: string
-}
-
-export async function newAuthority(): Promise<Authority> {
-  const ca = await makeCa()
-  const server = await makeServer(ca)
-  const client = await makeClient(ca, { san: [{ type: 'url', value: 'conveyor:test' }] })
-  return { ca, server, client, folder: writeFolder(ca, server, client) }
-}
-
-let shared: Promise<Authority> | undefined
-
-/** One for all servers of a test file. */
-export function sharedAuthority(): Promise<Authority> {
-  shared ??= newAuthority()
-  return shared
-}
 
 export interface TestGrpc extends Authority {
   readonly engine: ServedEngine

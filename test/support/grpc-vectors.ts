@@ -20,9 +20,8 @@ import type { Engine } from '../../src/engine/api.ts'
 import { type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
-import { makeClient } from './grpc-certs.ts'
+import { makeClient, sharedAuthority } from './grpc-certs.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
-import { sharedAuthority } from './grpc-server.ts'
 import type { World } from './vector-state.ts'
 
 export interface GrpcVectors {

@@ -2,7 +2,7 @@
  * An HTTP server over a real engine in memory, with one user and one process: start, wait for a
  * callback, end. Tests send it given bytes.
  */
-
+import './end-soon.ts'
 import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type HttpOptions, type HttpServer, serveHttp } from '../../src/http.ts'
