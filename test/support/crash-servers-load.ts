@@ -39,7 +39,8 @@ export interface Cut {
   readonly cause: string
 }
 
-const options = { retries_max: 0, timeout_ms: 20_000 }
+/** A disk that others write to may hold a commit up for long; an answer that is lost never comes. */
+const options = { retries_max: 0, timeout_ms: 100_000 }
 
 export async function openCallers(target: Target): Promise<Callers> {
   const { url, address, user, secret, folder } = target
