@@ -8,6 +8,7 @@
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey } from './codec/keys.ts'
 import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
+import { newEvents } from './core/events.ts'
 import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
 import { version } from './core/version.ts'
@@ -49,6 +50,8 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   codeStart()
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
+  const events = newEvents(options.logger)
+  const began_ms = clock.now_ms()
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   const is_memory = path === ':memory:'
   let failure: Fault | undefined
@@ -83,6 +86,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       failure: () => failure,
       failed,
       options,
+      events,
       handlers,
       executors: newExecutors({
         limits,
@@ -102,9 +106,10 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const close = (): Promise<void> => {
       // The admin server answers what it has first, and no job starts meanwhile.
       engine.drain().catch(() => {})
-      closing ??= file.close()
+      closing ??= file.close().then(() => events.tell('closed', { path: file.path }))
       return closing
     }
+    events.tell('opened', { path: file.path, version, ms: clock.now_ms() - began_ms })
     return { ...engine, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await file.close()

@@ -129,8 +129,7 @@ for (const [does, end, is_called_again] of late) {
     }
     await closed
     const fields = { conv_id: '1', obj_id, node_id: 'work', handler: 'db_call' }
-    const message = 'a job is aborted at the close, and will be done again'
-    assert.deepEqual(logger.lines, [['warn', fields, message]])
+    assert.deepEqual(logger.lines, [['warn', { event: 'job_aborted', ...fields }]])
     const keys = await keysAfter(all, obj_id)
     assert.deepEqual(keys, is_called_again ? [call.key] : [])
     call.answer({ too: 'late' })
@@ -177,9 +176,8 @@ test('what a handler did for a paused process is told at the close, and done aga
   calls[0]?.answer({ charged: true })
   await turns(20)
   await engine.close()
-  const message = 'the process is paused at the close, so a job will be done again'
   const fields = { conv_id: '1', obj_id, node_id: 'work', handler: 'db_call' }
-  assert.deepEqual(logger.lines, [['warn', fields, message]])
+  assert.deepEqual(logger.lines, [['warn', { event: 'job_postponed', ...fields }]])
   const next = await bed.open({ handlers: { db_call: handler } })
   await turns(20)
   assert.equal(calls.length, 1)

@@ -619,20 +619,24 @@ test('a failed attempt is told with the task and the attempt, the last one as an
   await turns(20)
   clock.advance(50)
   await atNode(engine, obj_id, 'failed')
-  const told = { conv_id: '1', obj_id, node_id: 'work', handler: '1/db_call' }
+  const told = {
+    event: 'handler_repeats',
+    conv_id: '1',
+    obj_id,
+    node_id: 'work',
+    handler: '1/db_call',
+  }
   const error = (n: number) => `try ${n} with *** ${'x'.repeat(300)}`.slice(0, 200)
   const { thrown_in = '' } = { ...(logger.lines[0]?.[1] as { thrown_in?: string }) }
   assert.match(thrown_in, /handlers\.test\.[jt]s:\d+:\d+/)
   assert.deepEqual(logger.lines, [
-    [
-      'warn',
-      { ...told, attempt: 1, attempts_max: 2, error: error(1), thrown_in },
-      'a handler has failed and is called again',
-    ],
+    ['warn', { ...told, attempt: 1, attempts_max: 2, error: error(1), thrown_in }],
     [
       'error',
-      { ...told, attempt: 2, attempts_max: 2, error: error(2), thrown_in },
-      'a handler has failed',
+      {
+        ...{ ...told, event: 'handler_failed', attempt: 2, attempts_max: 2 },
+        ...{ error: error(2), thrown_in },
+      },
     ],
   ])
   await engine.close()
@@ -664,10 +668,9 @@ test('a handler for which no node waits is named where the process is stored, an
       nodes.flatMap(({ handler }) => handler ?? []),
       used,
     )
-    const message = 'no node of the process waits for the handler'
     assert.deepEqual(
       logger.lines,
-      idle.map((handler) => ['warn', { conv_id: '1', handler }, message]),
+      idle.map((handler) => ['warn', { event: 'handler_unused', conv_id: '1', handler }]),
     )
     await engine.processes.setAlias('shop', 1)
   }

@@ -239,7 +239,7 @@ describe('a refused due time', () => {
       withBed(async (bed, first) => {
         await first.close()
         const lines: object[] = []
-        const warn = (fields: object, message: string) => lines.push({ ...fields, message })
+        const warn = (fields: object) => lines.push(fields)
         const engine = await bed.open({ logger: { debug() {}, info() {}, warn, error: warn } })
         await begin(engine)
         await pass(bed, 2 * hour_ms, hour_ms)
@@ -247,7 +247,7 @@ describe('a refused due time', () => {
         assert.equal(last?.proc, proc)
         assert.ok(last.description)
         const { due_ms, ref } = last
-        const line = { schedule: 's', due_ms, ref, proc, message: 'a due time has no task' }
+        const line = { event: 'schedule_refused', schedule: 's', due_ms, ref, code: proc }
         assert.deepEqual(lines.at(-1), line)
         await end(engine)
         await settled(bed.clock)

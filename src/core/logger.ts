@@ -1,7 +1,6 @@
 /**
- * What the engine tells whoever runs it: one line for an event, as fields and a message. The shape
- * is that of pino's loggers. A line has ids, codes and times; never data of tasks, secrets or
- * signatures. The default is silent.
+ * Where lines of the log go: pino's loggers have this shape, and so has `console`. What is written
+ * is in events.ts.
  */
 
 export interface Logger {
@@ -11,21 +10,4 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-/** The given logger, or a silent one. What it throws is dropped: no line is worth a task. */
-export function loggerOf(given: Logger | undefined): Logger {
-  const lineOf =
-    (level: keyof Logger) =>
-    (fields: object, message: string): void => {
-      try {
-        given?.[level](fields, message)
-      } catch {
-        // The logger is the embedder's own code.
-      }
-    }
-  return {
-    debug: lineOf('debug'),
-    info: lineOf('info'),
-    warn: lineOf('warn'),
-    error: lineOf('error'),
-  }
-}
+export type LogLevel = keyof Logger

@@ -69,7 +69,10 @@ export interface EngineOptions {
   readonly variables?: GivenVariables
   /** Handlers that are there before any job starts; `Engine.handle` adds others. */
   readonly handlers?: GivenHandlers
-  /** Where failures of handlers and schedules are told, such as a pino logger; default silent. */
+  /**
+   * Where lines of the log go: a pino logger, or anything with its four levels; default silent. A
+   * line has `event`, one of the table in core/events, ids, codes and times; never data.
+   */
   readonly logger?: Logger
   /**
    * What callback addresses begin with, such as `https://api.example.com`; default: the `url` of an

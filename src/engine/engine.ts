@@ -18,9 +18,9 @@
 import { type Key, metaKey } from '../codec/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import type { Chance, Clock } from '../core/clock.ts'
+import { bugFields, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import { loggerOf } from '../core/logger.ts'
 import type { Caller, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
@@ -74,6 +74,7 @@ export interface EngineParts {
   /** Resolves with `failure` once there is one. */
   readonly failed: Promise<Fault>
   readonly options: EngineOptions
+  readonly events: Events
   readonly executors: Executors
   readonly handlers: Handlers
 }
@@ -81,7 +82,11 @@ export interface EngineParts {
 /** Starts an engine on a store whose format has been checked (open.ts). */
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
-  const onBug = (error: unknown): void => options.onBug?.(error)
+  const { tell } = parts.events
+  const onBug = (error: unknown): void => {
+    tell('bug', bugFields(error))
+    options.onBug?.(error)
+  }
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()
@@ -107,12 +112,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
   const running = { clock, limits, store, transactions, admission, wake, onError: onBug }
   const { submit, change, flush } = newSubmission(running)
-  const logger = loggerOf(options.logger)
-  const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, logger })
+  const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, tell })
   const searched = { store, catalog, limits }
   const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
   const timers = newTimers({ ...running, schedules: due_schedules })
-  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, logger })
+  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, tell })
   const hand_over = newHandOver({ ...running, handlers })
   const has_timers = options.timers !== false
   const background = newBackground({
@@ -150,7 +154,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   }
   const processes = newProcesses(administered)
   const { variables } = engine_context
-  const importer = newImporter({ ...administered, variables, logger })
+  const importer = newImporter({ ...administered, variables, tell })
 
   const onEnd = (listener: (task: Task) => void): (() => void) => {
     end_listeners.add(listener)
@@ -224,6 +228,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     limits,
     clock,
     chance,
+    tell,
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),
     submit,

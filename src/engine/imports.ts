@@ -10,9 +10,9 @@ import { isObject, stringifyJson } from '../codec/json.ts'
 import { processKey, versionKey } from '../codec/keys.ts'
 import { encodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
+import type { Tell } from '../core/events.ts'
 import { fault, isFault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Logger } from '../core/logger.ts'
 import type { ExportSource } from '../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../process/export-items.ts'
 import { callback_url } from '../process/templates/path.ts'
@@ -43,7 +43,7 @@ export interface ImporterOptions {
   readonly chance: Chance
   readonly addresses: Addresses
   readonly handlers: Pick<Handlers, 'mayRun' | 'nameIn' | 'namesOf'>
-  readonly logger: Logger
+  readonly tell: Tell
   /** Called after a process or an alias of it was imported. */
   onChanged(conv_id: string): void
 }
@@ -55,7 +55,7 @@ export interface Importer {
 }
 
 export function newImporter(options: ImporterOptions): Importer {
-  const { store, catalog, limits, variables, chance, addresses, handlers, logger, onChanged } =
+  const { store, catalog, limits, variables, chance, addresses, handlers, tell, onChanged } =
     options
 
   async function importAll(
@@ -102,7 +102,7 @@ export function newImporter(options: ImporterOptions): Importer {
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     })
-    for (const one of idle) logger.warn(one, 'no node of the process waits for the handler')
+    for (const one of idle) tell('handler_unused', { ...one })
     for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
     return result
   }

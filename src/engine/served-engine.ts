@@ -3,6 +3,7 @@
  * embedders use `apply`, which parses plain values.
  */
 import type { Chance } from '../core/clock.ts'
+import type { Tell } from '../core/events.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
@@ -41,6 +42,8 @@ export interface ServedEngine extends Engine {
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
   readonly chance: Chance
+  /** Tells the log, and whoever counts, what a server has seen; see core/events. */
+  readonly tell: Tell
   /**
    * Calls the listener after the commit with each task that has ended, canceled too, or has failed,
    * before the results of the ops of that commit. The returned function ends it.

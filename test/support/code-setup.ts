@@ -2,7 +2,9 @@
  * An engine whose code jobs pause before they run: a test gets each order, may change anything, and
  * then lets the order run in the real sandbox. The store outlives the engines of a setup.
  */
+
 import { metaKey } from '../../src/codec/keys.ts'
+import { newEvents } from '../../src/core/events.ts'
 import { type LimitName, limitsWith } from '../../src/core/limits.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
@@ -80,6 +82,7 @@ export async function codeBed(
       })
       let closed = false
       return startEngine({
+        events: newEvents(undefined),
         path: ':memory:',
         store: storeOf(tree, { onFail: (failure) => bugs.push(failure) }),
         limits,

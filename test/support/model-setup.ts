@@ -5,10 +5,12 @@
  * Every engine has a sentinel: a task whose timer is due in a hundred years. So an idle engine
  * always has one timer set that is not due, by which `settled` recognises it.
  */
+
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { metaKey } from '../../src/codec/keys.ts'
 import { systemChance } from '../../src/core/clock.ts'
+import { newEvents } from '../../src/core/events.ts'
 import type { Fault } from '../../src/core/faults.ts'
 import { limitsWith } from '../../src/core/limits.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api.ts'
@@ -62,6 +64,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
   const limits = limitsWith({ ...at_once, ...options.limits })
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   return startEngine({
+    events: newEvents(options.logger),
     path: ':memory:',
     store,
     limits,

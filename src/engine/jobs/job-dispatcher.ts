@@ -18,9 +18,9 @@
  */
 
 import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
+import type { EventFields, Tell } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Logger } from '../../core/logger.ts'
 import type { Task } from '../../core/model.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
@@ -63,7 +63,7 @@ export interface JobDispatcherOptions {
   /** On a full disk no job starts. */
   readonly admission: Admission
   readonly executors: Executors
-  readonly logger: Logger
+  readonly tell: Tell
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
@@ -99,7 +99,7 @@ const expired_call: JobOutcome = {
 }
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
-  const { clock, limits, store, engine, transactions, admission, executors, logger } = options
+  const { clock, limits, store, engine, transactions, admission, executors, tell } = options
   const onError = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onError(error)
   }
@@ -207,8 +207,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
         error: loggedText(description),
         ...(thrown_in === undefined ? {} : { thrown_in: loggedText(thrown_in) }),
       }
-      if (is_final) logger.error(fields, 'a handler has failed')
-      else logger.warn(fields, 'a handler has failed and is called again')
+      tell(is_final ? 'handler_failed' : 'handler_repeats', fields)
     }
     return is_final ? finish(due, outcome, release) : postpone(due, backoff_ms)
   }
@@ -232,8 +231,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       const state = await transact((tx) => applyOutcome(tx, due, outcome))
       if (state === 'applied') return
       if (is_draining) {
-        const message = 'the process is paused at the close, so a job will be done again'
-        logger.warn(fieldsOf(due), message)
+        tell('job_postponed', fieldsOf(due))
         return
       }
       release()
@@ -297,7 +295,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       const release = keepAlive()
       if ((await within(clock, limits.drain_ms_max, ended)) === 'late') {
         for (const { due, abort } of in_flight.values()) {
-          logger.warn(fieldsOf(due), 'a job is aborted at the close, and will be done again')
+          tell('job_aborted', fieldsOf(due))
           abort()
         }
         if (limits.drain_ms_max > 0) await within(clock, aborted_ms_max, ended)
@@ -309,8 +307,8 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 }
 
-/** What a line of the log has of a job. */
-function fieldsOf({ order, task }: DueJob): object {
+/** What an event has of a job. */
+function fieldsOf({ order, task }: DueJob): EventFields {
   const { conv_id, obj_id, node_id } = task
   const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
   return { conv_id, obj_id, node_id, ...what }

@@ -10,9 +10,9 @@
 import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Tell } from '../../core/events.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Logger } from '../../core/logger.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { Store } from '../../store/store.ts'
 import type { Catalog } from '../catalog.ts'
@@ -42,7 +42,7 @@ export interface SchedulesOptions {
   submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
   /** Called when a schedule may be due earlier than before. */
   wake(): void
-  readonly logger: Logger
+  readonly tell: Tell
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
@@ -65,7 +65,7 @@ export function newSchedules(options: SchedulesOptions): {
   readonly schedules: Schedules
   readonly due_schedules: DueSchedules
 } {
-  const { clock, limits, store, transactions, catalog, submit, logger } = options
+  const { clock, limits, store, transactions, catalog, submit, tell } = options
   const due = new Map<string, number>()
   /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
   let earliest_ms = Number.POSITIVE_INFINITY
@@ -99,10 +99,10 @@ export function newSchedules(options: SchedulesOptions): {
         throw error
       })
     for (const { due_ms, proc, ref } of refused) {
-      logger.warn({ schedule: id, due_ms, ref, proc }, 'a due time has no task')
+      tell('schedule_refused', { schedule: id, due_ms, ref, code: proc })
     }
     if (left_out !== undefined) {
-      logger.warn({ schedule: id, ...left_out }, 'missed due times are left out')
+      tell('schedule_left_out', { schedule: id, ...left_out })
     }
     if (waits_for !== undefined) {
       // The process may have been resumed while the transaction was on its way to the disk.
