@@ -68,12 +68,12 @@ const codeInside: Plugin = {
 }
 
 /** Embeds the script of the checkpoint thread. */
-const logInside: Plugin = {
-  name: 'log-inside',
+const commitLogInside: Plugin = {
+  name: 'commit-log-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]store[\\/]log[\\/]checkpoint-script\.ts$/ }, () => ({
+    onLoad({ filter: /[\\/]src[\\/]store[\\/]commit-log[\\/]checkpoint-script\.ts$/ }, () => ({
       contents: [
-        `const script = ${JSON.stringify(log.outputFiles[0]?.text)}`,
+        `const script = ${JSON.stringify(checkpoint.outputFiles[0]?.text)}`,
         `const options = { eval: true, execArgv: [] }`,
         `export function checkpointScript() {`,
         `  return { script, options, data: { beside: import.meta.url } }`,
@@ -122,9 +122,9 @@ const code = await build({
   },
 })
 
-const log = await build({
+const checkpoint = await build({
   ...threadBuild,
-  entryPoints: ['src/store/log/checkpoint-worker.ts'],
+  entryPoints: ['src/store/commit-log/checkpoint-worker.ts'],
   plugins: [lmdbBeside],
 })
 
@@ -143,7 +143,7 @@ const { outputFiles, metafile } = await build({
   external: ['lmdb'],
   // File names in the output are those of the checkout, even if node_modules is a link.
   preserveSymlinks: true,
-  plugins: [addonInside, codeInside, logInside],
+  plugins: [addonInside, codeInside, commitLogInside],
 })
 if (metafile.inputs['addon:binding'] === undefined) {
   throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
@@ -152,7 +152,7 @@ if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
 }
 if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
-  throw new Error('the program no longer asks src/store/log/checkpoint-script.ts')
+  throw new Error('the program no longer asks src/store/commit-log/checkpoint-script.ts')
 }
 mkdirSync(dirname(out), { recursive: true })
 writeFileSync(

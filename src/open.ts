@@ -1,8 +1,8 @@
 /**
  * Opens an engine on a data file: the only file that decides which store a path means.
  *
- * In order: lock the data file, open LMDB, check the format, recover or start the log, write the
- * owner record, upgrade a file of an earlier format, start the engine, open the admin socket if
+ * In order: lock the data file, open LMDB, check the format, recover or start the commit log, write
+ * the owner record, upgrade a file of an earlier format, start the engine, open the admin socket if
  * wanted. `close`, and an open that is refused, close what was opened, in reverse order.
  */
 import { realpath } from 'node:fs/promises'
@@ -20,10 +20,10 @@ import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
+import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
+import { commit_log_id_bytes } from './store/commit-log/frame.ts'
+import { manifest_key } from './store/commit-log/manifest.ts'
 import { storeOf } from './store/group-commit.ts'
-import { checkpointScript } from './store/log/checkpoint-script.ts'
-import { log_id_bytes } from './store/log/frame.ts'
-import { manifest_key } from './store/log/manifest.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import { readOwner, writeOwner } from './store/owner-file.ts'
 import type { Tree } from './store/tree.ts'
@@ -163,14 +163,14 @@ async function lockedFile(
     key_path: `${real_path}.key`,
     async openTree(claim) {
       const { openLmdbTree } = await import('./store/lmdb/open.ts')
-      const { openLogTree } = await import('./store/log/open.ts')
+      const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openLmdbTree(real_path, {
         not_copied: [manifest_key],
         probe: options.probe,
       })
       steps.onClose(() => below.close())
-      const tree = await openLogTree(below, real_path, {
-        id: chance.bytes(log_id_bytes),
+      const tree = await openCommitLogTree(below, real_path, {
+        id: chance.bytes(commit_log_id_bytes),
         claim: claim(below),
         blocking: options.blocking_commits ?? true,
         reserve_bytes: limits.disk_free_bytes_min,

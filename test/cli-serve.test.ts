@@ -302,9 +302,9 @@ function bash(text: string): Promise<{ stdout: string; stderr: string }> {
   })
 }
 
-test('commits go into a log, which the end checkpoints and a kill leaves', async () => {
+test('commits go into a commit log, which the end checkpoints and a kill leaves', async () => {
   const file = join(folder.path, 'logged.lmdb')
-  const log = [0, 1].map((n) => `${file}-log-${n}`)
+  const segments = [0, 1].map((n) => `${file}-log-${n}`)
   const start = () => {
     const flags = ['--json', '--http', 'off', '--db', file]
     return startServe([process.execPath, ...node_args, 'serve', ...flags])
@@ -314,19 +314,19 @@ test('commits go into a log, which the end checkpoints and a kill leaves', async
   const verb = (line: string) => run([...line.split(' '), '--db', file])
 
   const first = await start()
-  assert.deepEqual(log.map(existsSync), [true, true])
+  assert.deepEqual(segments.map(existsSync), [true, true])
   assert.equal((await verb(`process import ${definition}`)).exit, 0)
   assert.equal((await verb('task create 77 --ref kept --data {"n":1}')).exit, 0)
   first.child.kill('SIGKILL')
   await first.ended
-  assert.deepEqual(log.map(existsSync), [true, true])
+  assert.deepEqual(segments.map(existsSync), [true, true])
   assert.match((await verb('task show 77 kept --json')).out, /"n":1/)
-  assert.deepEqual(log.map(existsSync), [false, false])
+  assert.deepEqual(segments.map(existsSync), [false, false])
 
   const second = await start()
   assert.equal((await verb('task create 77 --ref more --data {"n":2}')).exit, 0)
   assert.equal(await second.stop(), 0)
-  assert.deepEqual(log.map(existsSync), [false, false])
+  assert.deepEqual(segments.map(existsSync), [false, false])
   assert.match((await verb('task show 77 more --json')).out, /"n":2/)
   assert.equal((await verb('check')).exit, 0)
 })

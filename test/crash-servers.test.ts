@@ -10,6 +10,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { openEngine } from '../src/open.ts'
 import { run } from './support/cli-run.ts'
+import { commitLogLeft, crash_forms } from './support/commit-log-crash.ts'
 import { cancelAll, judgeLanes } from './support/crash-servers-judge.ts'
 import { type Cut, openCallers, sendLane } from './support/crash-servers-load.ts'
 import { makeServersFile, type ServersFile } from './support/crash-servers-server.ts'
@@ -22,7 +23,6 @@ import {
   requestOf,
   servers_processes,
 } from './support/crash-servers-work.ts'
-import { crash_forms, logLeft } from './support/log-crash.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 const rounds = is_slow ? 100 : 2
@@ -49,7 +49,7 @@ for (const form of crash_forms) {
         if (round % rounds_kept === 0) lanes = await newLanes(file.path, round / rounds_kept)
         const before = new Map(lanes.map((lane) => [lane, lane.acked]))
         const { cuts, checked } = await loadAndKill(file, lanes, round % 8 === 3)
-        const left = await logLeft(file.path)
+        const left = await commitLogLeft(file.path)
         statistics.unmerged += left.unmerged
         if (left.in_checkpoint) statistics.in_checkpoint++
         const engine = await openEngine(file.path, { timers: false })
@@ -196,7 +196,7 @@ function newStatistics() {
       return (
         `answered: ${servers.join(', ')}; broken off: ${unknown} requests, ${came_through} of them ` +
         `there all the same; callers saw ${broke.join(', ')}; ` +
-        `${this.checks} checks meanwhile; ${this.unmerged} groups left to the log, ` +
+        `${this.checks} checks meanwhile; ${this.unmerged} groups left to the commit log, ` +
         `${this.in_checkpoint} kills in a merge`
       )
     },

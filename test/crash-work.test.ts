@@ -14,6 +14,7 @@ import type { Task } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
 import { callServer } from './support/call-server.ts'
+import { commitLogLeft, crash_forms } from './support/commit-log-crash.ts'
 import {
   type ChildReport,
   conv_id,
@@ -22,7 +23,6 @@ import {
   marks,
   steps,
 } from './support/crash-jobs.ts'
-import { crash_forms, logLeft } from './support/log-crash.ts'
 import { buildChild } from './support/store-child.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -59,7 +59,7 @@ for (const { form, edits } of crash_forms) {
           if (report.handled !== undefined) handled_tasks.add(report.handled)
         }
         process_at++
-        const left = await logLeft(path)
+        const left = await commitLogLeft(path)
         unmerged += left.unmerged
         if (left.in_checkpoint) in_merge++
         const engine = await openEngine(path, { timers: false })
@@ -99,7 +99,7 @@ for (const { form, edits } of crash_forms) {
       t.diagnostic(
         `${rounds} kills in ${seconds} s: ${tasks.length} tasks, ${cut_off} pieces of work cut off ` +
           `or listed, ${[...called.values()].flatMap(({ by }) => by).length} calls; 0 lost, 0 twice; ` +
-          `${unmerged} groups left to the log, ${in_merge} kills in a merge`,
+          `${unmerged} groups left to the commit log, ${in_merge} kills in a merge`,
       )
     } finally {
       await server.close()

@@ -11,9 +11,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { it } from 'node:test'
 import { openEngine } from '../src/open.ts'
+import { commitLogLeft, crash_forms } from './support/commit-log-crash.ts'
 import { clear, judge } from './support/crash-judge.ts'
 import type { Ack } from './support/crash-work.ts'
-import { crash_forms, logLeft } from './support/log-crash.ts'
 import { buildChild } from './support/store-child.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
@@ -37,7 +37,7 @@ for (const { form, edits } of crash_forms) {
         batches += told.length
         ops += told.reduce((sum, ack) => sum + ack.ops, 0)
         if (told.length === 0) empty++
-        const left = await logLeft(path)
+        const left = await commitLogLeft(path)
         unmerged += left.unmerged
         if (left.in_checkpoint) in_merge++
         // Now and then the next child takes up what the last one left, and what that took up.
@@ -54,12 +54,12 @@ for (const { form, edits } of crash_forms) {
       await child.remove()
     }
     assert.ok(batches > 0, 'no batch was ever acknowledged')
-    assert.ok(unmerged > 0, 'no kill left anything to the log')
+    assert.ok(unmerged > 0, 'no kill left anything to the commit log')
     const seconds = Math.round((performance.now() - began_ms) / 1000)
     t.diagnostic(
       `${rounds} kills in ${seconds} s: ${batches} batches of ${ops} ops acknowledged, ` +
         `0 lost, 0 half, 0 breaches; ${empty} kills before the first acknowledgement; ` +
-        `${unmerged} groups left to the log, ${in_merge} kills in a merge`,
+        `${unmerged} groups left to the commit log, ${in_merge} kills in a merge`,
     )
   })
 }

@@ -12,9 +12,9 @@ import type { OpResult } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
+import { openWithCommitLog } from './support/commit-log-setup.ts'
 import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { openLogged } from './support/log-setup.ts'
 import { engineOn } from './support/model-setup.ts'
 import { turns } from './support/store-trees.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -53,7 +53,7 @@ const trees: readonly TreeRow[] = [
       return async () => tree
     },
   },
-  { on: 'a file', make: async (folder) => () => openLogged(join(folder, 'tasks.lmdb')) },
+  { on: 'a file', make: async (folder) => () => openWithCommitLog(join(folder, 'tasks.lmdb')) },
 ]
 
 for (const { on, make } of trees) {

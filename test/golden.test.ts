@@ -1,7 +1,7 @@
 /**
- * Files that earlier versions wrote (test/golden) open and go on: one of the form without a log,
- * closed, and one with a log, left by a kill. Each holds a process of the examples and twenty tasks,
- * of which ten have ended and one was canceled.
+ * Files that earlier versions wrote (test/golden) open and go on: one of the form without a commit
+ * log, closed, and one with a commit log, left by a kill. Each holds a process of the examples and
+ * twenty tasks, of which ten have ended and one was canceled.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { tasksOf } from './support/tasks-of.ts'
 const ends = ['', '-log-0', '-log-1']
 const waiting = Array.from({ length: 9 }, (_, n) => `order-${10 + n}`)
 
-for (const name of ['plain', 'log-killed']) {
+for (const name of ['plain', 'commit-log-killed']) {
   it(name, async () => {
     const folder = tempFolder()
     const path = join(folder.path, 'tasks.lmdb')

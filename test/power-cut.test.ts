@@ -12,7 +12,13 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { assertState, closedState, groupOf, openLogged, openTree } from './support/log-setup.ts'
+import {
+  assertState,
+  closedState,
+  groupOf,
+  openTree,
+  openWithCommitLog,
+} from './support/commit-log-setup.ts'
 import {
   type Cut,
   cutsOf,
@@ -37,28 +43,32 @@ const skip = !canTrace() && 'strace is missing or may not trace here'
 
 /** Small bounds, for frequent preallocation and synchronous writes. */
 const small: readonly Edit[] = [
-  { file: 'store/log/segment.ts', from: 'ahead_bytes = 1024 * 1024', to: 'ahead_bytes = 8192' },
-  { file: 'store/log/segment.ts', from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' },
+  {
+    file: 'store/commit-log/segment.ts',
+    from: 'ahead_bytes = 1024 * 1024',
+    to: 'ahead_bytes = 8192',
+  },
+  { file: 'store/commit-log/segment.ts', from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' },
 ]
-const unsynced_log: Edit = {
-  file: 'store/log/segment-file.ts',
+const unsynced_commit_log: Edit = {
+  file: 'store/commit-log/segment-file.ts',
   from: 'constants.O_DSYNC :',
   to: 'constants.O_NOATIME :',
 }
 
 const unnamed: Edit = {
-  file: 'store/log/writer.ts',
+  file: 'store/commit-log/writer.ts',
   from: 'await syncFolder(path)',
   to: 'void path',
 }
 const removed_first: Edit = {
-  file: 'store/log/tree.ts',
+  file: 'store/commit-log/tree.ts',
   from: 'const is_finished = can_finish',
   to: `await removeSegments(path)
     const is_finished = can_finish`,
 }
 const counted_first: Edit = {
-  file: 'store/log/checkpoint.ts',
+  file: 'store/commit-log/checkpoint.ts',
   from: 'if (slice.length > 0) commitSlice(tree, own, slice)',
   to: 'if (slice.length > 0) commitSlice(tree, own, slice, job.manifest)',
 }
@@ -100,7 +110,7 @@ async function mistakeIn(image: Folder, acked: number, goes_on: boolean): Promis
   const path = writeImage(image)
   try {
     if (goes_on) {
-      const tree = await openLogged(path)
+      const tree = await openWithCommitLog(path)
       const next = Number(tree.get('last') ?? 0) + 1
       await tree.commit(groupOf(next))
       await tree.close()
@@ -189,10 +199,10 @@ describe('a power cut', { skip, timeout: 1_200_000 }, () => {
     to: 'noSubdir: true, noSync: true,',
   }
   const worse: [what: string, edits: readonly Edit[]][] = [
-    ['a log without its sync', [...small, unsynced_log]],
+    ['a commit log without its sync', [...small, unsynced_commit_log]],
     ['a database without its sync', [...small, unsynced_tree]],
-    ['a log whose folder is not synced', [...small, unnamed]],
-    ['a log that is removed before the manifest says so', [...small, removed_first]],
+    ['a commit log whose folder is not synced', [...small, unnamed]],
+    ['a commit log that is removed before the manifest says so', [...small, removed_first]],
     ['a manifest ahead of its checkpoint', [...small, counted_first]],
   ]
   for (const [what, edits] of worse) {

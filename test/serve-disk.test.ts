@@ -22,7 +22,7 @@ import { openEngine } from '../src/open.ts'
 import { callback_process } from './support/cli-process.ts'
 import { run } from './support/cli-run.ts'
 import { type Served, startServe } from './support/cli-serve.ts'
-import { crash_forms } from './support/log-crash.ts'
+import { crash_forms } from './support/commit-log-crash.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 import { canTrace } from './support/store-strace.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -97,7 +97,7 @@ describe('a file that is lost while in use', { concurrency: 3 }, () => {
       assert.ok(seconds(began_ms) < 20, `${seconds(began_ms)} s`)
       assert.ok(served.err().includes(path + end), served.err())
       assert.match(served.err(), /was removed, replaced or cut short while in use/)
-      // What only the log had is in the data file by now.
+      // What only the commit log had is in the data file by now.
       if (end !== '') assert.deepEqual(await refsIn(path), ['a'])
     })
   }

@@ -1,6 +1,6 @@
 /**
- * Without disk space for a log, a commit goes into LMDB and is on disk before its acknowledgement:
- * read from a system call trace.
+ * Without disk space for a commit log, a commit goes into LMDB and is on disk before its
+ * acknowledgement: read from a system call trace.
  *
  * The same check fails for databases that are opened with fewer syncs, and on traces made by hand.
  */
@@ -20,9 +20,9 @@ const commits = 6
 
 describe('sync order', { skip }, () => {
   const no_room: Edit = {
-    file: 'store/log/writer.ts',
-    from: 'const new_log_bytes = 3',
-    to: 'const new_log_bytes = Number.MAX_SAFE_INTEGER * 3',
+    file: 'store/commit-log/writer.ts',
+    from: 'const new_commit_log_bytes = 3',
+    to: 'const new_commit_log_bytes = Number.MAX_SAFE_INTEGER * 3',
   }
   const worse = (option: string): Edit => ({
     file: 'store/lmdb/database.ts',

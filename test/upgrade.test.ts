@@ -96,7 +96,7 @@ describe('an upgrade', () => {
       const engine = await openEngine(path, { secret_key: '11'.repeat(32), timers: false })
       assert.equal((await engine.task({ conv_id: 7, ref: 'kept-0' }))?.status, 'processed')
       assert.deepEqual((await engine.check()).breaches, [])
-      // After a kill here an earlier program would find this, and none of the log.
+      // After a kill here an earlier program would find this, and none of the commit log.
       copyFileSync(path, `${path}-killed`)
       const below = new Map(await entriesOf(`${path}-killed`))
       assert.equal(below.get(metaKey('format'))?.toString(), '2')

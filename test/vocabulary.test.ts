@@ -58,3 +58,20 @@ for (const [word, instead] of words) {
     assert.deepEqual(found, [])
   })
 }
+
+/** `log` alone; a word before it says that it is of commits, or of changes. */
+const bare_log = /(?<!commit |change |[\w.'/-])[Ll]ogs?\b(?![-_(/'.]\w)/
+/** What speaks of the store: all of its files and tests, and elsewhere the lines that name it. */
+const about_store = /^(src\/store|test\/(support\/)?(commit-log|store|power|crash|sync))/
+const names_store = /\b(checkpoint|recover|commits?\b|LMDB|segments?\b|crash|synced|data file)/i
+
+test('the log of the store is called: commit log, because a log is one of lines', () => {
+  const found = texts.flatMap(({ name, lines }) =>
+    lines.flatMap((line, at) => {
+      const own = lines[at - 1]?.endsWith(' commit') === true ? line.replace('log', '') : line
+      const is_store = about_store.test(name) || names_store.test(line)
+      return is_store && bare_log.test(own) ? [`${name}:${at + 1}: ${line.trim()}`] : []
+    }),
+  )
+  assert.deepEqual(found, [])
+})

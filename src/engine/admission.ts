@@ -56,7 +56,10 @@ export interface AdmissionOptions {
 /** How often timers and jobs check a full disk again. */
 export const full_disk_ms = 1_000
 
-/** Disk bytes for a byte that waits: it is written to the log and to pages that are half empty. */
+/**
+ * Disk bytes for a byte that waits: it is written to the commit log and to pages that are half
+ * empty.
+ */
 const disk_bytes_per_byte = 3
 
 /** What a waiting op takes beside its data, about. */

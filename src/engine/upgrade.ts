@@ -45,7 +45,8 @@ export interface UpgradeOptions {
 
 /**
  * What begins the upgrade of a file of format 1. It belongs into the data file itself before
- * anything is in its log: an earlier program reads the format before it recovers a log.
+ * anything is in its commit log: an earlier program reads the format before it recovers a commit
+ * log.
  */
 export function beginUpgrade(changes: Pick<Tx, 'put'>): void {
   changes.put(format_key, Buffer.from(String(format)))

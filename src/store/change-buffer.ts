@@ -1,7 +1,7 @@
 /**
  * Changes by key, in memory: the writes of transactions until their commit, and, after it, the
- * memtable of a log segment. `Tree.commit` takes one; the log copies its encoded bytes and adopts
- * its index entries.
+ * memtable of a commit log segment. `Tree.commit` takes one; the commit log copies its encoded
+ * bytes and adopts its index entries.
  *
  * Changes are encoded one after the other in one arena (store/change-encoding). A hash index finds
  * the last change of a key, and a sorted index is built when a range is first read. No per-change

@@ -1,5 +1,5 @@
 /**
- * The encoding of one change, in memory and in the log. Pure. Integers are big-endian:
+ * The encoding of one change, in memory and in the commit log. Pure. Integers are big-endian:
  *
  *     0  bytes of the key (2)
  *     2  bytes of the value, ffffffff for a delete (4)

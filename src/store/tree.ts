@@ -1,7 +1,7 @@
 /**
  * The interface below group commit: a durable ordered map that takes one commit at a time. It has
  * three implementations: memory-tree, lmdb/tree (reads, and the commits of a checkpoint) and
- * log/tree (a commit log in front of LMDB).
+ * commit-log/tree (a commit log in front of LMDB).
  */
 import type { Key } from '../codec/keys.ts'
 import { fault } from '../core/faults.ts'

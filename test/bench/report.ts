@@ -133,7 +133,7 @@ function cellColumns({ cell }: CellLine): string[] {
 
 function sideColumns(side: SideLine): string[] {
   const { ops_per_s, p50_ms, p99_ms, file_bytes, beside_bytes, tasks } = side
-  // A log beside the data file has tasks that the file has not.
+  // A commit log beside the data file has tasks that the file has not.
   const is_checkpointed = beside_bytes === 0
   const known = (value: number | undefined, text: (value: number) => string): string =>
     value === undefined ? '-' : text(value)

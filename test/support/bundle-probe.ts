@@ -25,7 +25,7 @@ export interface Seen {
   readonly status: string | undefined
   readonly reopened: string | undefined
   readonly breaches: readonly string[]
-  /** Tasks in the copy of a file with a log, made by the thread. */
+  /** Tasks in the copy of a file with a commit log, made by the thread. */
   readonly merged: number | undefined
   readonly hidden: readonly string[]
 }
@@ -57,7 +57,7 @@ async function work(): Promise<Seen> {
   const { breaches } = await engine.check()
   await engine.close()
 
-  const merged = await withLog(`${file}.logged`)
+  const merged = await withCommitLog(`${file}.logged`)
   const again = await bundle.openEngine(file)
   const kept = await again.task({ conv_id: 1234, obj_id })
   await again.close()
@@ -93,7 +93,7 @@ async function hashedByCode(engine: Index.Engine): Promise<string | undefined> {
   return JSON.parse(task?.dataText ?? '{}').hash
 }
 
-async function withLog(path: string): Promise<number | undefined> {
+async function withCommitLog(path: string): Promise<number | undefined> {
   const engine = await bundle.openEngine(path)
   await engine.putProcess(bundle.examples['callback.conv.json'])
   for (let made = 0; made < logged_tasks; made += 1_000) {

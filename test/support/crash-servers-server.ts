@@ -10,9 +10,9 @@ import { createInterface } from 'node:readline'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
 import { openEngine } from '../../src/open.ts'
+import type { CrashForm } from './commit-log-crash.ts'
 import type { Target } from './crash-servers-load.ts'
 import { ledger, orders, servers_processes } from './crash-servers-work.ts'
-import type { CrashForm } from './log-crash.ts'
 import { buildChild } from './store-child.ts'
 
 export interface ServersFile {

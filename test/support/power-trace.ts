@@ -46,8 +46,8 @@ const traced_calls = [
 
 /** Runs `node` with `args`; everything in the folder of `path`, which is new, counts. */
 export async function traceDisk(args: readonly string[], path: string): Promise<DiskEvent[]> {
-  const log = `${dirname(path)}.trace`
-  const flags = ['-f', '-y', '-v', '-xx', '-s', '100000000', '-o', log]
+  const trace = `${dirname(path)}.trace`
+  const flags = ['-f', '-y', '-v', '-xx', '-s', '100000000', '-o', trace]
   const child = spawn(
     'strace',
     [...flags, '-e', `trace=${traced_calls.join()}`, process.execPath, ...args],
@@ -63,11 +63,11 @@ export async function traceDisk(args: readonly string[], path: string): Promise<
   if (code !== 0) throw new Error(`the traced process ended with ${code}: ${said}`)
   const reader = newTraceReader()
   const disk = newReader(dirname(path))
-  for await (const line of createInterface({ input: createReadStream(log) })) {
+  for await (const line of createInterface({ input: createReadStream(trace) })) {
     const call = reader.take(line)
     if (call !== undefined) disk.take(call)
   }
-  await rm(log)
+  await rm(trace)
   return disk.events
 }
 

@@ -36,7 +36,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
   const made = new Set<Edit>()
   for (const [entry, outfile] of [
     [name, script],
-    ['../../src/store/log/checkpoint-worker.ts', join(folder, 'checkpoint-worker.js')],
+    ['../../src/store/commit-log/checkpoint-worker.ts', join(folder, 'checkpoint-worker.js')],
     ['../../src/executors/code-worker.ts', join(folder, 'code-worker.js')],
   ] as const) {
     await build({

@@ -33,7 +33,7 @@ export interface TracedRun {
 
 export interface TraceOptions {
   /** Where the trace goes. */
-  readonly log: string
+  readonly trace: string
   readonly env?: Readonly<Record<string, string>>
   /** Makes a call fail, as strace's `-e inject` takes it. Counts go by thread. */
   readonly inject?: string
@@ -71,7 +71,7 @@ export async function runTraced(
       ...inject,
       ...only,
       '-o',
-      options.log,
+      options.trace,
     ].concat(process.execPath, args),
     { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } },
   )
@@ -83,7 +83,7 @@ export async function runTraced(
     out.stderr += bytes
   })
   const [code] = (await once(child, 'close')) as [number | null]
-  return { ...out, code, calls: readTrace(await readFile(options.log, 'utf8')) }
+  return { ...out, code, calls: readTrace(await readFile(options.trace, 'utf8')) }
 }
 
 /** The calls of a trace in the order in which they ended; one that never ended is left out. */
@@ -229,7 +229,7 @@ export async function traceCommits(
   const built = await buildChild('store-sync-child.ts', edits)
   try {
     const path = join(built.folder, 'tasks.lmdb')
-    const run = await runTraced([built.script, path, String(commits)], { log: `${path}.trace` })
+    const run = await runTraced([built.script, path, String(commits)], { trace: `${path}.trace` })
     assert.equal(run.code, 0, run.stderr)
     assert.equal(run.calls.filter(isDurableSaid).length, commits)
     return { calls: run.calls, path }

@@ -143,18 +143,21 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   }
 }
 
-/** A close may take this many times `drain_ms_max`, because it checkpoints the log. */
+/** A close may take this many times `drain_ms_max`, because it checkpoints the commit log. */
 const close_times_drain = 6
 
 /**
  * Kills the process where a flush takes longer than `drain_ms_max` or the close does not finish,
- * because no signal ends a hanging write. Answered requests are not lost: they are in the log.
+ * because no signal ends a hanging write. Answered requests are not lost: they are in the commit
+ * log.
  */
 function killIfHung(engine: Engine, io: Io, printNotice: (sentence: string) => Promise<void>) {
   const { drain_ms_max } = engine.limits
   const inTime = async (work: Promise<void>, ms_max: number): Promise<void> => {
     if ((await within(io.clock, ms_max, work)) !== 'late') return
-    await printNotice('a write hangs, so the process is killed; what was answered is in the log')
+    await printNotice(
+      'a write hangs, so the process is killed; what was answered is in the commit log',
+    )
     io.kill()
   }
   return {

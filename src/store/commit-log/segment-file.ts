@@ -1,8 +1,8 @@
 /**
- * The file of a log segment as the system sees it: whole blocks, written so that each write syncs
- * itself (O_DSYNC) and bypasses the page cache (O_DIRECT), which saves a short write a tenth of its
- * time. Where the system or the disk refuses one of the two, the file is written without it, as
- * durable as before and slower, and a notice says so.
+ * The file of a commit log segment as the system sees it: whole blocks, written so that each write
+ * syncs itself (O_DSYNC) and bypasses the page cache (O_DIRECT), which saves a short write a tenth
+ * of its time. Where the system or the disk refuses one of the two, the file is written without it,
+ * as durable as before and slower, and a notice says so.
  *
  * Through the cache, too, the disk writes whole blocks, so O_DIRECT puts nothing else at risk.
  */

@@ -1,12 +1,12 @@
 /**
- * A frame: the changes of one commit as the log holds them. Pure.
+ * A frame: the changes of one commit as the commit log holds them. Pure.
  *
  *     0  "CVLF" (4)
  *     4  crc32 of the rest of the frame (4)
  *     8  bytes of the frame, padding included (4)
  *    12  number of changes (4)
  *    16  sequence number: one more than that of the frame before (8)
- *    24  id of the log (8)
+ *    24  id of the commit log (8)
  *    32  changes (store/change-encoding; the last one of a key wins), zeros up to a multiple of 64
  *
  * Integers are big-endian. A frame begins at a multiple of 64 bytes of its segment, so that a scan
@@ -17,7 +17,7 @@ import { crc32 } from 'node:zlib'
 import { nextOffset, type Offset } from '../change-encoding.ts'
 
 export interface Frame {
-  /** Id of the log. */
+  /** Id of the commit log. */
   readonly id: Buffer
   readonly seq: number
   readonly count: number
@@ -28,7 +28,7 @@ export interface Frame {
   readonly at: number
 }
 
-export const log_id_bytes = 8
+export const commit_log_id_bytes = 8
 const frame_unit_bytes = 64
 const header_bytes = 32
 const magic = 0x43564c46
@@ -67,7 +67,7 @@ export function sealFrame(
   return frame
 }
 
-/** Every frame with a valid checksum in the segment, of any log, by position. */
+/** Every frame with a valid checksum in the segment, of any commit log, by position. */
 export function* framesIn(segment: Buffer): Generator<Frame> {
   let at = 0
   while (at + header_bytes <= segment.length) {
@@ -76,7 +76,7 @@ export function* framesIn(segment: Buffer): Generator<Frame> {
     else {
       const seq = Number(bytes.readBigUInt64BE(16))
       const count = bytes.readUInt32BE(12)
-      yield { seq, count, bytes, segment, at, id: bytes.subarray(24, 24 + log_id_bytes) }
+      yield { seq, count, bytes, segment, at, id: bytes.subarray(24, 24 + commit_log_id_bytes) }
       at += bytes.length
     }
   }

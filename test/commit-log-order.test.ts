@@ -1,21 +1,21 @@
 /**
- * The order of writes and syncs with a log, read from a system call trace: a group is on disk
- * before its acknowledgement, by one sync and no more, and no frame is overwritten before it is in
- * LMDB.
+ * The order of writes and syncs with a commit log, read from a system call trace: a group is on
+ * disk before its acknowledgement, by one sync and no more, and no frame is overwritten before it
+ * is in LMDB.
  *
  * The same check fails for programs that sync less, and on traces made by hand.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { logOrderMistakes, roundsOf } from './support/log-strace.ts'
+import { commitLogOrderMistakes, roundsOf } from './support/commit-log-strace.ts'
 import type { Edit } from './support/store-child.ts'
 import { canTrace, isDurableSaid, readTrace, traceCommits } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const commits = process.env.CONVEYOR_SLOW === '1' ? 60 : 40
 
-const segment = 'store/log/segment.ts'
-const file = 'store/log/segment-file.ts'
+const segment = 'store/commit-log/segment.ts'
+const file = 'store/commit-log/segment-file.ts'
 const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
   ['as the engine does it', []],
   [
@@ -37,11 +37,11 @@ const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
   ],
 ]
 
-describe('sync order of a log', { skip }, () => {
+describe('sync order of a commit log', { skip }, () => {
   for (const [what, edits, mistake] of rows) {
     it(what, async (t) => {
       const { calls, path } = await traceCommits(edits, commits)
-      const mistakes = logOrderMistakes(calls, path, isDurableSaid)
+      const mistakes = commitLogOrderMistakes(calls, path, isDurableSaid)
       if (mistake === undefined) {
         assert.deepEqual(mistakes, [])
         const rounds = roundsOf(calls, path)
@@ -55,7 +55,7 @@ describe('sync order of a log', { skip }, () => {
   }
 })
 
-describe('reading the trace of a log', () => {
+describe('reading the trace of a commit log', () => {
   const opened = '1 openat(AT_FDCWD, "/db-log-0", O_RDWR|O_CREAT|O_EXCL|O_DSYNC) = 7</db-log-0>'
   const other = '1 openat(AT_FDCWD, "/db-log-1", O_RDWR|O_CREAT|O_EXCL|O_DSYNC) = 8</db-log-1>'
   const meta_descriptor = '1 openat(AT_FDCWD, "/db", O_WRONLY|O_DSYNC) = 5</db>'
@@ -122,7 +122,7 @@ describe('reading the trace of a log', () => {
   ]
   for (const [what, lines, expected] of traces) {
     it(what, () => {
-      const mistakes = logOrderMistakes(readTrace(lines.join('\n')), '/db', isDurableSaid)
+      const mistakes = commitLogOrderMistakes(readTrace(lines.join('\n')), '/db', isDurableSaid)
       assert.equal(mistakes.length, expected.length, mistakes.join())
       for (const [index, mistake] of expected.entries()) assert.match(`${mistakes[index]}`, mistake)
     })

@@ -1,12 +1,13 @@
 /**
- * Recovery: reads the log that the last process left and checks it before anything else touches the
- * file. Nothing is changed here, so a refused file stays as it is.
+ * Recovery: reads the commit log that the last process left and checks it before anything else
+ * touches the file. Nothing is changed here, so a refused file stays as it is.
  *
  * The acknowledged commits are the unbroken sequence of valid frames that follows the manifest's
  * sequence number. An invalid frame at its end was never acknowledged. If a valid frame follows an
- * invalid one, an acknowledged commit is lost and the file is refused; so is a log of another file
- * or of another state of this one, and a data file without the log that its manifest requires. If
- * the manifest requires no log, segments with empty frames only are left by an interrupted open.
+ * invalid one, an acknowledged commit is lost and the file is refused; so is a commit log of
+ * another file or of another state of this one, and a data file without the commit log that its
+ * manifest requires. If the manifest requires no commit log, segments with empty frames only are
+ * left by an interrupted open.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
@@ -24,16 +25,16 @@ export interface RecoveredSegment {
   readonly frames: readonly Frame[]
 }
 
-/** The two files of the log of the data file at `path`. */
+/** The two files of the commit log of the data file at `path`. */
 export function segmentPaths(path: string): readonly [string, string] {
   return [`${path}-log-0`, `${path}-log-1`]
 }
 
 /**
- * The log of an earlier process; undefined if there is none. Throws `not_possible` or
+ * The commit log of an earlier process; undefined if there is none. Throws `not_possible` or
  * `not_a_database` with a sentence that says what to do. The caller must hold the file's lock.
  */
-export async function recoverLog(
+export async function recoverCommitLog(
   path: string,
   manifest: Manifest | undefined,
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
@@ -61,7 +62,7 @@ function unmergedFrames(path: string, segments: readonly Buffer[], { id, seq }: 
     by_seq.set(frame.seq, frame)
     last_seq = Math.max(last_seq, frame.seq)
   }
-  // A log starts with a frame that was written before the manifest required the log.
+  // A commit log starts with a frame that was written before the manifest required the commit log.
   if (by_seq.size === 0 || last_seq < seq) throw foreign(path)
   const frames: Frame[] = []
   for (let next = seq + 1; next <= last_seq; next++) {
@@ -109,22 +110,25 @@ async function readSegment(path: string): Promise<Buffer | undefined> {
 
 function missing(path: string): Fault {
   const [one, other] = segmentPaths(path)
-  const says = `${path} goes with its log, ${one} and ${other}; put both beside it, or a backup in`
-  return fault('not_possible', `${says} its place`)
+  const says = `${path} goes with its commit log, ${one} and ${other}; put both beside it, or a`
+  return fault('not_possible', `${says} backup in its place`)
 }
 
 function foreign(path: string): Fault {
   const [one, other] = segmentPaths(path)
-  const says = `${one} and ${other} are the log of another file or of another state of ${path}`
-  return fault('not_possible', `${says}; move them away, or put the right file in its place`)
+  const says = `${one} and ${other} are the commit log of another file or of another state of`
+  return fault(
+    'not_possible',
+    `${says} ${path}; move them away, or put the right file in its place`,
+  )
 }
 
 function truncated(path: string): Fault {
-  const says = `the log of ${path} was cut short, and what was acknowledged may be lost`
-  return fault('not_a_database', `${says}; put a backup in its place, without the log`)
+  const says = `the commit log of ${path} was cut short, and what was acknowledged may be lost`
+  return fault('not_a_database', `${says}; put a backup in its place, without the commit log`)
 }
 
 function damaged(path: string): Fault {
-  const says = `the log of ${path} is damaged in its middle, and what was acknowledged is lost`
-  return fault('not_a_database', `${says}; put a backup in its place, without the log`)
+  const says = `the commit log of ${path} is damaged in its middle, and what was acknowledged is`
+  return fault('not_a_database', `${says} lost; put a backup in its place, without the commit log`)
 }

@@ -29,7 +29,7 @@ export function newCheckpointThread(path: string): CheckpointThread {
     started.on('error', (error: Error) => settle?.(error))
     started.on('exit', () => {
       if (worker === started) worker = undefined
-      settle?.(new Error('the thread of the log has ended'))
+      settle?.(new Error('the checkpoint thread has ended'))
     })
     return started
   }

@@ -1,6 +1,6 @@
 /**
- * Opens the log in front of LMDB: recovers the log that an earlier process left, or starts a new
- * one, and returns the tree over both.
+ * Opens the commit log in front of LMDB: recovers the commit log that an earlier process left, or
+ * starts a new one, and returns the tree over both.
  */
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault } from '../file-system.ts'
@@ -8,13 +8,13 @@ import type { LmdbTree } from '../lmdb/tree.ts'
 import type { Tree } from '../tree.ts'
 import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
-import { recoverLog } from './recovery.ts'
+import { recoverCommitLog } from './recovery.ts'
 import type { OnNotice } from './segment-file.ts'
-import { type LogBounds, logTree } from './tree.ts'
-import { continueLog, startLog } from './writer.ts'
+import { type CommitLogBounds, commitLogTree } from './tree.ts'
+import { continueCommitLog, startCommitLog } from './writer.ts'
 
-export interface LogOptions {
-  /** 8 random bytes, for a file that never had a log. */
+export interface CommitLogOptions {
+  /** 8 random bytes, for a file that never had a commit log. */
   readonly id: Buffer
   /** What makes a file one of the engine's; written into LMDB with the manifest. */
   readonly claim?: ChangeBuffer | undefined
@@ -24,41 +24,41 @@ export interface LogOptions {
   readonly onNotice?: OnNotice
   /** Bytes of the disk to leave free if possible; 0 by default. */
   readonly reserve_bytes?: number
-  readonly bounds?: Partial<LogBounds>
+  readonly bounds?: Partial<CommitLogBounds>
 }
 
 /**
- * The caller must hold the lock of the data file at `path`. `close` merges the log into LMDB.
- * Rejects with `not_possible` or `not_a_database` and a sentence that says what to do; nothing is
- * changed then.
+ * The caller must hold the lock of the data file at `path`. `close` merges the commit log into
+ * LMDB. Rejects with `not_possible` or `not_a_database` and a sentence that says what to do;
+ * nothing is changed then.
  */
-export async function openLogTree(
+export async function openCommitLogTree(
   tree: LmdbTree,
   path: string,
-  options: LogOptions,
+  options: CommitLogOptions,
 ): Promise<Tree> {
   const stored = tree.get(manifest_key)
   const known = stored === undefined ? undefined : decodeManifest(stored)
-  const recovered = await recoverLog(path, known)
+  const recovered = await recoverCommitLog(path, known)
   const manifest = known ?? { id: options.id, seq: 0, is_open: false }
-  const log_options = { ...options, onNotice: once(options.onNotice) }
-  const log =
+  const commit_log_options = { ...options, onNotice: once(options.onNotice) }
+  const commit_log =
     recovered === undefined
-      ? await startLog(tree, path, manifest, log_options)
-      : await continueLog(path, manifest, recovered, log_options)
+      ? await startCommitLog(tree, path, manifest, commit_log_options)
+      : await continueCommitLog(path, manifest, recovered, commit_log_options)
   try {
     const changes = options.claim ?? newChangeBuffer()
-    if (recovered === undefined && log !== undefined) {
+    if (recovered === undefined && commit_log !== undefined) {
       changes.put(manifest_key, encodeManifest({ ...manifest, is_open: true }))
     }
     if (changes.size > 0 && !commitDirectly(tree, changes)) {
       throw fileFault(path, { code: 'ENOSPC' })
     }
   } catch (error) {
-    await log?.close()
+    await commit_log?.close()
     throw error
   }
-  return logTree(tree, path, manifest, log, log_options)
+  return commitLogTree(tree, path, manifest, commit_log, commit_log_options)
 }
 
 /** Passes each sentence on once. */

@@ -1,5 +1,5 @@
 /**
- * One of the two files of a log: frames, written from the beginning again in each round.
+ * One of the two files of a commit log: frames, written from the beginning again in each round.
  *
  * A write is durable when `write` resolves. The file is filled with zeros ahead of the writes, so
  * that a write changes existing bytes only and costs one sync. The last block is never written,

@@ -43,7 +43,10 @@ if (port !== null) {
   })
 }
 
-/** Messages turn Buffers into Uint8Arrays. The frames are still the memory of the log, no copy. */
+/**
+ * Messages turn Buffers into Uint8Arrays. The frames are still the memory of the commit log, no
+ * copy.
+ */
 function withBuffers({ written, manifest, slice }: CheckpointJob): CheckpointJob {
   const { buffer, byteOffset, byteLength } = written.frames
   const frames = Buffer.from(buffer, byteOffset, byteLength)

@@ -1,6 +1,6 @@
 /**
- * A log that does not belong to its file, as an operator meets it: each verb and the server say
- * what to do, exit with 3 and change nothing.
+ * A commit log that does not belong to its file, as an operator meets it: each verb and the server
+ * say what to do, exit with 3 and change nothing.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openEngine } from '../src/index.ts'
-import { block_bytes } from '../src/store/log/segment-file.ts'
+import { block_bytes } from '../src/store/commit-log/segment-file.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 
 const folder = tempFolder()
@@ -17,7 +17,7 @@ after(() => folder.remove())
 const golden = (name: string): Buffer =>
   gunzipSync(readFileSync(new URL(`./golden/${name}.gz`, import.meta.url)))
 const ends = ['', '-log-0', '-log-1'] as const
-const killed = () => new Map(ends.map((end) => [end as string, golden(`log-killed${end}`)]))
+const killed = () => new Map(ends.map((end) => [end as string, golden(`commit-log-killed${end}`)]))
 
 /** What a name holds, and with it all files that are named after it but for LMDB's lock. */
 function filesOf(path: string): Map<string, Buffer> {
@@ -35,13 +35,13 @@ function lay(path: string, files: ReadonlyMap<string, Buffer>): void {
 
 type Files = Map<string, Buffer>
 
-/** The log goes on, into the file and beyond what it holds, and the file is put back. */
+/** The commit log goes on, into the file and beyond what it holds, and the file is put back. */
 async function goOn(files: Files, path: string): Promise<void> {
   lay(path, files)
   const engine = await openEngine(path)
   for (let round = 0; round < 3; round++) {
     await engine.create({ conv_id: 1234, data: {} })
-    // A copy is of the data file, so the log is brought into that first.
+    // A copy is of the data file, so the commit log is brought into that first.
     await engine.backup(`${path}.${round}`)
   }
   await engine.create({ conv_id: 1234, data: {} })
@@ -50,15 +50,15 @@ async function goOn(files: Files, path: string): Promise<void> {
 }
 
 const damage = (at: (bytes: Buffer) => number) => (files: Files) => {
-  const log = files.get('-log-0') as Buffer
-  log.writeUInt8(log.readUInt8(at(log)) ^ 1, at(log))
+  const segment = files.get('-log-0') as Buffer
+  segment.writeUInt8(segment.readUInt8(at(segment)) ^ 1, at(segment))
 }
-const goes_with = /goes with its log, .* put both beside it, or a backup in its place/
-const other = /are the log of another file or of another state .* move them away/
-const short = /the log of .* was cut short, .* put a backup in its place/
-const broken = /the log of .* is damaged in its middle, .* put a backup in its place/
+const goes_with = /goes with its commit log, .* put both beside it, or a backup in its place/
+const other = /are the commit log of another file or of another state .* move them away/
+const short = /the commit log of .* was cut short, .* put a backup in its place/
+const broken = /the commit log of .* is damaged in its middle, .* put a backup in its place/
 
-/** [what, the change to a good file with its log, the sentence] */
+/** [what, the change to a good file with its commit log, the sentence] */
 const rows: [string, (files: Files, path: string) => unknown, RegExp][] = [
   ['missing', (files) => files.delete('-log-0') && files.delete('-log-1'), goes_with],
   ['half missing', (files) => files.delete('-log-1'), goes_with],
@@ -72,7 +72,7 @@ function cut(files: Files, bytes: number): void {
   files.set('-log-0', (files.get('-log-0') as Buffer).subarray(0, bytes))
 }
 
-describe('a log that is', () => {
+describe('a commit log that is', () => {
   for (const [at, [what, change, says]] of rows.entries()) {
     test(`${what} is refused by every way in, and left as it is`, async () => {
       const path = join(folder.path, `${at}.lmdb`)

@@ -5,13 +5,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
+import { decodeManifest, manifest_key } from '../src/store/commit-log/manifest.ts'
+import { openCommitLogTree } from '../src/store/commit-log/open.ts'
+import { segmentPaths } from '../src/store/commit-log/recovery.ts'
+import type { CommitLogBounds } from '../src/store/commit-log/tree.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
-import { decodeManifest, manifest_key } from '../src/store/log/manifest.ts'
-import { openLogTree } from '../src/store/log/open.ts'
-import { segmentPaths } from '../src/store/log/recovery.ts'
-import type { LogBounds } from '../src/store/log/tree.ts'
 import type { Tree } from '../src/store/tree.ts'
-import { assertState, groupOf, stateOf } from './support/log-setup.ts'
+import { assertState, groupOf, stateOf } from './support/commit-log-setup.ts'
 import { quickFolder } from './support/store-folder.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
 import { turns } from './support/store-trees.ts'
@@ -20,8 +20,8 @@ let folder: string
 let quick: string
 let count = 0
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'conveyor-log-'))
-  quick = await quickFolder('conveyor-log-')
+  folder = await mkdtemp(join(tmpdir(), 'conveyor-commit-log-'))
+  quick = await quickFolder('conveyor-commit-log-')
 })
 after(async () => {
   for (const one of [folder, quick]) await rm(one, { recursive: true, force: true })
@@ -29,7 +29,7 @@ after(async () => {
 
 const id = Buffer.alloc(8, 7)
 
-function bedWith(bounds: Partial<LogBounds>, folder: () => string): () => Promise<TreeBed> {
+function bedWith(bounds: Partial<CommitLogBounds>, folder: () => string): () => Promise<TreeBed> {
   return async () => {
     const path = join(folder(), `${count++}.conveyor`)
     const opened: Tree[] = []
@@ -37,7 +37,7 @@ function bedWith(bounds: Partial<LogBounds>, folder: () => string): () => Promis
       lasts: true,
       open: async () => {
         const below = await openLmdbTree(path, { not_copied: [manifest_key] })
-        const tree = await openLogTree(below, path, { id, bounds })
+        const tree = await openCommitLogTree(below, path, { id, bounds })
         opened.push(tree)
         return tree
       },
@@ -50,7 +50,7 @@ function bedWith(bounds: Partial<LogBounds>, folder: () => string): () => Promis
   }
 }
 
-const tiny: LogBounds = {
+const tiny: CommitLogBounds = {
   checkpoint_bytes: 1,
   bytes_max: 20_000,
   slice: { changes_max: 3, bytes_max: 1_000 },
@@ -58,12 +58,12 @@ const tiny: LogBounds = {
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 // On a real disk, which may take direct writes.
 storeSuite(
-  'log',
+  'commit log',
   bedWith({}, () => folder),
   is_slow ? 100 : 25,
 )
 storeSuite(
-  'log with a checkpoint at all times',
+  'commit log with a checkpoint at all times',
   bedWith(tiny, () => quick),
   is_slow ? 100 : 12,
 )
@@ -71,9 +71,9 @@ storeSuite(
 it('changes committed during a checkpoint get one of their own, without a further commit', async () => {
   const path = join(folder, 'behind.conveyor')
   const below = await openLmdbTree(path, { not_copied: [manifest_key] })
-  const tree = await openLogTree(below, path, { id, bounds: tiny })
+  const tree = await openCommitLogTree(below, path, { id, bounds: tiny })
   for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
-  // One for each group, behind the first frame of the log.
+  // One for each group, behind the first frame of the commit log.
   const last_seq = 6
   while (decodeManifest(below.get(manifest_key) as Buffer).seq < last_seq) {
     await turns()

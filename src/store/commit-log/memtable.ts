@@ -1,6 +1,6 @@
 /**
- * The memtable of a log segment: a change buffer whose arena has the bytes of the segment's file at
- * the same positions, so that frames are built in place and written from there.
+ * The memtable of a commit log segment: a change buffer whose arena has the bytes of the segment's
+ * file at the same positions, so that frames are built in place and written from there.
  *
  * The arena is aligned memory that threads share. `clear` keeps it for the segment's next round.
  */

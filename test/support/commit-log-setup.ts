@@ -1,6 +1,6 @@
 /**
- * Data files with a log as a crashed process leaves them, made to order, and the state that an open
- * must find in them.
+ * Data files with a commit log as a crashed process leaves them, made to order, and the state that
+ * an open must find in them.
  *
  * Group `n` writes its number under `last` and under a key of its own, and changes keys that other
  * groups write and delete too, so that a group that is there in part shows.
@@ -8,23 +8,23 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
+import { runCheckpoint } from '../../src/store/commit-log/checkpoint.ts'
+import { encodeManifest, type Manifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
+import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
+import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
+import type { CommitLogBounds } from '../../src/store/commit-log/tree.ts'
+import { type CommitLogWriter, createCommitLog } from '../../src/store/commit-log/writer.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import type { LmdbTree } from '../../src/store/lmdb/tree.ts'
-import { runCheckpoint } from '../../src/store/log/checkpoint.ts'
-import { encodeManifest, type Manifest, manifest_key } from '../../src/store/log/manifest.ts'
-import { openLogTree } from '../../src/store/log/open.ts'
-import { segmentPaths } from '../../src/store/log/recovery.ts'
-import type { LogBounds } from '../../src/store/log/tree.ts'
-import { createLog, type LogWriter } from '../../src/store/log/writer.ts'
 import type { Tree } from '../../src/store/tree.ts'
 
 export type State = ReadonlyMap<string, string>
 /** The files of one store by suffix of the name; the suffix of the data file is empty. */
 export type Image = ReadonlyMap<string, Buffer>
 
-export const log_id = Buffer.alloc(8, 7)
+export const commit_log_id = Buffer.alloc(8, 7)
 /** A checkpoint starts with every group, has many commits, and soon makes callers wait. */
-export const tiny_bounds: LogBounds = {
+export const tiny_bounds: CommitLogBounds = {
   checkpoint_bytes: 1,
   bytes_max: 20_000,
   slice: { changes_max: 3, bytes_max: 1_000 },
@@ -58,7 +58,7 @@ export function stateAfter(n: number): State {
   return state
 }
 
-/** Commits directly to LMDB, as a file without a log does. */
+/** Commits directly to LMDB, as a file without a commit log does. */
 export function putInto(tree: LmdbTree, changes: Iterable<readonly [string, Buffer | null]>): void {
   tree.commit((writer) => {
     for (const [key, value] of changes) writer.put(key, value)
@@ -107,14 +107,14 @@ export function failingAt(below: LmdbTree, n: number, writes_all: boolean): Lmdb
   }
 }
 
-export async function openLogged(
+export async function openWithCommitLog(
   path: string,
-  bounds: Partial<LogBounds> = {},
+  bounds: Partial<CommitLogBounds> = {},
   over = (tree: LmdbTree): LmdbTree => tree,
 ): Promise<Tree> {
   const tree = await openTree(path)
   try {
-    return await openLogTree(over(tree), path, { id: log_id, bounds })
+    return await openCommitLogTree(over(tree), path, { id: commit_log_id, bounds })
   } catch (error) {
     await tree.close()
     throw error
@@ -123,7 +123,7 @@ export async function openLogged(
 
 /** The state that an open finds; the close must leave the data file alone with the same. */
 export async function closedState(path: string): Promise<State> {
-  const tree = await openLogged(path)
+  const tree = await openWithCommitLog(path)
   const state = stateOf(tree)
   await tree.close()
   for (const segment of segmentPaths(path)) assert.ok(!existsSync(segment), `${segment} is left`)
@@ -223,7 +223,7 @@ export type CrashStep = 'commit' | 'rotate' | 'checkpoint' | 'part of a checkpoi
 
 export interface CrashedOptions {
   readonly id?: Buffer
-  /** Groups that an earlier log of the file had, which was closed. */
+  /** Groups that an earlier commit log of the file had, which was closed. */
   readonly merged_groups?: number
 }
 
@@ -233,7 +233,7 @@ export async function crashed(
   steps: readonly CrashStep[],
   options: CrashedOptions = {},
 ): Promise<CrashedFile> {
-  const { id = log_id, merged_groups = 0 } = options
+  const { id = commit_log_id, merged_groups = 0 } = options
   writeImage(new Map(), path)
   const tree = await openTree(path)
   if (merged_groups > 0) {
@@ -242,11 +242,11 @@ export async function crashed(
     putInto(tree, writes)
     putManifest(tree, { id, seq: merged_groups, is_open: false })
   }
-  const log = await createLog(path, { id, seq: merged_groups, is_open: false })
+  const commit_log = await createCommitLog(path, { id, seq: merged_groups, is_open: false })
   putManifest(tree, { id, seq: merged_groups, is_open: true })
   const file = {
     tree,
-    log,
+    commit_log,
     id,
     path,
     active: 0,
@@ -254,14 +254,14 @@ export async function crashed(
     places: new Map<number, FramePosition>(),
   }
   await takeSteps(file, steps)
-  await log.close()
+  await commit_log.close()
   await tree.close()
   return { image: imageOf(path), places: file.places, groups: file.groups }
 }
 
 interface Making {
   readonly tree: LmdbTree
-  readonly log: LogWriter
+  readonly commit_log: CommitLogWriter
   readonly id: Buffer
   readonly path: string
   active: number
@@ -270,23 +270,23 @@ interface Making {
 }
 
 async function takeSteps(file: Making, steps: readonly CrashStep[]): Promise<void> {
-  const { tree, log, places } = file
+  const { tree, commit_log, places } = file
   for (const step of steps) {
     if (step === 'commit') {
-      const at = log.active().bytes()
-      await log.write(groupOf(++file.groups))
-      const bytes = log.active().bytes() - at
+      const at = commit_log.active().bytes()
+      await commit_log.write(groupOf(++file.groups))
+      const bytes = commit_log.active().bytes() - at
       places.set(file.groups, { end: `-log-${file.active}`, at, bytes })
     } else if (step === 'rotate') {
-      log.rotate()
+      commit_log.rotate()
       file.active = 1 - file.active
     } else {
-      const written = log.frozenFrames()
+      const written = commit_log.frozenFrames()
       const manifest: Manifest = { id: file.id, seq: written.last_seq, is_open: true }
       const job = { written, manifest, slice: no_slice }
       if (step === 'checkpoint') {
         runCheckpoint(tree, job)
-        log.releaseFrozen()
+        commit_log.releaseFrozen()
       } else {
         try {
           runCheckpoint(failingAt(tree, 3, false), job)

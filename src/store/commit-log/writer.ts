@@ -1,7 +1,7 @@
 /**
- * The write path of the log: two segments with one memtable each. One segment is active and takes
- * the commits; the other is frozen, for a checkpoint, or free. A frame is on disk when `write`
- * resolves, and its sequence number is one more than the last.
+ * The write path of the commit log: two segments with one memtable each. One segment is active and
+ * takes the commits; the other is frozen, for a checkpoint, or free. A frame is on disk when
+ * `write` resolves, and its sequence number is one more than the last.
  */
 import { dirname } from 'node:path'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
@@ -20,7 +20,7 @@ export interface FrameRange {
   readonly last_seq: number
 }
 
-export interface LogWriter {
+export interface CommitLogWriter {
   /** The memtable of the segment that is written now. */
   active(): ChangeBuffer
   /** The memtable of the segment before; empty after `releaseFrozen`. */
@@ -49,22 +49,23 @@ interface Side {
 }
 
 /** Two segments as they are created, and their entries in the folder. */
-const new_log_bytes = 3 * 1024 * 1024
+const new_commit_log_bytes = 3 * 1024 * 1024
 
 /**
- * Creates the log files, in place of any that an interrupted open left; undefined if the disk has
- * no room for them. LMDB's manifest does not count on them yet. Rejects with `not_possible`.
+ * Creates the commit log files, in place of any that an interrupted open left; undefined if the
+ * disk has no room for them. LMDB's manifest does not count on them yet. Rejects with
+ * `not_possible`.
  */
-export async function startLog(
+export async function startCommitLog(
   tree: Pick<LmdbTree, 'freeBytes'>,
   path: string,
   manifest: Manifest,
   options: SegmentOptions,
-): Promise<LogWriter | undefined> {
+): Promise<CommitLogWriter | undefined> {
   await removeSegments(path)
-  if (tree.freeBytes() < new_log_bytes) return undefined
+  if (tree.freeBytes() < new_commit_log_bytes) return undefined
   try {
-    return await createLog(path, manifest, options)
+    return await createCommitLog(path, manifest, options)
   } catch (error) {
     await removeSegments(path)
     const { code } = error as { code?: unknown }
@@ -75,37 +76,37 @@ export async function startLog(
 }
 
 /** Creates both files, which must not exist. The first frame follows the manifest's sequence. */
-export async function createLog(
+export async function createCommitLog(
   path: string,
   manifest: Manifest,
   options: SegmentOptions = {},
-): Promise<LogWriter> {
+): Promise<CommitLogWriter> {
   const [first, second] = await openBoth(path, (one) => createSegment(one, options))
-  const log = logOver([sideOf(first), sideOf(second)], manifest.id, manifest.seq)
+  const commit_log = commitLogOver([sideOf(first), sideOf(second)], manifest.id, manifest.seq)
   try {
-    // An empty frame distinguishes this log from an older one of the same file.
-    await log.write(newChangeBuffer())
+    // An empty frame distinguishes this commit log from an older one of the same file.
+    await commit_log.write(newChangeBuffer())
     await syncFolder(path)
   } catch (error) {
-    await log.close()
+    await commit_log.close()
     throw error
   }
-  return log
+  return commit_log
 }
 
 /** Goes on after the recovered frames, once they are durable. */
-export async function continueLog(
+export async function continueCommitLog(
   path: string,
   manifest: Manifest,
   recovered: readonly [RecoveredSegment, RecoveredSegment],
   options: SegmentOptions = {},
-): Promise<LogWriter> {
+): Promise<CommitLogWriter> {
   const [first, second] = await openBoth(path, (one) => openSegment(one, options))
   const sides = [sideOf(first, recovered[0]), sideOf(second, recovered[1])] as const
   const lastOf = ({ frames }: RecoveredSegment): number => frames.at(-1)?.seq ?? manifest.seq
   const [first_last, second_last] = [lastOf(recovered[0]), lastOf(recovered[1])]
   const [active, frozen] = second_last > first_last ? [sides[1], sides[0]] : sides
-  return logOver([active, frozen], manifest.id, Math.max(first_last, second_last))
+  return commitLogOver([active, frozen], manifest.id, Math.max(first_last, second_last))
 }
 
 function sideOf(segment: Segment, recovered?: RecoveredSegment): Side {
@@ -115,7 +116,11 @@ function sideOf(segment: Segment, recovered?: RecoveredSegment): Side {
   return { segment, memtable, first_seq: first?.seq ?? 0, begin: first?.at ?? 0 }
 }
 
-function logOver(sides: readonly [Side, Side], id: Buffer, last_seq: number): LogWriter {
+function commitLogOver(
+  sides: readonly [Side, Side],
+  id: Buffer,
+  last_seq: number,
+): CommitLogWriter {
   let [active, frozen] = sides
   let seq = last_seq
   let frozen_seq = frozen.memtable.bytes() === 0 ? seq : active.first_seq - 1

@@ -1,15 +1,15 @@
 /**
- * A log that does not belong to its data file is refused. What an interrupted open or close left is
- * cleared away. Neither a closed file nor a backup has a log.
+ * A commit log that does not belong to its data file is refused. What an interrupted open or close
+ * left is cleared away. Neither a closed file nor a backup has a commit log.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { framesIn } from '../src/store/log/frame.ts'
-import { manifest_key } from '../src/store/log/manifest.ts'
-import { segmentPaths } from '../src/store/log/recovery.ts'
+import { framesIn } from '../src/store/commit-log/frame.ts'
+import { manifest_key } from '../src/store/commit-log/manifest.ts'
+import { segmentPaths } from '../src/store/commit-log/recovery.ts'
 import {
   assertOpens,
   assertRefused,
@@ -24,25 +24,25 @@ import {
   type Image,
   imageOf,
   lastOf,
-  openLogged,
   openTree,
+  openWithCommitLog,
   putInto,
   stateOf,
   tiny_bounds,
   writeImage,
-} from './support/log-setup.ts'
+} from './support/commit-log-setup.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
 const newPath = quickPaths('conveyor-foreign-')
 
-describe('a log that does not belong to its data file', () => {
+describe('a commit log that does not belong to its data file', () => {
   const none = (): undefined => undefined
   const empty = (): Buffer => Buffer.alloc(0)
-  /** The log of one, the data file of another. */
-  const mixed = (log: CrashedFile, tree: CrashedFile): Image => {
+  /** The commit log of one, the data file of another. */
+  const mixed = (commit_log: CrashedFile, tree: CrashedFile): Image => {
     const data = tree.image.get('') as Buffer
-    return changed(log.image, '', () => data)
+    return changed(commit_log.image, '', () => data)
   }
   const plainFile = async (groups: number, manifest_seq?: number): Promise<Image> => {
     const path = newPath()
@@ -70,7 +70,7 @@ describe('a log that does not belong to its data file', () => {
         ]),
     ],
     [
-      'of another file, beside one that never had a log',
+      'of another file, beside one that never had a commit log',
       async () => new Map([...(await crashedAfter(commits(3))).image, ...(await plainFile(2))]),
     ],
     [
@@ -134,11 +134,15 @@ describe('what an interrupted open or close left', () => {
     leave: (image: Image, closed: Image) => Image,
   ][] = [
     ['files without a frame', 0, (_, closed) => empties(closed)],
-    ['files without a frame, of a later log', 4, (_, closed) => empties(closed)],
+    ['files without a frame, of a later commit log', 4, (_, closed) => empties(closed)],
     ['one file', 4, (image, closed) => withFiles(closed, image, '-log-0')],
     ['the other file', 4, (image, closed) => withFiles(closed, image, '-log-1')],
     ['the first frame', 0, (image, closed) => withFiles(closed, image, '-log-0', '-log-1')],
-    ['the same of a later log', 4, (image, closed) => withFiles(closed, image, '-log-0', '-log-1')],
+    [
+      'the same of a later commit log',
+      4,
+      (image, closed) => withFiles(closed, image, '-log-0', '-log-1'),
+    ],
   ]
   const withFiles = (closed: Image, image: Image, ...ends: string[]): Image =>
     new Map([...closed, ...ends.map((end) => [end, image.get(end) as Buffer] as const)])
@@ -148,7 +152,7 @@ describe('what an interrupted open or close left', () => {
     it(`open: ${what}`, async () => {
       const path = newPath()
       const { image } = await crashed(path, [], { merged_groups })
-      // The data file before the manifest required a log.
+      // The data file before the manifest required a commit log.
       const closed = imageOfTree(await closedImage(path, merged_groups))
       await assertOpens(newPath(), leave(image, closed), merged_groups, what)
     })
@@ -166,7 +170,7 @@ describe('what an interrupted open or close left', () => {
         const left = withFiles(imageOf(path), image, ...ends)
         await assertOpens(newPath(), left, groups, 'once')
         writeImage(left, path)
-        const tree = await openLogged(path)
+        const tree = await openWithCommitLog(path)
         assertState(stateOf(tree), groups)
         await tree.close()
       }
@@ -174,7 +178,7 @@ describe('what an interrupted open or close left', () => {
   }
 
   const imageOfTree = (image: Image): Image => new Map([['', image.get('') as Buffer]])
-  /** With a manifest only if there was a log before. */
+  /** With a manifest only if there was a commit log before. */
   const closedImage = async (path: string, merged_groups: number): Promise<Image> => {
     if (merged_groups > 0) {
       await closedState(path)
@@ -192,7 +196,7 @@ describe('close', () => {
     await mkdir(alone)
     const path = join(alone, 'tasks.lmdb')
     for (const bounds of [{}, tiny_bounds]) {
-      const tree = await openLogged(path, bounds)
+      const tree = await openWithCommitLog(path, bounds)
       for (const segment of segmentPaths(path)) assert.ok(existsSync(segment))
       const from = lastOf(stateOf(tree))
       for (let n = from + 1; n <= from + 40; n++) await tree.commit(groupOf(n))
@@ -209,7 +213,7 @@ describe('a backup during commits', () => {
   for (const copies of [1, 2, 3]) {
     it(`keeps the last frame until there is another, after ${copies} copies`, async () => {
       const path = newPath()
-      const tree = await openLogged(path, tiny_bounds)
+      const tree = await openWithCommitLog(path, tiny_bounds)
       await tree.commit(groupOf(1))
       const segments = () => segmentPaths(path).map((segment) => readFileSync(segment))
       const lastOf = (segment: Buffer) => Math.max(...[...framesIn(segment)].map(({ seq }) => seq))
@@ -225,7 +229,7 @@ describe('a backup during commits', () => {
 
   it('holds every group that was acknowledged before, none in part, and no manifest', async () => {
     const path = newPath()
-    const tree = await openLogged(path, tiny_bounds)
+    const tree = await openWithCommitLog(path, tiny_bounds)
     let acked = 0
     let is_on = true
     const writing = (async () => {
@@ -252,9 +256,9 @@ describe('a backup during commits', () => {
       await below.close()
       assertState(state, from, to)
       assertState(await closedState(target), lastOf(state))
-      const logged = await openLogged(target)
-      await logged.commit(groupOf(lastOf(state) + 1))
-      await logged.close()
+      const copied = await openWithCommitLog(target)
+      await copied.commit(groupOf(lastOf(state) + 1))
+      await copied.close()
       assertState(await closedState(target), lastOf(state) + 1)
     }
     assert.ok((copies.at(-1)?.from ?? 0) > 0)

@@ -1,6 +1,6 @@
 /**
- * Recovery of the log that a process left: every acknowledged group is there and none in part, or
- * the files are refused and stay unchanged.
+ * Recovery of the commit log that a process left: every acknowledged group is there and none in
+ * part, or the files are refused and stay unchanged.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -20,13 +20,13 @@ import {
   type Image,
   imageOf,
   lastOf,
-  openLogged,
   openTree,
+  openWithCommitLog,
   stateAfter,
   stateOf,
   tiny_bounds,
   writeImage,
-} from './support/log-setup.ts'
+} from './support/commit-log-setup.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
@@ -36,7 +36,7 @@ const newPath = quickPaths('conveyor-recover-')
 describe('a process that crashed', () => {
   it('at many moments, with checkpoints running', async (t) => {
     const path = newPath()
-    const tree = await openLogged(path, tiny_bounds)
+    const tree = await openWithCommitLog(path, tiny_bounds)
     const groups = is_slow ? 600 : 90
     let acked = 0
     const seen: { image: Image; from: number; to: number }[] = []
@@ -64,9 +64,9 @@ describe('a process that crashed', () => {
       assertState(await closedState(copy), from, to, `image ${place}`)
     }
     // How many images fall into a merge is chance; the rows below have one in the middle of each.
-    assert.ok(ahead > 0, 'no image needs its log')
+    assert.ok(ahead > 0, 'no image needs its commit log')
     t.diagnostic(
-      `${seen.length} images, ${in_merge} in a checkpoint, ${ahead} with more in the log`,
+      `${seen.length} images, ${in_merge} in a checkpoint, ${ahead} with more in the commit log`,
     )
   })
 
@@ -101,8 +101,8 @@ describe('a process that crashed', () => {
       [...commits(20), 'rotate', 'checkpoint', 'commit', 'rotate', 'checkpoint', 'commit'],
       0,
     ],
-    ['in a later log, before its first group', [], 7],
-    ['in a later log', [...commits(3), 'rotate', 'commit', 'part of a checkpoint'], 7],
+    ['in a later commit log, before its first group', [], 7],
+    ['in a later commit log', [...commits(3), 'rotate', 'commit', 'part of a checkpoint'], 7],
   ]
   for (const [what, steps, merged_groups] of forms) {
     it(what, async () => {
@@ -110,7 +110,7 @@ describe('a process that crashed', () => {
       await assertOpens(newPath(), image, groups, what)
       const path = newPath()
       writeImage(image, path)
-      const tree = await openLogged(path)
+      const tree = await openWithCommitLog(path)
       assertState(stateOf(tree), groups)
       await tree.commit(groupOf(groups + 1))
       assertState(stateOf(tree), groups + 1)
@@ -232,9 +232,9 @@ describe('a recovery whose checkpoint fails', () => {
   /** Opens and closes; the n-th commit of LMDB fails. True if there were fewer. */
   const openWithFailure = async (path: string, n: number, writes_all: boolean, bounds = here) => {
     let is_broken = false
-    const tree = await openLogged(path, bounds, (below) => failingAt(below, n, writes_all)).catch(
-      () => undefined,
-    )
+    const tree = await openWithCommitLog(path, bounds, (below) =>
+      failingAt(below, n, writes_all),
+    ).catch(() => undefined)
     tree?.onBroken?.(() => {
       is_broken = true
     })
@@ -261,7 +261,7 @@ describe('a recovery whose checkpoint fails', () => {
 
   it('in the middle of a large one: the next one ends the same', async (t) => {
     const path = newPath()
-    const tree = await openLogged(path)
+    const tree = await openWithCommitLog(path)
     for (let group = 0; group < 4; group++) await tree.commit(largeGroup(group))
     const image = imageOf(path)
     await tree.close()
@@ -269,7 +269,7 @@ describe('a recovery whose checkpoint fails', () => {
     for (let n = 1; ; n++) {
       writeImage(image, path)
       const is_done = await openWithFailure(path, n, false, large)
-      const again = await openLogged(path)
+      const again = await openWithCommitLog(path)
       assert.equal([...again.range('key', 'kez', false)].length, 4 * large_keys)
       await again.close()
       if (is_done) break

@@ -1,5 +1,5 @@
 /**
- * The parts of the log, each against a plain Map: frames, sorting by key, memtables, change
+ * The parts of the commit log, each against a plain Map: frames, sorting by key, memtables, change
  * buffers, merged ranges and scan hints.
  */
 import assert from 'node:assert/strict'
@@ -16,18 +16,18 @@ import {
   frameBytes,
   framesIn,
   sealFrame,
-} from '../src/store/log/frame.ts'
-import { sortLastByKey } from '../src/store/log/key-sort.ts'
-import { buildFrame, newMemtable, publishFrame } from '../src/store/log/memtable.ts'
-import { newScanHints } from '../src/store/log/scan-hints.ts'
+} from '../src/store/commit-log/frame.ts'
+import { sortLastByKey } from '../src/store/commit-log/key-sort.ts'
+import { buildFrame, newMemtable, publishFrame } from '../src/store/commit-log/memtable.ts'
+import { newScanHints } from '../src/store/commit-log/scan-hints.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
-import { openLogged, tiny_bounds } from './support/log-setup.ts'
+import { openWithCommitLog, tiny_bounds } from './support/commit-log-setup.ts'
 import { runs } from './support/short-run.ts'
 import { quickFolder } from './support/store-folder.ts'
 
 type Values = Map<string, Buffer | null>
 
-const id = Buffer.from('log name')
+const id = Buffer.from('any name')
 const byte = fc.constantFrom('\x00', 'a', 'b', 'C', '\x80', '\xff')
 const key = fc.array(byte, { minLength: 1, maxLength: 4 }).map((bytes) => bytes.join(''))
 const value = fc.option(fc.uint8Array({ maxLength: 90 }).map((bytes) => Buffer.from(bytes)))
@@ -381,7 +381,7 @@ describe('ranges that skip tombstones', () => {
       const history = fc.array(step, { minLength: 20, maxLength: 40 })
       await fc.assert(
         fc.asyncProperty(history, async (steps) => {
-          const tree = await openLogged(join(folder, `${count++}.lmdb`), bound)
+          const tree = await openWithCommitLog(join(folder, `${count++}.lmdb`), bound)
           const model: Values = new Map()
           const write = async (changes: Values): Promise<void> => {
             await tree.commit(changesOf(changes))

@@ -1,5 +1,5 @@
 /**
- * The system calls of a process with a log, in order: was a group on disk before its
+ * The system calls of a process with a commit log, in order: was a group on disk before its
  * acknowledgement, by no more than one sync?
  *
  * A group is one frame, in one write of whole blocks to a segment; the write syncs itself, or a
@@ -26,7 +26,7 @@ const first_frame = /"((?:\\(?:[0-7]{1,3}|.)|[^"\\]){1,8})/
  * that was safe, and for each other thing that was done in the wrong order. What was written before
  * the line `from` was for nobody who waits. A trace without a reply is a mistake itself.
  */
-export function logOrderMistakes(
+export function commitLogOrderMistakes(
   calls: readonly Call[],
   path: string,
   isReply: (call: Call) => boolean,
@@ -37,7 +37,7 @@ export function logOrderMistakes(
   const frames = [0, 1].flatMap((n) => framesOf(calls, `${path}-log-${n}`))
   const syncs = calls.filter((call) => isSync(call) && call.args.includes(`<${path}-log-`))
   const mistakes: string[] = []
-  // The first frame opens the log, and nobody waits for it.
+  // The first frame opens the commit log, and nobody waits for it.
   const [opening, second] = frames.toSorted((one, next) => one.call.began - next.call.began)
   let since = Math.max(from, opening?.call.ended ?? 0)
   if (opening !== undefined && opening.safe < (second?.call.began ?? 0)) {

@@ -12,10 +12,10 @@ import {
   assertState,
   closedState,
   groupOf,
-  openLogged,
+  openWithCommitLog,
   stateOf,
   tiny_bounds,
-} from './support/log-setup.ts'
+} from './support/commit-log-setup.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
@@ -38,7 +38,7 @@ async function bringBack(path: string): Promise<void> {
 describe('a checkpoint that fails', () => {
   it('is the last one, and no acknowledged group is lost', async () => {
     const path = join(folder, 'gone.lmdb')
-    const tree = await openLogged(path, tiny_bounds)
+    const tree = await openWithCommitLog(path, tiny_bounds)
     await hide(path)
     let acked = 0
     let refused = 0
@@ -58,7 +58,7 @@ describe('a checkpoint that fails', () => {
   it('rejects every later update, and a backup', async () => {
     const path = join(folder, 'told.lmdb')
     const failures: string[] = []
-    const store = storeOf(await openLogged(path, tiny_bounds), {
+    const store = storeOf(await openWithCommitLog(path, tiny_bounds), {
       onFail: ({ code }) => void failures.push(code),
     })
     const put = (n: number): Promise<void> =>

@@ -1,27 +1,27 @@
 /**
- * A disk that fails under the log, in a write of the log or of a checkpoint. Callers get an error,
- * no further write is made, the close ends, and the next open has every acknowledged group and no
- * group in part.
+ * A disk that fails under the commit log, in a write of the commit log or of a checkpoint. Callers
+ * get an error, no further write is made, the close ends, and the next open has every acknowledged
+ * group and no group in part.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import type { Results } from './support/log-broken-child.ts'
-import { crash_forms } from './support/log-crash.ts'
-import { assertState, closedState } from './support/log-setup.ts'
+import type { Results } from './support/commit-log-broken-child.ts'
+import { crash_forms } from './support/commit-log-crash.ts'
+import { assertState, closedState } from './support/commit-log-setup.ts'
 import { type BuiltChild, buildChild, type Edit } from './support/store-child.ts'
 import { canTrace, runTraced } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const groups = 60
 
-const segment = 'store/log/segment.ts'
-const worker = 'store/log/checkpoint-worker.ts'
+const segment = 'store/commit-log/segment.ts'
+const worker = 'store/commit-log/checkpoint-worker.ts'
 const inline: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
 const in_thread = 'runCheckpoint(await opening, withBuffers(job), scratch)'
 const garbled: Edit = {
-  file: 'store/log/checkpoint.ts',
+  file: 'store/commit-log/checkpoint.ts',
   from: 'own.set(frames)',
   to: 'own.set(frames); own[own.length - 1] ^= 1',
 }
@@ -46,18 +46,19 @@ interface Row {
   readonly may_die?: boolean
 }
 
-// The log's first write tries O_DIRECT, the second preallocates, the third is the first frame.
+// The commit log's first write tries O_DIRECT, the second preallocates, the third is the first
+// frame.
 const rows: Row[] = [
   {
     ...{
-      what: 'a log that cannot be created at first',
+      what: 'a commit log that cannot be created at first',
       on: '-log-0',
       inject: 'pwrite64:error=ENOSPC:when=1',
     },
     acked: [groups, groups],
   },
   {
-    ...{ what: 'a log that can never be created', on: '-log-0' },
+    ...{ what: 'a commit log that can never be created', on: '-log-0' },
     ...{ inject: 'pwrite64:error=ENOSPC:when=2+', acked: [groups, groups] },
   },
   {
@@ -65,7 +66,11 @@ const rows: Row[] = [
     ...{ inject: 'pwrite64:error=EINVAL:when=1', acked: [groups, groups] },
   },
   {
-    ...{ what: 'a log that cannot be opened', on: '-log-0', inject: 'pwrite64:error=EIO:when=3' },
+    ...{
+      what: 'a commit log that cannot be opened',
+      on: '-log-0',
+      inject: 'pwrite64:error=EIO:when=3',
+    },
     ...{ acked: [0, 0], opened: 'not_possible' },
   },
   {
@@ -73,11 +78,11 @@ const rows: Row[] = [
     ...{ inject: 'openat:error=EACCES:when=2', acked: [0, 0], opened: 'not_possible' },
   },
   {
-    ...{ what: 'a write of the log', on: '-log-0', inject: 'pwrite64:error=EIO:when=6' },
+    ...{ what: 'a write of the commit log', on: '-log-0', inject: 'pwrite64:error=EIO:when=6' },
     acked: [2, 2],
   },
   {
-    ...{ what: 'all writes of the log: full', on: '-log-0' },
+    ...{ what: 'all writes of the commit log: full', on: '-log-0' },
     ...{ inject: 'pwrite64:error=ENOSPC:when=6+', acked: [2, 2] },
   },
   {
@@ -138,11 +143,11 @@ const rows: Row[] = [
   { what: 'a thread that throws', on: '', edits: [...checkpoints, throws] },
 ]
 
-describe('a disk that fails under a log', { skip, timeout: 120_000, concurrency: 4 }, () => {
+describe('a disk that fails under a commit log', { skip, timeout: 120_000, concurrency: 4 }, () => {
   const built = new Map<string, Promise<BuiltChild>>()
   const childWith = (edits: readonly Edit[]): Promise<BuiltChild> => {
     const name = JSON.stringify(edits)
-    const child = built.get(name) ?? buildChild('log-broken-child.ts', edits)
+    const child = built.get(name) ?? buildChild('commit-log-broken-child.ts', edits)
     built.set(name, child)
     return child
   }
@@ -159,7 +164,7 @@ describe('a disk that fails under a log', { skip, timeout: 120_000, concurrency:
       const waits = checkpoints.every((edit) => edits.includes(edit)) && row.acked === undefined
       const args = [child.script, path, String(groups), waits ? 'wait' : '']
       const run = await runTraced(args, {
-        log: `${path}.trace`,
+        trace: `${path}.trace`,
         only: path + on,
         ...(inject === undefined ? {} : { inject }),
         // The calls that fail are counted by thread.

@@ -11,7 +11,7 @@ import type { LmdbTree } from '../lmdb/tree.ts'
 import { type CheckpointJob, runCheckpoint, type SliceBounds } from './checkpoint.ts'
 import { type CheckpointThread, newCheckpointThread } from './checkpoint-thread.ts'
 import { encodeManifest, manifest_key } from './manifest.ts'
-import type { LogWriter } from './writer.ts'
+import type { CommitLogWriter } from './writer.ts'
 
 export interface Checkpointer {
   /** Resolves, never rejects, when it is done, postponed or failed; undefined if none runs. */
@@ -25,18 +25,18 @@ export interface Checkpointer {
   hold(until: Promise<void>): Promise<void>
   /** Checkpoints all changes and ends the thread; false if some are left. */
   finish(): Promise<boolean>
-  /** Ends the thread; what is not checkpointed stays in the log. */
+  /** Ends the thread; what is not checkpointed stays in the commit log. */
   close(): Promise<void>
 }
 
 export interface CheckpointerPort {
   readonly tree: LmdbTree
   readonly path: string
-  /** Id of the log. */
+  /** Id of the commit log. */
   readonly id: Buffer
   readonly slice: SliceBounds
-  /** Undefined if there is no log. */
-  log(): LogWriter | undefined
+  /** Undefined if there is no commit log. */
+  commitLog(): CommitLogWriter | undefined
   /** The frozen segment is in LMDB and free. */
   onDone(): void
   /** A checkpoint was postponed for lack of disk space. */
@@ -66,14 +66,14 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
 
   /** False if there was nothing to begin. */
   function begin(runner: () => Run): boolean {
-    const log = port.log()
-    if (running !== undefined || log === undefined || is_broken) return false
+    const commit_log = port.commitLog()
+    if (running !== undefined || commit_log === undefined || is_broken) return false
     if (performance.now() < postponed_until_ms) return false
-    if (log.frozen().bytes() === 0) {
-      if (log.active().bytes() === 0) return false
-      log.rotate()
+    if (commit_log.frozen().bytes() === 0) {
+      if (commit_log.active().bytes() === 0) return false
+      commit_log.rotate()
     }
-    const written = log.frozenFrames()
+    const written = commit_log.frozenFrames()
     const manifest = { id, seq: written.last_seq, is_open: true }
     void hold(runner()({ written, manifest, slice }).then(onDone).catch(onError))
     return true
@@ -82,7 +82,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   function onDone(): void {
     // Reads must see the changes in LMDB before they miss them in the memtable.
     tree.refresh()
-    port.log()?.releaseFrozen()
+    port.commitLog()?.releaseFrozen()
     port.onDone()
   }
 
@@ -106,7 +106,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
 
   /** A small segment is done before a thread has started. */
   function inThreadOrHere(): Run {
-    const is_small = (port.log()?.frozen().bytes() ?? 0) < slice.bytes_max
+    const is_small = (port.commitLog()?.frozen().bytes() ?? 0) < slice.bytes_max
     return thread === undefined && is_small ? runHere : inThread()
   }
 
@@ -119,10 +119,10 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       postponed_until_ms = 0
       while (begin(inThreadOrHere)) await running
       await thread?.close()
-      const log = port.log()
-      if (is_broken || log === undefined) return false
-      if (log.frozen().bytes() > 0 || log.active().bytes() > 0) return false
-      const manifest = { id, seq: log.seq(), is_open: false }
+      const commit_log = port.commitLog()
+      if (is_broken || commit_log === undefined) return false
+      if (commit_log.frozen().bytes() > 0 || commit_log.active().bytes() > 0) return false
+      const manifest = { id, seq: commit_log.seq(), is_open: false }
       tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
       return true
     },

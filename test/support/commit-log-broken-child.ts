@@ -1,11 +1,11 @@
 /**
  * Commits groups to a store whose disk fails, and prints the result of each call as JSON:
- * `log-broken-child PATH GROUPS [wait]`. It goes on for two groups after the first that was
+ * `commit-log-broken-child PATH GROUPS [wait]`. It goes on for two groups after the first that was
  * refused; with `wait` the last group waits for a failure. Before that it prints a line for each
  * acknowledged group. The faults are injected from outside.
  */
 import { storeOf } from '../../src/store/group-commit.ts'
-import { groupOf, openLogged } from './log-setup.ts'
+import { groupOf, openWithCommitLog } from './commit-log-setup.ts'
 
 export interface Results {
   opened: string
@@ -28,7 +28,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 process.on('unhandledRejection', (error) => void results.unhandled.push(String(error)))
 
 async function run(): Promise<void> {
-  const store = storeOf(await openLogged(path), {
+  const store = storeOf(await openWithCommitLog(path), {
     onFail: (failure) => void results.failures.push(failure.code),
   })
   for (let n = 1; n <= Number(groups); n++) {

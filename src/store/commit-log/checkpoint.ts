@@ -1,6 +1,6 @@
 /**
- * A checkpoint: writes the changes of a log segment into LMDB, in key order, so that neighbours
- * share pages, and in commits of bounded size.
+ * A checkpoint: writes the changes of a commit log segment into LMDB, in key order, so that
+ * neighbours share pages, and in commits of bounded size.
  *
  * Only the last change of each key is written. The last commit also writes the manifest that counts
  * the frames as merged, so an interrupted checkpoint is simply repeated: until then the frames hold
@@ -68,7 +68,7 @@ export function runCheckpoint(tree: Target, job: CheckpointJob, scratch = newScr
   commitSlice(tree, own, slice, job.manifest)
 }
 
-/** Commits changes while there is no log. False if the disk has no room for them. */
+/** Commits changes while there is no commit log. False if the disk has no room for them. */
 export function commitDirectly(tree: Target, changes: ChangeBuffer): boolean {
   let large_bytes = 0
   for (const [, value] of changes) {
@@ -97,7 +97,7 @@ function* checkedFrames(bytes: Buffer, { written, manifest }: CheckpointJob): Ge
     yield frame
   }
   if (next_seq !== written.last_seq + 1) {
-    throw new Error('the log is not what was written')
+    throw new Error('the commit log is not what was written')
   }
 }
 

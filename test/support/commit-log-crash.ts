@@ -1,12 +1,13 @@
 /**
- * The forms of the engine that crash tests kill, and what a kill left of the log. With the usual
- * bounds no checkpoint runs in the short life of such a process, so one form always checkpoints.
+ * The forms of the engine that crash tests kill, and what a kill left of the commit log. With the
+ * usual bounds no checkpoint runs in the short life of such a process, so one form always
+ * checkpoints.
  */
 import { existsSync, readFileSync } from 'node:fs'
+import { framesIn } from '../../src/store/commit-log/frame.ts'
+import { decodeManifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
+import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
-import { framesIn } from '../../src/store/log/frame.ts'
-import { decodeManifest, manifest_key } from '../../src/store/log/manifest.ts'
-import { segmentPaths } from '../../src/store/log/recovery.ts'
 import type { Edit } from './store-child.ts'
 
 export interface CrashForm {
@@ -14,7 +15,7 @@ export interface CrashForm {
   readonly edits: readonly Edit[]
 }
 
-const file = 'store/log/tree.ts'
+const file = 'store/commit-log/tree.ts'
 const always_checkpoints: readonly Edit[] = [
   { file, from: 'checkpoint_bytes: 32 * 1024 * 1024', to: 'checkpoint_bytes: 1' },
   { file, from: 'bytes_max: 64 * 1024 * 1024', to: 'bytes_max: 256 * 1024' },
@@ -26,16 +27,16 @@ export const crash_forms: readonly CrashForm[] = [
   { form: 'always checkpointing', edits: always_checkpoints },
 ]
 
-/** The log that a killed process left. */
-export interface LogLeft {
+/** The commit log that a killed process left. */
+export interface CommitLogLeft {
   /** Groups that are not in LMDB. */
   readonly unmerged: number
   /** Whether both segments have such groups: a checkpoint of one was running. */
   readonly in_checkpoint: boolean
 }
 
-/** Before the log is opened again. */
-export async function logLeft(path: string): Promise<LogLeft> {
+/** Before the commit log is opened again. */
+export async function commitLogLeft(path: string): Promise<CommitLogLeft> {
   const tree = await openLmdbTree(path)
   const bytes = tree.get(manifest_key)
   await tree.close()

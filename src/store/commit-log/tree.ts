@@ -1,8 +1,8 @@
 /**
- * The tree with a commit log in front of LMDB: a commit is one synced write to the log.
+ * The tree with a commit log in front of LMDB: a commit is one synced write to the commit log.
  *
- * Committed changes are in the active segment of the log and in its memtable, where reads find
- * them. Once they are enough for large commits of LMDB, the segment is frozen and a checkpoint
+ * Committed changes are in the active segment of the commit log and in its memtable, where reads
+ * find them. Once they are enough for large commits of LMDB, the segment is frozen and a checkpoint
  * writes it into LMDB, while commits go on in the other segment. Then the frozen memtable is
  * cleared and its segment may be overwritten.
  *
@@ -14,8 +14,8 @@
  * Only the checkpoint thread commits to LMDB while it runs; before and after, this thread does.
  *
  * A commit without disk space is refused, and a checkpoint without space is postponed; without
- * space for a log, commits go directly into LMDB. After a failed write or checkpoint, or the loss
- * of a file, nothing is written any more and the log stays for the next open.
+ * space for a commit log, commits go directly into LMDB. After a failed write or checkpoint, or the
+ * loss of a file, nothing is written any more and the commit log stays for the next open.
  */
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -34,10 +34,10 @@ import { removeSegments, segmentPaths } from './recovery.ts'
 import { newScanHints } from './scan-hints.ts'
 import type { SegmentOptions } from './segment.ts'
 import { block_bytes, type OnNotice } from './segment-file.ts'
-import { type LogWriter, startLog } from './writer.ts'
+import { type CommitLogWriter, startCommitLog } from './writer.ts'
 
 /** Bounds of the active segment: the bytes of its frames and the memory of its index. */
-export interface LogBounds {
+export interface CommitLogBounds {
   /** From here on a checkpoint starts, unless one runs. */
   readonly checkpoint_bytes: number
   /** Here commits wait for the checkpoint. */
@@ -45,36 +45,39 @@ export interface LogBounds {
   readonly slice: SliceBounds
 }
 
-const log_bounds: LogBounds = {
+const commit_log_bounds: CommitLogBounds = {
   checkpoint_bytes: 32 * 1024 * 1024,
   bytes_max: 64 * 1024 * 1024,
   slice: slice_bounds,
 }
 const index_bytes_per_key = 128
 
-export interface LogTreeOptions extends SegmentOptions {
+export interface CommitLogTreeOptions extends SegmentOptions {
   readonly onNotice: OnNotice
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
-  readonly bounds?: Partial<LogBounds>
+  readonly bounds?: Partial<CommitLogBounds>
 }
 
 /** Even if the disk has only its reserve left, this much may await a checkpoint. */
 const debt_min_bytes = 8 * 1024 * 1024
 
-/** `opened_log` is undefined if the disk had no space for it. */
-export function logTree(
+/** `opened_commit_log` is undefined if the disk had no space for it. */
+export function commitLogTree(
   tree: LmdbTree,
   path: string,
   manifest: Manifest,
-  opened_log: LogWriter | undefined,
-  options: LogTreeOptions,
+  opened_commit_log: CommitLogWriter | undefined,
+  options: CommitLogTreeOptions,
 ): Tree {
-  const bounds: LogBounds = { ...log_bounds, ...options.bounds }
+  const bounds: CommitLogBounds = { ...commit_log_bounds, ...options.bounds }
   const hints = newScanHints()
-  let log = opened_log
+  let commit_log = opened_commit_log
   let broken: unknown
-  /** A file of the log is gone, but LMDB is sound and memory has all that the log held. */
+  /**
+   * A file of the commit log is gone, but LMDB is sound and memory has all that the commit log
+   * held.
+   */
   let is_log_lost = false
   let brokenCallback: ((cause: unknown) => void) | undefined
   let free_bytes = tree.freeBytes()
@@ -87,14 +90,13 @@ export function logTree(
     path,
     id: manifest.id,
     slice: bounds.slice,
-    log: () => log,
+    commitLog: () => commit_log,
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for the next commit.
       void checkpointer.running()?.then(() => inTurn(async () => checkpointIfFull()))
     },
-    onPostponed: () =>
-      options.onNotice(`${path}: the disk is full, so the checkpoint of its log waits`),
+    onPostponed: () => options.onNotice(`${path}: the disk is full, so its checkpoint waits`),
     onBroken: breakWith,
   })
 
@@ -113,7 +115,7 @@ export function logTree(
   }
 
   function watch(): () => void {
-    const paths = log === undefined ? [path] : [path, ...segmentPaths(path)]
+    const paths = commit_log === undefined ? [path] : [path, ...segmentPaths(path)]
     const onCheck = (): void => {
       free_bytes = tree.freeBytes()
       void inTurn(async () => checkpointIfFull())
@@ -125,7 +127,9 @@ export function logTree(
   }
 
   const memtables = (): ChangeBuffer[] =>
-    log === undefined ? [] : [log.active(), log.frozen()].filter(({ size }) => size > 0)
+    commit_log === undefined
+      ? []
+      : [commit_log.active(), commit_log.frozen()].filter(({ size }) => size > 0)
 
   function memoryOf(memtable: ChangeBuffer): number {
     return memtable.bytes() + memtable.size * index_bytes_per_key
@@ -147,22 +151,24 @@ export function logTree(
   }
 
   /** Whether the active segment's file can take the changes. */
-  function fits(log: LogWriter, changes: ChangeBuffer): boolean {
+  function fits(commit_log: CommitLogWriter, changes: ChangeBuffer): boolean {
     const bytes = frameBytes(changes.bytes()) + block_bytes
-    return log.preallocatedBytes() >= bytes || tree.freeBytes() >= bytes + preallocation_bytes
+    return (
+      commit_log.preallocatedBytes() >= bytes || tree.freeBytes() >= bytes + preallocation_bytes
+    )
   }
 
   async function commit(changes: ChangeBuffer): Promise<void> {
     if (broken !== undefined) throw broken
-    if (log === undefined) await startLate()
-    if (log === undefined) {
+    if (commit_log === undefined) await startLate()
+    if (commit_log === undefined) {
       if (!commitDirectly(tree, changes)) throw fault('no_space')
       return
     }
-    await makeRoom(log, changes)
+    await makeRoom(commit_log, changes)
     checkpointIfFull()
     try {
-      await log.write(changes)
+      await commit_log.write(changes)
     } catch (error) {
       breakWith(error)
       throw error
@@ -174,11 +180,11 @@ export function logTree(
 
   /**
    * Waits for checkpoints while the active segment is full, or while those to come may take all
-   * that the disk has. Throws `no_space` if the log has no room for the changes.
+   * that the disk has. Throws `no_space` if the commit log has no room for the changes.
    */
-  async function makeRoom(log: LogWriter, changes: ChangeBuffer): Promise<void> {
+  async function makeRoom(commit_log: CommitLogWriter, changes: ChangeBuffer): Promise<void> {
     for (;;) {
-      const has_room = memoryOf(log.active()) < bounds.bytes_max && fits(log, changes)
+      const has_room = memoryOf(commit_log.active()) < bounds.bytes_max && fits(commit_log, changes)
       if (has_room && debt() <= debtMax()) return
       if (checkpointer.running() === undefined) checkpointer.begin()
       const running = checkpointer.running()
@@ -193,22 +199,22 @@ export function logTree(
   }
 
   function checkpointIfFull(): void {
-    if (log === undefined || broken !== undefined || closing !== undefined) return
+    if (commit_log === undefined || broken !== undefined || closing !== undefined) return
     const starts_at = backups_waiting > 0 ? bounds.bytes_max : bounds.checkpoint_bytes
     // Well before commits have to wait.
     const is_tight = 2 * debt() > debtMax()
-    if (log.frozen().bytes() > 0 || memoryOf(log.active()) >= starts_at || is_tight) {
+    if (commit_log.frozen().bytes() > 0 || memoryOf(commit_log.active()) >= starts_at || is_tight) {
       checkpointer.begin()
     }
   }
 
-  /** Starts the log that had no disk space at the open, if there is space now. */
+  /** Starts the commit log that had no disk space at the open, if there is space now. */
   async function startLate(): Promise<void> {
-    const started = await startLog(tree, path, manifest, options)
+    const started = await startCommitLog(tree, path, manifest, options)
     if (started === undefined) return
     const opened = encodeManifest({ ...manifest, is_open: true })
     tree.commit((writer) => writer.put(manifest_key, opened))
-    log = started
+    commit_log = started
     unwatch()
     unwatch = watch()
   }
@@ -236,7 +242,7 @@ export function logTree(
   function beginCopy(target: string): { readonly copy?: Promise<number> } {
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
-    const has_frozen = (log?.frozen().bytes() ?? 0) > 0
+    const has_frozen = (commit_log?.frozen().bytes() ?? 0) > 0
     if (memtables().length > 0) {
       checkpointer.begin()
       if (checkpointer.running() === undefined) throw fault('no_space')
@@ -245,7 +251,7 @@ export function logTree(
     if (has_frozen) return {}
     const copy = Promise.resolve(checkpointer.running()).then(() => {
       if (broken !== undefined) throw broken
-      if ((log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
+      if ((commit_log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
       return tree.backup(target)
     })
     const settled = (): void => {}
@@ -259,7 +265,7 @@ export function logTree(
       const can_finish = broken === undefined || is_log_lost
       const is_finished = can_finish && (await checkpointer.finish())
       await checkpointer.close()
-      await log?.close()
+      await commit_log?.close()
       if (is_finished) await removeSegments(path)
     } finally {
       await tree.close()
@@ -284,10 +290,10 @@ export function logTree(
 
   return {
     get(key) {
-      if (log === undefined) return tree.get(key)
-      const newest = log.active().get(key)
+      if (commit_log === undefined) return tree.get(key)
+      const newest = commit_log.active().get(key)
       if (newest !== undefined) return newest ?? undefined
-      const older = log.frozen().get(key)
+      const older = commit_log.frozen().get(key)
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,

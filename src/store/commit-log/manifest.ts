@@ -1,0 +1,34 @@
+/**
+ * The manifest of the commit log: which frames are in LMDB already. It is a value in LMDB, under a
+ * key that only the commit log writes, and commits together with the changes of a checkpoint.
+ *
+ *     0  id of the commit log (8)
+ *     8  sequence number of the last frame whose changes are all in LMDB (8)
+ *    16  1 if the commit log files must exist, 0 after a clean close (1)
+ */
+import { type Key, metaKey } from '../../codec/keys.ts'
+import { commit_log_id_bytes } from './frame.ts'
+
+export interface Manifest {
+  readonly id: Buffer
+  readonly seq: number
+  readonly is_open: boolean
+}
+
+export const manifest_key: Key = metaKey('log')
+
+export function encodeManifest({ id, seq, is_open }: Manifest): Buffer {
+  const out = Buffer.alloc(commit_log_id_bytes + 9)
+  out.set(id)
+  out.writeBigUInt64BE(BigInt(seq), commit_log_id_bytes)
+  out[commit_log_id_bytes + 8] = is_open ? 1 : 0
+  return out
+}
+
+export function decodeManifest(bytes: Buffer): Manifest {
+  return {
+    id: Buffer.from(bytes.subarray(0, commit_log_id_bytes)),
+    seq: Number(bytes.readBigUInt64BE(commit_log_id_bytes)),
+    is_open: bytes[commit_log_id_bytes + 8] === 1,
+  }
+}
