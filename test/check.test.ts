@@ -18,6 +18,7 @@ import {
   taskKey,
 } from '../src/codec/keys.ts'
 import { encodeCounts, noTasks } from '../src/codec/records.ts'
+import { decodeTask, encodeTask, type TaskRecord } from '../src/codec/task-record.ts'
 import type { Task } from '../src/core/model.ts'
 import { callback, defineProcess, end, go, setData } from '../src/define.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
@@ -133,6 +134,14 @@ const broken: readonly (readonly [string, (file: File) => Promise<Changes>, read
       ...counts('end', { processed: 9 }),
     ],
     [/^task \w+ is damaged$/]],
+  ['a task remembers a trace of zeros',
+    async ({ tree, task }) => {
+      const { obj_id } = await task('a')
+      const record = decodeTask(obj_id, tree.get(taskKey(obj_id)) as Buffer) as TaskRecord
+      const trace = { trace_id: '0'.repeat(32), span_id: '0'.repeat(16), flags: 1 }
+      return [[taskKey(obj_id), Buffer.from(encodeTask({ ...record, trace }))]]
+    },
+    [/^task \w+ remembers a trace of zeros$/]],
   ['a process is gone',
     async () => [[processKey('1'), null]],
     [/^version 1 of 1: no such process$/, ...Array(3).fill(/^task \w+: no process 1$/)]],

@@ -41,6 +41,7 @@ const record: TaskRecord = {
   history: 'C0/\x05start',
   history_count: 1,
   history_ms: -1,
+  trace: undefined,
 }
 const view = {
   obj_id: record.obj_id,
@@ -58,6 +59,11 @@ const view = {
 const details = { tag: 'api_limit', description: '€ and more' }
 const wide = { conv_id: 'ї€😀', node_id: 'n'.repeat(300), node_prev_id: '' }
 const ids = { caller_id: 'a'.repeat(24), called_id: 'b'.repeat(24) }
+const trace = {
+  trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+  span_id: '00f067aa0ba902b7',
+  flags: 1,
+}
 const other_doc = docOfText('{"b":1}')
 
 // biome-ignore format: a table
@@ -70,6 +76,8 @@ const rows: readonly (readonly [string, Partial<TaskRecord>, object])[] = [
   ['long and wide texts',    wide,                                     wide],
   ['ids before its texts',   { digest: Buffer.alloc(32, 1), ...ids },  {}],
   ['wide data',              { doc: docOfText('{"a":"€"}') },          { dataText: '{"a":"€"}', data: { a: '€' } }],
+  ['one with a trace',       { trace },                                { trace_id: trace.trace_id }],
+  ['a trace before its ids', { trace, digest: Buffer.alloc(32, 1), ...ids }, { trace_id: trace.trace_id }],
   ['a number kept exactly',  { doc: docOfText('{"a":1.10}') },         { dataText: '{"a":1.10}', data: { a: 1.1 } }],
 ]
 
@@ -85,6 +93,41 @@ for (const [name, given, expected] of rows) {
     assert.deepEqual(made.history, [{ node_id: 'start', at_ms: 1, why: 'create' }])
   })
 }
+
+/** [version, the bytes of a record as they were written once, its trace] */
+const golden: readonly (readonly [number, string, object | undefined])[] = [
+  [
+    2,
+    '02000101559949f73ff00000000000004278bcfe56800000401400000000000000000007000000081234fedc000200070000000400050000' +
+      '00000000001b4022000000000000ffff000137376f726465722d3177616974737461727443302f0573746172747b2261223a317d',
+    undefined,
+  ],
+  [
+    3,
+    '030001012cc953a23ff00000000000004278bcfe56800000401400000000000000000007000000081234fedc000200070000000400050000' +
+      '00000000001b4022000000000000ffff00014bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b701' +
+      '37376f726465722d3177616974737461727443302f0573746172747b2261223a317d',
+    trace,
+  ],
+]
+for (const [version, hex, of_trace] of golden) {
+  test(`a record of version ${version} is read for ever`, () => {
+    const read = decodeTask(record.obj_id, Buffer.from(hex, 'hex'))
+    assert.deepEqual(read, { ...record, trace: of_trace })
+  })
+}
+
+test('only a task with a trace is of version 3, and its bytes are those of version 2 and the trace', () => {
+  const plain = Buffer.from(encodeTask(record))
+  const traced = Buffer.from(encodeTask({ ...record, trace }))
+  assert.deepEqual([plain[0], traced[0]], [2, 3])
+  const written = `${trace.trace_id}${trace.span_id}01`
+  assert.equal(traced.toString('hex', 74, 99), written)
+  // The checksum is over the rest.
+  assert.deepEqual(traced.subarray(8, 74), plain.subarray(8, 74))
+  assert.deepEqual(traced.subarray(99), plain.subarray(74))
+  assert.equal(decodeTask(record.obj_id, traced.subarray(0, 98)), 'damaged')
+})
 
 test('console.log shows the data, and so do JSON, copies and diffs', () => {
   const made = viewTask({ ...record, doc: docOfText('{"a":{"b":[1]}}') })

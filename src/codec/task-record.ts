@@ -2,7 +2,7 @@
  * The stored form of a task: a header of fixed size, some texts, and the data as JSON text.
  * Offsets, with sizes in bytes in parentheses; numbers are big-endian:
  *
- *     0  version (1)     = 2          40  index of its logic (2)
+ *     0  version (1)     = 2 or 3     40  index of its logic (2)
  *     1  status (1)                   42  index of its semaphor (2)
  *     2  wait (1)                     44  lengths of the seven texts, in UTF-16 units (2 each)
  *     3  flags (1)                    58  bytes of the texts (4)
@@ -13,13 +13,17 @@
  *    32  visit (4)                        texts, data
  *    36  moves (4)
  *
+ * A task that remembers a trace is of version 3, which has 25 bytes more in its head, from 74 on:
+ * the trace id (16), the span id (8) and the flags (1). All others are of version 2.
+ *
  * The texts are conv, ref, user, node, previous node, tag, description and, up to the data, the
  * history (codec/task-history), without anything between them. Version 1 has no history and its
- * head is 2 bytes shorter; it must be read for ever. A record whose checksum does not match is
- * `damaged`.
+ * head is 2 bytes shorter; each version must be read for ever. A record whose checksum does not
+ * match is `damaged`.
  */
 import { crc32 } from 'node:zlib'
 import type { Doc, Ref, Status, StatusDetails } from '../core/model.ts'
+import type { TraceContext } from '../core/tracing.ts'
 import { docOfText } from './json.ts'
 
 /**
@@ -71,6 +75,8 @@ export interface TaskRecord {
   history_count: number
   /** The time of the last entry, where the present transaction has made it; else -1. */
   history_ms: number
+  /** The trace that the task belongs to, for as long as it lives. */
+  trace: TraceContext | undefined
 }
 
 export const is_live: Readonly<Record<Status, boolean>> = {
@@ -90,6 +96,7 @@ export const is_over: Readonly<Record<Status, boolean>> = {
 }
 
 const version = 2
+const traced_version = 3
 /** In the order in which records number and count them. */
 export const statuses: readonly Status[] = [
   'processing',
@@ -109,8 +116,11 @@ const flag = {
   called: 64,
   former: 128,
 }
-const head_bytes = 74
-const version_1_head_bytes = 72
+const trace_id_bytes = 16
+const span_id_bytes = 8
+/** Of each version, from 1 on. */
+const heads_bytes = [72, 74, 74 + trace_id_bytes + span_id_bytes + 1] as const
+const [, head_bytes, traced_head_bytes] = heads_bytes
 const digest_bytes = 32
 const id_bytes = 12
 
@@ -141,7 +151,7 @@ function scratchFor(texts_at: number, texts: string, data: string): ScratchBuffe
 
 /** The returned bytes are valid until the next call: copy them to keep them. */
 export function encodeTask(task: TaskRecord): Buffer {
-  const { ref, user_id, details, digest, caller_id, called_id, former_id } = task
+  const { ref, user_id, details, digest, caller_id, called_id, former_id, trace } = task
   const data = task.doc.text
   const ref_text = ref === undefined ? '' : ref.text
   const user = user_id ?? ''
@@ -156,12 +166,13 @@ export function encodeTask(task: TaskRecord): Buffer {
     tag +
     description +
     task.history
-  const caller_at = head_bytes + (digest === undefined ? 0 : digest_bytes)
+  const digest_at = trace === undefined ? head_bytes : traced_head_bytes
+  const caller_at = digest_at + (digest === undefined ? 0 : digest_bytes)
   const called_at = caller_at + (caller_id === undefined ? 0 : id_bytes)
   const former_at = called_at + (called_id === undefined ? 0 : id_bytes)
   const texts_at = former_at + (former_id === undefined ? 0 : id_bytes)
   const { bytes, view } = scratchFor(texts_at, texts, data)
-  bytes[0] = version
+  bytes[0] = trace === undefined ? version : traced_version
   bytes[1] = statuses.indexOf(task.status)
   bytes[2] = waits.indexOf(task.wait)
   bytes[3] =
@@ -189,7 +200,8 @@ export function encodeTask(task: TaskRecord): Buffer {
   view.setFloat64(62, task.at_ms)
   view.setUint16(70, Math.min(task.attempts, 0xffff))
   view.setUint16(72, task.history_count)
-  if (digest !== undefined) bytes.set(digest, head_bytes)
+  if (trace !== undefined) writeTrace(bytes, trace)
+  if (digest !== undefined) bytes.set(digest, digest_at)
   if (caller_id !== undefined) bytes.write(caller_id, caller_at, 'hex')
   if (called_id !== undefined) bytes.write(called_id, called_at, 'hex')
   if (former_id !== undefined) bytes.write(former_id, former_at, 'hex')
@@ -202,12 +214,11 @@ export function encodeTask(task: TaskRecord): Buffer {
 
 /** The record, or `damaged`. Its `digest` is a view of the bytes, not a copy. */
 export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
-  const of_version = bytes[0]
-  if (bytes.length < version_1_head_bytes) return 'damaged'
-  if (of_version !== version && of_version !== 1) return 'damaged'
+  const of_version = bytes[0] as number
+  const digest_at = heads_bytes[of_version - 1]
+  if (digest_at === undefined || bytes.length < digest_at) return 'damaged'
   if (bytes.readUInt32BE(4) !== checksum(bytes)) return 'damaged'
   const flags = bytes[3] as number
-  const digest_at = of_version === 1 ? version_1_head_bytes : head_bytes
   const caller_at = digest_at + (flags & flag.digest ? digest_bytes : 0)
   const called_at = caller_at + (flags & flag.caller ? id_bytes : 0)
   const former_at = called_at + (flags & flag.called ? id_bytes : 0)
@@ -250,6 +261,22 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     history: texts.slice(history_from),
     history_count: of_version === 1 ? 0 : getU16(bytes, 72),
     history_ms: -1,
+    trace: of_version === traced_version ? readTrace(bytes) : undefined,
+  }
+}
+
+function writeTrace(bytes: Buffer, { trace_id, span_id, flags }: TraceContext): void {
+  bytes.write(trace_id, head_bytes, 'hex')
+  bytes.write(span_id, head_bytes + trace_id_bytes, 'hex')
+  bytes[traced_head_bytes - 1] = flags
+}
+
+function readTrace(bytes: Buffer): TraceContext {
+  const span_at = head_bytes + trace_id_bytes
+  return {
+    trace_id: bytes.toString('hex', head_bytes, span_at),
+    span_id: bytes.toString('hex', span_at, traced_head_bytes - 1),
+    flags: bytes[traced_head_bytes - 1] as number,
   }
 }
 

@@ -189,6 +189,8 @@ export interface Task {
   readonly dataText: string
   readonly data: unknown
   readonly history?: readonly HistoryEntry[]
+  /** The trace that it belongs to, to be looked up where traces are kept. */
+  readonly trace_id?: string
 }
 
 /** A changed task, after the commit. `seq` counts the changes of one iterator from 1. */

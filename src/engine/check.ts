@@ -49,6 +49,7 @@ import {
   type ScheduleRecord,
 } from '../codec/records.ts'
 import { decodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
+import { parseTraceparent, traceparentOf } from '../core/tracing.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
 import { readEntry } from './change-log.ts'
@@ -190,6 +191,9 @@ function hasTask(view: View, obj_id: string, isAsExpected: (task: TaskRecord) =>
 function checkTask(view: View, task: TaskRecord): string | undefined {
   const { obj_id } = task
   const has = (other: Key): boolean => view.get(other) !== undefined
+  if (task.trace !== undefined && parseTraceparent(traceparentOf(task.trace)) === undefined) {
+    return `task ${obj_id} remembers a trace of zeros`
+  }
   if (!is_live[task.status]) {
     if (!has(endedKey(task.conv_id, task.change_ms, obj_id))) {
       return `task ${obj_id} has ended and is not in the sweep list`

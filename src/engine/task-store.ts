@@ -26,6 +26,7 @@ import {
   type Wait,
 } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
+import type { TraceContext } from '../core/tracing.ts'
 import type { Tx, View } from '../store/store.ts'
 import { completeHistory } from './history.ts'
 import { viewTask } from './task-view.ts'
@@ -70,6 +71,7 @@ export type NewTask = Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & 
   readonly caller_id?: string
   /** The newest ended task with the ref. */
   readonly former?: TaskRecord | undefined
+  readonly trace?: TraceContext | undefined
 }
 
 export function newTask(tx: Transaction, given: NewTask): TaskDraft {
@@ -102,6 +104,7 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
     history: '',
     history_count: 0,
     history_ms: -1,
+    trace: given.trace,
   }
   return { task, stored: undefined, original: given.doc, keep_ended: true }
 }

@@ -27,7 +27,7 @@ const hidden: PropertyDescriptor = { enumerable: false, value: undefined }
 
 /** Each read of `data` parses `dataText` again, so the caller owns the value. */
 export function viewTask(task: TaskRecord): Task {
-  const { ref, details } = task
+  const { ref, details, trace } = task
   const view: Omit<Task, 'data' | 'history'> = {
     obj_id: task.obj_id,
     conv_id: task.conv_id,
@@ -48,5 +48,6 @@ export function viewTask(task: TaskRecord): Task {
   }
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
   if (details !== undefined) Object.assign(view, { status_details: details })
+  if (trace !== undefined) Object.assign(view, { trace_id: trace.trace_id })
   return view as Task
 }

@@ -135,6 +135,7 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     history: '',
     history_count: 0,
     history_ms: -1,
+    trace: undefined,
   })
   return Buffer.from(record)
 }
