@@ -67,28 +67,72 @@ describe('signed in headers', () => {
 
   const path = (): string => server.path(body)
   const sha1 = (): string => path().split('/').at(-1) as string
-  const refused: [string, () => string][] = [
-    ['no header', () => request('/b/api/1/json', [])],
-    ...['login', 'timestamp', 'signature'].flatMap((name, at): [string, () => string][] => [
-      [`no ${name}`, () => request('/b/api/1/json', swapped(at))],
-      [`${name} empty`, () => request('/b/api/1/json', swapped(at, `X-API-${name}:`))],
-      [`${name} twice`, () => request('/b/api/1/json', [...lines(), lines()[at] as string])],
-      [`${name} and an empty one`, () => request('/b/api/1/json', [...lines(), `X-API-${name}: `])],
+  const [a_user, seconds, a_mac] = [
+    'X-API-Login: the number of a user, such as 13000; this',
+    'X-API-Timestamp: Unix seconds; this',
+    'X-API-Signature: 64 hex digits of an HMAC-SHA-256;',
+  ]
+  const two = /^signed in the path and in headers: it takes one of the two$/
+  const sent_twice = /^X-API-\w+: .*; this header was sent twice/
+  const starts = (text: string): RegExp => new RegExp(`^${text}`)
+  const missing =
+    /^X-API-Login: .*; this header is missing. X-API-Timestamp: .*; this header is missing. X-API-Signature: .*; this header is missing$/
+  /** [what is sent, its bytes, what the caller is told, if that is about the form alone] */
+  const refused: [string, () => string, RegExp?][] = [
+    ['no header', () => request('/b/api/1/json', []), missing],
+    ...['login', 'timestamp', 'signature'].flatMap((name, at): [string, () => string, RegExp][] => [
+      [
+        `no ${name}`,
+        () => request('/b/api/1/json', swapped(at)),
+        /^X-API-\w+: .*; this header is missing$/,
+      ],
+      [
+        `${name} empty`,
+        () => request('/b/api/1/json', swapped(at, `X-API-${name}:`)),
+        /^X-API-\w+: .*; this is empty$/,
+      ],
+      [
+        `${name} twice`,
+        () => request('/b/api/1/json', [...lines(), lines()[at] as string]),
+        sent_twice,
+      ],
+      [
+        `${name} and an empty one`,
+        () => request('/b/api/1/json', [...lines(), `X-API-${name}: `]),
+        sent_twice,
+      ],
       [
         `an empty ${name}, then one`,
         () => request('/b/api/1/json', [`X-API-${name}:`, ...lines()]),
+        sent_twice,
       ],
-      [`${name} beside the path`, () => request(path(), [lines()[at] as string])],
-      [`${name} empty beside the path`, () => request(path(), [`X-API-${name}:`])],
+      [`${name} beside the path`, () => request(path(), [lines()[at] as string]), two],
+      [`${name} empty beside the path`, () => request(path(), [`X-API-${name}:`]), two],
     ]),
-    ['all beside the path', () => request(path(), lines())],
-    ['user 0', () => request('/b/api/1/json', lines({ user: '0' }))],
-    ['a user with a zero in front', () => request('/b/api/1/json', lines({ user: `0${user}` }))],
+    ['all beside the path', () => request(path(), lines()), two],
+    [
+      'user 0',
+      () => request('/b/api/1/json', lines({ user: '0' })),
+      starts(`${a_user} has a leading`),
+    ],
+    [
+      'a user with a zero in front',
+      () => request('/b/api/1/json', lines({ user: `0${user}` })),
+      starts(a_user),
+    ],
     ['an unknown user', () => request('/b/api/1/json', lines({ user: '13001' }))],
-    ['a user in letters', () => request('/b/api/1/json', lines({ user: 'constructor' }))],
+    [
+      'a user in letters',
+      () => request('/b/api/1/json', lines({ user: 'constructor' })),
+      /looks like a name: "cons/,
+    ],
     ['a wrong secret', () => request('/b/api/1/json', lines({ secret: 'x' }))],
-    ['milliseconds', () => request('/b/api/1/json', lines({ timestamp: `${now()}000` }))],
-    ['an exponent', () => request('/b/api/1/json', lines({ timestamp: '1e9' }))],
+    [
+      'milliseconds',
+      () => request('/b/api/1/json', lines({ timestamp: `${now()}000` })),
+      starts(`${seconds} looks like milli`),
+    ],
+    ['an exponent', () => request('/b/api/1/json', lines({ timestamp: '1e9' })), starts(seconds)],
     [
       'another time than signed',
       () => request('/b/api/1/json', swapped(1, `X-API-Timestamp: ${now()}.0`)),
@@ -97,20 +141,36 @@ describe('signed in headers', () => {
     [
       'the SHA-1 of the path',
       () => request('/b/api/1/json', swapped(2, `X-API-Signature: ${sha1()}`)),
+      starts(`${a_mac} 40 look like the SHA-1 of a path`),
     ],
-    ['63 digits of hex', () => request('/b/api/1/json', swapped(2, lines()[2].slice(0, -1)))],
-    ['65 digits of hex', () => request('/b/api/1/json', swapped(2, `${lines()[2]}0`))],
-    ['no hex', () => request('/b/api/1/json', swapped(2, `X-API-Signature: ${'z'.repeat(64)}`))],
-    ['base64', () => request('/b/api/1/json', swapped(2, `X-API-Signature: ${'A'.repeat(43)}=`))],
+    [
+      '63 digits of hex',
+      () => request('/b/api/1/json', swapped(2, lines()[2].slice(0, -1))),
+      starts(a_mac),
+    ],
+    [
+      '65 digits of hex',
+      () => request('/b/api/1/json', swapped(2, `${lines()[2]}0`)),
+      starts(a_mac),
+    ],
+    [
+      'no hex',
+      () => request('/b/api/1/json', swapped(2, `X-API-Signature: ${'z'.repeat(64)}`)),
+      /this is not hex$/,
+    ],
+    [
+      'base64',
+      () => request('/b/api/1/json', swapped(2, `X-API-Signature: ${'A'.repeat(43)}=`)),
+      /this looks like base64$/,
+    ],
   ]
-  for (const [says, send] of refused) {
+  for (const [says, send, told = /^unknown user or wrong signature$/] of refused) {
     test(`bad_signature: ${says}`, async () => {
       const answer = await exchange(server.port, send())
       assert.equal(answer.status, 401)
-      assert.equal(
-        answer.body,
-        '{"request_proc":"bad_signature","ops":[],"description":"unknown user or wrong signature"}',
-      )
+      const { description, ...members } = JSON.parse(answer.body)
+      assert.deepEqual(members, { request_proc: 'bad_signature', ops: [] })
+      assert.match(description, told)
     })
   }
 

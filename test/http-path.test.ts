@@ -48,6 +48,7 @@ const addresses: [string, object][] = [
 const unknown: [string, string][] = [
   ['an address of version 3', `/api/3/json/public/1234/${hex}`],
   ['a callback as a form', `/api/1/nvp/callback/1234/wait/${hex}`],
+  ['an address whose hash looks like base64', `/api/1/json/public/1234/${'A'.repeat(27)}=`],
   ['an address in upper case', `/api/1/json/public/1234/${hex.toUpperCase()}`],
   ['an address with a closing slash', `/api/1/json/public/1234/${hex}/`],
   ['an address without a process', `/api/1/json/public/${hex}`],
@@ -72,30 +73,60 @@ const unknown: [string, string][] = [
   ['another case', `/API/1/json/13000/1370442000/${hex}`],
   ['a doubled slash', `//api/1/json/13000/1370442000/${hex}`],
   ['dots', `/x/../api/1/json/13000/1370442000/${hex}`],
-  ['user 0', `/api/1/json/0/1370442000/${hex}`],
-  ['a leading zero', `/api/1/json/013000/1370442000/${hex}`],
-  ['17 digits', `/api/1/json/12345678901234567/1370442000/${hex}`],
-  ['a user in letters', `/api/1/json/abc/1370442000/${hex}`],
-  ['a sign', `/api/1/json/13000/-1370442000/${hex}`],
-  ['an exponent', `/api/1/json/13000/1e9/${hex}`],
-  ['a timestamp of 11 digits', `/api/1/json/13000/13704420000/${hex}`],
-  ['a timestamp of 0', `/api/1/json/13000/0/${hex}`],
-  ['a point without digits', `/api/1/json/13000/1370442000./${hex}`],
-  ['a fraction of 10 digits', `/api/1/json/13000/1370442000.1234567890/${hex}`],
-  ['a comma', `/api/1/json/13000/1370442000,5/${hex}`],
-  ['39 digits of hex', `/api/1/json/13000/1370442000/${hex.slice(1)}`],
-  ['41 digits of hex', `/api/1/json/13000/1370442000/${hex}0`],
-  ['no hex', `/api/1/json/13000/1370442000/${'g'.repeat(40)}`],
-  ['a fragment', `${good}#a`],
   ['a whole URL', `http://127.0.0.1${good}`],
-  ['a line feed', `${good}\n`],
-  ['other digits', `/api/1/json/١٣/1370442000/${hex}`],
   ['nothing', ''],
   ['a star', '*'],
   ['the root', '/'],
   ['health with a slash', '/healthz/'],
   ['health with more', '/healthzz'],
 ]
+
+const sha256 = Buffer.alloc(32, 0xab)
+
+/** [segment, its text, what the caller is told of it] */
+// biome-ignore format: a table
+const malformed: ['user' | 'timestamp' | 'signature', string, string][] = [
+  ['user', '0',                                                'this has a leading zero: "0"'],
+  ['user', '013000',                                           'this has a leading zero: "013000"'],
+  ['user', '12345678901234567',                                'this has over 16 digits: "12345678901234567"'],
+  ['user', 'abc',                                              'this looks like a name: "abc"'],
+  ['user', '١٣',                                               'this looks like a name: "١٣"'],
+  ['user', '13000x',                                           'this is no such number: "13000x"'],
+  ['user', '',                                                 'this is empty'],
+  ['user', `"${'x'.repeat(99)}`,                               `this looks like a name: "\\"${'x'.repeat(39)}…"`],
+  ['timestamp', '1370442000000',                               'this looks like milliseconds: "1370442000000"'],
+  ['timestamp', '1370442000000.5',                             'this looks like milliseconds: "1370442000000.5"'],
+  ['timestamp', '1370442000000000',                            'this looks like microseconds: "1370442000000000"'],
+  ['timestamp', '1370442000000000000',                         'this looks like nanoseconds: "1370442000000000000"'],
+  ['timestamp', '2013-06-05T14:20:00Z',                        'this looks like a date in ISO form: "2013-06-05T14:20:00Z"'],
+  ['timestamp', '2013-06-05',                                  'this looks like a date in ISO form: "2013-06-05"'],
+  ['timestamp', '20130605T142000Z',                            'this looks like a date in ISO form: "20130605T142000Z"'],
+  ['timestamp', '',                                            'this is empty'],
+  ['timestamp', '+1370442000',                                 'this has a sign: "+1370442000"'],
+  ['timestamp', '%2B1370442000',                               'this has a sign: "%2B1370442000"'],
+  ['timestamp', '-1370442000',                                 'this has a sign: "-1370442000"'],
+  ['timestamp', '0',                                           'this has a leading zero: "0"'],
+  ['timestamp', '13704420000',                                 'this has over 10 digits: "13704420000"'],
+  ['timestamp', '1370442000.',                                 'a fraction has 1 to 9 digits: "1370442000."'],
+  ['timestamp', '1370442000.1234567890',                       'a fraction has 1 to 9 digits: "1370442000.1234567890"'],
+  ['timestamp', '1370442000,5',                                'this is no such number: "1370442000,5"'],
+  ['timestamp', '1e9',                                         'this is no such number: "1e9"'],
+  ['timestamp', 'now',                                         'this is no such number: "now"'],
+  ['signature', '',                                            'this is empty'],
+  ['signature', sha256.toString('hex'),                        '64 look like a SHA-256, see X-API-Signature'],
+  ['signature', sha256.toString('base64').replaceAll('/', '%2F'), 'this looks like base64'],
+  ['signature', sha256.subarray(0, 20).toString('base64url'),  'this looks like base64'],
+  ['signature', hex.slice(1),                                  'this has another number of them'],
+  ['signature', `${hex}0`,                                     'this has another number of them'],
+  ['signature', 'g'.repeat(40),                                'this is not hex'],
+  ['signature', `${hex}#a`,                                    'this is not hex'],
+  ['signature', `${hex}\n`,                                    'this is not hex'],
+]
+const expected = {
+  user: 'the number of a user, such as 13000',
+  timestamp: 'Unix seconds',
+  signature: '40 hex digits of a SHA-1',
+}
 
 describe('path', () => {
   const route = routeUnder('')
@@ -119,6 +150,19 @@ describe('path', () => {
   for (const [says, url] of unknown) {
     test(`unknown: ${says}`, () => assert.equal(route(url), undefined))
   }
+  const signed = { user: '13000', timestamp: '1370442000', signature: hex }
+  for (const [segment, text, told] of malformed) {
+    const mistakes = `${segment}: ${expected[segment]}; ${told}`
+    test(mistakes, () => {
+      const { user, timestamp, signature } = Object.assign({ ...signed }, { [segment]: text })
+      const url = `/api/2/json/${user}/${timestamp}/${signature}?a=/b`
+      assert.deepEqual(route(url), { kind: 'malformed', mistakes })
+    })
+  }
+  test('all three are told of', () => {
+    const { mistakes } = route('/api/1/json/joe/0/') as { mistakes: string }
+    assert.match(mistakes, /^user: .*"joe"\. timestamp: .*"0"\. signature: .* empty$/)
+  })
   for (const url of ['/healthz', '/healthz?a']) {
     test(url, () => assert.deepEqual(route(url), { kind: 'health' }))
   }

@@ -6,8 +6,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isSignedBy } from '../../codec/signature.ts'
 import type { Engine } from '../../engine/api.ts'
+import { areWellFormed, type Credentials, mistakesOf } from './credentials.ts'
 import { httpFault } from './fault-response.ts'
-import { type OpsTarget, timestamp_pattern, user_id_pattern } from './path.ts'
+import type { OpsTarget } from './path.ts'
 
 /**
  * The user who signed. Throws `bad_signature`; `stale_timestamp` where the signature is right and
@@ -22,40 +23,38 @@ export function authenticate(
   body: Buffer,
 ): string {
   const credentials = credentialsOf(target, headers)
-  if (credentials === undefined) throw httpFault('bad_signature')
   const { user, timestamp, signature } = credentials
   const kind = target.kind === 'signed' ? 'path' : 'hmac'
   const secrets = engine.users.secrets(user, kind)
   if (!isSignedBy(secrets, kind, timestamp, body, signature)) throw httpFault('bad_signature')
   if (window_s === 0) return user
-  const off_ms = Math.abs(engine.clock.now_ms() - Number(timestamp) * 1000)
-  if (off_ms > window_s * 1000) throw httpFault('stale_timestamp')
+  const now_ms = engine.clock.now_ms()
+  const off_ms = Number(timestamp) * 1000 - now_ms
+  if (Math.abs(off_ms) > window_s * 1000) throw staleTimestamp(off_ms, now_ms, window_s)
   return user
 }
 
-interface Credentials {
-  readonly user: string
-  readonly timestamp: string
-  readonly signature: string
+/** Said to those alone who know the secret. */
+function staleTimestamp(off_ms: number, now_ms: number, window_s: number): Error {
+  const off = `${Math.abs(Math.round(off_ms)) / 1000} s ${off_ms < 0 ? 'behind' : 'ahead of'}`
+  const text = `timestamp outside the window: ${off} the server's time`
+  return httpFault('stale_timestamp', `${text}, ${now_ms / 1000}; the window is ${window_s} s`)
 }
 
-const whole_user_id = new RegExp(`^${user_id_pattern}$`)
-const whole_timestamp = new RegExp(`^${timestamp_pattern}$`)
-
 /**
- * From the path or from the headers; undefined where they are malformed or in both. Node joins
- * headers that were sent twice with a comma, which none of the three may have.
+ * From the path or from the headers; node joins headers that were sent twice with a comma, which
+ * none of the three may have. Throws `bad_signature` with the mistake where they are malformed or
+ * in both.
  */
-function credentialsOf(target: OpsTarget, headers: IncomingHttpHeaders): Credentials | undefined {
+function credentialsOf(target: OpsTarget, headers: IncomingHttpHeaders): Credentials {
   const user = headers['x-api-login'] as string | undefined
   const timestamp = headers['x-api-timestamp'] as string | undefined
   const signature = headers['x-api-signature'] as string | undefined
   if (target.kind === 'signed') {
-    return user === undefined && timestamp === undefined && signature === undefined
-      ? target
-      : undefined
+    if (user === undefined && timestamp === undefined && signature === undefined) return target
+    throw httpFault('bad_signature', 'signed in the path and in headers: it takes one of the two')
   }
-  if (user === undefined || timestamp === undefined || signature === undefined) return undefined
-  if (!whole_user_id.test(user) || !whole_timestamp.test(timestamp)) return undefined
-  return { user, timestamp, signature }
+  const given = { user, timestamp, signature }
+  if (areWellFormed(given, 'hmac')) return given
+  throw httpFault('bad_signature', mistakesOf(given, 'hmac'))
 }

@@ -9,7 +9,7 @@ import { hasCapacity, tooLarge } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { ServerContext } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
-import type { Target } from './path.ts'
+import type { BodyTarget, HealthTarget, Target } from './path.ts'
 import { syncWaitsOf } from './sync-waits.ts'
 
 /** The target of a request whose body may be read. Throws the first fault that applies. */
@@ -17,11 +17,14 @@ export function checkHead(
   context: ServerContext,
   connection: Connection,
   request: IncomingMessage,
-): Target {
+): BodyTarget | HealthTarget {
   const { headers } = request
   checkFraming(context.limits, request)
   const target = context.route(request)
   if (target === undefined || isGone(context, target)) throw httpFault('not_found')
+  if (target.kind === 'malformed') {
+    throw httpFault('bad_request', target.mistakes, { closes: false })
+  }
   checkMethod(target, request.method as string)
   if (target.kind === 'health') return target
 
@@ -94,10 +97,12 @@ function hostsOf({ rawHeaders }: IncomingMessage): number {
   return hosts
 }
 
-function checkMethod(target: Target, method: string): void {
-  if (target.kind !== 'health') {
+function checkMethod({ kind }: BodyTarget | HealthTarget, method: string): void {
+  if (kind !== 'health') {
     if (method === 'POST') return
-    throw httpFault('method_not_allowed', undefined, { allow: 'POST' })
+    const is_signed = kind === 'signed' || kind === 'header_signed'
+    const text = is_signed ? 'only POST: what is signed is the body of the request' : undefined
+    throw httpFault('method_not_allowed', text, { allow: 'POST' })
   }
   if (method === 'GET' || method === 'HEAD') return
   throw httpFault('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })

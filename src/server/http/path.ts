@@ -6,11 +6,12 @@
  * Percent escapes are decoded in the ids of an address only, and only where each is needed, so that
  * an address has one spelling.
  */
+import { mistakesOf, timestamp_pattern, user_id_pattern } from './credentials.ts'
 
-/** What a request asks for. A new path is a kind here, a row of `paths` and a case in request. */
-export type Target = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget | HealthTarget
+/** What a path asks for. A new path is a kind here, a row of `paths` and a case in request. */
+export type Target = BodyTarget | HealthTarget | MalformedTarget
 /** A target whose request has a body: a POST. */
-export type BodyTarget = Exclude<Target, HealthTarget>
+export type BodyTarget = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget
 
 /** Ops, signed in the path or in headers. */
 export type OpsTarget = SignedTarget | HeaderSignedTarget
@@ -61,6 +62,13 @@ export interface HealthTarget {
   readonly kind: 'health'
 }
 
+/** The path of signed ops, of which user, timestamp or signature has another form. */
+export interface MalformedTarget {
+  readonly kind: 'malformed'
+  /** A sentence for the caller. */
+  readonly mistakes: string
+}
+
 export type Route = (url: string) => Target | undefined
 
 interface PathRow {
@@ -71,9 +79,6 @@ interface PathRow {
   /** Takes the path and the groups of its expression; undefined where an id is misspelt. */
   target(groups: readonly string[]): Target | undefined
 }
-
-export const user_id_pattern = '[1-9][0-9]{0,15}'
-export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
 
 /** The path of the address of an answer, up to its token. */
 export const sync_path = '/api/sync/'
@@ -129,6 +134,14 @@ const paths: readonly PathRow[] = [
   {
     path: `${sync_path}([0-9a-f]{64})`,
     target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
+  },
+  {
+    // Six segments too: an address whose process or hash is wrong tells nothing.
+    path: '/api/[12]/json/(?!public/)([^/?]*)/([^/?]*)/([^/?]*)',
+    target: ([, user = '', timestamp = '', signature = '']) => ({
+      kind: 'malformed',
+      mistakes: mistakesOf({ user, timestamp, signature }, 'path'),
+    }),
   },
   { path: '/healthz', is_base_optional: true, target: () => ({ kind: 'health' }) },
 ]

@@ -110,7 +110,7 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
 /** Input that node cannot parse, or that takes too long; at most one final error a connection. */
 function onClientError(
   connection: Connection,
-  error: NodeJS.ErrnoException & { reason?: unknown },
+  error: ClientError,
   onBug: (bug: unknown) => void,
 ): void {
   const { socket, reading } = connection
@@ -128,8 +128,13 @@ function onClientError(
   sendFinalError(connection, faultResponseOf(fault, onBug))
 }
 
-function clientErrorFault(error: NodeJS.ErrnoException & { reason?: unknown }): Error | undefined {
-  const { code = '', reason } = error
+/** As node gives it: `reason` and `rawPacket`, the bytes, where its parser gave up. */
+interface ClientError extends NodeJS.ErrnoException {
+  readonly reason?: unknown
+  readonly rawPacket?: Uint8Array
+}
+
+function clientErrorFault({ code = '', reason, rawPacket }: ClientError): Error | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return httpFault('request_timeout', 'the request did not arrive in time')
   }
@@ -137,6 +142,13 @@ function clientErrorFault(error: NodeJS.ErrnoException & { reason?: unknown }): 
     return httpFault('bad_request', 'the headers are over the limit', { status: 431 })
   }
   if (!code.startsWith('HPE_')) return undefined
+  if (code === 'HPE_PAUSED_H2_UPGRADE') {
+    return httpFault('bad_request', 'this is HTTP/2, and this port speaks HTTP/1.1')
+  }
+  // The record of a handshake, of any version.
+  if (rawPacket?.[0] === 0x16 && rawPacket[1] === 0x03) {
+    return httpFault('bad_request', 'this is TLS, and this port speaks plain HTTP')
+  }
   return httpFault('bad_request', `not HTTP as it should be: ${String(reason ?? code)}`)
 }
 

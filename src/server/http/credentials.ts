@@ -1,0 +1,129 @@
+/**
+ * The form of what signs a request (wire 1.1, 1.10): user, timestamp and signature, in the path or
+ * in headers, and what a caller is told whose request has another form. Only forms are looked at,
+ * nothing that is known here, so no answer helps to guess a user or a secret; and a signature is
+ * never quoted, because a secret may stand in its place.
+ */
+import type { SignatureKind } from '../../core/model.ts'
+
+export const user_id_pattern = '[1-9][0-9]{0,15}'
+export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
+
+/** As received; undefined where a header is missing. */
+export interface Credentials<Text = string> {
+  readonly user: Text
+  readonly timestamp: Text
+  readonly signature: Text
+}
+
+interface Part {
+  readonly form: RegExp
+  readonly expected: string
+  /** What a text of another form looks like; the first that matches. */
+  readonly looks: readonly (readonly [RegExp, string])[]
+  readonly is_quoted?: true
+}
+
+const empty = [/^$/, 'this is empty'] as const
+/** As node joins two headers of a name. */
+const twice = [/, /, 'this header was sent twice'] as const
+const signed = [/^(?:[+-]|%2b)/i, 'this has a sign'] as const
+const leading_zero = [/^0/, 'this has a leading zero'] as const
+const other = [/^/, 'this is no such number'] as const
+
+const user: Part = {
+  form: new RegExp(`^${user_id_pattern}$`),
+  expected: 'the number of a user, such as 13000',
+  is_quoted: true,
+  looks: [
+    empty,
+    twice,
+    signed,
+    [/^[0-9]{17,}$/, 'this has over 16 digits'],
+    [/^0[0-9]*$/, leading_zero[1]],
+    [/^[^0-9]/, 'this looks like a name'],
+    other,
+  ],
+}
+
+const timestamp: Part = {
+  form: new RegExp(`^${timestamp_pattern}$`),
+  expected: 'Unix seconds',
+  is_quoted: true,
+  looks: [
+    empty,
+    twice,
+    signed,
+    [/^[1-9][0-9]{12}(?:\.|$)/, 'this looks like milliseconds'],
+    [/^[1-9][0-9]{15}(?:\.|$)/, 'this looks like microseconds'],
+    [/^[1-9][0-9]{18}(?:\.|$)/, 'this looks like nanoseconds'],
+    [/^[0-9]{4}-?[0-9]{2}-?[0-9]{2}(?:[T _+]|%20|$)/i, 'this looks like a date in ISO form'],
+    [/^0[0-9.]*$/, leading_zero[1]],
+    [/^[0-9]+\.[0-9]*$/, 'a fraction has 1 to 9 digits'],
+    [/^[0-9]+$/, 'this has over 10 digits'],
+    other,
+  ],
+}
+
+const hex = /^[0-9a-f]+$/i
+const base64 = /^(?:(?:[\w+/-]|%2[bf]){27}|(?:[\w+/-]|%2[bf]){43})(?:=|%3d)?$/i
+const not_hex = [
+  twice,
+  [hex, 'this has another number of them'],
+  [base64, 'this looks like base64'],
+  [/^/, 'this is not hex'],
+] as const
+
+const signatures: Readonly<Record<SignatureKind, Part>> = {
+  path: {
+    form: /^[0-9a-fA-F]{40}$/,
+    expected: '40 hex digits of a SHA-1',
+    looks: [empty, [/^[0-9a-f]{64}$/i, '64 look like a SHA-256, see X-API-Signature'], ...not_hex],
+  },
+  hmac: {
+    form: /^[0-9a-fA-F]{64}$/,
+    expected: '64 hex digits of an HMAC-SHA-256',
+    looks: [empty, [/^[0-9a-f]{40}$/i, '40 look like the SHA-1 of a path'], ...not_hex],
+  },
+}
+
+const names: Readonly<Record<SignatureKind, Credentials>> = {
+  path: { user: 'user', timestamp: 'timestamp', signature: 'signature' },
+  hmac: { user: 'X-API-Login', timestamp: 'X-API-Timestamp', signature: 'X-API-Signature' },
+}
+
+const quoted_chars_max = 40
+
+type Given = Credentials<string | undefined>
+
+export function areWellFormed(given: Given, kind: SignatureKind): given is Credentials {
+  return (
+    isOf(user, given.user) &&
+    isOf(timestamp, given.timestamp) &&
+    isOf(signatures[kind], given.signature)
+  )
+}
+
+/** What is wrong with each part that is malformed, for the caller. */
+export function mistakesOf(given: Given, kind: SignatureKind): string {
+  const parts = { user, timestamp, signature: signatures[kind] }
+  return (['user', 'timestamp', 'signature'] as const)
+    .filter((name) => !isOf(parts[name], given[name]))
+    .map((name) => `${names[kind][name]}: ${mistakeOf(parts[name], given[name])}`)
+    .join('. ')
+}
+
+function isOf({ form }: Part, text: string | undefined): boolean {
+  return text !== undefined && form.test(text)
+}
+
+function mistakeOf({ expected, looks, is_quoted }: Part, text: string | undefined): string {
+  if (text === undefined) return `${expected}; this header is missing`
+  const [, look] = looks.find(([pattern]) => pattern.test(text)) ?? other
+  const quote = is_quoted && text !== '' ? `: ${JSON.stringify(cut(text))}` : ''
+  return `${expected}; ${look}${quote}`
+}
+
+function cut(text: string): string {
+  return text.length > quoted_chars_max ? `${text.slice(0, quoted_chars_max)}…` : text
+}
