@@ -12,6 +12,7 @@ import { transformSync } from 'esbuild'
 import { addClient, initFolder } from '../src/certs/folder.ts'
 import { parseWords } from '../src/cli/parse.ts'
 import { verbs } from '../src/cli/verb-table.ts'
+import { explained, testVector } from '../src/cli/verbs/sign-explain.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { admin_statuses, adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
 import { limitsWith, limitTable } from '../src/core/limits.ts'
@@ -94,6 +95,21 @@ function erlangNames(module: string): string[] {
     .sort()
 }
 
+/** The test vector of signatures as `conveyor sign --explain` explains it. */
+function vectorRows(): string[][] {
+  const made = explained({ ...testVector, base: '', file: undefined })
+  const { user, secret, timestamp, body, body_bytes, ways } = made
+  const [path, hmac] = ways
+  const rows = {
+    ...{ user, secret, timestamp, 'body, in UTF-8': body, 'bytes of the body': body_bytes },
+    'in the path: bytes signed': path?.signed_bytes,
+    'in the path: SHA-1': path?.signature,
+    'in headers: bytes signed': hmac?.signed_bytes,
+    'in headers: HMAC-SHA-256': hmac?.signature,
+  }
+  return Object.entries(rows).map(([part, value]) => [part, code(value)])
+}
+
 const tables: [string, string[][]][] = [
   [
     'whole',
@@ -110,6 +126,7 @@ const tables: [string, string[][]][] = [
     ]),
   ],
   ['admin', Object.entries(adminFaults).map(([code, text]) => [`\`${code}\``, text])],
+  ['sign', vectorRows()],
   [
     'limits',
     Object.entries(limitTable).map(([name, row]) => [

@@ -8,8 +8,9 @@ import { fileVerbs } from './verbs/data-file.ts'
 import { processVerbs } from './verbs/process.ts'
 import { aliasVerbs } from './verbs/process-alias.ts'
 import { scheduleVerbs } from './verbs/schedule.ts'
-import { sendVerbs } from './verbs/send.ts'
+import { sendVerb } from './verbs/send.ts'
 import { serveVerb } from './verbs/serve.ts'
+import { signVerb } from './verbs/sign.ts'
 import { taskVerbs } from './verbs/task.ts'
 import { userVerbs } from './verbs/user.ts'
 import { bindVerbs } from './verbs/user-bind.ts'
@@ -22,7 +23,8 @@ export const verbs: readonly Verb[] = [
   ...aliasVerbs,
   ...taskVerbs,
   ...scheduleVerbs,
-  ...sendVerbs,
+  sendVerb,
+  signVerb,
   ...certsVerbs,
   ...fileVerbs,
 ]
