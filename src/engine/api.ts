@@ -28,7 +28,6 @@ import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedules/schedule-api.ts'
 import type { CreateInput, ModifyInput, TargetInput, Tasks } from './task-api.ts'
 import type { TypedProcess } from './typed-process-api.ts'
-import type { AnswerAccount } from './unread-answers.ts'
 import type { Users } from './user-api.ts'
 import type { GivenVariables } from './variables.ts'
 
@@ -197,13 +196,6 @@ export interface Engine {
 
   /** `ok`, or why the engine takes no ops now. */
   health(): 'ok' | WholeFaultCode
-  /**
-   * For servers, before they parse a body: throws `rate_limited` while the user is over the rate,
-   * as `apply` does.
-   */
-  checkRate(user: string): void
-  /** For servers: the account of the unread answers of a new connection. */
-  answerAccount(): AnswerAccount
   /** Resolves once everything requested before is on disk or has failed. */
   flush(): Promise<void>
   /** Checks every invariant of the key table; one sentence for each breach. */

@@ -28,6 +28,7 @@ import { newAdmission } from './admission.ts'
 import type { EngineOptions } from './api.ts'
 import { newBackground } from './background.ts'
 import { newCatalog } from './catalog.ts'
+import { openBindings } from './certificate-bindings.ts'
 import { openChangeWindow } from './changes/change-window.ts'
 import { newChangeFeed } from './changes/changes.ts'
 import { checkStore } from './check.ts'
@@ -129,13 +130,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ store: ordered_store, clock, chance },
     ...{ key_path: parts.key_path, given_key: options.secret_key },
   })
-  const { certificate_name_bytes_max } = limits
-  const users = await openUsers({
-    store: ordered_store,
-    clock,
-    secrets,
-    certificate_name_bytes_max,
-  })
+  const bindings = await openBindings(ordered_store, limits.certificate_name_bytes_max)
+  const users = await openUsers({ store: ordered_store, clock, secrets, bindings })
   const { public_url } = options
   const addresses = newAddresses({ store, catalog, limits, secrets, public_url })
   const onChanged = (conv_id: string): void => {
@@ -288,6 +284,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     checkRate: admission.checkRate,
     addresses,
     answerAccount: newAnswerAccounts(limits),
+    callerOf: bindings.boundCaller,
     flush,
     check: () => checkStore(store, count_listeners),
     backup: async (to) => ({ path: to, bytes: await store.backup(to) }),

@@ -7,9 +7,11 @@ import type { Tell } from '../core/events.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
+import type { CertificateBindings } from './certificate-bindings.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
+import type { AnswerAccount } from './unread-answers.ts'
 
 export interface ServedEngine extends Engine {
   /**
@@ -23,6 +25,15 @@ export interface ServedEngine extends Engine {
    */
   cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
+  /** Before a body is parsed: throws `rate_limited` as `submit` does. */
+  checkRate(user: string): void
+  /** The account of the unread answers of a new connection. */
+  answerAccount(): AnswerAccount
+  /**
+   * The caller that the names of a client certificate act as, or undefined where a name is refused
+   * or two names disagree. Names without a binding may use every process, unless `strict`.
+   */
+  readonly callerOf: CertificateBindings['boundCaller']
   /** `Tasks.list` of the tasks that the caller may see; also rejects with `access_denied`. */
   listTasks(query: TaskQuery, caller: Caller): Promise<TaskPage>
   /** `Engine.changes` as a caller may see them, with the positions between them. */

@@ -2,7 +2,7 @@
  * The part of the public interface that says who may call the servers, as types: users who sign,
  * with their secrets, and client certificates.
  */
-import type { Caller, SignatureKind } from '../core/model.ts'
+import type { SignatureKind } from '../core/model.ts'
 import type { Can } from './process-api.ts'
 
 export interface UserInfo {
@@ -62,12 +62,6 @@ export interface Users {
   /** Refuses a name, whether it was bound or not: the deny list. */
   unbind(name: string): Promise<void>
   bindings(): readonly Binding[]
-  /**
-   * For servers with client certificates: the caller that these names act as, or undefined where a
-   * name is refused or two names disagree. Names without a binding may use every process, unless
-   * `strict`.
-   */
-  callerOf(names: readonly string[], options?: { readonly strict?: boolean }): Caller | undefined
   /**
    * For servers that check signatures: the valid secrets of a user, none for an unknown user or one
    * who may not sign this way. Throws `store_failed` with a sentence that names the key file where

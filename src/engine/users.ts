@@ -16,7 +16,7 @@ import type { Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller, SignatureKind } from '../core/model.ts'
 import type { Entry, Store, View } from '../store/store.ts'
-import { openBindings } from './certificate-bindings.ts'
+import type { CertificateBindings } from './certificate-bindings.ts'
 import type { Can } from './process-api.ts'
 import type { Secrets } from './secrets.ts'
 import type { Sign, UserInfo, Users } from './user-api.ts'
@@ -25,15 +25,14 @@ export interface UsersOptions {
   readonly store: Store
   readonly clock: Clock
   readonly secrets: Secrets
-  readonly certificate_name_bytes_max: number
+  readonly bindings: CertificateBindings
 }
 
 const first_user = 13_000n
 
 export async function openUsers(options: UsersOptions): Promise<Users> {
-  const { store, clock, secrets } = options
+  const { store, clock, secrets, bindings } = options
   const { inTurn } = secrets
-  const bindings = await openBindings(store, options.certificate_name_bytes_max)
 
   /** The only signature of a user; users without an entry may use both. */
   const only = new Map<string, SignatureKind>()
@@ -103,7 +102,6 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         name,
         acts_as: record.acts_as === 'user' ? record.user : record.acts_as === 'all' ? 'all' : null,
       })),
-    callerOf: (names, { strict = false } = {}) => bindings.boundCaller(names, strict),
     secrets(id, kind) {
       const found = secrets.read(id)
       return kind === undefined || (only.get(id) ?? kind) === kind ? found : []

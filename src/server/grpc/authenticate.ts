@@ -11,7 +11,7 @@ import { loadX509, type X509 } from '../../certs/x509.ts'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { AnswerAccount } from '../../engine/unread-answers.ts'
 
 export interface Authenticator {
@@ -61,7 +61,10 @@ export const anonymous = { names: [], ends_ms: Number.POSITIVE_INFINITY }
 
 const cache_entries_max = 1_024
 
-export async function newAuthenticator(engine: Engine, strict: boolean): Promise<Authenticator> {
+export async function newAuthenticator(
+  engine: ServedEngine,
+  strict: boolean,
+): Promise<Authenticator> {
   const x509 = await loadX509()
   /** By fingerprint. */
   const cache = new Map<string, CertificateNames>()
@@ -96,7 +99,7 @@ export async function newAuthenticator(engine: Engine, strict: boolean): Promise
       if (systemClock.now_ms() >= ends_ms) {
         throw fault('bad_signature', 'the certificate has expired')
       }
-      const caller = engine.users.callerOf(names, { strict })
+      const caller = engine.callerOf(names, strict)
       if (caller === undefined) {
         throw fault('access_denied', 'this certificate is not allowed to call')
       }

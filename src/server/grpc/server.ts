@@ -74,9 +74,10 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   if (plain && !isLoopback(host)) throw new RangeError('plain is for loopback alone')
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
-  const authenticator = await newAuthenticator(engine, strict)
+  const served = servedEngine(engine)
+  const authenticator = await newAuthenticator(served, strict)
   const context: ServerContext = {
-    engine: servedEngine(engine),
+    engine: served,
     limits,
     authenticator,
     onBug,
