@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { main } from '../src/cli/main.ts'
+import { programOf } from '../src/cli/program.ts'
 import { systemClock } from '../src/core/clock.ts'
 
 // A closed pipe, as after `conveyor task list … | head`, is no failure.
@@ -20,6 +21,7 @@ const exit_code = await main(process.argv.slice(2), process.env, {
   stdout,
   stderr,
   pid,
+  program: programOf(process.argv[1] ?? '', process.env),
   clock: systemClock,
   sleep_ms: (ms) => sleep_ms(ms),
   onStop(fn) {

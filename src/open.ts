@@ -231,7 +231,7 @@ function formatOf(tree: Reads, path: string): number | undefined {
     throw fault('newer_format', `${path} was written by a newer conveyor; use that one`)
   }
   for (const _entry of tree.range('', '\xff', false)) {
-    throw fault('not_a_database', `${path} holds something else; name another file with --db`)
+    throw fault('not_a_database', `${path} holds something else; name another file`)
   }
   return undefined
 }

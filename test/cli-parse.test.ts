@@ -2,17 +2,21 @@
  * Parsing of arguments: what is accepted, what is a usage fault, and the help. No file is touched.
  */
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { failureOf } from '../src/cli/exit-codes.ts'
 import type { Env } from '../src/cli/io.ts'
 import { table } from '../src/cli/output.ts'
 import { parseWords } from '../src/cli/parse.ts'
+import { programOf } from '../src/cli/program.ts'
 import { durationMs } from '../src/cli/times.ts'
 import { verbs } from '../src/cli/verb-table.ts'
 import { listenAddressOf } from '../src/cli/verbs/servers.ts'
 import { limitNames } from '../src/core/limits.ts'
 import { version } from '../src/core/version.ts'
 import { run } from './support/cli-run.ts'
+import { top } from './support/package-folder.ts'
 
 // biome-ignore format: a table
 const taken: [argv: string, env: Env, verb: string, words: string[], flags: object][] = [
@@ -56,13 +60,13 @@ for (const [argv, env, verb, words, flags] of taken) {
 const refused: [argv: string[], says: RegExp][] = [
   [[],                                     /name a verb/],
   [['fly'],                                /no such verb: fly/],
-  [['user'],                               /conveyor user add, list/],
+  [['user'],                               /which user verb: add, list/],
   [['user', 'bind', '1', 'x'],             /opens with uri:, dns:, cn: or sha256:/],
   [['user', 'bind', 'dns:x'],              /bind --all NAME/],
   [['user', 'bind', '--all', '1', 'dns:x'], /bind --all NAME/],
   [['user', 'bind', 'ann', 'dns:x'],       /1 to 16 digits/],
   [['user', 'unbind', 'x'],                /opens with uri:, dns:, cn: or sha256:/],
-  [['certs'],                              /conveyor certs init, client/],
+  [['certs'],                              /which certs verb: init, client/],
   [['certs', 'init'],                      /DIR is missing/],
   [['certs', 'client', 'd'],               /NAME is missing/],
   [['certs', 'init', 'd', '--days', '0'],  /--days takes/],
@@ -114,6 +118,49 @@ for (const [argv, says] of refused) {
     assert.equal(err.split('\n').length, 2, 'one line')
     assert.doesNotMatch(err, /s3cret/)
   })
+}
+
+/** Each command that a string of the source quotes; what is filled in is `x`. */
+const quoted = readdirSync(join(top, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && name !== 'cli/program.ts')
+  .flatMap((name) => {
+    const lines = readFileSync(join(top, 'src', name), 'utf8').split('\n')
+    return lines.flatMap((line, at) => {
+      const found = line.matchAll(/npx conveyor ((?:[^`'"\\\n$]|\$\{[^}]*\})+)/g)
+      return [...found].map(([, command = '']) => [`${name}:${at + 1}`, command.trim()] as const)
+    })
+  })
+
+test('each command that a message quotes is one that the verbs take', () => {
+  assert.ok(quoted.length >= 8, `only ${quoted.length} found`)
+  for (const [place, command] of quoted) {
+    const filled = command.replace(/\$\{[^}]*\}/g, 'x').replace(/^(VERB|x)\b.*$/, '--help')
+    assert.doesNotThrow(() => parseWords(filled.split(/ +/), {}, verbs), `${place}: ${command}`)
+  }
+})
+
+test('messages name the program by the words that started it', async () => {
+  const { err } = await run(['fly'], { program: 'npm run -s conveyor --' })
+  assert.match(err, /see `npm run -s conveyor -- --help`/)
+  const { out } = await run(['user', '--help'], { program: 'node /opt/c.mjs' })
+  assert.match(out, /^node \/opt\/c.mjs user …\n/)
+  assert.doesNotMatch(out, /npx conveyor/)
+})
+
+/** [the script, npm's variables, the words] */
+// biome-ignore format: a table
+const programs: readonly (readonly [string, Record<string, string>, string])[] = [
+  ['/home/a/conveyor/bin/conveyor.ts', {}, 'npm run -s conveyor --'],
+  ['/home/a/conveyor/bin/conveyor.ts', { npm_lifecycle_event: 'conveyor', npm_command: 'run-script' }, 'npm run -s conveyor --'],
+  ['/srv/app/node_modules/.bin/conveyor', { npm_lifecycle_event: 'npx', npm_command: 'exec' }, 'npx conveyor'],
+  ['/srv/app/node_modules/.bin/conveyor', {}, 'npx conveyor'],
+  ['/usr/local/bin/conveyor', {}, 'conveyor'],
+  ['/opt/conveyor.mjs', {}, 'node /opt/conveyor.mjs'],
+  ['/opt/my tools/conveyor.mjs', {}, "node '/opt/my tools/conveyor.mjs'"],
+]
+
+for (const [script, env, words] of programs) {
+  test(`${script} is run as ${words}`, () => assert.equal(programOf(script, env), words))
 }
 
 test('a usage fault is a JSON line with --json', async () => {

@@ -197,6 +197,7 @@ function ioOf(chunks: AsyncIterable<Uint8Array> | Uint8Array[]) {
     stderr: nowhere,
     clock: systemClock,
     pid: 1,
+    program: 'conveyor',
     sleep_ms: async () => {},
     onStop: () => () => {},
     kill() {},

@@ -85,7 +85,7 @@ export async function addClient(
   if (authority === undefined) {
     throw fault(
       'not_possible',
-      `${folder} holds no ca.crt and ca.key: \`conveyor certs init ${folder}\` makes them`,
+      `${folder} holds no ca.crt and ca.key: \`npx conveyor certs init ${folder}\` makes them`,
     )
   }
   const { days = leaf_days } = options

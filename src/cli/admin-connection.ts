@@ -43,7 +43,7 @@ async function connectAdmin(given: Given, io: Io, creates: boolean): Promise<Adm
   const path = dbOf(given)
   if (!creates && !existsSync(path)) {
     throw unreachableError(
-      `there is no file ${path}: name it with --db, or start with \`conveyor serve\``,
+      `there is no file ${path}: name it with --db, or start with \`npx conveyor serve\``,
     )
   }
   for (let tries = 1; ; tries++) {
@@ -101,6 +101,6 @@ async function connectOwner(path: string): Promise<Admin | undefined> {
 export async function heldFault(path: string): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`
-  const ways = 'stop it, or have it open the file with `admin: true`, as `conveyor serve` does'
+  const ways = 'stop it, or have it open the file with `admin: true`, as `npx conveyor serve` does'
   return unreachableError(`${path} is held by ${who}: ${ways}`, 'file_held')
 }

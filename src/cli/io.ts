@@ -20,6 +20,8 @@ export interface Io {
   readonly stderr: Output
   readonly clock: Clock
   readonly pid: number
+  /** The words that run this program again, as `npm run -s conveyor --`; see program.ts. */
+  readonly program: string
   sleep_ms(ms: number): Promise<void>
   /** Calls `fn` once when the process is asked to end; the returned function removes it. */
   onStop(fn: () => void): () => void

@@ -7,6 +7,7 @@ import { exits, failureOf } from './exit-codes.ts'
 import { type Env, type Io, print } from './io.ts'
 import { clean } from './output.ts'
 import { type Parsed, parseWords } from './parse.ts'
+import { withProgram } from './program.ts'
 import { isOn } from './verb.ts'
 import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
 
@@ -14,7 +15,16 @@ import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
  * Runs `argv` (without the program's name) and resolves with an exit code of wire 3. Rejects only
  * when writing to the streams fails.
  */
-export async function main(argv: readonly string[], env: Env, io: Io): Promise<number> {
+export async function main(argv: readonly string[], env: Env, given_io: Io): Promise<number> {
+  const { program, stderr } = given_io
+  // What stands on standard error is the program's own words, and may quote commands.
+  const io: Io = {
+    ...given_io,
+    stderr: {
+      write: (text, done) => stderr.write(withProgram(text, program), done),
+      isTTY: stderr.isTTY === true,
+    },
+  }
   let json = argv.includes('--json')
   try {
     const parsed = parseWords(argv, env, verbs)
@@ -22,7 +32,7 @@ export async function main(argv: readonly string[], env: Env, io: Io): Promise<n
       json = isOn(parsed.given, 'json')
       return await parsed.given.verb.run(parsed.given, io)
     }
-    await print(io.stdout, textOf(parsed))
+    await print(io.stdout, withProgram(textOf(parsed), program))
     return exits.done
   } catch (error) {
     const { exit, code, description, mistakes } = failureOf(error)

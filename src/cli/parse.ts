@@ -16,7 +16,7 @@ export type Parsed =
 /** Throws a usage fault. */
 export function parseWords(argv: readonly string[], env: Env, verbs: readonly Verb[]): Parsed {
   const [first, second] = argv
-  if (first === undefined) throw usageError('name a verb: see `conveyor --help`')
+  if (first === undefined) throw usageError('name a verb: see `npx conveyor --help`')
   if (first === '--version' || first === 'version') return { kind: 'version' }
   if (first === 'help') return helpOn(argv.slice(1), verbs)
   if (first === '--help' || first === '-h') return { kind: 'help' }
@@ -30,14 +30,14 @@ export function parseWords(argv: readonly string[], env: Env, verbs: readonly Ve
 
 function unknownVerb(argv: readonly string[], verbs: readonly Verb[]): Parsed {
   const [first = '', second] = argv
-  if (first.startsWith('-')) throw usageError('the verb comes first: see `conveyor --help`')
+  if (first.startsWith('-')) throw usageError('the verb comes first: see `npx conveyor --help`')
   const group = verbs.filter((row) => row.name.startsWith(`${first} `))
-  if (group.length === 0) throw usageError(`no such verb: ${first}; see \`conveyor --help\``)
+  if (group.length === 0) throw usageError(`no such verb: ${first}; see \`npx conveyor --help\``)
   if (argv.includes('--help') || argv.includes('-h')) return { kind: 'help', group: first }
   const names = group.map((row) => row.name.slice(first.length + 1)).join(', ')
   throw usageError(
     second === undefined || second.startsWith('-')
-      ? `say which: conveyor ${first} ${names}`
+      ? `say which ${first} verb: ${names}`
       : `no such verb: ${first} ${second}; there are ${names}`,
   )
 }
@@ -48,7 +48,7 @@ function helpOn(words: readonly string[], verbs: readonly Verb[]): Parsed {
   const verb = verbs.find((row) => row.name === name)
   if (verb !== undefined) return { kind: 'help', verb }
   if (verbs.some((row) => row.name.startsWith(`${name} `))) return { kind: 'help', group: name }
-  throw usageError(`no such verb: ${name}; see \`conveyor --help\``)
+  throw usageError(`no such verb: ${name}; see \`npx conveyor --help\``)
 }
 
 function given(verb: Verb, rest: readonly string[], env: Env): Parsed {
@@ -126,7 +126,7 @@ function envName(flag: Flag): string {
 }
 
 function helpHint(verb: Verb): string {
-  return `see \`conveyor ${verb.name} --help\``
+  return `see \`npx conveyor ${verb.name} --help\``
 }
 
 function wordCount(verb: Verb): string {

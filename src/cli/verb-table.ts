@@ -33,14 +33,14 @@ export const verbs: readonly Verb[] = [
 export function helpOfAll(verbs: readonly Verb[], group?: string): string {
   const rows = verbs.filter((verb) => group === undefined || verb.name.startsWith(`${group} `))
   return [
-    `conveyor ${group ?? 'VERB'} …\n\n`,
+    `npx conveyor ${group ?? 'VERB'} …\n\n`,
     columns(rows.map((verb) => ['', `${verb.name} ${wordsOf(verb)}`.trimEnd(), verb.says])),
     '\n',
     columns([
       ['', '--db FILE', db_flag.says],
       ['', '--json', json_flag.says],
     ]),
-    '\n`conveyor VERB --help` tells all of a verb. A flag may also stand in the environment:\n',
+    '\n`npx conveyor VERB --help` tells all of a verb. A flag may also stand in the environment:\n',
     '--db is CONVEYOR_DB, --ops-max is CONVEYOR_OPS_MAX. Exit: 0 done, 1 refused, 2 usage,\n',
     '3 out of reach, 4 not authenticated.\n',
   ].join('')
@@ -49,7 +49,7 @@ export function helpOfAll(verbs: readonly Verb[], group?: string): string {
 export function helpOfVerb(verb: Verb): string {
   const notes = (verb.notes ?? []).map((line) => `${line}\n`)
   return [
-    `conveyor ${verb.name} ${wordsOf(verb)}`.trimEnd(),
+    `npx conveyor ${verb.name} ${wordsOf(verb)}`.trimEnd(),
     verb.flags.length > 0 ? ' [flags]\n\n' : '\n\n',
     `${verb.says}\n`,
     ...(notes.length > 0 ? ['\n', ...notes] : []),

@@ -18,6 +18,8 @@ export interface Ran {
 export interface RunOptions {
   readonly env?: Env
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>
+  /** The words that run the program; default `conveyor`. */
+  readonly program?: string
   /** Called when the verb waits for a stop signal, with the function that sends it. */
   readonly onWait?: (stop: () => void) => void
   /** Called with each text printed on stdout. */
@@ -35,6 +37,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     stderr: outputTo(err, options.onErr),
     clock: systemClock,
     pid: process.pid,
+    program: options.program ?? 'conveyor',
     sleep_ms: () => new Promise((resolve) => setImmediate(resolve)),
     kill() {},
     onStop(fn) {

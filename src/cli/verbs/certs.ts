@@ -7,6 +7,7 @@ import { systemChance } from '../../core/clock.ts'
 import { usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { clean, columns, printDone } from '../output.ts'
+import { withProgram } from '../program.ts'
 import { type Flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
 
 const days_flag: Flag = {
@@ -57,7 +58,7 @@ export const certsVerbs: readonly Verb[] = [
       const rows = names.map((one, at) => [at === 0 ? 'names' : '', one])
       const text = [
         `${clean(folder)}: ${files.join(' ')}\n${columns(rows)}`,
-        `To let it act as a user: conveyor user bind ID ${names[0]}\n`,
+        withProgram(`To let it act as a user: npx conveyor user bind ID ${names[0]}\n`, io.program),
       ].join('')
       return printDone(io, isOn(given, 'json'), JSON.stringify({ folder, files, names }), text)
     },

@@ -14,6 +14,7 @@ import { clientUri } from '../../certs/issue.ts'
 import { parseJson } from '../../codec/json.ts'
 import { type Clock, systemChance } from '../../core/clock.ts'
 import type { Engine } from '../../engine/api.ts'
+import { withProgram } from '../program.ts'
 
 const user = '13000'
 const conv_id = '1234'
@@ -39,14 +40,14 @@ export async function makeDemo(engine: Engine): Promise<Demo> {
 }
 
 /** The text for people after the server's addresses. `url` includes the base path. */
-export function demoText(demo: Demo, url: string): string {
+export function demoText(demo: Demo, url: string, program: string): string {
   if (demo.state === 'made') return httpLines(url, demo.secret)
   if (demo.state === 'not_new') {
     return 'The file is not new, so --demo changed nothing in it.\n'
   }
   return [
     `User ${user} and process ${conv_id} are there; the secret was shown at the first start.`,
-    `For a new one: conveyor user rotate ${user}`,
+    withProgram(`For a new one: npx conveyor user rotate ${user}`, program),
     '',
   ].join('\n')
 }

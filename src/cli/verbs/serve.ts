@@ -192,7 +192,7 @@ async function certificatesOf(
   const missing = await missingOf(folder, serverFiles)
   if (missing.length === 0) return folder
   throw unreachableError(
-    `${folder} holds no ${missing.join(', ')}: \`conveyor certs init ${folder}\` makes them`,
+    `${folder} holds no ${missing.join(', ')}: \`npx conveyor certs init ${folder}\` makes them`,
   )
 }
 
@@ -228,7 +228,7 @@ async function printReady(
   const served = `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}`
   await print(io.stdout, `${served}db    ${engine.path}\n`)
   if (demo === undefined) return
-  await print(io.stdout, demoText(demo, http ?? '') + grpc_lines)
+  await print(io.stdout, demoText(demo, http ?? '', io.program) + grpc_lines)
 }
 
 interface Stop {

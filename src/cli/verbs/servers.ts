@@ -32,7 +32,9 @@ export function wantedServers(given: Given): WantedServers {
   const base = text(given, 'base')
   const public_url = text(given, 'public-url')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
-    throw usageError('--grpc needs --tls DIR: `conveyor certs init DIR` makes what stands in it')
+    throw usageError(
+      '--grpc needs --tls DIR: `npx conveyor certs init DIR` makes what stands in it',
+    )
   }
   const paths = {
     ...(base === undefined ? {} : { base }),

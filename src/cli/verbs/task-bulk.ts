@@ -27,7 +27,7 @@ export const bulkFlags: readonly Flag[] = [
 export const bulk_notes = [
   'Without TASK the flags of a filter, or --all, say which live tasks are meant. They are counted',
   'and shown, and changed once their number is typed, or at once with --yes. A job that was cut',
-  'off goes on by `conveyor task bulk JOB`.',
+  'off goes on by `npx conveyor task bulk JOB`.',
 ]
 
 export const jobsVerb: Verb = {
@@ -133,7 +133,10 @@ async function finish(given: Given, io: Io, admin: Admin, first: SentJob): Promi
   const { id = '' } = first
   if (!first.is_done) {
     const name = clean(id)
-    await print(io.stderr, `job ${name}: if cut off, go on with \`conveyor task bulk ${name}\`\n`)
+    await print(
+      io.stderr,
+      `job ${name}: if cut off, go on with \`npx conveyor task bulk ${name}\`\n`,
+    )
   }
   const tell = newProgress(io)
   let job = first

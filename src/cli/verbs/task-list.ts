@@ -115,7 +115,7 @@ function newReport(io: Io): (page: SentPage) => Promise<void> {
   return async (page) => {
     scanned += page.scanned
     for (const obj_id of page.damaged) {
-      await print(io.stderr, `task ${obj_id} is damaged, see \`conveyor check\`\n`)
+      await print(io.stderr, `task ${obj_id} is damaged, see \`npx conveyor check\`\n`)
     }
     const now_ms = io.clock.now_ms()
     if (page.cursor === undefined || now_ms - told_ms < report_every_ms) return

@@ -1,0 +1,31 @@
+/**
+ * The words that run this program where its messages are read. Texts of the source quote commands
+ * as `npx conveyor VERB`, which works beside an installed package, as for an embedder; the command
+ * line prints the words by which it was started itself.
+ */
+
+/** How the sources quote the program. */
+const quoted = 'npx conveyor'
+
+/**
+ * The words, from the path of the script and the variables that npm sets: `npm run` from a
+ * checkout, `npx conveyor` or `conveyor` where the package is installed, `node FILE` otherwise.
+ */
+export function programOf(
+  script: string,
+  {
+    npm_lifecycle_event: script_name,
+    npm_command: command,
+  }: Readonly<Record<string, string | undefined>>,
+): string {
+  if (script.endsWith('.ts')) return 'npm run -s conveyor --'
+  if (command === 'exec' && script_name === 'npx') return quoted
+  if (/[/\\]node_modules[/\\]/.test(script)) return quoted
+  if (/[/\\]conveyor$/.test(script)) return 'conveyor'
+  return /^[\w@%+=:,./-]+$/.test(script) ? `node ${script}` : `node '${script}'`
+}
+
+/** The text with the words of `program` in each command that it quotes. */
+export function withProgram(text: string, program: string): string {
+  return text.replaceAll(quoted, program)
+}
