@@ -50,7 +50,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   codeStart()
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
-  const events = newEvents(options.logger)
+  const events = newEvents(options.logger, clock)
   const began_ms = clock.now_ms()
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   const is_memory = path === ':memory:'
@@ -70,6 +70,8 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       onFail: (store_failure) => {
         failure = store_failure
         tellFailed(store_failure)
+        const { code, message } = store_failure
+        events.tell('store_failed', { code, error: message })
         // Not called within the commit, so that a throw of the embedder does not reach the store.
         onNextTurn(() => options.onFailure?.(store_failure))
       },
@@ -106,13 +108,16 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const close = (): Promise<void> => {
       // The admin server answers what it has first, and no job starts meanwhile.
       engine.drain().catch(() => {})
-      closing ??= file.close().then(() => events.tell('closed', { path: file.path }))
+      closing ??= file
+        .close()
+        .then(() => events.tell('closed', { path: file.path }))
+        .finally(events.close)
       return closing
     }
     events.tell('opened', { path: file.path, version, ms: clock.now_ms() - began_ms })
     return { ...engine, close, [Symbol.asyncDispose]: close }
   } catch (error) {
-    await file.close()
+    await file.close().finally(events.close)
     throw error
   }
 }

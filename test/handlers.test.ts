@@ -625,6 +625,7 @@ test('a failed attempt is told with the task and the attempt, the last one as an
     obj_id,
     node_id: 'work',
     handler: '1/db_call',
+    code: 'handler_error',
   }
   const error = (n: number) => `try ${n} with *** ${'x'.repeat(300)}`.slice(0, 200)
   const { thrown_in = '' } = { ...(logger.lines[0]?.[1] as { thrown_in?: string }) }

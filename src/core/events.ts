@@ -5,6 +5,8 @@
  *
  * What happens as often as ops do is no event. Ops are counted in statistics instead.
  */
+import type { Clock } from './clock.ts'
+import { newLines } from './lines.ts'
 import type { Logger, LogLevel } from './logger.ts'
 
 interface EventRow {
@@ -20,9 +22,18 @@ export const eventTable = {
   draining: { level: 'info', text: 'no request is accepted any more; those under way are done' },
   request_refused: { level: 'warn', text: 'a request is refused' },
   op_refused: { level: 'info', text: 'an op is refused' },
-  task_failed: { level: 'warn', text: 'a task has failed' },
-  handler_failed: { level: 'error', text: 'a handler has failed' },
+  task_failed: { level: 'error', text: 'a task has failed, and rests until it is retried' },
+  handler_failed: {
+    level: 'error',
+    text: 'a handler has failed, and its task goes on in the error node',
+  },
   handler_repeats: { level: 'warn', text: 'a handler has failed and is called again' },
+  call_gave_up: {
+    level: 'warn',
+    text: 'a call has failed, and its task goes on in the error node',
+  },
+  call_repeats: { level: 'debug', text: 'a call has failed and is made again' },
+  code_failed: { level: 'info', text: 'code has failed, and its task goes on in the error node' },
   handler_unused: { level: 'warn', text: 'no node of the process waits for the handler' },
   job_aborted: { level: 'warn', text: 'a job is aborted at the close, and will be done again' },
   job_postponed: {
@@ -31,6 +42,8 @@ export const eventTable = {
   },
   schedule_refused: { level: 'warn', text: 'a due time has no task' },
   schedule_left_out: { level: 'warn', text: 'missed due times are left out' },
+  store_failed: { level: 'error', text: 'a commit has failed, so nothing is written any more' },
+  lines_left_out: { level: 'warn', text: 'lines of this event and code are left out' },
   bug: { level: 'error', text: 'this is a bug of conveyor, please report it' },
 } as const satisfies Record<string, EventRow>
 
@@ -43,12 +56,15 @@ export interface Events {
   readonly tell: Tell
   /** The returned function ends it. */
   on(listener: Tell): () => void
+  /** Tells at once what was left out of the log, and sets no timer any more. */
+  close(): void
 }
 
 /** Events that are written to `logger`, if there is one. */
-export function newEvents(logger: Logger | undefined): Events {
+export function newEvents(logger: Logger | undefined, clock: Clock): Events {
   const listeners = new Set<Tell>()
-  if (logger !== undefined) listeners.add(linesTo(logger))
+  const lines = logger === undefined ? undefined : newLines(logger, clock)
+  if (lines !== undefined) listeners.add(lines.tell)
   return {
     tell(event, fields) {
       for (const listener of listeners) listener(event, fields)
@@ -57,26 +73,34 @@ export function newEvents(logger: Logger | undefined): Events {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    close: () => lines?.close(),
   }
 }
 
-function linesTo(logger: Logger): Tell {
-  return (event, fields) => {
-    const { level, text } = eventTable[event]
-    try {
-      logger[level]({ event, ...fields }, text)
-    } catch {
-      // The logger is the embedder's own code, and no line is worth a task.
-    }
-  }
-}
+const frames_max = 20
+const frame = /^ {4}at (?:[\w$.<>[\] ]{1,100} \()?(?:file:|node:|\/|<anonymous>)[^\n]*$/
 
-const stack_chars_max = 2_000
-
-/** What the event of a bug has: an exception that nobody expected. */
+/**
+ * What the event of a bug has: the kind of an exception that nobody expected, and the frames of its
+ * stack. Its message stays out, because it may quote what was being worked on.
+ */
 export function bugFields(error: unknown): EventFields {
-  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { error: stack.slice(0, stack_chars_max) }
+  if (!(error instanceof Error)) return { error: typeof error }
+  const { name, message, stack = '', code } = error as NodeJS.ErrnoException
+  // A message of several lines could pass for frames.
+  const frames = stack
+    .slice(stack.indexOf(message) + message.length)
+    .split('\n')
+    .slice(1)
+  return {
+    error: /^\w{1,40}$/.test(name) ? name : 'Error',
+    ...(/^[A-Z][A-Z0-9_]{1,39}$/.test(String(code)) ? { code: String(code) } : {}),
+    stack: frames
+      .filter((line) => frame.test(line))
+      .slice(0, frames_max)
+      .map((line) => line.trim())
+      .join(' '),
+  }
 }
 
 /** For whom nothing is to be told. */

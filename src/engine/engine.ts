@@ -163,11 +163,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   void parts.failed.then(results.close)
 
-  function publish({ timers: set_timers, has_ended, job_ms, entry, ends }: CommitEvents): void {
+  function publish(events: CommitEvents): void {
+    const { timers: set_timers, has_ended, job_ms, entry, ends, failures } = events
     if (set_timers !== undefined) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
+    for (const one of failures ?? []) tell('task_failed', { ...one, ...jobs.failureOf(one) })
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
   }

@@ -77,6 +77,15 @@ export interface Transaction extends ReadContext {
   /** Before the end of the transaction, for each write of a task. */
   recordChange(task: TaskRecord): void
   recordEnd(task: Task): void
+  recordFailure(failure: TaskFailure): void
+}
+
+/** A task that has failed, as it is told; `code` is the tag of its failure. */
+export interface TaskFailure {
+  readonly conv_id: string
+  readonly obj_id: string
+  readonly node_id: string
+  readonly code: string
 }
 
 /** A caller whose called task has ended or failed without a reply. */
@@ -108,6 +117,7 @@ export interface CommitEvents {
   entry: ChangeEntry | undefined
   /** The tasks that have ended or failed, also those that are not kept. */
   ends: Task[] | undefined
+  failures: TaskFailure[] | undefined
 }
 
 export interface ReusableTransaction {
@@ -155,6 +165,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       has_ended: false,
       entry: undefined,
       ends: undefined,
+      failures: undefined,
     }
     return events
   }
@@ -206,6 +217,11 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       const events = recorded()
       events.ends ??= []
       events.ends.push(task)
+    },
+    recordFailure(failure) {
+      const events = recorded()
+      events.failures ??= []
+      events.failures.push(failure)
     },
   }
 

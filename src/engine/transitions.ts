@@ -116,6 +116,8 @@ export function fail(tx: Transaction, task: TaskRecord, tag: string, description
   task.wait = 'nothing'
   task.due_ms = 0
   task.at_ms = 0
+  const { conv_id, obj_id, node_id } = task
+  tx.recordFailure({ conv_id, obj_id, node_id, code: tag })
 }
 
 const description_chars_max = 1_000

@@ -82,7 +82,7 @@ export async function codeBed(
       })
       let closed = false
       return startEngine({
-        events: newEvents(undefined),
+        events: newEvents(undefined, clock),
         path: ':memory:',
         store: storeOf(tree, { onFail: (failure) => bugs.push(failure) }),
         limits,

@@ -64,7 +64,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
   const limits = limitsWith({ ...at_once, ...options.limits })
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   return startEngine({
-    events: newEvents(options.logger),
+    events: newEvents(options.logger, clock),
     path: ':memory:',
     store,
     limits,

@@ -25,8 +25,14 @@ import type { Task } from '../../core/model.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
 import { type Admission, full_disk_ms } from '../admission.ts'
-import { type EngineContext, newReadContext, type Transaction } from '../transaction.ts'
+import {
+  type EngineContext,
+  newReadContext,
+  type TaskFailure,
+  type Transaction,
+} from '../transaction.ts'
 import type { TransactionQueue } from '../transaction-queue.ts'
+import { failure_events, failureFields, jobFields } from './job-events.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'
 
@@ -74,6 +80,11 @@ export interface JobDispatcher {
   onListed(at_ms: number): void
   /** After a process was imported or resumed, or a handler registered. */
   onProcessChanged(): void
+  /**
+   * The fields of the failed job by which a task has failed, so that one line tells both: taken
+   * after the commit, while the job is in flight.
+   */
+  failureOf(task: TaskFailure): EventFields | undefined
   /** Whether a job is looked for or under way; not one that waits for a paused process. */
   isBusy(): boolean
   /**
@@ -86,7 +97,6 @@ export interface JobDispatcher {
 const backoff_ms_max = 300_000
 /** What an aborted job gets to answer all the same. */
 const aborted_ms_max = 1_000
-const logged_chars_max = 200
 
 /** The words are those of the process format. */
 const expired_call: JobOutcome = {
@@ -98,12 +108,19 @@ const expired_call: JobOutcome = {
     'or increase max_threads for connections',
 }
 
+/** A job under way, and how it failed until that is told. */
+interface Flight {
+  readonly due: DueJob
+  abort(): void
+  failure: EventFields | undefined
+}
+
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors, tell } = options
   const onError = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onError(error)
   }
-  const in_flight = new Map<string, { readonly due: DueJob; abort(): void }>()
+  const in_flight = new Map<string, Flight>()
   const quarantined = new Set<string>()
   const queue = newJobQueue({
     limits,
@@ -174,8 +191,9 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     }
     const abort = new AbortController()
     const job = { task, key: `${obj_id}-${visit}-${logic_at}`, signal: abort.signal, logic_key }
-    in_flight.set(obj_id, { due, abort: () => abort.abort() })
-    const running_job = run(due, job, release)
+    const flight: Flight = { due, abort: () => abort.abort(), failure: undefined }
+    in_flight.set(obj_id, flight)
+    const running_job = run(flight, job, release)
       .catch((error: unknown) => {
         // A failed store takes no outcome any more; a bug would come again at once.
         if (isStoreClosed(error)) is_stopped = true
@@ -192,28 +210,23 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     running_jobs.add(running_job)
   }
 
-  async function run(due: DueJob, job: Job, release: () => void): Promise<void> {
+  async function run(flight: Flight, job: Job, release: () => void): Promise<void> {
+    const { due } = flight
     const { order } = due
     if (order.job === 'none') return finish(due, undefined, release)
-    if (due.is_expired) return finish(due, expired_call, release)
-    const outcome = await execute(order, job)
+    const outcome = due.is_expired ? expired_call : await execute(order, job)
     if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) return
     const { attempts_max, backoff_ms } = executors.retryOf(order)
     const is_final = outcome.may_pass !== true || due.attempts + 1 >= attempts_max
-    if (order.job === 'handler' && outcome.outcome === 'failed') {
-      const { description, thrown_in } = outcome
-      const fields = {
-        ...{ ...fieldsOf(due), attempt: due.attempts + 1, attempts_max },
-        error: loggedText(description),
-        ...(thrown_in === undefined ? {} : { thrown_in: loggedText(thrown_in) }),
-      }
-      tell(is_final ? 'handler_failed' : 'handler_repeats', fields)
+    const failure = failureFields(due, order, outcome, attempts_max, engine.variables)
+    const { failed, repeats } = failure_events[order.job]
+    if (!is_final) {
+      if (failure !== undefined) tell(repeats, failure)
+      return postpone(due, backoff_ms)
     }
-    return is_final ? finish(due, outcome, release) : postpone(due, backoff_ms)
-  }
-
-  function loggedText(text: string): string {
-    return engine.variables.masked(text).slice(0, logged_chars_max)
+    flight.failure = failure
+    await finish(due, outcome, release)
+    if (flight.failure !== undefined) tell(failed, flight.failure)
   }
 
   function execute(order: JobOrder, job: Job): Promise<JobOutcome> {
@@ -231,7 +244,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       const state = await transact((tx) => applyOutcome(tx, due, outcome))
       if (state === 'applied') return
       if (is_draining) {
-        tell('job_postponed', fieldsOf(due))
+        tell('job_postponed', jobFields(due))
         return
       }
       release()
@@ -285,6 +298,13 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       queue.rescan()
       dispatch()
     },
+    failureOf({ obj_id, node_id }) {
+      const flight = in_flight.get(obj_id)
+      if (flight?.due.task.node_id !== node_id) return undefined
+      const { failure } = flight
+      flight.failure = undefined
+      return failure
+    },
     isBusy: () => dispatching !== undefined || in_flight.size > paused_jobs.size,
     async drain() {
       is_draining = true
@@ -295,7 +315,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       const release = keepAlive()
       if ((await within(clock, limits.drain_ms_max, ended)) === 'late') {
         for (const { due, abort } of in_flight.values()) {
-          tell('job_aborted', fieldsOf(due))
+          tell('job_aborted', jobFields(due))
           abort()
         }
         if (limits.drain_ms_max > 0) await within(clock, aborted_ms_max, ended)
@@ -305,11 +325,4 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       release()
     },
   }
-}
-
-/** What an event has of a job. */
-function fieldsOf({ order, task }: DueJob): EventFields {
-  const { conv_id, obj_id, node_id } = task
-  const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
-  return { conv_id, obj_id, node_id, ...what }
 }

@@ -1,0 +1,116 @@
+/**
+ * The lines of the log: each event as one call of the logger, bounded in length and in rate.
+ *
+ * Of one event and code the first `lines_max` of `window_ms` are written, and the others counted:
+ * one line `lines_left_out` tells how many when the window ends. So a flood of refused requests is
+ * a line every half second. Memory is bounded too, whatever the codes are.
+ *
+ * Values that come from outside are cut, and lose what could begin a line or move a cursor, also
+ * for a logger that prints texts as they are. A logger that throws costs a line and nothing else.
+ */
+import { type Clock, newAlarm } from './clock.ts'
+import { type EventFields, type EventName, eventTable, type Tell } from './events.ts'
+import type { Logger, LogLevel } from './logger.ts'
+
+export const lines_max = 20
+export const window_ms = 10_000
+/** Event and code pairs with a window of their own; further codes share that of their event. */
+const windows_max = 256
+
+interface Window {
+  readonly of: EventName
+  readonly code: string | undefined
+  begins_ms: number
+  lines: number
+  left_out: number
+}
+
+export function newLines(logger: Logger, clock: Clock): { tell: Tell; close(): void } {
+  const windows = new Map<string, Window>()
+  const alarm = newAlarm(clock, tellEnded)
+
+  function isOver({ begins_ms }: Window, now_ms: number): boolean {
+    return now_ms >= begins_ms + window_ms || now_ms < begins_ms
+  }
+
+  function windowOf(of: EventName, code: string | undefined, now_ms: number): Window {
+    const key = code === undefined ? of : `${of} ${code}`
+    const known = windows.get(key)
+    if (known !== undefined && !isOver(known, now_ms)) return known
+    if (known !== undefined) end(key, known)
+    else if (windows.size >= windows_max && code !== undefined) {
+      for (const [key, window] of windows) if (isOver(window, now_ms)) end(key, window)
+      if (windows.size >= windows_max) return windowOf(of, undefined, now_ms)
+    }
+    const window = { of, code, begins_ms: now_ms, lines: 0, left_out: 0 }
+    windows.set(key, window)
+    return window
+  }
+
+  function end(key: string, { of, code, left_out }: Window): void {
+    windows.delete(key)
+    if (left_out === 0) return
+    const { text } = eventTable.lines_left_out
+    write(logger, eventTable[of].level, 'lines_left_out', { of, code, count: left_out }, text)
+  }
+
+  function tellEnded(): void {
+    const now_ms = clock.now_ms()
+    for (const [key, window] of windows) {
+      if (isOver(window, now_ms)) end(key, window)
+      else if (window.left_out > 0) alarm.ringBy(window.begins_ms + window_ms)
+    }
+  }
+
+  return {
+    tell(event, fields) {
+      const code = typeof fields.code === 'string' ? fields.code : undefined
+      const window = windowOf(event, code, clock.now_ms())
+      if (window.lines < lines_max) {
+        window.lines++
+        const { level, text } = eventTable[event]
+        write(logger, level, event, fields, text)
+        return
+      }
+      window.left_out++
+      if (window.left_out === 1) alarm.ringBy(window.begins_ms + window_ms)
+    },
+    close() {
+      alarm.clear()
+      for (const [key, window] of windows) end(key, window)
+    },
+  }
+}
+
+function write(
+  logger: Logger,
+  level: LogLevel,
+  event: EventName,
+  fields: EventFields,
+  text: string,
+): void {
+  try {
+    logger[level]({ event, ...shown(fields) }, text)
+  } catch {
+    // The logger is the embedder's own code, and no line is worth a task.
+  }
+}
+
+const chars_max = 128
+const longer_chars_max: Readonly<Record<string, number>> = {
+  ...{ error: 200, thrown_in: 200, path: 1_024, stack: 2_000 },
+}
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+function shown(fields: EventFields): object {
+  const shown: Record<string, string | number | boolean> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    shown[name] = typeof value === 'string' ? cut(value, longer_chars_max[name]) : value
+  }
+  return shown
+}
+
+function cut(text: string, max = chars_max): string {
+  return text.slice(0, max).toWellFormed().replace(unprintable, '·')
+}

@@ -1,0 +1,56 @@
+/**
+ * What the log is told of a job: which task and node it is of, and how it failed. A handler's error
+ * is the embedder's own text and told in part; of a call its cause, its status and the host that it
+ * went to; of code, whose texts are made from data, nothing but the tag.
+ */
+import type { EventFields, EventName } from '../../core/events.ts'
+import type { JobOrder, JobOutcome } from '../../process/logic.ts'
+import type { Variables } from '../variables.ts'
+import type { DueJob } from './job-queue.ts'
+
+type Doable = Exclude<DueJob['order'], { job: 'none' }>
+
+/** The events of a failure: the last one where the task goes on, and one that is tried again. */
+export const failure_events = {
+  code: { failed: 'code_failed', repeats: 'code_failed' },
+  call: { failed: 'call_gave_up', repeats: 'call_repeats' },
+  handler: { failed: 'handler_failed', repeats: 'handler_repeats' },
+} as const satisfies Record<Doable['job'], Record<'failed' | 'repeats', EventName>>
+
+export function jobFields({ order, task }: Pick<DueJob, 'order' | 'task'>): EventFields {
+  const { conv_id, obj_id, node_id } = task
+  const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
+  return { conv_id, obj_id, node_id, ...what }
+}
+
+/** Undefined for a job that has not failed. An answer that asks for another attempt is a failure. */
+export function failureFields(
+  due: DueJob,
+  order: Doable,
+  outcome: JobOutcome,
+  attempts_max: number,
+  variables: Variables,
+): EventFields | undefined {
+  if (outcome.outcome === 'done' && outcome.may_pass !== true) return undefined
+  const fields = {
+    ...jobFields(due),
+    code: outcome.outcome === 'failed' ? outcome.tag : 'api_bad_answer',
+  }
+  if (order.job === 'code') return fields
+  const attempts = {
+    attempt: due.attempts + 1,
+    // JSON has no word for an attempt without end.
+    attempts_max: Number.isFinite(attempts_max) ? attempts_max : undefined,
+  }
+  const error = outcome.outcome === 'failed' ? variables.masked(outcome.description) : undefined
+  if (order.job === 'call') {
+    const status = outcome.outcome === 'done' ? outcome.status : outcome.figures?.status
+    return { ...fields, ...attempts, error, status, host: hostOf(order) }
+  }
+  const thrown_in = outcome.thrown_in && variables.masked(outcome.thrown_in)
+  return { ...fields, ...attempts, error, thrown_in }
+}
+
+function hostOf({ request }: Extract<JobOrder, { job: 'call' }>): string | undefined {
+  return URL.canParse(request.url) ? new URL(request.url).host : undefined
+}

@@ -1,0 +1,207 @@
+/**
+ * The lines of the log: which event and code each failure leaves, exactly once; how many lines a
+ * flood leaves; and that no value forges a line or is quoted by the line of a bug.
+ */
+import assert from 'node:assert/strict'
+import { Console } from 'node:console'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import pino from 'pino'
+import { bugFields, type EventFields, newEvents } from '../src/core/events.ts'
+import { lines_max, window_ms } from '../src/core/lines.ts'
+import type { Logger } from '../src/core/logger.ts'
+import type { EngineOptions } from '../src/engine/api.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { go, linesLogger, opened, processWith } from './support/handler-bed.ts'
+
+test('of one event and code twenty lines are written in ten seconds, then how many were not', () => {
+  const logger = linesLogger()
+  const clock = fakeClock()
+  const { tell, close } = newEvents(logger, clock)
+  const tellMany = (count: number, fields: EventFields): void => {
+    for (let n = 0; n < count; n++) tell('request_refused', { ...fields, n })
+  }
+  const linesOf = (code: string): object[] =>
+    logger.lines
+      .map(([, fields]) => fields as { code?: string; event: string })
+      .filter((fields) => fields.code === code)
+  tellMany(lines_max + 30, { code: 'bad_signature' })
+  tellMany(2, { code: 'not_found' })
+  assert.equal(linesOf('bad_signature').length, lines_max)
+  assert.equal(linesOf('not_found').length, 2)
+  clock.advance(window_ms - 1)
+  assert.equal(logger.lines.length, lines_max + 2)
+  clock.advance(1)
+  const left_out = { event: 'lines_left_out', of: 'request_refused', code: 'bad_signature' }
+  assert.deepEqual(logger.lines.slice(lines_max + 2), [['warn', { ...left_out, count: 30 }]])
+  clock.advance(10 * window_ms)
+  assert.equal(logger.lines.length, lines_max + 3)
+  tellMany(lines_max + 1, { code: 'bad_signature' })
+  close()
+  assert.deepEqual(logger.lines.at(-1), ['warn', { ...left_out, count: 1 }])
+  assert.equal(clock.nextWake_ms(), undefined)
+  // A clock that was set back does not silence the log for as long.
+  tellMany(lines_max + 1, { code: 'stale_timestamp' })
+  clock.set(clock.now_ms() - 3_600_000)
+  tellMany(1, { code: 'stale_timestamp' })
+  assert.equal(linesOf('stale_timestamp').length, lines_max + 2)
+})
+
+test('codes without number take a bounded room, and their lines are bounded together', () => {
+  const logger = linesLogger()
+  const { tell } = newEvents(logger, fakeClock())
+  for (let n = 0; n < 10_000; n++) tell('request_refused', { code: `code ${n}` })
+  assert.equal(logger.lines.length, 256 + lines_max)
+})
+
+test('a value cannot forge a line, move a cursor, or be as long as it likes', () => {
+  const forged = `x\n{"level":"error"}\r\u001b[2J\u009b2J\u2028\u202e${'y'.repeat(500)}😀`
+  const texts: string[] = []
+  const stream = new PassThrough()
+  stream.on('data', (chunk) => texts.push(String(chunk)))
+  const told = (...given: unknown[]): void => void texts.push(`${JSON.stringify(given)}\n`)
+  const plain = (fields: object): void =>
+    void texts.push(`${Object.values(fields as Record<string, string>).join(' ')}\n`)
+  const loggers: readonly Logger[] = [
+    pino({ level: 'debug' }, stream),
+    new Console(stream) as unknown as Logger,
+    { debug: told, info: told, warn: told, error: told },
+    { debug: plain, info: plain, warn: plain, error: plain },
+  ]
+  for (const logger of loggers) {
+    texts.length = 0
+    newEvents(logger, fakeClock()).tell('request_refused', { code: 'error', user: forged })
+    const [line = '', ...more] = texts
+      .join('')
+      .trimEnd()
+      .split(/[\n\r\u2028]/)
+    // A console shows an object on several lines of its own.
+    if (!(logger instanceof Console)) assert.deepEqual(more, [])
+    const shown = [line, ...more].join('\n')
+    assert.ok(shown.length < 400, shown)
+    assert.doesNotMatch(shown, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/)
+    assert.match(shown, /x·/)
+  }
+})
+
+test('the line of a bug has where it happened, and nothing that was worked on', () => {
+  const marker = 'MARKERofData'
+  const thrown = (run: () => unknown): unknown => {
+    try {
+      return run()
+    } catch (error) {
+      return error
+    }
+  }
+  const changed = new Error('first')
+  changed.message = marker
+  /** [what was thrown, the kind told] */
+  const rows: readonly (readonly [unknown, string])[] = [
+    [thrown(() => JSON.parse(`{"a":${marker}}`)), 'SyntaxError'],
+    [thrown(() => (undefined as unknown as Record<string, unknown>)[marker]), 'TypeError'],
+    [new Error(`a\n    at ${marker} (file:///x.js:1:1)`), 'Error'],
+    [changed, 'Error'],
+    [Object.assign(new Error('x'), { name: `${marker} ${marker}`, code: `of ${marker}` }), 'Error'],
+    [Object.assign(new Error('x'), { stack: marker }), 'Error'],
+    [marker, 'string'],
+    [{ marker }, 'object'],
+  ]
+  for (const [error, kind] of rows) {
+    const fields = bugFields(error)
+    assert.equal(fields.error, kind)
+    assert.ok(!JSON.stringify(fields).includes(marker), JSON.stringify(fields))
+  }
+  assert.match(String(bugFields(new Error('x')).stack), /^at .*events\.test\.[jt]s:\d+:\d+/)
+  assert.equal(bugFields(Object.assign(new Error('x'), { code: 'EIO' })).code, 'EIO')
+})
+
+const code = (src: string, more: object = {}) => ({ type: 'api_code', lang: 'js', src, ...more })
+const loop = [
+  { id: 'start', obj_type: 1, condition: { logics: [go('work')] } },
+  { id: 'work', obj_type: 0, condition: { logics: [go('start')] } },
+]
+const number = { type: 'set_param', extra: { n: '{{a}}' }, extra_type: { n: 'number' } }
+const call = (more: object = {}) => ({
+  ...{ type: 'api', url: 'http://127.0.0.1:9/secret?q=1', method: 'POST', format: '' },
+  ...{ extra: {}, extra_type: {}, extra_headers: {}, rfc_format: true, send_sys: true, version: 2 },
+  ...more,
+})
+const guarded = { err_node_id: 'failed' }
+
+/** [the process, event, code, more of the line, options] */
+type FailureRow = readonly [object, string, string, EventFields?, EngineOptions?]
+
+const throwing = { handler: () => Promise.reject(new Error('no bank')), attempts_max: 1 }
+const handled: EngineOptions = { handlers: { db_call: throwing } }
+
+const failures: Readonly<Record<string, FailureRow>> = {
+  'a logic that fails': [
+    processWith([number, go('done')]),
+    'task_failed',
+    'set_param_wrong_convert_param',
+  ],
+  'a loop': [{ obj_id: 1, scheme: { nodes: loop } }, 'task_failed', 'loop'],
+  'code that throws': [
+    processWith([code('throw 1'), go('done')]),
+    'task_failed',
+    'code_exception',
+    { job: 'code' },
+  ],
+  'code that throws, with an error node': [
+    processWith([code('throw 1', guarded), go('done')]),
+    'code_failed',
+    'code_exception',
+    { job: 'code' },
+  ],
+  'a handler that throws': [
+    processWith([{ type: 'db_call' }, go('done')]),
+    'task_failed',
+    'handler_error',
+    { handler: 'db_call', error: 'no bank', attempt: 1, attempts_max: 1 },
+    handled,
+  ],
+  'a handler that throws, with an error node': [
+    processWith([{ type: 'db_call', ...guarded }, go('done')]),
+    'handler_failed',
+    'handler_error',
+    { handler: 'db_call', error: 'no bank' },
+    handled,
+  ],
+  'a call': [
+    processWith([call(), go('done')]),
+    'task_failed',
+    'api_bad_answer',
+    { job: 'call', host: '127.0.0.1:9' },
+  ],
+  'a call, with an error node': [
+    processWith([call(guarded), go('done')]),
+    'call_gave_up',
+    'api_bad_answer',
+    { job: 'call', host: '127.0.0.1:9', attempt: 1 },
+  ],
+}
+
+for (const [name, [definition, event, code, more = {}, options = {}]] of Object.entries(failures)) {
+  test(`${name} leaves one line: ${event} with ${code}`, async () => {
+    const lines: EventFields[] = []
+    let tellFirst = (): void => {}
+    const first = new Promise<void>((resolve) => {
+      tellFirst = resolve
+    })
+    const keep = (fields: object): void => {
+      lines.push(fields as EventFields)
+      tellFirst()
+    }
+    const logger = { debug: keep, info: keep, warn: keep, error: keep }
+    const { engine } = await opened({ ...options, logger })
+    await engine.putProcess(definition)
+    const { obj_id } = await engine.create({ conv_id: 1, data: { a: 'MARKER' } })
+    await first
+    await engine.close()
+    const [line = {}, ...others] = lines
+    assert.deepEqual(others, [])
+    const known = { event, code, conv_id: '1', obj_id, ...more }
+    assert.deepEqual({ ...line, ...known }, line)
+    assert.doesNotMatch(JSON.stringify(line), /MARKER|secret/)
+  })
+}
