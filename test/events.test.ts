@@ -144,13 +144,13 @@ const failures: Readonly<Record<string, FailureRow>> = {
   'code that throws': [
     processWith([code('throw 1'), go('done')]),
     'task_failed',
-    'code_exception',
+    'code_executing_error',
     { job: 'code' },
   ],
   'code that throws, with an error node': [
     processWith([code('throw 1', guarded), go('done')]),
     'code_failed',
-    'code_exception',
+    'code_executing_error',
     { job: 'code' },
   ],
   'a handler that throws': [

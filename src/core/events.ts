@@ -7,7 +7,9 @@
  */
 import type { Clock } from './clock.ts'
 import { newLines } from './lines.ts'
-import type { Logger, LogLevel } from './logger.ts'
+import type { EventFields, Logger, LogLevel } from './logger.ts'
+
+export type { EventFields }
 
 interface EventRow {
   readonly level: LogLevel
@@ -48,7 +50,6 @@ export const eventTable = {
 } as const satisfies Record<string, EventRow>
 
 export type EventName = keyof typeof eventTable
-export type EventFields = Readonly<Record<string, string | number | boolean | undefined>>
 export type Tell = (event: EventName, fields: EventFields) => void
 
 export interface Events {
@@ -63,7 +64,7 @@ export interface Events {
 /** Events that are written to `logger`, if there is one. */
 export function newEvents(logger: Logger | undefined, clock: Clock): Events {
   const listeners = new Set<Tell>()
-  const lines = logger === undefined ? undefined : newLines(logger, clock)
+  const lines = logger === undefined ? undefined : newLines(eventTable, logger, clock)
   if (lines !== undefined) listeners.add(lines.tell)
   return {
     tell(event, fields) {

@@ -9,23 +9,34 @@
  * for a logger that prints texts as they are. A logger that throws costs a line and nothing else.
  */
 import { type Clock, newAlarm } from './clock.ts'
-import { type EventFields, type EventName, eventTable, type Tell } from './events.ts'
-import type { Logger, LogLevel } from './logger.ts'
+import type { EventFields, Logger, LogLevel } from './logger.ts'
 
 export const lines_max = 20
 export const window_ms = 10_000
 /** Event and code pairs with a window of their own; further codes share that of their event. */
 const windows_max = 256
 
+/** What each event is written with (events.ts). */
+export interface LineTable {
+  readonly [event: string]: { readonly level: LogLevel; readonly text: string }
+  readonly lines_left_out: { readonly level: LogLevel; readonly text: string }
+}
+
 interface Window {
-  readonly of: EventName
+  readonly of: string
   readonly code: string | undefined
   begins_ms: number
   lines: number
   left_out: number
 }
 
-export function newLines(logger: Logger, clock: Clock): { tell: Tell; close(): void } {
+export interface Lines {
+  tell(event: string, fields: EventFields): void
+  /** Writes what was left out, and sets no timer any more. */
+  close(): void
+}
+
+export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines {
   const windows = new Map<string, Window>()
   const alarm = newAlarm(clock, tellEnded)
 
@@ -33,7 +44,7 @@ export function newLines(logger: Logger, clock: Clock): { tell: Tell; close(): v
     return now_ms >= begins_ms + window_ms || now_ms < begins_ms
   }
 
-  function windowOf(of: EventName, code: string | undefined, now_ms: number): Window {
+  function windowOf(of: string, code: string | undefined, now_ms: number): Window {
     const key = code === undefined ? of : `${of} ${code}`
     const known = windows.get(key)
     if (known !== undefined && !isOver(known, now_ms)) return known
@@ -49,9 +60,19 @@ export function newLines(logger: Logger, clock: Clock): { tell: Tell; close(): v
 
   function end(key: string, { of, code, left_out }: Window): void {
     windows.delete(key)
-    if (left_out === 0) return
-    const { text } = eventTable.lines_left_out
-    write(logger, eventTable[of].level, 'lines_left_out', { of, code, count: left_out }, text)
+    if (left_out > 0) write('lines_left_out', { of, code, count: left_out }, levelOf(of))
+  }
+
+  function levelOf(event: string): LogLevel {
+    return table[event]?.level ?? 'error'
+  }
+
+  function write(event: string, fields: EventFields, level: LogLevel): void {
+    try {
+      logger[level]({ event, ...shown(fields) }, table[event]?.text ?? event)
+    } catch {
+      // The logger is the embedder's own code, and no line is worth a task.
+    }
   }
 
   function tellEnded(): void {
@@ -68,8 +89,7 @@ export function newLines(logger: Logger, clock: Clock): { tell: Tell; close(): v
       const window = windowOf(event, code, clock.now_ms())
       if (window.lines < lines_max) {
         window.lines++
-        const { level, text } = eventTable[event]
-        write(logger, level, event, fields, text)
+        write(event, fields, levelOf(event))
         return
       }
       window.left_out++
@@ -79,20 +99,6 @@ export function newLines(logger: Logger, clock: Clock): { tell: Tell; close(): v
       alarm.clear()
       for (const [key, window] of windows) end(key, window)
     },
-  }
-}
-
-function write(
-  logger: Logger,
-  level: LogLevel,
-  event: EventName,
-  fields: EventFields,
-  text: string,
-): void {
-  try {
-    logger[level]({ event, ...shown(fields) }, text)
-  } catch {
-    // The logger is the embedder's own code, and no line is worth a task.
   }
 }
 

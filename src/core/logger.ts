@@ -11,3 +11,6 @@ export interface Logger {
 }
 
 export type LogLevel = keyof Logger
+
+/** Flat, so that any logger shows it whole. */
+export type EventFields = Readonly<Record<string, string | number | boolean | undefined>>

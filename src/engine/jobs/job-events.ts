@@ -23,7 +23,7 @@ export function jobFields({ order, task }: Pick<DueJob, 'order' | 'task'>): Even
   return { conv_id, obj_id, node_id, ...what }
 }
 
-/** Undefined for a job that has not failed. An answer that asks for another attempt is a failure. */
+/** Undefined where it has not failed. An answer that asks for another attempt is a failure. */
 export function failureFields(
   due: DueJob,
   order: Doable,
