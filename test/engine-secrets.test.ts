@@ -1,10 +1,10 @@
 /**
- * Secrets are stored encrypted: the data file has no plain secret, only its owner can read the key
- * file, and without the right key signed requests are refused while tasks go on. Concurrent changes
- * of users do not mix keys.
+ * Secrets are stored encrypted: the data file has no plain secret, and only its owner can read the
+ * key file. A rekey loses no secret, wherever it is cut off, and keeps the old key for older
+ * backups. Concurrent changes of users do not mix keys.
  */
 import assert from 'node:assert/strict'
-import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { it } from 'node:test'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
@@ -58,57 +58,16 @@ it('the signatures that a user may use outlive the engine; old records mean both
     await again.close()
   }))
 
-const other_key = `${'ab'.repeat(32)}\n`
-// biome-ignore format: a table
-const shut: readonly (readonly [string, (key_path: string) => Promise<void>, RegExp])[] = [
-  ['missing',         (key_path) => rm(key_path),                    /key file .*tasks\.lmdb\.key is missing/],
-  ['another one',     (key_path) => writeFile(key_path, other_key),  /key file .*tasks\.lmdb\.key is not the right one/],
-  ['no key at all',   (key_path) => writeFile(key_path, 'hello'),    /key file .*tasks\.lmdb\.key is not the right one/],
-  ['empty',           (key_path) => writeFile(key_path, ''),         /key file .*tasks\.lmdb\.key is not the right one/],
-]
-
-for (const [name, spoil, says] of shut) {
-  it(`a key file that is ${name} stops signed requests only`, () =>
-    withFile(async ({ key_path, open }) => {
-      const engine = await open()
-      const { id, secret } = await engine.users.add()
-      await engine.close()
-      await copyFile(key_path, `${key_path}.kept`)
-      await spoil(key_path)
-
-      const without = await open()
-      assert.throws(() => without.users.secrets(id), { code: 'store_failed', message: says })
-      assert.throws(() => without.users.secrets('1'), { code: 'store_failed' })
-      await assert.rejects(without.users.add(), { code: 'key_missing' })
-      await assert.rejects(without.users.rotate(id), { code: 'key_missing' })
-      await assert.rejects(without.users.rekey(), { code: 'key_missing' })
-      assert.equal(without.health(), 'ok')
-      await takesTasks(without)
-      await without.close()
-
-      await rename(`${key_path}.kept`, key_path)
-      const again = await open()
-      assert.deepEqual(again.users.secrets(id), [secret])
-      await again.close()
-    }))
-}
-
-async function takesTasks(engine: Engine): Promise<void> {
-  const end = { id: 'end', obj_type: 2 }
-  const logics = [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]
-  const start = { id: 'start', obj_type: 1, condition: { logics } }
-  await engine.putProcess({ obj_id: 'p', scheme: { nodes: [start, end] } })
-  const created = await engine.create({ conv_id: 'p', ref: 'r', data: {} })
-  const modified = await engine.modify({ conv_id: 'p', ref: 'r', data: {} })
-  assert.deepEqual([created.proc, modified.proc], ['ok', 'ok'])
-}
-
 it('a rekey makes the old key useless and keeps the secrets', () =>
   withFile(async ({ key_path, open }) => {
     const engine = await open()
     const { id, secret } = await engine.users.add()
     const old_key = await readFile(key_path)
-    assert.deepEqual(await engine.users.rekey(), { secrets: 1 })
+    const { secrets, key_id, old_key_id, ...paths } = await engine.users.rekey()
+    assert.equal(secrets, 1)
+    assert.notEqual(key_id, old_key_id)
+    assert.deepEqual(paths, { key_path, old_key_path: `${key_path}.${old_key_id}` })
+    assert.deepEqual(await readFile(paths.old_key_path as string), old_key)
     assert.notDeepEqual(await readFile(key_path), old_key)
     assert.deepEqual(engine.users.secrets(id), [secret])
     await engine.close()
@@ -124,7 +83,9 @@ it('a rekey makes the old key useless and keeps the secrets', () =>
 /** What a crash within a rekey leaves: which key fits the store, and what the two files hold. */
 const crashes = [
   { when: 'before the commit', store: 'old', file: 'old', next: 'new' },
+  { when: 'in the middle of writing the new key file', store: 'old', file: 'old', next: 'half' },
   { when: 'after the commit, before the rename', store: 'new', file: 'old', next: 'new' },
+  { when: 'after the old key was put aside', store: 'new', file: undefined, next: 'new' },
   { when: 'after the rename', store: 'new', file: 'new', next: undefined },
 ] as const
 
@@ -140,21 +101,36 @@ for (const { when, store, file, next } of crashes) {
       await rekeyed.close()
       const fresh = { data: await readFile(path), key: await readFile(key_path) }
 
-      const states = { old, new: fresh }
+      const half = { key: fresh.key.subarray(0, 32) }
+      const states = { old, new: fresh, half }
       await writeFile(path, states[store].data)
-      await writeFile(key_path, states[file].key)
+      if (file === undefined) await rm(key_path)
+      else await writeFile(key_path, states[file].key)
       if (next !== undefined) await writeFile(`${key_path}.new`, states[next].key, { mode: 0o600 })
 
       const again = await open()
       assert.deepEqual(again.users.secrets(id), [secret])
       assert.deepEqual(await readFile(key_path), states[store].key)
-      assert.deepEqual(await again.users.rekey(), { secrets: 1 })
+      assert.equal((await again.users.rekey()).secrets, 1)
       await again.close()
       const last = await open()
       assert.deepEqual(last.users.secrets(id), [secret])
       await last.close()
     }))
 }
+
+it('a rekey of a file whose key file was taken away while in use keeps the secrets', () =>
+  withFile(async ({ key_path, open }) => {
+    const engine = await open()
+    const { id, secret } = await engine.users.add()
+    await rename(key_path, `${key_path}.away`)
+    const { old_key_path } = await engine.users.rekey()
+    await engine.close()
+    assert.deepEqual(await readFile(old_key_path as string), await readFile(`${key_path}.away`))
+    const again = await open()
+    assert.deepEqual(again.users.secrets(id), [secret])
+    await again.close()
+  }))
 
 it('changes of users sent at once leave a file that opens and passes its check', () =>
   withFile(async ({ open }) => {

@@ -3,7 +3,7 @@
  * a copy of the data file shows no secret. `about` names the record and is authenticated with the
  * secret: a secret copied into another record does not decrypt.
  */
-import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
 
 export const nonce_bytes = 12
 const tag_bytes = 16
@@ -35,6 +35,12 @@ export function decrypt(key: Buffer, about: string, encrypted: string): string |
 /** A key from 64 hex digits or from base64 of 32 bytes; undefined for any other text. */
 export function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
-  const key = Buffer.from(trimmed, /^[0-9a-fA-F]{64}$/.test(trimmed) ? 'hex' : 'base64')
+  // Also where it was cut short: hex digits are base64 as well, and would be another key.
+  const key = Buffer.from(trimmed, /^[0-9a-fA-F]*$/.test(trimmed) ? 'hex' : 'base64')
   return key.length === encryption_key_bytes ? key : undefined
+}
+
+/** Eight hex digits by which people tell keys apart. They tell nothing of the key. */
+export function keyId(key: Buffer): string {
+  return createHash('sha256').update('conveyor key').update(key).digest('hex').slice(0, 8)
 }

@@ -46,6 +46,9 @@ export const eventTable = {
   schedule_left_out: { level: 'warn', text: 'missed due times are left out' },
   store_failed: { level: 'error', text: 'a commit has failed, so nothing is written any more' },
   lines_left_out: { level: 'warn', text: 'lines of this event and code are left out' },
+  key_missing: { level: 'error', text: 'the key file is missing, wrong or cannot be read' },
+  key_open: { level: 'warn', text: 'other users may read the key file' },
+  key_back: { level: 'info', text: 'the key file is as it should be again' },
   bug: { level: 'error', text: 'this is a bug of conveyor, please report it' },
 } as const satisfies Record<string, EventRow>
 

@@ -132,20 +132,20 @@ export interface Fault extends Error {
   readonly retry_after_s?: number
   /** With `bad_definition`: every mistake of the definition. */
   readonly mistakes?: readonly string[]
+  /** What callers from outside read where `message` names files of this machine. */
+  readonly outside?: string
 }
 
 /** Makes a Fault. `text` defaults to the text of the table; `cause` is never sent to callers. */
 export function fault(
   code: FaultCode,
   text?: string,
-  more: { mistakes?: readonly string[]; retry_after_s?: number; cause?: unknown } = {},
+  more: Partial<Pick<Fault, 'mistakes' | 'retry_after_s' | 'outside' | 'cause'>> = {},
 ): Fault {
   const error = new Error(text ?? faultText(code), { cause: more.cause })
   Object.assign(error, { name: 'Fault', code })
-  const { mistakes, retry_after_s } = more
-  if (mistakes !== undefined) Object.assign(error, { mistakes })
-  if (retry_after_s !== undefined) Object.assign(error, { retry_after_s })
-  return error as Fault
+  const { cause: _, ...members } = more
+  return Object.assign(error, members) as Fault
 }
 
 export function isFault(value: unknown): value is Fault {

@@ -1,18 +1,48 @@
 /**
  * The key file beside the data file: 64 hex digits, mode 0600. It is never overwritten: a new key
  * is written under a second name and then renamed, so at any time one of the two files has the key
- * of the store.
+ * of the store. The key before it stays under a third name, because older backups need it.
+ *
+ * It is read synchronously: a request that needs a secret must know at once whether there is a key.
  */
-import { constants } from 'node:fs'
-import { open, readFile, rename, unlink } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { open, rename, unlink } from 'node:fs/promises'
+import { keyId, parseKey } from '../codec/encryption.ts'
 import { syncFolder } from '../store/file-system.ts'
 
-/** The text of a key file; undefined where it is missing or cannot be read. */
-export async function readKeyFile(path: string): Promise<string | undefined> {
+export interface KeyFile {
+  /** Undefined where `trouble` says why. */
+  readonly key: Buffer | undefined
+  readonly trouble?: KeyTrouble
+  /** What the system said of a file that is `unreadable`. */
+  readonly cause?: string
+  /** Whether other users may read it. */
+  readonly is_open: boolean
+}
+
+export type KeyTrouble = 'missing' | 'unreadable' | 'no_key'
+
+const text_bytes_max = 1_024
+
+export function readKeyFile(path: string): KeyFile {
+  const none = { key: undefined, is_open: false }
+  let fd: number | undefined
   try {
-    return await readFile(path, 'utf8')
-  } catch {
-    return undefined
+    // What is no file, such as a pipe, must not make the engine wait.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) return { ...none, trouble: 'no_key' }
+    const bytes = Buffer.alloc(text_bytes_max)
+    const length = readSync(fd, bytes, 0, text_bytes_max, 0)
+    const key = parseKey(bytes.toString('latin1', 0, length))
+    if (key === undefined) return { ...none, trouble: 'no_key' }
+    return { key, is_open: (stats.mode & 0o077) !== 0 }
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return { ...none, trouble: 'missing' }
+    return { ...none, trouble: 'unreadable', cause: code }
+  } finally {
+    if (fd !== undefined) closeSync(fd)
   }
 }
 
@@ -32,7 +62,13 @@ export async function makeKeyFile(path: string, key: Buffer): Promise<void> {
   await syncFolder(path)
 }
 
+/** Where a key goes when another takes its place. */
+export const oldKeyPath = (path: string, key: Buffer): string => `${path}.${keyId(key)}`
+
+/** Renames the file; the key that was there gets its third name. */
 export async function replaceKeyFile(from: string, to: string): Promise<void> {
+  const { key } = readKeyFile(to)
+  if (key !== undefined) await rename(to, oldKeyPath(to, key))
   await rename(from, to)
   await syncFolder(to)
 }

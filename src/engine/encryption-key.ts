@@ -3,24 +3,44 @@
  * states:
  *
  * - not made yet: the store has no secret; `prepare` makes the key;
- * - usable: it decrypts the check value of the store;
- * - missing or wrong: `problem` says so in a sentence. Tasks and timers go on, and signed requests
- *   get `store_failed`.
+ * - usable: it decrypts the check value of the store. The key in memory stays usable whatever
+ *   becomes of its file; `warning` says what the next start would find;
+ * - missing or wrong: `problem` says so. Tasks and timers go on, signed requests get
+ *   `store_failed`, and a key file that is put back is taken at the next `look`.
+ *
+ * Both sentences name the file, so they are for the operator. Each change is told as an event once.
  */
 import {
   decrypt,
   encrypt,
   encryption_key_bytes,
+  keyId,
   nonce_bytes,
   parseKey,
 } from '../codec/encryption.ts'
 import type { Chance } from '../core/clock.ts'
+import type { Tell } from '../core/events.ts'
 import { fault } from '../core/faults.ts'
-import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile } from './encryption-key-file.ts'
+import {
+  type KeyFile,
+  type KeyTrouble,
+  makeKeyFile,
+  oldKeyPath,
+  readKeyFile,
+  removeKeyFile,
+  replaceKeyFile,
+} from './encryption-key-file.ts'
+import type { Rekeyed } from './user-api.ts'
 
 export interface EncryptionKey {
   /** Why no secret can be decrypted; undefined while they can. */
   problem(): string | undefined
+  /** What is wrong with the key file although secrets can be decrypted. */
+  warning(): string | undefined
+  /** The id of the usable key. */
+  id(): string | undefined
+  /** Looks at the key file again. */
+  look(): void
   /** Must be called before `encrypt`: makes the first key. Rejects with `key_missing`. */
   prepare(): Promise<void>
   /** `about` is bound to the ciphertext: only the same `about` decrypts it. */
@@ -36,7 +56,7 @@ export interface NextKey {
   encrypt(about: string, plain: string): string
   check(): string
   /** Called once everything is stored under the new key. */
-  commit(): Promise<void>
+  commit(): Promise<Rekeyed>
 }
 
 export interface EncryptionKeyOptions {
@@ -47,31 +67,76 @@ export interface EncryptionKeyOptions {
   /** The store's check value; undefined while it has no secret. */
   readonly check: string | undefined
   readonly chance: Chance
+  readonly tell: Tell
 }
 
 const check_about = 'check'
 const check_plain = 'conveyor'
 
+type State = KeyTrouble | 'another'
+
+// biome-ignore format: a table
+const says: Record<State, (file: KeyFile) => string> = {
+  missing:    () => 'is missing; put it back',
+  unreadable: ({ cause }) => `cannot be read (${cause}); give this user the right to read it`,
+  no_key:     () => 'is no key (32 bytes in hex or base64); put the right one back',
+  another:    () => 'is the key of another file; put the right one back',
+}
+
 export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<EncryptionKey> {
-  const { key_path, chance } = options
+  const { key_path, chance, tell } = options
   let key: Buffer | undefined
   let problem: string | undefined
+  let warning: string | undefined
+  let told: State | 'open' | undefined
   let given = options.given_key
-  const fits = (one: Buffer | undefined): one is Buffer =>
-    one !== undefined &&
-    (options.check === undefined || decrypt(one, check_about, options.check) === check_plain)
+  let is_replacing = false
+  const fits = (one: Buffer | undefined): one is Buffer => {
+    if (one === undefined) return false
+    if (key !== undefined) return one.equals(key)
+    return options.check === undefined || decrypt(one, check_about, options.check) === check_plain
+  }
+
+  /** Tells of a state once. */
+  function enter(state: State | 'open' | undefined, path: string): void {
+    if (state === told) return
+    const was_wrong = told !== undefined && told !== 'open'
+    told = state
+    if (state === 'open') tell('key_open', { path })
+    else if (state !== undefined) tell('key_missing', { path, state, works: key !== undefined })
+    if (was_wrong && (state === undefined || state === 'open')) tell('key_back', { path })
+  }
+
+  function look(): void {
+    const is_file = given === undefined && key_path !== undefined
+    if (!is_file || is_replacing || (key === undefined && options.check === undefined)) return
+    const file = findKey(key_path, fits)
+    const found = fits(file.key)
+    if (found) key ??= file.key
+    const state = found ? undefined : (file.trouble ?? 'another')
+    enter(state ?? (file.is_open ? 'open' : undefined), key_path)
+    const text = state && `the key file ${key_path} ${says[state](file)}`
+    problem = key === undefined ? text : undefined
+    const open = file.is_open ? `other users may read ${key_path}; run chmod 600 on it` : undefined
+    warning =
+      key === undefined
+        ? undefined
+        : (text && `${text}: this process has the key in memory, the next start does not`) || open
+  }
 
   if (given !== undefined) {
     const read = parseKey(given)
     if (fits(read)) key = read
-    else problem = 'CONVEYOR_KEY is not the key (32 bytes in hex or base64) that sealed the secrets'
+    else {
+      problem = `CONVEYOR_KEY ${says[read === undefined ? 'no_key' : 'another']({ ...no_file })}`
+      enter(read === undefined ? 'no_key' : 'another', 'CONVEYOR_KEY')
+    }
   } else if (options.check !== undefined) {
     if (key_path === undefined) throw new Error('a store in memory cannot hold old secrets')
-    key = await findKey(key_path, fits)
-    if (key === undefined) {
-      const text = await readKeyFile(key_path)
-      const state = text === undefined ? 'missing' : 'not the right one'
-      problem = `the key file ${key_path} is ${state}; put it back`
+    look()
+    // A crash during a rekey left the key under the second name.
+    if (key !== undefined && readKeyFile(key_path).key?.equals(key) !== true) {
+      await replaceKeyFile(nextPath(key_path), key_path)
     }
   }
 
@@ -84,7 +149,11 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
 
   return {
     problem: () => problem,
+    warning: () => warning,
+    id: () => key && keyId(key),
+    look,
     async prepare() {
+      look()
       if (problem !== undefined) throw fault('key_missing', problem)
       key ??=
         key_path === undefined
@@ -102,13 +171,17 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
       const next =
         next_given === undefined ? chance.bytes(encryption_key_bytes) : parseKey(next_given)
       if (next === undefined) throw fault('not_possible', 'a key is 32 bytes in hex or base64')
-      const in_file = next_given === undefined && key_path !== undefined
-      if (in_file) {
-        // The key of an earlier rekey that could not be put in place must not be lost.
-        const there = parseKey((await readKeyFile(key_path)) ?? '')
-        if (there?.equals(present) === false) await replaceKeyFile(nextPath(key_path), key_path)
-        await removeKeyFile(nextPath(key_path))
-        await makeKeyFile(nextPath(key_path), next)
+      const from_file = given === undefined ? key_path : undefined
+      const to_file = next_given === undefined ? key_path : undefined
+      if (to_file !== undefined) {
+        const next_path = nextPath(to_file)
+        // The store is under the present key until the commit. That of an earlier rekey may not be
+        // in place yet, and the key file may have been taken away.
+        if (!fits(readKeyFile(to_file).key)) {
+          if (!fits(readKeyFile(next_path).key)) await makeAgain(next_path, present)
+          await replaceKeyFile(next_path, to_file)
+        }
+        await makeAgain(next_path, next)
       }
       return {
         encrypt: encrypterOf(next),
@@ -117,39 +190,53 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
           // The store is under the new key already, even if its file cannot be put in place.
           key = next
           given = next_given
-          if (in_file) await replaceKeyFile(nextPath(key_path), key_path)
+          is_replacing = true
+          try {
+            if (to_file !== undefined) await replaceKeyFile(nextPath(to_file), to_file)
+          } finally {
+            is_replacing = false
+          }
+          warning = undefined
+          look()
+          const old_path = to_file === undefined ? from_file : oldKeyPath(to_file, present)
+          return {
+            key_id: keyId(next),
+            ...(to_file === undefined ? {} : { key_path: to_file }),
+            old_key_id: keyId(present),
+            ...(from_file === undefined || old_path === undefined
+              ? {}
+              : { old_key_path: old_path }),
+          }
         },
       }
     },
   }
 }
 
+const no_file: KeyFile = { key: undefined, is_open: false }
 const nextPath = (key_path: string): string => `${key_path}.new`
 
-/** The key that fits. A crash during a rekey leaves it under the second name. */
-async function findKey(
-  key_path: string,
-  fits: (key: Buffer | undefined) => key is Buffer,
-): Promise<Buffer | undefined> {
-  const key = parseKey((await readKeyFile(key_path)) ?? '')
-  if (fits(key)) return key
-  const next = parseKey((await readKeyFile(nextPath(key_path))) ?? '')
-  if (!fits(next)) return undefined
-  await replaceKeyFile(nextPath(key_path), key_path)
-  return next
+async function makeAgain(path: string, key: Buffer): Promise<void> {
+  await removeKeyFile(path)
+  await makeKeyFile(path, key)
+}
+
+/** The file whose key fits, which a crash during a rekey leaves in the second, or the key file. */
+function findKey(key_path: string, fits: (key: Buffer | undefined) => boolean): KeyFile {
+  const file = readKeyFile(key_path)
+  if (fits(file.key)) return file
+  const next = readKeyFile(nextPath(key_path))
+  return fits(next.key) ? next : file
 }
 
 /** A key file beside a store without secrets was left by a crash, and is used. */
 async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
-  const text = await readKeyFile(key_path)
-  if (text === undefined) {
-    const key = chance.bytes(encryption_key_bytes)
-    await makeKeyFile(key_path, key)
-    return key
-  }
-  const key = parseKey(text)
-  if (key === undefined) {
+  const { key, trouble } = readKeyFile(key_path)
+  if (key !== undefined) return key
+  if (trouble !== 'missing') {
     throw fault('key_missing', `${key_path} is no key file; move it away and try again`)
   }
-  return key
+  const made = chance.bytes(encryption_key_bytes)
+  await makeKeyFile(key_path, made)
+  return made
 }

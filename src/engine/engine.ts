@@ -127,7 +127,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
   const secrets = await openSecrets({
-    ...{ store: ordered_store, clock, chance },
+    ...{ store: ordered_store, clock, chance, tell },
     ...{ key_path: parts.key_path, given_key: options.secret_key },
   })
   const bindings = await openBindings(ordered_store, limits.certificate_name_bytes_max)
@@ -285,6 +285,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     health: admission.health,
     checkRate: admission.checkRate,
     addresses,
+    keyState: secrets.keyState,
     answerAccount: newAnswerAccounts(limits),
     callerOf: bindings.boundCaller,
     flush,

@@ -1,20 +1,27 @@
 /**
  * The secrets of users, and the one of addresses: each has an owner. They are decrypted when the
- * file is opened and kept in memory. A stored secret is encrypted, and bound to its owner and its
- * number.
+ * file is opened, or else once its key is there, and kept in memory. A stored secret is encrypted,
+ * and bound to its owner and its number.
  */
 import { keysOfType, metaKey, secretKey, secretOfKey, secretsOf } from '../codec/keys.ts'
 import { decodeRecord, encodeRecord, type SecretRecord } from '../codec/records.ts'
 import type { Chance, Clock } from '../core/clock.ts'
+import type { Tell } from '../core/events.ts'
 import { fault } from '../core/faults.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { openEncryptionKey } from './encryption-key.ts'
+import type { Rekeyed } from './user-api.ts'
 
 export interface Secrets {
   /** The valid secrets of an owner, none for an unknown one or where the key is not usable. */
   known(owner: string): readonly string[]
   /** The same. Throws `store_failed` with a sentence that names the key file where it is wrong. */
   read(owner: string): readonly string[]
+  /**
+   * Looks at the key file, at most once a second, and says in sentences for the operator why no
+   * secret can be read, or else what will keep the next start from it. `id` is that of the key.
+   */
+  keyState(): KeyState
   /**
    * Runs changes one after another: the key must not change between encrypting a secret and storing
    * it. All methods below are called within such a change.
@@ -30,7 +37,13 @@ export interface Secrets {
   /** After the secrets of an owner were removed from the store. */
   forget(owner: string): void
   /** Encrypts all with another key; returns their number. */
-  rekey(secret_key: string | undefined): Promise<number>
+  rekey(secret_key: string | undefined): Promise<Rekeyed & { readonly secrets: number }>
+}
+
+export interface KeyState {
+  readonly problem: string | undefined
+  readonly warning: string | undefined
+  readonly id: string | undefined
 }
 
 export interface OwnSecret {
@@ -44,6 +57,7 @@ export interface SecretsOptions {
   readonly chance: Chance
   readonly key_path: string | undefined
   readonly given_key: string | undefined
+  readonly tell: Tell
 }
 
 interface Secret {
@@ -54,6 +68,9 @@ interface Secret {
 
 const check_key = metaKey('key_check')
 const secret_bytes = 32
+/** Between two looks at the key file: while it is missing or wrong, and while its key works. */
+const looks_ms = { locked: 1_000, usable: 60_000 }
+const outside = 'the secrets cannot be read now; whoever runs this server was told why'
 
 export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
   const { store, clock, chance } = options
@@ -66,13 +83,34 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
   }))
   const encryptionKey = await openEncryptionKey({ ...options, check: stored.check })
   const kept = new Map<string, Secret[]>()
-  if (encryptionKey.problem() === undefined) {
-    for (const { user, n, record } of stored.secrets) {
+  let looked_ms = clock.now_ms()
+  /** What is not decrypted yet. */
+  let sealed = stored.secrets
+  unseal()
+
+  function unseal(): void {
+    if (encryptionKey.problem() !== undefined) return
+    for (const { user, n, record } of sealed) {
       const plain = encryptionKey.decrypt(aboutSecret(user, n), record.sealed)
       // A damaged secret is ignored; the others stay valid.
       if (plain === undefined) continue
       kept.set(user, [...(kept.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
     }
+    sealed = []
+  }
+
+  /** Looks at the key file unless that was less than `every_ms` ago. */
+  function look(every_ms: number): void {
+    const now_ms = clock.now_ms()
+    if (Math.abs(now_ms - looked_ms) < every_ms) return
+    looked_ms = now_ms
+    encryptionKey.look()
+    if (sealed.length > 0) unseal()
+  }
+
+  async function prepare(): Promise<void> {
+    look(0)
+    await encryptionKey.prepare()
   }
 
   const valid = (owner: string): Secret[] => {
@@ -81,7 +119,10 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       (one) => one.until_ms === undefined || one.until_ms > now_ms,
     )
   }
-  const known = (owner: string): string[] => valid(owner).map((one) => one.plain)
+  function known(owner: string): string[] {
+    look(encryptionKey.problem() === undefined ? looks_ms.usable : looks_ms.locked)
+    return valid(owner).map((one) => one.plain)
+  }
 
   function fresh(n: number): Secret {
     const taken = new Set([...kept.values()].flat().map((one) => one.plain))
@@ -110,18 +151,24 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
   return {
     known,
     read(owner) {
+      const secrets = known(owner)
       const why = encryptionKey.problem()
-      if (why !== undefined) throw fault('store_failed', why)
-      return known(owner)
+      if (why !== undefined) throw fault('store_failed', why, { outside })
+      return secrets
+    },
+    keyState() {
+      look(looks_ms.locked)
+      const { problem, warning, id } = encryptionKey
+      return { problem: problem(), warning: warning(), id: id() }
     },
     inTurn: newSerialQueue(),
     async add(ownerIn) {
-      await encryptionKey.prepare()
+      await prepare()
       const made = fresh(1)
       return { owner: await put([made], ownerIn), secret: made.plain }
     },
     async rotate(owner, grace_ms, check) {
-      await encryptionKey.prepare()
+      await prepare()
       const until_ms = clock.now_ms() + grace_ms
       const old = valid(owner)
         .filter(() => grace_ms > 0)
@@ -135,19 +182,18 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
     },
     forget: (owner) => void kept.delete(owner),
     async rekey(secret_key) {
-      await encryptionKey.prepare()
+      await prepare()
       const next = await encryptionKey.rekey(secret_key)
       const all = [...kept].flatMap(([owner, secrets]) => secrets.map((one) => ({ owner, one })))
-      const sealed = all.map(({ owner, one }) => {
+      const encrypted = all.map(({ owner, one }) => {
         return { owner, one, text: next.encrypt(aboutSecret(owner, one.n), one.plain) }
       })
       const check = next.check()
       await store.update((tx) => {
         tx.put(check_key, Buffer.from(check))
-        for (const { owner, one, text } of sealed) putSecret(tx, owner, one, text)
+        for (const { owner, one, text } of encrypted) putSecret(tx, owner, one, text)
       })
-      await next.commit()
-      return all.length
+      return { secrets: all.length, ...(await next.commit()) }
     },
   }
 }

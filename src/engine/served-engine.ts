@@ -11,6 +11,7 @@ import type { CertificateBindings } from './certificate-bindings.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
+import type { Secrets } from './secrets.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 
 export interface ServedEngine extends Engine {
@@ -50,6 +51,7 @@ export interface ServedEngine extends Engine {
   /** Whether something is under way that is no op: a step of the background, or a job. */
   isBusy(): boolean
   readonly addresses: Addresses
+  readonly keyState: Secrets['keyState']
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
   readonly chance: Chance

@@ -24,6 +24,16 @@ export interface NewSecret {
   readonly secret: string
 }
 
+/** What older backups need, and what is needed from now on. */
+export interface Rekeyed {
+  readonly key_id: string
+  /** Undefined where the new key was given. */
+  readonly key_path?: string
+  readonly old_key_id: string
+  /** Undefined where the old key was given. */
+  readonly old_key_path?: string
+}
+
 export interface Binding {
   readonly name: string
   /** The id of a user, `all`, or null for a refusal. */
@@ -51,10 +61,11 @@ export interface Users {
   sign(id: string | number, sign: Sign): Promise<void>
   remove(id: string | number): Promise<void>
   /**
-   * Encrypts all secrets with the key of a new key file, or with `secret_key`. Rejects with
-   * `key_missing` or `not_possible`.
+   * Encrypts all secrets with the key of a new key file, or with `secret_key`. The old key file
+   * stays under another name, `old_key_path`: older backups need it. Rejects with `key_missing` or
+   * `not_possible`.
    */
-  rekey(options?: { readonly secret_key?: string }): Promise<{ readonly secrets: number }>
+  rekey(options?: { readonly secret_key?: string }): Promise<Rekeyed & { readonly secrets: number }>
   /** Lets a certificate name act as a user. */
   bind(id: string | number, name: string): Promise<void>
   /** Lets a certificate name use every process. */

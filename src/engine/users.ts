@@ -89,8 +89,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         only.delete(id)
         bindings.refused(names)
       }),
-    rekey: ({ secret_key } = {}) =>
-      inTurn(async () => ({ secrets: await secrets.rekey(secret_key) })),
+    rekey: ({ secret_key } = {}) => inTurn(() => secrets.rekey(secret_key)),
     bind: async (wanted, name) => {
       const user = userId(wanted)
       await bindings.set(name, { acts_as: 'user', user }, (tx) => void requireUser(tx, user))

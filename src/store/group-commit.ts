@@ -12,7 +12,7 @@
  * written: every open and later update rejects with `store_failed`, and `onFail` is called once.
  */
 import type { Key } from '../codec/keys.ts'
-import { type Fault, fault, isFault } from '../core/faults.ts'
+import { type Fault, fault, isFault, wholeFaults } from '../core/faults.ts'
 import type { BloomFilter } from './bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './change-buffer.ts'
 import { mergedRange } from './merged-range.ts'
@@ -118,7 +118,8 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
 
   function fail(cause: unknown): void {
     if (failure !== undefined) return
-    failure = fault('store_failed', isFault(cause) ? cause.message : undefined, { cause })
+    const sentence = isFault(cause) ? cause.message : undefined
+    failure = fault('store_failed', sentence, { cause, outside: wholeFaults.store_failed.text })
     refuse([open], failure)
     onFail?.(failure)
   }

@@ -32,9 +32,9 @@ export interface PublicFault {
 /** The public form of anything thrown; a bug also goes to `onBug`. */
 export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
   if (isFault(thrown)) {
-    const { code, message } = thrown
+    const { code, message, outside = message } = thrown
     if (code === 'internal_error') return { code, description: wholeFaults[code].text }
-    if (isServedFaultCode(code)) return { code, description: message }
+    if (isServedFaultCode(code)) return { code, description: outside }
   }
   onBug(thrown)
   return { code: 'internal_error', description: wholeFaults.internal_error.text }

@@ -56,13 +56,14 @@ export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void):
   const {
     code,
     message,
+    outside = message,
     retry_after_s,
     http = {},
   } = thrown as HttpFault & {
     code: WholeFaultCode
   }
   const is_secret = code === 'internal_error' && http.is_told !== true
-  const text = is_secret ? wholeFaults[code].text : message
+  const text = is_secret ? wholeFaults[code].text : outside
   return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
 }
 
