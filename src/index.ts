@@ -34,6 +34,7 @@ export type {
 export { version } from './core/version.ts'
 export type { CheckReport, Engine, EngineOptions } from './engine/api.ts'
 export type { Changes, ChangesOptions, TaskChange } from './engine/changes/change-api.ts'
+export type { EngineStatistics } from './engine/engine-statistics.ts'
 export type {
   Alias,
   AliasResult,

@@ -154,6 +154,11 @@ export function isFault(value: unknown): value is Fault {
   return typeof code === 'string' && isFaultCode(code)
 }
 
+/** The code of a fault; anything else that is thrown is a bug. */
+export function codeOf(thrown: unknown): FaultCode {
+  return isFault(thrown) ? thrown.code : 'internal_error'
+}
+
 /** Whether the store refuses writes, for now or for good. Any other error of a commit is a bug. */
 export function isStoreUnavailable(value: unknown): boolean {
   return isFault(value) && (value.code === 'no_space' || isStoreClosed(value))

@@ -34,6 +34,8 @@ export interface Admission {
   leave(op_count: number, bytes: number): void
   /** Whether calls wait for room. */
   hasLine(): boolean
+  /** What has entered and is not durable yet. */
+  waiting(): { readonly ops: number; readonly bytes: number }
   /**
    * Whether the disk has room for timers and jobs. Its bound is half of that for callers, so that
    * accepted tasks still end on a disk that is nearly full.
@@ -156,6 +158,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
       if (first !== undefined) moveLine()
     },
     hasLine: () => first !== undefined,
+    waiting: () => ({ ops: ops_waiting, bytes: bytes_waiting }),
     hasRoom: () => hasDiskSpace(limits.disk_free_bytes_min / 2),
     drain() {
       is_draining = true

@@ -15,6 +15,7 @@ import type { Logger } from '../core/logger.ts'
 import type { Caller, Change, OpResult, Task } from '../core/model.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
 import type { Changes } from './changes/change-api.ts'
+import type { EngineStatistics } from './engine-statistics.ts'
 import type {
   ExportFile,
   ImportResult,
@@ -194,6 +195,14 @@ export interface Engine {
    */
   handle(name: string, handler: Handler, options?: HandlerOptions): () => void
 
+  /**
+   * What the engine has done since it was opened, and what it has to do now: plain data, for those
+   * who measure with something else than `engineMetrics` of `conveyor-engine/metrics`.
+   *
+   *     const { ops, queue } = engine.statistics()
+   *     console.log(ops.create?.ok, queue.ops)
+   */
+  statistics(): EngineStatistics
   /** `ok`, or why the engine takes no ops now. */
   health(): 'ok' | WholeFaultCode
   /** Resolves once everything requested before is on disk or has failed. */

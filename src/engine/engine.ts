@@ -22,6 +22,7 @@ import { bugFields, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
+import { newStatistics } from '../core/statistics.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
@@ -32,6 +33,7 @@ import { openBindings } from './certificate-bindings.ts'
 import { openChangeWindow } from './changes/change-window.ts'
 import { newChangeFeed } from './changes/changes.ts'
 import { checkStore } from './check.ts'
+import { newStatisticsReader } from './engine-statistics.ts'
 import { newImporter } from './imports.ts'
 import { newHandOver } from './jobs/hand-over.ts'
 import type { Handlers } from './jobs/handlers.ts'
@@ -84,6 +86,8 @@ export interface EngineParts {
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const { tell } = parts.events
+  const statistics = newStatistics()
+  parts.events.on(statistics.addEvent)
   const onBug = (error: unknown): void => {
     tell('bug', bugFields(error))
     options.onBug?.(error)
@@ -111,7 +115,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
-  const running = { clock, limits, store, transactions, admission, wake, onError: onBug }
+  const running = {
+    ...{ clock, limits, store, transactions, admission, wake, statistics },
+    onError: onBug,
+  }
   const { submit, change, flush } = newSubmission(running)
   const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, tell })
   const searched = { store, catalog, limits }
@@ -165,6 +172,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
 
   function publish(events: CommitEvents): void {
     const { timers: set_timers, has_ended, job_ms, entry, ends, failures } = events
+    statistics.addMoves(events)
     if (set_timers !== undefined) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
@@ -227,14 +235,19 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     clock,
     chance,
     tell,
+    counters: statistics,
+    statistics: newStatisticsReader({
+      ...{ clock, statistics, admission, timers, jobs, results, feed, handlers },
+    }),
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),
     submit,
-    cancelTask: (op, caller) => change(op, caller, (tx) => cancelTask(tx, op, caller)),
+    cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
     listTasks: (query, caller) => listTasks(searched, query, caller),
     changesSeenBy: feed.seenBy,
     countTasks: (filter, caller) => countTasks(searched, filter, caller),
-    retryTask: (op, caller) => change(op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
+    retryTask: (op, caller) =>
+      change('retry', op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
     apply: async (ops, caller = {}) =>
       submit(
         ops.map((raw) => parseOp(raw, limits)),

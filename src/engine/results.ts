@@ -24,6 +24,8 @@ export interface ResultOptions {
 export interface Results {
   /** `read` returns the task as it stands in a view of durable state, or throws why it cannot. */
   wait(read: (view: View) => Task, options?: ResultOptions): Promise<Task>
+  /** Waits that have not ended. */
+  count(): number
   /** Every wait, and every later one, rejects with this fault; only the first call counts. */
   close(reason: Fault): void
 }
@@ -149,6 +151,7 @@ export function newResults(parts: ResultsParts): Results {
         if (timeout_ms > 0) alarm.ringBy(until_ms)
         void look(wait, read)
       }),
+    count: () => waits.size,
     close(reason) {
       closed ??= reason
       for (const wait of waits) if (remove(wait)) wait.reject(closed)

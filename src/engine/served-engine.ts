@@ -5,6 +5,7 @@
 import type { Chance } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
+import type { Statistics } from '../core/statistics.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
@@ -57,6 +58,8 @@ export interface ServedEngine extends Engine {
   readonly chance: Chance
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
   readonly tell: Tell
+  /** Where a server counts the requests that it answers. */
+  readonly counters: Statistics
   /**
    * Calls the listener after the commit with each task that has ended, canceled too, or has failed,
    * before the results of the ops of that commit. The returned function ends it.

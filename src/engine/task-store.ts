@@ -26,6 +26,7 @@ import {
   type Wait,
 } from '../codec/task-record.ts'
 import type { Doc } from '../core/model.ts'
+import type { EndStatus } from '../core/statistics.ts'
 import type { TraceContext } from '../core/tracing.ts'
 import type { Tx, View } from '../store/store.ts'
 import { completeHistory } from './history.ts'
@@ -136,6 +137,10 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   if (stored === undefined || stored.status !== task.status || stored.node_id !== task.node_id) {
     if (was_live) tx.countTask(task.conv_id, stored.node_id, stored.status, -1)
     if (live || keep_ended) tx.countTask(task.conv_id, task.node_id, task.status, 1)
+  }
+  if (stored === undefined) tx.recordMove('created')
+  if (is_over[task.status] && stored?.status !== task.status) {
+    tx.recordMove(task.status as EndStatus)
   }
   if (stored?.status === 'failed') {
     store.del(failedKey(task.conv_id, stored.change_ms, task.obj_id))

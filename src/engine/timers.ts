@@ -40,6 +40,8 @@ export interface Timers {
   readonly works: readonly Work[]
   /** Reads from the store when each is due. */
   read(): Promise<void>
+  /** Of timers and schedules that are known to be due, also those that fire now: the earliest. */
+  overdue_ms(): number | undefined
   /** After a commit that set timers: conv_id → the earliest due time. */
   onSet(timers: ReadonlyMap<string, number>): void
   /** After a commit that kept an ended task. */
@@ -54,6 +56,8 @@ export function newTimers(options: TimersOptions): Timers {
   const due = new Map<string, number>()
   const to_migrate = new Set<string>()
   let sweep_ms = Number.POSITIVE_INFINITY
+  /** When those that fire now were due. */
+  let firing_ms = 0
 
   const lower = (conv_id: string, due_ms: number): void => {
     if (due_ms < (due.get(conv_id) ?? Number.POSITIVE_INFINITY)) due.set(conv_id, due_ms)
@@ -69,6 +73,7 @@ export function newTimers(options: TimersOptions): Timers {
   async function fire(conv_id: string, next_ms: number): Promise<void> {
     const due_ms = due.get(conv_id) ?? 0
     due.delete(conv_id)
+    firing_ms = due_ms
     const fireUpTo = (tasks_max: number): Promise<number | undefined> =>
       transactions.run((tx) => fireDue(tx, conv_id, Math.min(next_ms, tx.now_ms), tasks_max))
     const left_ms = await fireUpTo(slice_tasks_max)
@@ -80,6 +85,9 @@ export function newTimers(options: TimersOptions): Timers {
       .catch((error: unknown) => {
         lower(conv_id, due_ms)
         throw error
+      })
+      .finally(() => {
+        firing_ms = 0
       })
     if (left_ms !== undefined) lower(conv_id, left_ms)
   }
@@ -129,6 +137,13 @@ export function newTimers(options: TimersOptions): Timers {
       for (const [conv_id, due_ms] of found.due) lower(conv_id, due_ms)
       for (const conv_id of found.to_migrate) to_migrate.add(conv_id)
       if (found.oldest_ended_ms !== undefined) sweep_ms = found.oldest_ended_ms + ended_kept_ms
+    },
+    overdue_ms() {
+      const now_ms = clock.now_ms()
+      // A 0 says that it is not known yet when the first one is due.
+      const all = [firing_ms, schedules.earliest_ms(), ...due.values()]
+      const overdue = all.filter((ms) => ms > 0 && ms < now_ms)
+      return overdue.length === 0 ? undefined : overdue.reduce((one, other) => Math.min(one, other))
     },
     onSet(timers) {
       for (const [conv_id, due_ms] of timers) lower(conv_id, due_ms)

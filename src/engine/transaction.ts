@@ -10,6 +10,7 @@ import { grantKey, type Key } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Status, Task } from '../core/model.ts'
+import { noMoves, type TaskMoves } from '../core/statistics.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
@@ -74,6 +75,8 @@ export interface Transaction extends ReadContext {
   recordTimer(conv_id: string, due_ms: number): void
   recordJob(at_ms: number): void
   recordEnded(): void
+  /** Counts what happened to a task. */
+  recordMove(what: keyof TaskMoves): void
   /** Before the end of the transaction, for each write of a task. */
   recordChange(task: TaskRecord): void
   recordEnd(task: Task): void
@@ -106,7 +109,7 @@ export interface PassedNodes {
 }
 
 /** What is published after the commit of a transaction. */
-export interface CommitEvents {
+export interface CommitEvents extends TaskMoves {
   /** Timers that were set: conv_id → the earliest due time. */
   timers: Map<string, number> | undefined
   /** The earliest time at which a listed job may start. */
@@ -160,6 +163,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
 
   const recorded = (): CommitEvents => {
     events ??= {
+      ...noMoves(),
       timers: undefined,
       job_ms: undefined,
       has_ended: false,
@@ -211,6 +215,9 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     },
     recordEnded() {
       recorded().has_ended = true
+    },
+    recordMove(what) {
+      recorded()[what]++
     },
     recordChange: engine.limits.changes_bytes_max === 0 ? () => {} : changes.add,
     recordEnd(task) {

@@ -32,6 +32,8 @@ export interface ChangeFeed {
   watch(filter?: Pick<ChangesOptions, 'conv_id'>): AsyncIterableIterator<Change>
   /** After a commit that has changed tasks. */
   onCommitted(last: ChangeEntry): void
+  /** Iterators that have begun and not ended. */
+  readers(): number
   /** Ends every iterator. */
   close(): void
 }
@@ -66,6 +68,7 @@ interface Page {
 export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { store, window, file_id, is_on, hasProcess } = options
   let is_closed = false
+  let readers = 0
   /** Resumes the iterators that wait for a commit. */
   let waiting: (() => void)[] = []
 
@@ -204,17 +207,24 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   ): AsyncIterableIterator<SeenChange> {
     const { signal } = given
     let is_returned = false
+    let is_reading = false
+    const setReading = (now: boolean): void => {
+      if (is_reading !== now) readers += now ? 1 : -1
+      is_reading = now
+    }
     const isStopped = (): boolean => is_closed || is_returned || signal?.aborted === true
     const reading = read(startOf(given.from), given, isStopped, caller)
     signal?.addEventListener('abort', wake, { once: true })
     const done = { done: true, value: undefined } as const
     const end = (): typeof done => {
       signal?.removeEventListener('abort', wake)
+      setReading(false)
       return done
     }
     return {
       next: async () => {
         if (isStopped()) return end()
+        setReading(true)
         try {
           const one = await reading.next()
           return one.done ? end() : one
@@ -266,6 +276,7 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       window.onCommitted(last)
       if (waiting.length > 0) wake()
     },
+    readers: () => readers,
     close() {
       is_closed = true
       wake()

@@ -30,6 +30,7 @@ export interface Handlers {
   /** Whether a definition may have a logic type. An alias may be set later, so each counts. */
   mayRun(name: string, conv_id: string | undefined): boolean
   isEmpty(): boolean
+  count(): number
   /** Undefined where no handler is registered under the name. */
   find(name: string): Required<HandlerOptions> | undefined
   /** Never rejects. Resolves within the handler's time limit, or once an aborted job answers. */
@@ -113,6 +114,7 @@ export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Han
       return conv_id !== undefined && scopes.by_process.has(conv_id)
     },
     isEmpty: () => registered.size === 0,
+    count: () => registered.size,
     find: (name) => registered.get(name),
     async run(name, job) {
       const found = registered.get(name)

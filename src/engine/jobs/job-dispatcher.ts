@@ -22,6 +22,7 @@ import type { EventFields, Tell } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Task } from '../../core/model.ts'
+import type { JobResult, Statistics } from '../../core/statistics.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
 import { type Admission, full_disk_ms } from '../admission.ts'
@@ -69,6 +70,7 @@ export interface JobDispatcherOptions {
   /** On a full disk no job starts. */
   readonly admission: Admission
   readonly executors: Executors
+  readonly statistics: Statistics
   readonly tell: Tell
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
@@ -85,6 +87,8 @@ export interface JobDispatcher {
    * after the commit, while the job is in flight.
    */
   failureOf(task: TaskFailure): EventFields | undefined
+  /** Jobs in flight, and jobs that are due and wait for a slot or for a paused process. */
+  counts(): { readonly in_flight: number; readonly waiting: number }
   /** Whether a job is looked for or under way; not one that waits for a paused process. */
   isBusy(): boolean
   /**
@@ -117,6 +121,7 @@ interface Flight {
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors, tell } = options
+  const { statistics } = options
   const onError = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onError(error)
   }
@@ -215,9 +220,13 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const { order } = due
     if (order.job === 'none') return finish(due, undefined, release)
     const outcome = due.is_expired ? expired_call : await execute(order, job)
-    if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) return
+    if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) {
+      statistics.addJob(order.job, 'aborted')
+      return
+    }
     const { attempts_max, backoff_ms } = executors.retryOf(order)
     const is_final = outcome.may_pass !== true || due.attempts + 1 >= attempts_max
+    statistics.addJob(order.job, due.is_expired ? 'expired' : resultOf(outcome, is_final))
     const failure = failureFields(due, order, outcome, attempts_max, engine.variables)
     const { failed, repeats } = failure_events[order.job]
     if (!is_final) {
@@ -305,6 +314,10 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       flight.failure = undefined
       return failure
     },
+    counts: () => ({
+      in_flight: in_flight.size - paused_jobs.size,
+      waiting: queue.parked() + paused_jobs.size,
+    }),
     isBusy: () => dispatching !== undefined || in_flight.size > paused_jobs.size,
     async drain() {
       is_draining = true
@@ -325,4 +338,10 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       release()
     },
   }
+}
+
+function resultOf({ outcome, may_pass }: JobOutcome, is_final: boolean): JobResult {
+  if (outcome !== 'failed') return 'done'
+  if (!is_final) return 'repeated'
+  return may_pass === true ? 'gave_up' : 'failed'
 }

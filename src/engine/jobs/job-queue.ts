@@ -61,6 +61,8 @@ export interface JobQueue {
   onListed(at_ms: number): void
   /** Every listed job is scanned again. */
   rescan(): void
+  /** The number of parked jobs. */
+  parked(): number
 }
 
 export interface JobQueueOptions {
@@ -212,6 +214,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
       if (at_ms !== undefined) onListed(at_ms)
     },
     onListed,
+    parked: parked.count,
     rescan() {
       cursor = range.from
       parked.clear()

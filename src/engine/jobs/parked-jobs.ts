@@ -25,6 +25,7 @@ export interface ParkedJobs {
   /** The first time of the jobs left listed for the limit, which are forgotten with that. */
   takeLeft(limit: string): number | undefined
   isParked(obj_id: string, at_ms: number): boolean
+  count(): number
   /** The job of the task is done: its next one has all the time again. */
   onEnded(obj_id: string): void
   /** Calls keep their expiry, because they are parked again soon. */
@@ -102,6 +103,7 @@ export function newParkedJobs({
       return at_ms
     },
     isParked: (obj_id, at_ms) => parked.get(obj_id)?.at_ms === at_ms,
+    count: () => parked.size,
     onEnded: (obj_id) => void expiries.delete(obj_id),
     clear() {
       lines.clear()

@@ -109,6 +109,8 @@ export interface Fired {
   readonly next_ms?: number
   /** The process that takes no tasks now. */
   readonly waits_for?: string
+  /** The tasks that were created. */
+  readonly created?: number
   /** The due times that were refused. */
   readonly refused: readonly LastRun[]
   /** The missed due times that get no task. */
@@ -140,12 +142,14 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
     ? { from_ms: first_ms, to_ms: due_ms ?? tx.now_ms }
     : record.left_out
   let { last } = record
+  let created = 0
   const refused: LastRun[] = []
   for (let made = 0; made < due_times_per_slice; made++) {
     if (due_ms === undefined || due_ms > tx.now_ms) break
     if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
     last = createTask(tx, id, process, record, due_ms)
-    if (last.proc !== 'ok') refused.push(last)
+    if (last.proc === 'ok') created++
+    else refused.push(last)
     due_ms = times.after(due_ms)
   }
   saveSchedule(tx.store, id, {
@@ -157,6 +161,7 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
   return {
     ...(due_ms === undefined ? {} : { next_ms: due_ms }),
     ...(is_some_left_out ? { left_out } : {}),
+    created,
     refused,
   }
 }

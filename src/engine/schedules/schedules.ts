@@ -14,6 +14,7 @@ import type { Tell } from '../../core/events.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
+import type { Statistics } from '../../core/statistics.ts'
 import type { Store } from '../../store/store.ts'
 import type { Catalog } from '../catalog.ts'
 import { requireProcess } from '../processes.ts'
@@ -42,6 +43,7 @@ export interface SchedulesOptions {
   submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
   /** Called when a schedule may be due earlier than before. */
   wake(): void
+  readonly statistics: Statistics
   readonly tell: Tell
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
@@ -65,7 +67,7 @@ export function newSchedules(options: SchedulesOptions): {
   readonly schedules: Schedules
   readonly due_schedules: DueSchedules
 } {
-  const { clock, limits, store, transactions, catalog, submit, tell } = options
+  const { clock, limits, store, transactions, catalog, submit, statistics, tell } = options
   const due = new Map<string, number>()
   /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
   let earliest_ms = Number.POSITIVE_INFINITY
@@ -87,7 +89,13 @@ export function newSchedules(options: SchedulesOptions): {
     const until_ms = decided_until_ms.get(id) ?? 0
     const is_catching_up = clock.now_ms() < until_ms
     due.delete(id)
-    const { next_ms, waits_for, refused, left_out } = await transactions
+    const {
+      next_ms,
+      waits_for,
+      refused,
+      left_out,
+      created = 0,
+    } = await transactions
       .run((tx) => fireSchedule(tx, id, is_catching_up))
       .catch((error: unknown) => {
         if (isStoreUnavailable(error)) throw error
@@ -98,7 +106,9 @@ export function newSchedules(options: SchedulesOptions): {
         lower(id, due_ms)
         throw error
       })
+    for (let n = 0; n < created; n++) statistics.addDueTime('ok')
     for (const { due_ms, proc, ref } of refused) {
+      statistics.addDueTime(proc)
       tell('schedule_refused', { schedule: id, due_ms, ref, code: proc })
     }
     if (left_out !== undefined) {

@@ -1,0 +1,162 @@
+/**
+ * The counters of an engine and its servers. They are always on, so a count is one addition in an
+ * array and makes no garbage. Names come from the tables here, never from callers: what is in no
+ * table is counted as `other`. Nothing is stored; each opening of a file begins at 0.
+ *
+ * How long things take is not counted but told, and only while somebody measures.
+ */
+import type { EventName } from './events.ts'
+import { adminFaults, opFaults, wholeFaults } from './faults.ts'
+import type { OpResult, Status } from './model.ts'
+
+export const op_kinds = ['create', 'modify', 'show', 'cancel', 'retry', 'other'] as const
+export const server_names = ['http', 'http_sync', 'grpc', 'operator', 'admin', 'library'] as const
+export const job_kinds = ['code', 'call', 'handler'] as const
+/**
+ * How an attempt of a job ended: `repeated` is done again later, `gave_up` was the last of several,
+ * `failed` would fail again, `expired` has waited too long for a slot, and `aborted` was cut off by
+ * the close and is done again.
+ */
+export const job_results = ['done', 'failed', 'repeated', 'gave_up', 'expired', 'aborted'] as const
+
+export type OpKind = (typeof op_kinds)[number]
+export type ServerName = (typeof server_names)[number]
+export type JobKind = (typeof job_kinds)[number]
+export type JobResult = (typeof job_results)[number]
+
+export const op_codes = ['ok', ...Object.keys(opFaults), 'internal_error', 'other']
+export const request_codes = [
+  ...['ok', ...Object.keys(wholeFaults), ...Object.keys(opFaults), ...Object.keys(adminFaults)],
+  'other',
+]
+
+/** Numbers by row and column; a 0 is left out. */
+export type Counts<Row extends string> = Readonly<
+  Partial<Record<Row, Readonly<Record<string, number>>>>
+>
+
+/** Learns how long things take, in milliseconds. Called within them, so it must be short. */
+export interface Durations {
+  request?(server: ServerName, ms: number): void
+}
+
+/** The statuses of a task that goes no further by itself. */
+export type EndStatus = Extract<Status, 'failed' | 'processed' | 'canceled'>
+
+/** What happened to tasks in one transaction, or in all. */
+export type TaskMoves = Record<EndStatus | 'created' | 'timers_fired', number>
+
+export const noMoves = (): TaskMoves => ({
+  created: 0,
+  failed: 0,
+  processed: 0,
+  canceled: 0,
+  timers_fired: 0,
+})
+
+export interface Statistics {
+  /** Counts what ops came to; of what callers sent, after the commit. */
+  addOps(results: readonly OpResult[]): void
+  addOp(kind: OpKind, code: string): void
+  /** The beginning of a request, for `endRequest`. */
+  beginRequest(): number
+  /** Counts an answer, `ok` or the code of its fault. */
+  endRequest(server: ServerName, code: string, began_ms: number): void
+  addJob(kind: JobKind, result: JobResult): void
+  /** A due time of a schedule that has come, `ok` or the code for which it has no task. */
+  addDueTime(code: string): void
+  addEvent(event: EventName): void
+  /** Of all transactions that are durable. */
+  readonly tasks: TaskMoves
+  addMoves(moves: TaskMoves): void
+  /** The returned function ends it. */
+  measure(durations: Durations): () => void
+  read(): {
+    readonly ops: Counts<OpKind>
+    readonly requests: Counts<ServerName>
+    readonly jobs: Counts<JobKind>
+    readonly due_times: Readonly<Record<string, number>>
+    readonly events: Readonly<Partial<Record<EventName, number>>>
+  }
+}
+
+export function newStatistics(): Statistics {
+  const ops = newTable(op_kinds, op_codes)
+  const requests = newTable(server_names, request_codes)
+  const jobs = newTable(job_kinds, job_results)
+  const due_times = newTable(['all'], op_codes)
+  const events = new Map<EventName, number>()
+  const tasks = noMoves()
+  const measuring = new Set<Durations>()
+
+  return {
+    addOps(results) {
+      for (const { type, proc } of results) ops.add(type ?? 'other', proc)
+    },
+    addOp: ops.add,
+    beginRequest: () => (measuring.size === 0 ? 0 : performance.now()),
+    endRequest(server, code, began_ms) {
+      requests.add(server, code)
+      if (began_ms === 0) return
+      const ms = performance.now() - began_ms
+      for (const durations of measuring) durations.request?.(server, ms)
+    },
+    addJob: jobs.add,
+    addDueTime: (code) => due_times.add('all', code),
+    addEvent: (event) => void events.set(event, (events.get(event) ?? 0) + 1),
+    tasks,
+    addMoves(moves) {
+      tasks.created += moves.created
+      tasks.failed += moves.failed
+      tasks.processed += moves.processed
+      tasks.canceled += moves.canceled
+      tasks.timers_fired += moves.timers_fired
+    },
+    measure(durations) {
+      measuring.add(durations)
+      return () => measuring.delete(durations)
+    },
+    read: () => ({
+      ops: ops.read(),
+      requests: requests.read(),
+      jobs: jobs.read(),
+      due_times: due_times.read().all ?? {},
+      events: Object.fromEntries(events),
+    }),
+  }
+}
+
+interface Table<Row extends string> {
+  /** What has no place is counted in the last row, or column. */
+  add(row: Row, column: string): void
+  read(): Counts<Row>
+}
+
+function newTable<Row extends string>(
+  rows: readonly Row[],
+  columns: readonly string[],
+): Table<Row> {
+  const width = columns.length
+  const row_at = new Map<string, number>(rows.map((row, at) => [row, at * width]))
+  const column_at = new Map<string, number>(columns.map((column, at) => [column, at]))
+  const counts = new Float64Array(rows.length * width)
+  const [last_row, last_column] = [(rows.length - 1) * width, width - 1]
+  return {
+    add(row, column) {
+      const at = (row_at.get(row) ?? last_row) + (column_at.get(column) ?? last_column)
+      counts[at] = (counts[at] as number) + 1
+    },
+    read() {
+      const read: Partial<Record<Row, Record<string, number>>> = {}
+      for (const [at, row] of rows.entries()) {
+        for (const [column_at, column] of columns.entries()) {
+          const count = counts[at * width + column_at] as number
+          if (count === 0) continue
+          read[row] ??= {}
+          read[row][column] = count
+        }
+      }
+      return read
+    },
+  }
+}
