@@ -60,6 +60,7 @@ export type {
   WebhookChange,
   WebhookInfo,
 } from './engine/process-api.ts'
+export type { Readiness, ReadyCheck, ReadyCheckName } from './engine/readiness.ts'
 export type { ResultOptions } from './engine/results.ts'
 export type {
   CatchUp,

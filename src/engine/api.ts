@@ -25,6 +25,7 @@ import type {
 } from './import-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './jobs/handler-api.ts'
 import type { Processes } from './process-api.ts'
+import type { Readiness } from './readiness.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedules/schedule-api.ts'
 import type { CreateInput, ModifyInput, TargetInput, Tasks } from './task-api.ts'
@@ -203,6 +204,15 @@ export interface Engine {
    *     console.log(ops.create?.ok, queue.ops)
    */
   statistics(): EngineStatistics
+  /**
+   * Whether the engine can do its work, for probes: whether a commit succeeds, whether the disk has
+   * room, whether secrets can be read, and why not. Where no commit has succeeded lately a tiny one
+   * is made, at most one a second, and waited for at most `ready_ms_max`. Never rejects.
+   *
+   *     const { ok, checks } = await engine.ready()
+   *     if (!ok) console.error(checks.commit.reason ?? checks.disk.reason ?? checks)
+   */
+  ready(): Promise<Readiness>
   /** `ok`, or why the engine takes no ops now. */
   health(): 'ok' | WholeFaultCode
   /** Resolves once everything requested before is on disk or has failed. */

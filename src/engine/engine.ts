@@ -17,7 +17,7 @@
 
 import { type Key, metaKey } from '../codec/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
-import type { Chance, Clock } from '../core/clock.ts'
+import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { bugFields, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
@@ -40,6 +40,7 @@ import type { Handlers } from './jobs/handlers.ts'
 import { type Executors, newJobDispatcher } from './jobs/job-dispatcher.ts'
 import { readTask, requireRight, taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
+import { newReadiness } from './readiness.ts'
 import { newResults } from './results.ts'
 import { newSchedules } from './schedules/schedules.ts'
 import { newBulkJobs } from './search/bulk.ts'
@@ -296,6 +297,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     allowCalls: executors.allowCalls,
     onEnd,
     health: admission.health,
+    ready: newReadiness({
+      ...{ store, limits, clock: systemClock, health: admission.health },
+      keyProblem: () => secrets.keyState().problem,
+    }),
     checkRate: admission.checkRate,
     addresses,
     keyState: secrets.keyState,

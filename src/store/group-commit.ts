@@ -40,6 +40,7 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
   let recycled: ChangeBuffer = newChangeBuffer()
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
+  let commits = 0
   tree.onBroken?.(fail)
 
   const write = (key: Key, value: Buffer | null): void => {
@@ -93,6 +94,7 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
     tree.commit(group.changes).then(
       () => {
         in_flight = undefined
+        commits++
         recycled = group.changes
         recycled.clear()
         group.resolve()
@@ -137,6 +139,7 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
       if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
       return fn(durable)
     },
+    commitCount: () => commits,
     freeBytes: () => tree.freeBytes(),
     backup: (path) => tree.backup(path),
     close: () => {

@@ -46,6 +46,8 @@ export interface Store {
   update<T>(fn: (tx: Tx) => T): Promise<T>
   /** Runs `fn` on durable state only. */
   view<T>(fn: (view: View) => T): Promise<T>
+  /** How many commits have succeeded. */
+  commitCount(): number
   /** Free bytes on the disk and in the file; undefined for a store in memory. */
   freeBytes(): number | undefined
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */

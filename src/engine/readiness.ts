@@ -1,0 +1,115 @@
+/**
+ * Whether an engine can do its work: what probes ask for. Nothing is asked of the disk more than
+ * once a second, however many ask: a commit that has succeeded lately is proof enough, and where
+ * there is none a tiny one is made. One that hangs is waited for once, for `ready_ms_max`; until it
+ * ends, whoever asks is told at once.
+ *
+ * Time is the system's here, because a disk does not wait for the clock of a test.
+ */
+import { metaKey } from '../codec/keys.ts'
+import { type Clock, within } from '../core/clock.ts'
+import type { WholeFaultCode } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import { version } from '../core/version.ts'
+import type { Store } from '../store/store.ts'
+
+export interface Readiness {
+  /** Whether all checks are ok. */
+  readonly ok: boolean
+  readonly version: string
+  /** Since the file was opened. */
+  readonly uptime_s: number
+  readonly checks: Readonly<Record<ReadyCheckName, ReadyCheck>>
+}
+
+/**
+ * `open`: it does not close; `commit`: a commit succeeds, in time; `disk`: above
+ * `disk_free_bytes_min`; `key`: secrets can be read; `queue`: it has room.
+ */
+export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue'
+
+export interface ReadyCheck {
+  readonly ok: boolean
+  /** Why not, for the operator: it may name files. */
+  readonly reason?: string
+}
+
+export interface ReadinessOptions {
+  readonly store: Store
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly health: () => 'ok' | WholeFaultCode
+  /** Why no secret can be read. */
+  readonly keyProblem: () => string | undefined
+}
+
+const ready_key = metaKey('ready')
+const probe_every_ms = 1_000
+const fine: ReadyCheck = { ok: true }
+
+export function newReadiness(options: ReadinessOptions): () => Promise<Readiness> {
+  const { store, limits, clock, health, keyProblem } = options
+  const began_ms = clock.now_ms()
+  let probed_ms = Number.NEGATIVE_INFINITY
+  let probed: Promise<ReadyCheck> = Promise.resolve(fine)
+  let is_probing = false
+  let commits = store.commitCount()
+
+  /** The outcome of the last second, or of now. Never rejects. */
+  function commitCheck(): Promise<ReadyCheck> {
+    const now_ms = clock.now_ms()
+    const passed_ms = Math.abs(now_ms - probed_ms)
+    if (is_probing || passed_ms < probe_every_ms) return probed
+    probed_ms = now_ms
+    const has_committed = store.commitCount() !== commits && passed_ms < 2 * probe_every_ms
+    probed = has_committed ? Promise.resolve(fine) : tryCommit()
+    commits = store.commitCount()
+    return probed
+  }
+
+  async function tryCommit(): Promise<ReadyCheck> {
+    is_probing = true
+    const committed = store
+      .update((tx) => tx.put(ready_key, Buffer.from(version)))
+      .then(
+        () => fine,
+        (error: Error) => notOk(error.message),
+      )
+      .finally(() => {
+        is_probing = false
+        commits = store.commitCount()
+      })
+    const outcome = await within(clock, limits.ready_ms_max, committed)
+    return outcome === 'late'
+      ? notOk(`a commit takes over ${limits.ready_ms_max} ms: the disk hangs`)
+      : outcome
+  }
+
+  function diskCheck(): ReadyCheck {
+    const { disk_free_bytes_min } = limits
+    const free_bytes = store.freeBytes()
+    if (free_bytes === undefined || free_bytes >= disk_free_bytes_min) return fine
+    return notOk(`${free_bytes} bytes are free, disk_free_bytes_min is ${disk_free_bytes_min}`)
+  }
+
+  return async () => {
+    const code = health()
+    const disk = diskCheck()
+    const open = code === 'shutting_down' ? notOk('it shuts down') : fine
+    const blocked = [open, disk].find(({ ok }) => !ok)?.reason
+    const problem = keyProblem()
+    const checks = {
+      open,
+      commit: blocked === undefined ? await commitCheck() : notOk(`not tried: ${blocked}`),
+      disk,
+      key: problem === undefined ? fine : notOk(problem),
+      queue: code === 'overloaded' ? notOk('as many ops wait as may wait') : fine,
+    }
+    const ok = Object.values(checks).every((check) => check.ok)
+    return { ok, version, uptime_s: Math.floor((clock.now_ms() - began_ms) / 1000), checks }
+  }
+}
+
+function notOk(reason: string): ReadyCheck {
+  return { ok: false, reason }
+}

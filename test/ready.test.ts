@@ -1,0 +1,151 @@
+/**
+ * Whether an engine is ready: what each kind of trouble is told as, how soon, and how little a probe
+ * that comes again and again asks of the disk.
+ */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { Clock } from '../src/core/clock.ts'
+import { limitsWith } from '../src/core/limits.ts'
+import { newReadiness, type Readiness } from '../src/engine/readiness.ts'
+import { openEngine } from '../src/index.ts'
+import { storeOf } from '../src/store/group-commit.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import type { Tree } from '../src/store/tree.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { tempFolder } from './support/package-folder.ts'
+
+interface Trouble {
+  code: ReturnType<Parameters<typeof newReadiness>[0]['health']>
+  key: string | undefined
+  free_bytes: number
+  /** What a commit waits for before it is made. */
+  commit: () => Promise<void>
+}
+
+/** A store on a disk that has what trouble the test gives it, and how often it was written. */
+function bed() {
+  const trouble: Trouble = {
+    ...{ code: 'ok', key: undefined, free_bytes: Number.MAX_SAFE_INTEGER },
+    commit: async () => {},
+  }
+  const memory = memoryTree()
+  const tree: Tree = {
+    ...memory,
+    freeBytes: () => trouble.free_bytes,
+    async commit(changes) {
+      writes.count++
+      await trouble.commit()
+      await memory.commit(changes)
+    },
+  }
+  const writes = { count: 0 }
+  const clock: Clock & { advance(ms: number): void } = fakeClock()
+  const store = storeOf(tree)
+  const ready = newReadiness({
+    ...{ store, clock, limits: limitsWith({ disk_free_bytes_min: 1_000 }) },
+    health: () => trouble.code,
+    keyProblem: () => trouble.key,
+  })
+  return { trouble, writes, clock, store, ready }
+}
+
+/** The reasons of the checks that are not ok, by name. */
+function reasonsOf({ ok, checks }: Readiness): Record<string, string | undefined> {
+  const bad = Object.entries(checks).filter(([, check]) => !check.ok)
+  assert.equal(ok, bad.length === 0)
+  return Object.fromEntries(bad.map(([name, { reason }]) => [name, reason]))
+}
+
+const few = '999 bytes are free, disk_free_bytes_min is 1000'
+const failing = (): Promise<void> => Promise.reject(new Error('EIO'))
+
+/** [what is wrong, the reasons] */
+// biome-ignore format: a table
+const rows: [string, Partial<Trouble>, Record<string, string>][] = [
+  ['nothing',             {},                                         {}],
+  ['the disk is full',    { free_bytes: 999 },                        { disk: few, commit: `not tried: ${few}` }],
+  ['no key',              { key: 'the key file /k is missing' },      { key: 'the key file /k is missing' }],
+  ['a full queue',        { code: 'overloaded' },                     { queue: 'as many ops wait as may wait' }],
+  ['it closes',           { code: 'shutting_down' },                  { open: 'it shuts down', commit: 'not tried: it shuts down' }],
+  ['a commit fails',      { commit: failing },                        { commit: 'the store has failed' }],
+  ['two things at once',  { key: 'no key', code: 'overloaded' },      { key: 'no key', queue: 'as many ops wait as may wait' }],
+]
+describe('not ready', () => {
+  for (const [says, trouble, reasons] of rows) {
+    test(says, async () => {
+      const one = bed()
+      Object.assign(one.trouble, trouble)
+      assert.deepEqual(reasonsOf(await one.ready()), reasons)
+    })
+  }
+
+  test('while a commit hangs: once waited for, then told at once, then ready again', async () => {
+    const { trouble, writes, clock, ready } = bed()
+    let release = (): void => {}
+    trouble.commit = () =>
+      new Promise((resolve) => {
+        release = resolve
+      })
+    const first = ready()
+    while (writes.count === 0) await Promise.resolve()
+    clock.advance(2_000)
+    const late = { commit: 'a commit takes over 2000 ms: the disk hangs' }
+    assert.deepEqual(reasonsOf(await first), late)
+    clock.advance(60_000)
+    for (let n = 0; n < 10; n++) assert.deepEqual(reasonsOf(await ready()), late)
+    assert.equal(writes.count, 1)
+    trouble.commit = async () => {}
+    release()
+    await new Promise(setImmediate)
+    assert.deepEqual(reasonsOf(await ready()), {})
+    assert.equal(writes.count, 2)
+  })
+
+  test('on a disk that fills between two checks', async () => {
+    const { trouble, clock, ready } = bed()
+    assert.deepEqual(reasonsOf(await ready()), {})
+    trouble.free_bytes = 999
+    assert.deepEqual(Object.keys(reasonsOf(await ready())), ['commit', 'disk'])
+    trouble.free_bytes = 5_000
+    clock.advance(1)
+    assert.deepEqual(reasonsOf(await ready()), {})
+  })
+})
+
+describe('a probe', () => {
+  test('writes once a second at most, and not where others commit', async () => {
+    const { writes, clock, store, ready } = bed()
+    const probe = async (): Promise<number> => {
+      for (let n = 0; n < 10; n++) {
+        assert.equal((await ready()).ok, true)
+        clock.advance(100)
+      }
+      return writes.count
+    }
+    assert.equal(await probe(), 1)
+    assert.equal(await probe(), 2)
+    await store.update((tx) => tx.put('x', Buffer.from('')))
+    assert.equal(await probe(), 3)
+    assert.equal(await probe(), 4)
+    clock.advance(60_000)
+    await store.update((tx) => tx.put('y', Buffer.from('')))
+    // Nobody knows when in the last minute that was.
+    assert.equal(await probe(), 6)
+  })
+
+  test('tells version and time, of a file and in memory, until the end', async () => {
+    const folder = tempFolder()
+    for (const path of [':memory:', join(folder.path, 'x.lmdb')]) {
+      const engine = await openEngine(path)
+      await engine.users.add({})
+      const { ok, version, uptime_s } = await engine.ready()
+      assert.deepEqual([ok, version, uptime_s], [true, '0.1.0', 0])
+      assert.deepEqual((await engine.check()).breaches, [])
+      await engine.close()
+      assert.deepEqual(Object.keys(reasonsOf(await engine.ready())), ['open', 'commit'])
+      assert.equal(engine.health(), 'shutting_down')
+    }
+    folder.remove()
+  })
+})
