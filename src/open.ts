@@ -8,7 +8,7 @@
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey } from './codec/keys.ts'
 import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
-import { newEvents } from './core/events.ts'
+import { newEvents, type Tell } from './core/events.ts'
 import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
 import { version } from './core/version.ts'
@@ -51,6 +51,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
   const events = newEvents(options.logger, clock)
+  const { tell } = events
   const began_ms = clock.now_ms()
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   const is_memory = path === ':memory:'
@@ -62,22 +63,23 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const file = is_memory ? memoryFile() : await lockedFile(path, chance, limits, options)
   try {
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
-    const tree = await file.openTree((found) => claimOf(found, path, chance))
+    const tree = await file.openTree((found) => claimOf(found, path, chance), tell)
     const file_id = (tree.get(file_id_key) as Buffer).toString('hex')
     if (!is_memory) await writeOwner(file.path, { pid: process.pid, socket, file_id, version })
     const store = storeOf(tree, {
       filter: newBloomFilter(tree, keysOfType('ref')),
+      tell,
+      slow_commit_ms: limits.slow_commit_ms,
+      free_bytes_min: limits.disk_free_bytes_min,
       onFail: (store_failure) => {
         failure = store_failure
         tellFailed(store_failure)
-        const { code, message } = store_failure
-        events.tell('store_failed', { code, error: message })
         // Not called within the commit, so that a throw of the embedder does not reach the store.
         onNextTurn(() => options.onFailure?.(store_failure))
       },
     })
     file.onClose(() => store.close())
-    await upgradeFile(store, { onNotice: options.onNotice })
+    await upgradeFile(store, { tell })
     const engine = await startEngine({
       path: file.path,
       store,
@@ -110,11 +112,11 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       engine.drain().catch(() => {})
       closing ??= file
         .close()
-        .then(() => events.tell('closed', { path: file.path }))
+        .then(() => tell('closed', { path: file.path }))
         .finally(events.close)
       return closing
     }
-    events.tell('opened', { path: file.path, version, ms: clock.now_ms() - began_ms })
+    tell('opened', { path: file.path, version, ms: clock.now_ms() - began_ms })
     return { ...engine, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await file.close().finally(events.close)
@@ -127,7 +129,7 @@ interface DataFile {
   readonly path: string
   readonly key_path: string | undefined
   /** `claim` returns the changes that make a new file one of the engine's. */
-  openTree(claim: (found: Reads) => ChangeBuffer | undefined): Promise<Tree>
+  openTree(claim: (found: Reads) => ChangeBuffer | undefined, tell: Tell): Promise<Tree>
   onClose(step: () => Promise<void>): void
   close(): Promise<void>
 }
@@ -166,7 +168,7 @@ async function lockedFile(
   return {
     path: real_path,
     key_path: `${real_path}.key`,
-    async openTree(claim) {
+    async openTree(claim, tell) {
       const { openLmdbTree } = await import('./store/lmdb/open.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openLmdbTree(real_path, {
@@ -179,7 +181,7 @@ async function lockedFile(
         claim: claim(below),
         blocking: options.blocking_commits ?? true,
         reserve_bytes: limits.disk_free_bytes_min,
-        ...(options.onNotice === undefined ? {} : { onNotice: options.onNotice }),
+        tell,
       })
       steps.onClose(() => tree.close())
       return tree

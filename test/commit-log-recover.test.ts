@@ -232,9 +232,9 @@ describe('a recovery whose checkpoint fails', () => {
   /** Opens and closes; the n-th commit of LMDB fails. True if there were fewer. */
   const openWithFailure = async (path: string, n: number, writes_all: boolean, bounds = here) => {
     let is_broken = false
-    const tree = await openWithCommitLog(path, bounds, (below) =>
-      failingAt(below, n, writes_all),
-    ).catch(() => undefined)
+    const tree = await openWithCommitLog(path, bounds, {
+      over: (below) => failingAt(below, n, writes_all),
+    }).catch(() => undefined)
     tree?.onBroken?.(() => {
       is_broken = true
     })

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import type { EventName, Tell } from '../src/core/events.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import {
   assertState,
@@ -58,8 +59,11 @@ describe('a checkpoint that fails', () => {
   it('rejects every later update, and a backup', async () => {
     const path = join(folder, 'told.lmdb')
     const failures: string[] = []
-    const store = storeOf(await openWithCommitLog(path, tiny_bounds), {
+    const told: EventName[] = []
+    const tell: Tell = (event) => void told.push(event)
+    const store = storeOf(await openWithCommitLog(path, tiny_bounds, { tell }), {
       onFail: ({ code }) => void failures.push(code),
+      tell,
     })
     const put = (n: number): Promise<void> =>
       store.update((tx) => {
@@ -71,6 +75,8 @@ describe('a checkpoint that fails', () => {
     await assert.rejects(put(2), { code: 'store_failed' })
     await assert.rejects(put(3), { code: 'store_failed' })
     assert.deepEqual(failures, ['store_failed'])
+    const failing = ['backup_begun', 'checkpoint_failed', 'store_failed']
+    assert.deepEqual(told.filter((event) => event !== 'slow_writes').toSorted(), failing)
     assert.equal(await store.view((view) => view.get('last')?.toString()), '1')
     await bringBack(path)
     await store.close()

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { failedOf, metaKey, timeOfKey } from '../src/codec/keys.ts'
+import type { Tell } from '../src/core/events.ts'
 import { beginUpgrade, upgradeFile } from '../src/engine/upgrade.ts'
 import { openEngine } from '../src/open.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
@@ -108,14 +109,14 @@ describe('an upgrade', () => {
   })
 
   it('tells of itself where it takes long, and of its end', async () => {
-    const notices: string[] = []
-    const onNotice = (sentence: string): void => void notices.push(sentence)
-    await upgradeFile(storeOf(await oldTree()), { onNotice })
-    assert.deepEqual(notices, [])
-    await upgradeFile(storeOf(await oldTree()), { onNotice, slice_tasks: 1 })
-    assert.deepEqual(notices, [
-      'a file of an earlier version: its tasks are read once, please wait',
-      'the file is upgraded: 21 tasks were read',
+    const told: unknown[] = []
+    const tell: Tell = (event, { tasks }) => void told.push([event, tasks])
+    await upgradeFile(storeOf(await oldTree()), { tell })
+    assert.deepEqual(told, [])
+    await upgradeFile(storeOf(await oldTree()), { tell, slice_tasks: 1 })
+    assert.deepEqual(told, [
+      ['upgrade_begun', undefined],
+      ['upgraded', 21],
     ])
   })
 

@@ -88,9 +88,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
   let is_closed = false
 
   function hasDiskSpace(free_bytes_min: number, bytes = 0): boolean {
-    const free_bytes = store.freeBytes()
-    if (free_bytes === undefined) return true
-    return free_bytes - disk_bytes_per_byte * (bytes_waiting + bytes) >= free_bytes_min
+    return store.hasRoom(free_bytes_min + disk_bytes_per_byte * (bytes_waiting + bytes))
   }
 
   function isQueueFull(ops: number, bytes: number): boolean {

@@ -60,8 +60,6 @@ export interface EngineOptions {
   readonly timers?: boolean
   /** Called once, when a commit has failed and the engine has stopped writing. */
   readonly onFailure?: (failure: Fault) => void
-  /** Called with a sentence when the disk lacks a feature or room, or an upgrade takes time. */
-  readonly onNotice?: (sentence: string) => void
   /** Called for a bug: an exception that is no Fault. The caller gets `internal_error`. */
   readonly onBug?: (error: unknown) => void
   /** The key that encrypts the secrets, instead of the key file: 32 bytes in hex or base64. */

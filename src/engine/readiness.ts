@@ -53,7 +53,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
   let probed_ms = Number.NEGATIVE_INFINITY
   let probed: Promise<ReadyCheck> = Promise.resolve(fine)
   let is_probing = false
-  let commits = store.commitCount()
+  let commits = store.numbers().commits
 
   /** The outcome of the last second, or of now. Never rejects. */
   function commitCheck(): Promise<ReadyCheck> {
@@ -61,9 +61,9 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
     const passed_ms = Math.abs(now_ms - probed_ms)
     if (is_probing || passed_ms < probe_every_ms) return probed
     probed_ms = now_ms
-    const has_committed = store.commitCount() !== commits && passed_ms < 2 * probe_every_ms
+    const has_committed = store.numbers().commits !== commits && passed_ms < 2 * probe_every_ms
     probed = has_committed ? Promise.resolve(fine) : tryCommit()
-    commits = store.commitCount()
+    commits = store.numbers().commits
     return probed
   }
 
@@ -77,7 +77,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
       )
       .finally(() => {
         is_probing = false
-        commits = store.commitCount()
+        commits = store.numbers().commits
       })
     const outcome = await within(clock, limits.ready_ms_max, committed)
     return outcome === 'late'

@@ -20,6 +20,7 @@ import {
 } from '../codec/keys.ts'
 import { decodeCounts, decodeSum, encodeCounts, noTasks } from '../codec/records.ts'
 import { decodeTask, encodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
+import { type Tell, tellNobody } from '../core/events.ts'
 import type { Status } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
@@ -34,12 +35,12 @@ const slice_tasks_max = 2_000
 const slice_bytes_max = 4 * 1024 * 1024
 const page_keys = 50
 /** An upgrade with more slices is told of. */
-const noticed_slices = 10
+const told_slices = 10
 const no_value = Buffer.alloc(0)
 
 export interface UpgradeOptions {
-  /** Called with a sentence where the upgrade takes more than a moment. */
-  readonly onNotice?: ((sentence: string) => void) | undefined
+  /** Tells of an upgrade that takes more than a moment. */
+  readonly tell?: Tell
   readonly slice_tasks?: number
 }
 
@@ -56,21 +57,21 @@ export function beginUpgrade(changes: Pick<Tx, 'put'>): void {
 /** Goes on with an upgrade that has begun. Rejects as `Store.update` does. */
 export async function upgradeFile(
   store: Store,
-  { onNotice = () => {}, slice_tasks = slice_tasks_max }: UpgradeOptions = {},
+  { tell = tellNobody, slice_tasks = slice_tasks_max }: UpgradeOptions = {},
 ): Promise<void> {
   const has_begun = await store.view((view) => view.get(upgrade_key) !== undefined)
   if (!has_begun) return
+  const began_ms = performance.now()
   let tasks = 0
   for (let slices = 0; ; slices++) {
     const slice = await store.update((tx) => upgradeSlice(tx, slice_tasks))
     tasks += slice.tasks
     if (slice.is_last) break
-    if (slices === noticed_slices) {
-      onNotice('a file of an earlier version: its tasks are read once, please wait')
-    }
+    if (slices === told_slices) tell('upgrade_begun', {})
   }
-  if (tasks > noticed_slices * slice_tasks)
-    onNotice(`the file is upgraded: ${tasks} tasks were read`)
+  if (tasks > told_slices * slice_tasks) {
+    tell('upgraded', { tasks, ms: Math.round(performance.now() - began_ms) })
+  }
 }
 
 function putCursor(changes: Pick<Tx, 'put'>, key: Key): void {

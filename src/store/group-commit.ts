@@ -12,15 +12,22 @@
  * written: every open and later update rejects with `store_failed`, and `onFail` is called once.
  */
 import type { Key } from '../codec/keys.ts'
+import { systemClock } from '../core/clock.ts'
+import { type Tell, tellNobody } from '../core/events.ts'
 import { type Fault, fault, isFault, wholeFaults } from '../core/faults.ts'
+import { limitTable } from '../core/limits.ts'
 import type { BloomFilter } from './bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './change-buffer.ts'
+import { newCommitWatch } from './commit-watch.ts'
 import { mergedRange } from './merged-range.ts'
-import type { Entry, Range, Store, Tx, View } from './store.ts'
+import { newSpaceWatch } from './space-watch.ts'
+import type { CommitListener, Entry, Range, Store, Tx, View } from './store.ts'
 import { checkKeyBytes, type Tree } from './tree.ts'
 
 interface Group {
   readonly changes: ChangeBuffer
+  /** When its first caller began to wait. */
+  began_ms: number
   readonly done: Promise<void>
   resolve(): void
   reject(error: Fault): void
@@ -31,9 +38,15 @@ export interface StoreOptions {
   readonly onFail?: (failure: Fault) => void
   /** Of the keys in this tree. */
   readonly filter?: BloomFilter
+  readonly tell?: Tell
+  /** A commit that takes longer is told of. */
+  readonly slow_commit_ms?: number
+  /** Free bytes from which on requests are taken. */
+  readonly free_bytes_min?: number
 }
 
-export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Store {
+export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
+  const { onFail, filter, tell = tellNobody, free_bytes_min = 0 } = options
   let open: Group = newGroup(newChangeBuffer())
   let in_flight: Group | undefined
   /** The buffer of the last commit, for the group that opens next. */
@@ -41,6 +54,10 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
   let commits = 0
+  let commit_listener: CommitListener | undefined
+  const watch = newCommitWatch(tell, options.slow_commit_ms ?? limitTable.slow_commit_ms.value)
+  const freeBytes = (): number | undefined => tree.freeBytes()
+  const space = newSpaceWatch({ tell, clock: systemClock, freeBytes, free_bytes_min })
   tree.onBroken?.(fail)
 
   const write = (key: Key, value: Buffer | null): void => {
@@ -83,33 +100,47 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
       return in_flight === undefined ? Promise.resolve(result) : in_flight.done.then(() => result)
     }
     const { done } = open
-    if (in_flight === undefined) flush()
+    if (open.began_ms === 0) open.began_ms = performance.now()
+    if (in_flight === undefined) flush(open.began_ms)
     return done.then(() => result)
   }
 
-  function flush(): void {
+  function flush(now_ms: number): void {
     const group = open
     in_flight = group
     open = newGroup(recycled)
+    watch.began(now_ms, group.changes)
     tree.commit(group.changes).then(
       () => {
+        const ended_ms = performance.now()
+        commitEnded(group, ended_ms)
         in_flight = undefined
-        commits++
         recycled = group.changes
         recycled.clear()
         group.resolve()
-        if (open.changes.size > 0 && failure === undefined) flush()
+        if (open.changes.size > 0 && failure === undefined) flush(ended_ms)
         filter?.fill()
       },
       (cause: unknown) => {
+        watch.ended(performance.now(), 0)
         in_flight = undefined
-        if (isFault(cause) && cause.code === 'no_space') refuse([group, open], cause)
-        else {
+        if (isFault(cause) && cause.code === 'no_space') {
+          space.commitRefused()
+          refuse([group, open], cause)
+        } else {
           fail(cause)
           group.reject(failure as Fault)
         }
       },
     )
+  }
+
+  function commitEnded({ began_ms }: Group, now_ms: number): void {
+    const write_ms = tree.write_ms?.() ?? 0
+    commits++
+    space.committed()
+    watch.ended(now_ms, write_ms)
+    commit_listener?.(now_ms - began_ms, write_ms)
   }
 
   function refuse(groups: readonly Group[], reason: Fault): void {
@@ -123,6 +154,7 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
     const sentence = isFault(cause) ? cause.message : undefined
     failure = fault('store_failed', sentence, { cause, outside: wholeFaults.store_failed.text })
     refuse([open], failure)
+    tell('store_failed', { code: failure.code, error: textOf(cause) })
     onFail?.(failure)
   }
 
@@ -139,10 +171,26 @@ export function storeOf(tree: Tree, { onFail, filter }: StoreOptions = {}): Stor
       if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
       return fn(durable)
     },
-    commitCount: () => commits,
-    freeBytes: () => tree.freeBytes(),
-    backup: (path) => tree.backup(path),
+    freeBytes,
+    hasRoom(bytes) {
+      const free_bytes = freeBytes()
+      if (free_bytes === undefined || free_bytes >= bytes) return true
+      space.refused()
+      return false
+    },
+    async backup(path) {
+      const began_ms = performance.now()
+      tell('backup_begun', {})
+      const bytes = await tree.backup(path)
+      tell('backup_done', { bytes, ms: Math.round(performance.now() - began_ms) })
+      return bytes
+    },
+    numbers: () => ({ commits, file: tree.numbers?.() }),
+    onCommit(listener) {
+      commit_listener = listener
+    },
     close: () => {
+      space.close()
       closing ??= drain()
       return closing
     },
@@ -158,7 +206,11 @@ function newGroup(changes: ChangeBuffer): Group {
   })
   // Each update adds a reaction of its own; a group without one must not be an unhandled rejection.
   done.catch(() => {})
-  return { changes, done, resolve, reject }
+  return { changes, began_ms: 0, done, resolve, reject }
+}
+
+function textOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
 }
 
 /** The tree under these change buffers, the newest first. */

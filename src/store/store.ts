@@ -46,12 +46,44 @@ export interface Store {
   update<T>(fn: (tx: Tx) => T): Promise<T>
   /** Runs `fn` on durable state only. */
   view<T>(fn: (view: View) => T): Promise<T>
-  /** How many commits have succeeded. */
-  commitCount(): number
   /** Free bytes on the disk and in the file; undefined for a store in memory. */
   freeBytes(): number | undefined
+  /** Whether so many are free; if not, `no_space` is told. */
+  hasRoom(bytes: number): boolean
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */
   backup(path: string): Promise<number>
+  /** As of now, for those who watch the store; costs no system call. */
+  numbers(): StoreNumbers
+  /** Calls the listener after each commit; one at a time, no one by default. */
+  onCommit(listener: CommitListener | undefined): void
   /** Waits for pending commits, then releases the file. */
   close(): Promise<void>
+}
+
+/**
+ * `ms` is the longest that a caller has waited for the commit; `write_ms` of it were the write and
+ * its sync, 0 in memory.
+ */
+export type CommitListener = (ms: number, write_ms: number) => void
+
+/** Counts are since the open. */
+export interface StoreNumbers {
+  readonly commits: number
+  /** Undefined for a store in memory. */
+  readonly file: FileNumbers | undefined
+}
+
+export interface FileNumbers {
+  /** What commits have written, in the commit log or, without one, into the data file. */
+  readonly written_bytes: number
+  /** Bytes in the commit log that the data file does not have yet. */
+  readonly debt_bytes: number
+  readonly checkpoints: number
+  /** The time of all of them. */
+  readonly checkpoint_ms: number
+  /** Together the size of the data file after the last checkpoint. */
+  readonly used_bytes: number
+  readonly reusable_bytes: number
+  /** Of the disk. */
+  readonly free_bytes: number
 }

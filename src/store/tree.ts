@@ -6,7 +6,7 @@
 import type { Key } from '../codec/keys.ts'
 import { fault } from '../core/faults.ts'
 import type { ChangeBuffer } from './change-buffer.ts'
-import type { Entry } from './store.ts'
+import type { Entry, FileNumbers } from './store.ts'
 
 export interface Tree {
   get(key: Key): Buffer | undefined
@@ -19,8 +19,11 @@ export interface Tree {
   commit(changes: ChangeBuffer): Promise<void>
   /** Calls back once, with the cause, when no further commit is possible. */
   onBroken?(callback: (cause: unknown) => void): void
-  /** See `Store.freeBytes`. */
+  /** Free bytes on the disk and in the file; undefined for a tree in memory. */
   freeBytes(): number | undefined
+  /** How long the write of the last commit took, with its sync. */
+  write_ms?(): number
+  numbers?(): FileNumbers
   backup(path: string): Promise<number>
   close(): Promise<void>
 }

@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { Tell } from '../../src/core/events.ts'
 import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
 import { runCheckpoint } from '../../src/store/commit-log/checkpoint.ts'
 import { encodeManifest, type Manifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
@@ -107,14 +108,19 @@ export function failingAt(below: LmdbTree, n: number, writes_all: boolean): Lmdb
   }
 }
 
+export interface CommitLogOpening {
+  readonly over?: (tree: LmdbTree) => LmdbTree
+  readonly tell?: Tell
+}
+
 export async function openWithCommitLog(
   path: string,
   bounds: Partial<CommitLogBounds> = {},
-  over = (tree: LmdbTree): LmdbTree => tree,
+  { over = (tree) => tree, tell }: CommitLogOpening = {},
 ): Promise<Tree> {
   const tree = await openTree(path)
   try {
-    return await openCommitLogTree(over(tree), path, { id: commit_log_id, bounds })
+    return await openCommitLogTree(over(tree), path, { id: commit_log_id, bounds, tell })
   } catch (error) {
     await tree.close()
     throw error

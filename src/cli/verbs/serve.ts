@@ -114,7 +114,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     const onNotice = (sentence: string): void => void printNotice(sentence)
     const variables = await variablesOf(given, io)
     const engine = await openToServe(given, {
-      ...{ limits, onFailure: stop.fail, onBug, onNotice },
+      ...{ limits, onFailure: stop.fail, onBug },
       ...(variables === undefined ? {} : { variables: variables.first }),
     })
     const stopWatching = variables?.watch(engine, onNotice)
@@ -248,7 +248,7 @@ function newStop(io: Io): Stop {
 
 async function openToServe(
   given: Given,
-  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'onBug' | 'onNotice' | 'variables'>,
+  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'onBug' | 'variables'>,
 ): Promise<Engine> {
   const path = dbOf(given)
   try {

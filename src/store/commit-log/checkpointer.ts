@@ -6,6 +6,7 @@
  * checkpoint without disk space is postponed and repeated on request; after any other failure there
  * is no further one.
  */
+import type { Tell } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
 import { type CheckpointJob, runCheckpoint, type SliceBounds } from './checkpoint.ts'
@@ -27,6 +28,10 @@ export interface Checkpointer {
   finish(): Promise<boolean>
   /** Ends the thread; what is not checkpointed stays in the commit log. */
   close(): Promise<void>
+  /** How many have succeeded since the open. */
+  count(): number
+  /** The time of all of them. */
+  ms(): number
 }
 
 export interface CheckpointerPort {
@@ -37,10 +42,9 @@ export interface CheckpointerPort {
   readonly slice: SliceBounds
   /** Undefined if there is no commit log. */
   commitLog(): CommitLogWriter | undefined
+  readonly tell: Tell
   /** The frozen segment is in LMDB and free. */
   onDone(): void
-  /** A checkpoint was postponed for lack of disk space. */
-  onPostponed(): void
   onBroken(error: unknown): void
 }
 
@@ -50,11 +54,14 @@ const postponed_ms = 900
 type Run = (job: CheckpointJob) => Promise<void>
 
 export function newCheckpointer(port: CheckpointerPort): Checkpointer {
-  const { tree, path, id, slice } = port
+  const { tree, path, id, slice, tell } = port
   let running: Promise<void> | undefined
   let thread: CheckpointThread | undefined
   let is_broken = false
+  let is_postponed = false
   let postponed_until_ms = 0
+  let count = 0
+  let all_ms = 0
 
   function hold(until: Promise<void>): Promise<void> {
     const held = until.then(() => {
@@ -75,11 +82,18 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     }
     const written = commit_log.frozenFrames()
     const manifest = { id, seq: written.last_seq, is_open: true }
-    void hold(runner()({ written, manifest, slice }).then(onDone).catch(onError))
+    const began_ms = performance.now()
+    const [bytes, changes] = [written.frames.length, commit_log.frozen().size]
+    const done = (): void => onDone(performance.now() - began_ms, { bytes, changes })
+    void hold(runner()({ written, manifest, slice }).then(done).catch(onError))
     return true
   }
 
-  function onDone(): void {
+  function onDone(ms: number, size: { readonly bytes: number; readonly changes: number }): void {
+    count++
+    all_ms += ms
+    is_postponed = false
+    tell('checkpoint', { ms: Math.round(ms), ...size })
     // Reads must see the changes in LMDB before they miss them in the memtable.
     tree.refresh()
     port.commitLog()?.releaseFrozen()
@@ -90,9 +104,11 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     if (isFault(error) && error.code === 'no_space') {
       postponed_until_ms = performance.now() + postponed_ms
       tree.refresh()
-      port.onPostponed()
+      if (!is_postponed) tell('checkpoint_waits', {})
+      is_postponed = true
     } else {
       is_broken = true
+      tell('checkpoint_failed', { error: error instanceof Error ? error.message : String(error) })
       port.onBroken(error)
     }
   }
@@ -130,5 +146,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       await running
       await thread?.close()
     },
+    count: () => count,
+    ms: () => all_ms,
   }
 }

@@ -2,6 +2,7 @@
  * Opens the commit log in front of LMDB: recovers the commit log that an earlier process left, or
  * starts a new one, and returns the tree over both.
  */
+import { type Tell, tellNobody } from '../../core/events.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
@@ -9,7 +10,6 @@ import type { Tree } from '../tree.ts'
 import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
 import { recoverCommitLog } from './recovery.ts'
-import type { OnNotice } from './segment-file.ts'
 import { type CommitLogBounds, commitLogTree } from './tree.ts'
 import { continueCommitLog, startCommitLog } from './writer.ts'
 
@@ -20,8 +20,7 @@ export interface CommitLogOptions {
   readonly claim?: ChangeBuffer | undefined
   /** Whether short commits may block this thread; true by default. */
   readonly blocking?: boolean
-  /** Receives what the disk does not support, and that a checkpoint waits for space. */
-  readonly onNotice?: OnNotice
+  readonly tell?: Tell | undefined
   /** Bytes of the disk to leave free if possible; 0 by default. */
   readonly reserve_bytes?: number
   readonly bounds?: Partial<CommitLogBounds>
@@ -39,13 +38,33 @@ export async function openCommitLogTree(
 ): Promise<Tree> {
   const stored = tree.get(manifest_key)
   const known = stored === undefined ? undefined : decodeManifest(stored)
+  const began_ms = performance.now()
   const recovered = await recoverCommitLog(path, known)
   const manifest = known ?? { id: options.id, seq: 0, is_open: false }
-  const commit_log_options = { ...options, onNotice: once(options.onNotice) }
+  const { tell = tellNobody } = options
+  const unsupported = new Set<string>()
+  const commit_log_options = {
+    ...options,
+    tell,
+    onUnsupported(flag: string) {
+      if (!unsupported.has(flag)) tell('slow_writes', { flag })
+      unsupported.add(flag)
+    },
+  }
   const commit_log =
     recovered === undefined
       ? await startCommitLog(tree, path, manifest, commit_log_options)
       : await continueCommitLog(path, manifest, recovered, commit_log_options)
+  if (recovered !== undefined) {
+    const frames = recovered.flatMap((segment) => segment.frames)
+    let [changes, bytes] = [0, 0]
+    for (const frame of frames) {
+      changes += frame.count
+      bytes += frame.bytes.length
+    }
+    const ms = Math.round(performance.now() - began_ms)
+    tell('recovered', { commits: frames.length, changes, bytes, ms })
+  }
   try {
     const changes = options.claim ?? newChangeBuffer()
     if (recovered === undefined && commit_log !== undefined) {
@@ -59,13 +78,4 @@ export async function openCommitLogTree(
     throw error
   }
   return commitLogTree(tree, path, manifest, commit_log, commit_log_options)
-}
-
-/** Passes each sentence on once. */
-function once(onNotice: OnNotice = () => {}): OnNotice {
-  const seen = new Set<string>()
-  return (sentence) => {
-    if (!seen.has(sentence)) onNotice(sentence)
-    seen.add(sentence)
-  }
 }

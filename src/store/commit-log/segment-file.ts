@@ -2,7 +2,7 @@
  * The file of a commit log segment as the system sees it: whole blocks, written so that each write
  * syncs itself (O_DSYNC) and bypasses the page cache (O_DIRECT), which saves a short write a tenth
  * of its time. Where the system or the disk refuses one of the two, the file is written without it,
- * as durable as before and slower, and a notice says so.
+ * as durable as before and slower, and an event says so.
  *
  * Through the cache, too, the disk writes whole blocks, so O_DIRECT puts nothing else at risk.
  */
@@ -62,8 +62,8 @@ export interface SegmentFile {
   close(): Promise<void>
 }
 
-/** Receives a sentence about what the disk does not support. */
-export type OnNotice = (sentence: string) => void
+/** Called with a way to write that the disk does not support. */
+export type OnUnsupported = (flag: 'O_DSYNC' | 'O_DIRECT') => void
 
 /** Linux syncs each write by this flag; elsewhere a sync call follows the write. */
 const sync_flag: number | undefined = process.platform === 'linux' ? constants.O_DSYNC : undefined
@@ -71,25 +71,35 @@ const direct_flag: number | undefined = constants.O_DIRECT
 const empty_block = alignedMemory(block_bytes).subarray(0, block_bytes)
 
 /** Creates the file (mode 0600); rejects if it exists. */
-export function createFile(path: string, onNotice: OnNotice = ignore): Promise<SegmentFile> {
+export function createFile(
+  path: string,
+  onUnsupported: OnUnsupported = ignore,
+): Promise<SegmentFile> {
   const { O_CREAT, O_EXCL } = constants
-  return openWith(path, O_CREAT | O_EXCL, onNotice, tryBlock)
+  return openWith(path, O_CREAT | O_EXCL, onUnsupported, tryBlock)
 }
 
 /** Opens an existing file. Nothing in it changes before the first `write`. */
-export function openFile(path: string, onNotice: OnNotice = ignore): Promise<SegmentFile> {
-  return openWith(path, 0, onNotice, async () => {})
+export function openFile(
+  path: string,
+  onUnsupported: OnUnsupported = ignore,
+): Promise<SegmentFile> {
+  return openWith(path, 0, onUnsupported, async () => {})
 }
 
 async function openWith(
   path: string,
   flags: number,
-  onNotice: OnNotice,
+  onUnsupported: OnUnsupported,
   tryDirect: (fd: number) => Promise<void>,
 ): Promise<SegmentFile> {
-  const synced = await openSynced(path, flags, onNotice)
+  const synced = await openSynced(path, flags, onUnsupported)
   try {
-    return fileOf(synced.fd, await openDirect(path, synced.flag, onNotice, tryDirect), synced.flag)
+    return fileOf(
+      synced.fd,
+      await openDirect(path, synced.flag, onUnsupported, tryDirect),
+      synced.flag,
+    )
   } catch (error) {
     await promisify(close)(synced.fd)
     throw error
@@ -100,7 +110,7 @@ async function openWith(
 async function openSynced(
   path: string,
   flags: number,
-  onNotice: OnNotice,
+  onUnsupported: OnUnsupported,
 ): Promise<{ readonly fd: number; readonly flag: number }> {
   const openWithFlag = (flag: number): Promise<number> =>
     promisify(open)(path, constants.O_RDWR | flags | flag, 0o600)
@@ -110,7 +120,8 @@ async function openSynced(
   } catch (error) {
     if (!isRefusal(error)) throw error
     const fd = await openWithFlag(0)
-    onNotice('the disk takes no O_DSYNC: each commit is synced by a call of its own')
+    // Each commit is synced by a call of its own.
+    onUnsupported('O_DSYNC')
     return { fd, flag: 0 }
   }
 }
@@ -122,7 +133,7 @@ async function openSynced(
 async function openDirect(
   path: string,
   flag: number,
-  onNotice: OnNotice,
+  onUnsupported: OnUnsupported,
   tryDirect: (fd: number) => Promise<void>,
 ): Promise<number | undefined> {
   if (direct_flag === undefined) return undefined
@@ -134,7 +145,8 @@ async function openDirect(
   } catch (error) {
     if (fd !== undefined) await promisify(close)(fd)
     if (!isRefusal(error)) throw error
-    onNotice('the disk takes no O_DIRECT: commits go through the system’s cache')
+    // Commits go through the system’s cache.
+    onUnsupported('O_DIRECT')
     return undefined
   }
 }

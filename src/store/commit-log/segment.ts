@@ -15,7 +15,7 @@ import {
   block_bytes,
   createFile,
   endOfBlock,
-  type OnNotice,
+  type OnUnsupported,
   openFile,
   type SegmentFile,
   startOfBlock,
@@ -24,15 +24,16 @@ import {
 export interface SegmentOptions {
   /** Whether short writes may block this thread; true by default. */
   readonly blocking?: boolean
-  readonly onNotice?: OnNotice
+  readonly onUnsupported?: OnUnsupported
 }
 
 export interface Segment {
   /**
    * Writes `from` to `to` of the arena, and the rest of their blocks, at the same position of the
-   * file. One write at a time, each after the last one of the round.
+   * file. One write at a time, each after the last one of the round. Resolves with its
+   * milliseconds.
    */
-  write(arena: Buffer, from: number, to: number): Promise<void>
+  write(arena: Buffer, from: number, to: number): Promise<number>
   /** Writes up to this position allocate nothing on the disk. */
   preallocatedBytes(): number
   close(): Promise<void>
@@ -47,7 +48,7 @@ const inline = { bytes_max: 64 * 1024, took_ms_max: 0.3 }
 
 /** Creates the file (mode 0600) and preallocates its beginning; rejects if it exists. */
 export async function createSegment(path: string, options: SegmentOptions): Promise<Segment> {
-  const file = await createFile(path, options.onNotice)
+  const file = await createFile(path, options.onUnsupported)
   try {
     await file.fill(zeros, 0)
   } catch (error) {
@@ -59,7 +60,7 @@ export async function createSegment(path: string, options: SegmentOptions): Prom
 
 /** Opens the file of an earlier process. What it holds is durable once this resolves. */
 export async function openSegment(path: string, options: SegmentOptions): Promise<Segment> {
-  const file = await openFile(path, options.onNotice)
+  const file = await openFile(path, options.onUnsupported)
   try {
     await file.sync()
     return segmentOver(file, startOfBlock(await file.bytes()), options)
@@ -110,7 +111,9 @@ function segmentOver(
       const began_ms = performance.now()
       if (may_block && is_short && took_ms <= inline.took_ms_max) file.writeNow(blocks, at)
       else await file.write(blocks, at)
-      if (is_short) took_ms += (performance.now() - began_ms - took_ms) / 8
+      const write_ms = performance.now() - began_ms
+      if (is_short) took_ms += (write_ms - took_ms) / 8
+      return write_ms
     },
     preallocatedBytes: () => filled_bytes - block_bytes,
     async close() {

@@ -18,6 +18,7 @@
  * loss of a file, nothing is written any more and the commit log stays for the next open.
  */
 import type { Key } from '../../codec/keys.ts'
+import type { Tell } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
@@ -33,7 +34,7 @@ import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
 import { removeSegments, segmentPaths } from './recovery.ts'
 import { newScanHints } from './scan-hints.ts'
 import type { SegmentOptions } from './segment.ts'
-import { block_bytes, type OnNotice } from './segment-file.ts'
+import { block_bytes } from './segment-file.ts'
 import { type CommitLogWriter, startCommitLog } from './writer.ts'
 
 /** Bounds of the active segment: the bytes of its frames and the memory of its index. */
@@ -53,7 +54,7 @@ const commit_log_bounds: CommitLogBounds = {
 const index_bytes_per_key = 128
 
 export interface CommitLogTreeOptions extends SegmentOptions {
-  readonly onNotice: OnNotice
+  readonly tell: Tell
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
   readonly bounds?: Partial<CommitLogBounds>
@@ -84,19 +85,22 @@ export function commitLogTree(
   let closing: Promise<void> | undefined
   let turn: Promise<unknown> = Promise.resolve()
   let backups_waiting = 0
+  let write_ms = 0
+  /** What went into LMDB while there was no commit log. */
+  let direct_bytes = 0
   let unwatch = watch()
   const checkpointer = newCheckpointer({
     tree,
     path,
     id: manifest.id,
     slice: bounds.slice,
+    tell: options.tell,
     commitLog: () => commit_log,
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for the next commit.
       void checkpointer.running()?.then(() => inTurn(async () => checkpointIfFull()))
     },
-    onPostponed: () => options.onNotice(`${path}: the disk is full, so its checkpoint waits`),
     onBroken: breakWith,
   })
 
@@ -162,13 +166,16 @@ export function commitLogTree(
     if (broken !== undefined) throw broken
     if (commit_log === undefined) await startLate()
     if (commit_log === undefined) {
+      const began_ms = performance.now()
       if (!commitDirectly(tree, changes)) throw fault('no_space')
+      write_ms = performance.now() - began_ms
+      direct_bytes += changes.bytes()
       return
     }
     await makeRoom(commit_log, changes)
     checkpointIfFull()
     try {
-      await commit_log.write(changes)
+      write_ms = await commit_log.write(changes)
     } catch (error) {
       breakWith(error)
       throw error
@@ -306,6 +313,15 @@ export function commitLogTree(
       if (broken !== undefined) callback(broken)
     },
     freeBytes: () => free_bytes + spareBytes(tree),
+    write_ms: () => write_ms,
+    numbers: () => ({
+      written_bytes: direct_bytes + (commit_log?.writtenBytes() ?? 0),
+      debt_bytes: commit_log?.unmergedBytes() ?? 0,
+      checkpoints: checkpointer.count(),
+      checkpoint_ms: checkpointer.ms(),
+      ...tree.usage(),
+      free_bytes,
+    }),
     async backup(target) {
       if (closing !== undefined) throw shut()
       return backup(target)

@@ -25,8 +25,11 @@ export interface CommitLogWriter {
   active(): ChangeBuffer
   /** The memtable of the segment before; empty after `releaseFrozen`. */
   frozen(): ChangeBuffer
-  /** Writes one frame; one call at a time. */
-  write(changes: ChangeBuffer): Promise<void>
+  /** Writes one frame; one call at a time. Resolves with the milliseconds of the write. */
+  write(changes: ChangeBuffer): Promise<number>
+  /** Bytes of the frames that were written, and of those that are not in LMDB yet. */
+  writtenBytes(): number
+  unmergedBytes(): number
   /** Sequence number of the last frame. */
   seq(): number
   /** A frame up to this size allocates nothing on the disk. */
@@ -123,6 +126,7 @@ function commitLogOver(
 ): CommitLogWriter {
   let [active, frozen] = sides
   let seq = last_seq
+  let written_bytes = 0
   let frozen_seq = frozen.memtable.bytes() === 0 ? seq : active.first_seq - 1
 
   return {
@@ -133,10 +137,14 @@ function commitLogOver(
       const from = memtable.bytes()
       if (from === 0) Object.assign(active, { first_seq: seq + 1, begin: 0 })
       const frame = buildFrame(memtable, { id, seq: seq + 1 }, changes)
-      await segment.write(memtable.arena(), from, from + frame.length)
+      const write_ms = await segment.write(memtable.arena(), from, from + frame.length)
       seq++
+      written_bytes += frame.length
       publishFrame(memtable, changes)
+      return write_ms
     },
+    writtenBytes: () => written_bytes,
+    unmergedBytes: () => unmergedBytes(active) + unmergedBytes(frozen),
     seq: () => seq,
     preallocatedBytes: () => active.segment.preallocatedBytes() - active.memtable.bytes(),
     rotate() {
@@ -153,6 +161,10 @@ function commitLogOver(
       for (const { segment } of sides) await segment.close()
     },
   }
+}
+
+function unmergedBytes({ memtable, begin }: Side): number {
+  return memtable.bytes() === 0 ? 0 : memtable.bytes() - begin
 }
 
 async function openBoth(
