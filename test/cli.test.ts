@@ -235,7 +235,7 @@ test('process list, show, export, share, unshare, pause, resume', async () => {
   assert.ok(!('definition_text' in details))
   const page = await ok('process show 1234')
   assert.match(page, /shared +15000 \(create,show\)\n\nNODE +KIND/)
-  assert.match(page, /wait +logic +\d+ +Wait "bank" +end/)
+  assert.match(page, /Wait "bank" +logic +\d+ +0 +0 +callback +Done +wait/)
   assert.deepEqual(JSON.parse(await ok('process export 1234')), callback_process)
 
   await ok('process unshare 1234 15000')
@@ -288,7 +288,7 @@ test('a task from create to its end, numbers and masks kept', async () => {
   const history = await ok(`task show 1234 ${obj_id} --history`)
   assert.match(
     history,
-    /\nTIME .*\n.* create .*\n.* go .* Wait "bank" .*\n.* callback .*\n.* go .* -\n$/,
+    /\nTIME .*\n.* create .*\n.* go .* Wait "bank" .*\n.* callback .*\n.* go .* end\n$/,
   )
   const { history: entries } = JSON.parse(await ok(`task show 1234 ${obj_id} --history --json`))
   assert.deepEqual(

@@ -70,7 +70,9 @@ export function taskJson(task: TaskView): string {
     create_time_ms: String(task.create_time_ms),
     change_time_ms: String(task.change_time_ms),
     node_id: JSON.stringify(task.node_id),
+    node_title: JSON.stringify(task.node_title),
     node_prev_id: JSON.stringify(task.node_prev_id),
+    wait: JSON.stringify(task.wait),
     data: task.dataText,
     history: JSON.stringify(task.history),
   })

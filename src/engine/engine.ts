@@ -50,6 +50,7 @@ import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { newSubmission } from './submission.ts'
 import type { ActionResult, TargetInput } from './task-api.ts'
+import { waitsOf } from './task-wait.ts'
 import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import {
@@ -245,6 +246,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     submit,
     cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
     listTasks: (query, caller) => listTasks(searched, query, caller),
+    waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
     changesSeenBy: feed.seenBy,
     countTasks: (filter, caller) => countTasks(searched, filter, caller),
     retryTask: (op, caller) =>

@@ -2,6 +2,7 @@
  * The part of the public interface that administers processes, as types. `putProcess` of the engine
  * stores them (import-api).
  */
+import type { Status } from '../core/model.ts'
 import type { Alias, AliasResult } from './import-api.ts'
 
 export interface ProcessInfo {
@@ -23,8 +24,12 @@ export interface ProcessDetails extends ProcessInfo {
     readonly id: string
     readonly title: string
     readonly kind: 'logic' | 'start' | 'end' | 'escalation'
+    /** Live ones. */
     readonly tasks: number
+    readonly by_status: Readonly<Record<Status, number>>
     readonly to: readonly string[]
+    /** What tasks wait for in it, such as `callback`, `timer`, `call`. */
+    readonly waits_for: readonly string[]
     /** The name of the handler that answers in the node, where the program has one. */
     readonly handler?: string
   }[]

@@ -19,6 +19,7 @@ import {
   encodeRecord,
   grant_bits,
   liveOf,
+  noTasks,
   type ProcessRecord,
 } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
@@ -30,9 +31,10 @@ import { aliasName, convIdOf, listAliases, putAlias } from './aliases.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { edgesOf } from './graph-edges.ts'
 import type { Handlers } from './jobs/handlers.ts'
-import { countsByNode, liveTasksAt } from './node-counters.ts'
+import { countsByNode } from './node-counters.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from './process-api.ts'
 import { noProcess } from './task-rules.ts'
+import { nodeWaits } from './task-wait.ts'
 import { requireUser, rightsOf, userId } from './users.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
@@ -179,14 +181,17 @@ function showProcess(
 ): ProcessDetails {
   const definition_text = view.get(versionKey(conv_id, record.version))?.toString('utf8') ?? ''
   const edges = edgesOf(definition_text)
+  const counts = countsByNode(view, conv_id)
   return {
     ...infoOf(view, conv_id, record),
     definition_text,
     nodes: [...graph.nodes.values()].map((node) => {
       const { id, title, kind } = node
       const handler = handlers.nameIn(view, conv_id, node)
+      const by_status = counts.get(id) ?? noTasks()
       return {
-        ...{ id, title, kind, tasks: liveTasksAt(view, conv_id, id), to: edges.get(id) ?? [] },
+        ...{ id, title, kind, tasks: liveOf(by_status), by_status, to: edges.get(id) ?? [] },
+        waits_for: nodeWaits(node),
         ...(handler === undefined ? {} : { handler }),
       }
     }),

@@ -13,6 +13,7 @@ import type { ChangeFeed } from './changes/changes.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
 import type { Secrets } from './secrets.ts'
+import type { TaskWait } from './task-wait.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 
 export interface ServedEngine extends Engine {
@@ -56,6 +57,8 @@ export interface ServedEngine extends Engine {
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
   readonly chance: Chance
+  /** What each of these tasks waits for; undefined for one that is over. */
+  waitsOf(obj_ids: readonly string[]): Promise<(TaskWait | undefined)[]>
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
   readonly tell: Tell
   /** Where a server counts the requests that it answers. */

@@ -47,7 +47,9 @@ export function viewTask(task: TaskRecord): Task {
     Object.defineProperty(view, history_text, hidden)
   }
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
-  if (details !== undefined) Object.assign(view, { status_details: details })
+  // A task whose job is tried again keeps how the last attempt failed, which is no state of it.
+  if (details !== undefined && task.status === 'failed')
+    Object.assign(view, { status_details: details })
   if (trace !== undefined) Object.assign(view, { trace_id: trace.trace_id })
   return view as Task
 }

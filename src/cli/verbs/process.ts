@@ -2,16 +2,21 @@
  * The `process` verbs: export, list, show, share, pause and remove processes. Import and aliases
  * have their own files.
  */
+
+import type { Status } from '../../core/model.ts'
 import type { Can } from '../../engine/process-api.ts'
+import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { mermaidOf } from '../diagram/mermaid.ts'
 import { svgOf } from '../diagram/svg.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
-import { columns, idJson, jsonOf, printDone, printList, table } from '../output.ts'
+import { clean, columns, idJson, jsonOf, printDone, printList, table } from '../output.ts'
+import { withProgram } from '../program.ts'
 import { db_flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 import { importVerb } from './process-import.ts'
+import { rowsOf } from './task-list.ts'
 
 const flags = [db_flag, json_flag]
 const id_word = { name: 'ID' }
@@ -52,9 +57,15 @@ export const processVerbs: readonly Verb[] = [
       if (['json', 'mermaid', 'svg'].filter((name) => isOn(given, name)).length > 1) {
         throw usageError('--json, --mermaid or --svg, not both')
       }
-      const found = await withAdmin(given, io, (admin) => admin.call('process.show', { id }))
+      const [found, tasks] = await withAdmin(given, io, async (admin) => {
+        const shown = await admin.call('process.show', { id })
+        const which = shown.tasks > 0 ? {} : ({ status: 'any', newest_first: true } as const)
+        const page = { conv_id: id, limit: shown_tasks_max, ...which }
+        return [shown, (await admin.call('task.list', page)).tasks] as const
+      })
       const { definition_text: _long, ...shown } = found
-      const textOf = isOn(given, 'svg') ? svgOf : isOn(given, 'mermaid') ? mermaidOf : pageOf
+      const page = (): string => pageOf(found, tasks, io.program)
+      const textOf = isOn(given, 'svg') ? svgOf : isOn(given, 'mermaid') ? mermaidOf : page
       return printDone(io, isOn(given, 'json'), JSON.stringify(shown), textOf(found))
     },
   },
@@ -169,25 +180,47 @@ function printState(given: Given, io: Io, members: Record<string, string>): Prom
   return printDone(io, isOn(given, 'json'), state)
 }
 
-function pageOf(found: AdminValue<'process.show'>): string {
+/** With a process the oldest of its live tasks are shown, without those its newest. */
+const shown_tasks_max = 5
+
+function pageOf(
+  found: AdminValue<'process.show'>,
+  shown: readonly TaskView[],
+  program: string,
+): string {
   const { conv_id, title, status, version, hash, tasks, nodes, shared_with } = found
+  const sum = (of: Status): number => nodes.reduce((all, { by_status }) => all + by_status[of], 0)
   const head = columns([
     ['process', conv_id],
     ['title', title],
     ['status', status],
     ['version', `${version} (${hash.slice(0, 12)})`],
-    ['tasks', String(tasks)],
+    ['tasks', `${tasks} live, of which ${sum('failed')} failed; ${ended(sum)} ended are kept`],
     ['shared', shared_with.map(({ user, can }) => `${user} (${can.join(',')})`).join(' ') || '-'],
   ])
   const has_handlers = nodes.some(({ handler }) => handler !== undefined)
-  const rows = nodes.map((node) => [
-    node.id,
-    node.kind,
-    String(node.tasks),
+  const titles = new Map(nodes.map((node) => [node.id, node.title]))
+  const rows = nodes.map(({ by_status, ...node }) => [
     node.title,
+    node.kind,
+    ...[node.tasks, by_status.failed, ended((of) => by_status[of])].map(String),
+    node.waits_for.join(', ') || '-',
     ...(has_handlers ? [node.handler ?? '-'] : []),
-    node.to.join(' '),
+    node.to.map((id) => titles.get(id) ?? id).join(', ') || '-',
+    node.id,
   ])
   const handler = has_handlers ? ['HANDLER'] : []
-  return `${head}\n${table(['NODE', 'KIND', 'TASKS', 'TITLE', ...handler, 'LEADS TO'], rows)}`
+  const heads = ['NODE', 'KIND', 'TASKS', 'FAILED', 'ENDED', 'WAITS FOR', ...handler, 'LEADS TO']
+  const page = `${head}\n${table([...heads, 'ID'], rows)}`
+  if (shown.length === 0) return page
+  const verb = `npx conveyor task list ${conv_id}${tasks > 0 ? '' : ' --status any'}`
+  const says = withProgram(
+    `${tasks > 0 ? 'The oldest live' : 'The newest'} tasks (${verb}):`,
+    program,
+  )
+  return `${page}\n${clean(says)}\n${rowsOf(shown, true, false)}`
+}
+
+function ended(count: (of: Status) => number): number {
+  return count('processed') + count('canceled')
 }

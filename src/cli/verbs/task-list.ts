@@ -12,6 +12,7 @@ import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import { columns, printDone, printLines, table, taskJson, timeText } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+import { whyText } from '../wait-text.ts'
 import { filter_notes, filterFlags, filterOf } from './task-filter.ts'
 
 const flags = [db_flag, json_flag]
@@ -87,9 +88,19 @@ async function listTasks(given: Given, io: Io): Promise<Exit> {
       cursor = page.cursor
       await report(page)
     }
+    if (shown === 0 && !isOn(given, 'json')) await sayNone(admin, io, query)
     if (cursor !== undefined) await print(io.stderr, `there may be more: --cursor ${cursor}\n`)
   })
   return exits.done
+}
+
+/** Where there are no live tasks, says how many have ended and how to see them. */
+async function sayNone(admin: Admin, io: Io, { conv_id, ...query }: SentQuery): Promise<void> {
+  if (Object.keys(query).length > 0) return
+  const { total } = await admin.call('task.count', conv_id === undefined ? {} : { conv_id })
+  const verb = ['npx conveyor task list', ...(conv_id === undefined ? [] : [conv_id])].join(' ')
+  const ended = total === 0 ? 'and none has ended' : `${total} ended: \`${verb} --status any\``
+  await print(io.stderr, `no task is live, ${ended}\n`)
 }
 
 async function* pagesOf(admin: Admin, query: SentQuery, limit: number): AsyncGenerator<SentPage> {
@@ -143,14 +154,20 @@ export function rowsOf(
   with_heads: boolean,
   with_process: boolean,
 ): string {
-  const rows = tasks.map(({ conv_id, obj_id, status, change_time_ms, node_id, ref }) => [
+  const rows = tasks.map((task) => rowOf(task, with_process))
+  const heads = ['TASK', 'STATUS', 'CHANGED', 'REF', 'NODE', 'WAITS FOR']
+  return with_heads ? table(with_process ? ['PROCESS', ...heads] : heads, rows) : columns(rows)
+}
+
+function rowOf(task: TaskView, with_process: boolean): string[] {
+  const { conv_id, obj_id, status, change_time_ms, node_id, node_title = node_id, ref } = task
+  return [
     ...(with_process ? [conv_id] : []),
     obj_id,
     status.padEnd('processing'.length),
     timeText(change_time_ms),
-    node_id,
     ref ?? '-',
-  ])
-  const heads = ['TASK', 'STATUS', 'CHANGED', 'NODE', 'REF']
-  return with_heads ? table(with_process ? ['PROCESS', ...heads] : heads, rows) : columns(rows)
+    node_title,
+    whyText(task),
+  ]
 }

@@ -9,6 +9,7 @@ import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import { columns, printJson, table, taskJson, timeText } from '../output.ts'
 import { db_flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { waitRows } from '../wait-text.ts'
 import { jobsVerb } from './task-bulk.ts'
 import { changeVerbs } from './task-change.ts'
 import { createFromFile } from './task-import.ts'
@@ -99,7 +100,8 @@ function pageOf(task: TaskView): string {
     ...(status_details === undefined
       ? []
       : [['why', `${status_details.tag}: ${status_details.description}`]]),
-    ['node', task.node_id],
+    ['node', nodeText(task)],
+    ...waitRows(task),
     ['came from', task.node_prev_id === '' ? '-' : task.node_prev_id],
     ['user', task.user_id ?? '-'],
     ['created', timeText(task.create_time_ms)],
@@ -108,10 +110,15 @@ function pageOf(task: TaskView): string {
   ])
 }
 
+/** The node by its title and its id, which commands take. */
+function nodeText({ node_id, node_title = node_id }: TaskView): string {
+  return node_title === node_id ? node_id : `${node_title} (${node_id})`
+}
+
 function historyOf({ history }: TaskView): string {
   if (history === undefined) return ''
   const rows = history.map(({ at_ms, node_id, node_title = '-', why, by = '-', tag = '-' }) => [
-    ...[timeText(at_ms), why, node_id, node_title, by, tag],
+    ...[timeText(at_ms), why, node_title, by, tag, node_id],
   ])
-  return `\n${table(['TIME', 'WHY', 'NODE', 'TITLE', 'USER', 'TAG'], rows)}`
+  return `\n${table(['TIME', 'WHY', 'NODE', 'USER', 'TAG', 'ID'], rows)}`
 }

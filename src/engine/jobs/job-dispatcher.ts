@@ -21,7 +21,7 @@ import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/cl
 import type { EventFields, Tell } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Task } from '../../core/model.ts'
+import type { StatusDetails, Task } from '../../core/model.ts'
 import type { JobResult, Statistics } from '../../core/statistics.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
@@ -33,7 +33,7 @@ import {
   type Transaction,
 } from '../transaction.ts'
 import type { TransactionQueue } from '../transaction-queue.ts'
-import { failure_events, failureFields, jobFields } from './job-events.ts'
+import { detailsOf, failure_events, failureFields, jobFields } from './job-events.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'
 
@@ -231,7 +231,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const { failed, repeats } = failure_events[order.job]
     if (!is_final) {
       if (failure !== undefined) tell(repeats, failure)
-      return postpone(due, backoff_ms)
+      return postpone(due, backoff_ms, failure && detailsOf(failure))
     }
     flight.failure = failure
     await finish(due, outcome, release)
@@ -286,10 +286,14 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 
   /** Lists the job again, after an exponential backoff with jitter. */
-  async function postpone(due: DueJob, backoff_ms: number): Promise<void> {
+  async function postpone(
+    due: DueJob,
+    backoff_ms: number,
+    failure: StatusDetails | undefined,
+  ): Promise<void> {
     const wait_ms = Math.min(backoff_ms * 2 ** due.attempts, backoff_ms_max)
     const at_ms = clock.now_ms() + Math.ceil(wait_ms * (0.5 + engine.fraction() / 2))
-    await transact((tx) => listAgain(tx, due, at_ms))
+    await transact((tx) => listAgain(tx, due, at_ms, failure))
   }
 
   return {

@@ -4,6 +4,7 @@
  * went to; of code, whose texts are made from data, nothing but the tag.
  */
 import type { EventFields, EventName } from '../../core/events.ts'
+import type { StatusDetails } from '../../core/model.ts'
 import type { JobOrder, JobOutcome } from '../../process/logic.ts'
 import type { Variables } from '../variables.ts'
 import type { DueJob } from './job-queue.ts'
@@ -50,6 +51,15 @@ export function failureFields(
   const thrown_in = outcome.thrown_in && variables.masked(outcome.thrown_in)
   return { ...fields, ...attempts, error, thrown_in }
 }
+
+/** What the task keeps of a failed attempt. */
+export function detailsOf({ code, error, status }: EventFields): StatusDetails {
+  const answered = status === undefined ? '' : `it answered ${status}`
+  const text = String(error ?? answered).slice(0, description_chars_max)
+  return { tag: String(code), description: text.toWellFormed() }
+}
+
+const description_chars_max = 200
 
 function hostOf({ request }: Extract<JobOrder, { job: 'call' }>): string | undefined {
   return URL.canParse(request.url) ? new URL(request.url).host : undefined

@@ -2,6 +2,7 @@
  * The transactions of jobs: apply the outcome of a job, or list the job again for a later attempt.
  * Both change the task only if it still waits for this job.
  */
+import type { StatusDetails } from '../../core/model.ts'
 import type { JobOutcome } from '../../process/logic.ts'
 import { advance } from '../advance.ts'
 import type { Process } from '../catalog.ts'
@@ -48,12 +49,18 @@ function advanceWith(
   advance(tx, process, draft, command === undefined ? 0 : task.logic_at, command)
 }
 
-/** Lists the job for its next attempt. */
-export function listAgain(tx: Transaction, due: DueJob, at_ms: number): void {
+/** Lists the job for its next attempt; the task keeps how this one failed until it goes on. */
+export function listAgain(
+  tx: Transaction,
+  due: DueJob,
+  at_ms: number,
+  failure: StatusDetails | undefined,
+): void {
   const draft = findWaiting(tx, due)
   if (draft === undefined) return
   draft.task.at_ms = at_ms
   draft.task.attempts++
+  draft.task.details = failure
   saveTask(tx, draft)
 }
 

@@ -14,8 +14,9 @@ import type {
   TaskQuery,
 } from '../../engine/search/search-api.ts'
 import { readWhere } from '../../engine/search/task-filter.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import type { ParamPath } from '../../process/param-path.ts'
-import { maskOf, type TaskView, viewOfTask } from './task-verbs.ts'
+import { maskedPaths, placeOf, type TaskView, titlesOf, viewOfTask } from './task-verbs.ts'
 
 type Sent<T extends TaskFilter> = Omit<T, 'where'> & { readonly where_text?: string }
 
@@ -39,11 +40,22 @@ export function received<T extends SentFilter>({
 
 /** The tasks, each masked as its own process says. */
 async function viewsOf(engine: Engine, tasks: TaskPage['tasks']): Promise<TaskView[]> {
-  const paths = new Map<string, readonly ParamPath[]>()
+  const processes = new Map<string, ShownProcess>()
   for (const { conv_id } of tasks) {
-    if (!paths.has(conv_id)) paths.set(conv_id, await maskOf(engine, conv_id))
+    if (processes.has(conv_id)) continue
+    const { definition_text, nodes } = await engine.processes.show(conv_id)
+    processes.set(conv_id, { paths: maskedPaths(definition_text), titles: titlesOf(nodes) })
   }
-  return tasks.map((task) => viewOfTask(task, paths.get(task.conv_id) ?? []))
+  const waits = await servedEngine(engine).waitsOf(tasks.map(({ obj_id }) => obj_id))
+  return tasks.map((task, at) => {
+    const { paths, titles } = processes.get(task.conv_id) as ShownProcess
+    return { ...viewOfTask(task, paths), ...placeOf(task, titles, paths, waits[at]) }
+  })
+}
+
+interface ShownProcess {
+  readonly paths: readonly ParamPath[]
+  readonly titles: ReadonlyMap<string, string>
 }
 
 export function countTasks(engine: Engine, args: CountFilter): Promise<TaskCounts> {

@@ -17,8 +17,10 @@ import type { Limits } from '../../core/limits.ts'
 import type { HistoryEntry, JsonObject, JsonValue, Op, OpResult, Task } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
 import { textsIn, withoutSecret } from '../../engine/masking.ts'
+import type { ProcessDetails } from '../../engine/process-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import type { ActionResult, TargetInput } from '../../engine/task-api.ts'
+import type { TaskWait } from '../../engine/task-wait.ts'
 import { type ParamPath, readParamPath } from '../../process/param-path.ts'
 import { member } from '../../process/templates/path.ts'
 
@@ -36,6 +38,10 @@ export interface RawOp {
 export type TaskView = Omit<Task, 'data' | 'history'> & {
   /** Where it was asked for. */
   readonly history?: readonly ShownEntry[]
+  /** As the present definition has it; absent for a node that is no longer there. */
+  readonly node_title?: string
+  /** Of a live task that waits. */
+  readonly wait?: TaskWait
 }
 
 export interface ShownEntry extends HistoryEntry {
@@ -77,14 +83,40 @@ export async function showTask(
   const { definition_text, nodes } = await engine.processes.show(target.conv_id)
   const task = await engine.task(target)
   if (task === undefined) return null
-  const view = viewOfTask(task, maskedPaths(definition_text))
+  const titles = titlesOf(nodes)
+  const paths = maskedPaths(definition_text)
+  const [wait] = await servedEngine(engine).waitsOf([task.obj_id])
+  const view = { ...viewOfTask(task, paths), ...placeOf(task, titles, paths, wait) }
   if (!with_history) return view
-  const titles = new Map(nodes.map(({ id, title }) => [id, title]))
   const history = (task.history ?? []).map((entry) => {
     const node_title = titles.get(entry.node_id)
     return node_title === undefined ? entry : { ...entry, node_title }
   })
   return { ...view, history }
+}
+
+export function titlesOf(nodes: ProcessDetails['nodes']): ReadonlyMap<string, string> {
+  return new Map(nodes.map(({ id, title }) => [id, title]))
+}
+
+/** Where a task is and why it waits there; how its last attempt failed is masked as its data. */
+export function placeOf(
+  { node_id, dataText }: Task,
+  titles: ReadonlyMap<string, string>,
+  paths: readonly ParamPath[],
+  wait: TaskWait | undefined,
+): Pick<TaskView, 'node_title' | 'wait'> {
+  const node_title = titles.get(node_id)
+  const { last_error } = wait ?? {}
+  const masked =
+    last_error === undefined ? {} : maskTask({ dataText, status_details: last_error }, paths)
+  const { status_details } = masked as Partial<MaskedPart>
+  return {
+    ...(node_title === undefined ? {} : { node_title }),
+    ...(wait === undefined
+      ? {}
+      : { wait: { ...wait, ...(status_details && { last_error: status_details }) } }),
+  }
 }
 
 interface ActionArgs {
@@ -103,13 +135,6 @@ export async function moveTask(engine: Engine, args: ActionArgs): Promise<Result
 
 export async function cancelTask(engine: Engine, args: ActionArgs): Promise<ResultView> {
   return viewOfResult(await engine.tasks.cancel(args.target))
-}
-
-export async function maskOf(
-  engine: Engine,
-  conv_id: string | number,
-): Promise<readonly ParamPath[]> {
-  return maskedPaths((await engine.processes.show(conv_id)).definition_text)
 }
 
 export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
