@@ -4,6 +4,7 @@
  * command line and exits with its code. The only file that uses `process` for that.
  */
 import { setTimeout as sleep_ms } from 'node:timers/promises'
+import { openLineStream } from '../src/cli/line-stream.ts'
 import { main } from '../src/cli/main.ts'
 import { programOf } from '../src/cli/program.ts'
 import { systemClock } from '../src/core/clock.ts'
@@ -20,6 +21,7 @@ const exit_code = await main(process.argv.slice(2), process.env, {
   stdin,
   stdout,
   stderr,
+  lines: () => openLineStream(stderr.fd),
   pid,
   program: programOf(process.argv[1] ?? '', process.env),
   clock: systemClock,

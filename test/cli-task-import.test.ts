@@ -195,6 +195,7 @@ function ioOf(chunks: AsyncIterable<Uint8Array> | Uint8Array[]) {
     stdin: stdin(),
     stdout: nowhere,
     stderr: nowhere,
+    lines: () => assert.fail('only a server has a log'),
     clock: systemClock,
     pid: 1,
     program: 'conveyor',

@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { usageError } from './exit-codes.ts'
+import type { LineStream } from './line-stream.ts'
 
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown
@@ -18,6 +19,8 @@ export interface Io {
   readonly stdin: AsyncIterable<Uint8Array>
   readonly stdout: Output
   readonly stderr: Output
+  /** Opens standard error for the lines of a log. Throws where it is gone. */
+  readonly lines: () => LineStream
   readonly clock: Clock
   readonly pid: number
   /** The words that run this program again, as `npm run -s conveyor --`; see program.ts. */

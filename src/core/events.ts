@@ -59,8 +59,28 @@ export const eventTable = {
   },
   schedule_refused: { level: 'warn', text: 'a due time has no task' },
   schedule_left_out: { level: 'warn', text: 'missed due times are left out' },
-  store_failed: { level: 'error', text: 'a commit has failed, so nothing is written any more' },
+  store_failed: {
+    level: 'error',
+    text: 'a commit has failed, so nothing is written any more: look at the disk',
+  },
+  write_hangs: {
+    level: 'error',
+    text: 'a write hangs, so the process is killed; what was answered is in the commit log',
+  },
+  certificates_reloaded: {
+    level: 'info',
+    text: 'the certificate files have changed and are in use',
+  },
+  certificates_unusable: {
+    level: 'error',
+    text: 'the certificate files have changed and cannot be used; those before stay in use',
+  },
+  variables_unusable: {
+    level: 'error',
+    text: 'the file of variables has changed and cannot be used; the values stay as they were',
+  },
   lines_left_out: { level: 'warn', text: 'lines of this event and code are left out' },
+  lines_dropped: { level: 'warn', text: 'lines were dropped, because nobody took them' },
   key_missing: { level: 'error', text: 'the key file is missing, wrong or cannot be read' },
   key_open: { level: 'warn', text: 'other users may read the key file' },
   key_back: { level: 'info', text: 'the key file is as it should be again' },

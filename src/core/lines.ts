@@ -104,7 +104,7 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
 
 const chars_max = 128
 const longer_chars_max: Readonly<Record<string, number>> = {
-  ...{ error: 200, thrown_in: 200, path: 1_024, stack: 2_000 },
+  ...{ error: 500, thrown_in: 200, path: 1_024, stack: 2_000 },
 }
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 

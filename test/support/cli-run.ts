@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import type { Env, Io, Output } from '../../src/cli/io.ts'
 import { main } from '../../src/cli/main.ts'
 import { systemClock } from '../../src/core/clock.ts'
@@ -35,6 +36,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     stdin: streamOf(options.stdin ?? ''),
     stdout: outputTo(out, options.onOut),
     stderr: outputTo(err, options.onErr),
+    lines: () => ({ stream: linesTo(outputTo(err, options.onErr)), holds_thread: false }),
     clock: systemClock,
     pid: process.pid,
     program: options.program ?? 'conveyor',
@@ -69,6 +71,13 @@ function outputTo(parts: string[], onText: (text: string) => void = () => {}): O
       done()
     },
   }
+}
+
+function linesTo(output: Output): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (line: string, _encoding, done) => void output.write(line, done),
+  })
 }
 
 async function* streamOf(

@@ -9,6 +9,8 @@ import type { JobOrder, JobOutcome } from '../../process/logic.ts'
 import type { Variables } from '../variables.ts'
 import type { DueJob } from './job-queue.ts'
 
+const chars_max = 200
+
 type Doable = Exclude<DueJob['order'], { job: 'none' }>
 
 /** The events of a failure: the last one where the task goes on, and one that is tried again. */
@@ -43,12 +45,13 @@ export function failureFields(
     // JSON has no word for an attempt without end.
     attempts_max: Number.isFinite(attempts_max) ? attempts_max : undefined,
   }
-  const error = outcome.outcome === 'failed' ? variables.masked(outcome.description) : undefined
+  const told = (text: string): string => variables.masked(text).slice(0, chars_max)
+  const error = outcome.outcome === 'failed' ? told(outcome.description) : undefined
   if (order.job === 'call') {
     const status = outcome.outcome === 'done' ? outcome.status : outcome.figures?.status
     return { ...fields, ...attempts, error, status, host: hostOf(order) }
   }
-  const thrown_in = outcome.thrown_in && variables.masked(outcome.thrown_in)
+  const thrown_in = outcome.thrown_in && told(outcome.thrown_in)
   return { ...fields, ...attempts, error, thrown_in }
 }
 

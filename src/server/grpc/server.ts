@@ -111,7 +111,16 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const unwatchTls =
     tls === undefined || options.tls === undefined
       ? () => {}
-      : watchTls(options.tls, tls, limits.tls_reload_ms, (set) => listener.use(set), onBug)
+      : watchTls(
+          options.tls,
+          tls,
+          limits.tls_reload_ms,
+          (set) => {
+            listener.use(set)
+            context.engine.tell('certificates_reloaded', {})
+          },
+          onBug,
+        )
 
   const drain = async (): Promise<void> => {
     context.draining = true
@@ -126,9 +135,11 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     listener.destroyAll()
     await closed
   }
+  const address = hostAndPort(host, listener.address.port)
+  context.engine.tell('listening', { server: 'grpc', address })
   let drained: Promise<void> | undefined
   return {
-    address: hostAndPort(host, listener.address.port),
+    address,
     drain() {
       drained ??= drain()
       return drained

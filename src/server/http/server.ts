@@ -49,6 +49,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   context.public_url ||= url
   serveAddresses(context)
   allowOwnCalls(url, context.engine)
+  context.engine.tell('listening', { server: context.is_sync ? 'http_sync' : 'http', url })
   let drained: Promise<void> | undefined
   return {
     url,

@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
 import { newUnderway, whenOver } from '../http/underway.ts'
@@ -78,9 +79,11 @@ export async function serveOperator(
     await closed
   }
 
+  const url = `http://${hostAndPort(host, address.port)}`
+  servedEngine(engine).tell('listening', { server: 'operator', url })
   let drained: Promise<void> | undefined
   return {
-    url: `http://${hostAndPort(host, address.port)}`,
+    url,
     address,
     drain() {
       drained ??= drain()

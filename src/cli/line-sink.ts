@@ -1,0 +1,94 @@
+/**
+ * Takes the lines of the log and hands them to a stream as it takes them. Never blocks, never
+ * throws, and holds at most `waiting_bytes_max`: lines over that, and lines that the stream fails
+ * to write, are dropped and counted, and one line tells their number once there is room again. A
+ * stream that has failed is opened anew after `reopen_ms`.
+ */
+import type { Writable } from 'node:stream'
+import { type Clock, keepAlive, within } from '../core/clock.ts'
+import type { LineStream } from './line-stream.ts'
+
+export const waiting_bytes_max = 1024 * 1024
+const reopen_ms = 1_000
+
+export interface LineSink {
+  write(line: string): void
+  /** Resolves once all lines are written, or with `late` after `ms_max`; later lines are dropped. */
+  close(ms_max: number): Promise<'written' | 'late' | 'late_in_thread'>
+}
+
+export interface LineSinkOptions {
+  readonly open: () => LineStream
+  readonly clock: Clock
+  /** Writes the line that tells how many lines were dropped. */
+  readonly tellDropped: (count: number) => void
+}
+
+export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): LineSink {
+  let opened: LineStream | undefined
+  let reopens_ms = 0
+  let dropped = 0
+  /** Lines that the stream has and has not written. */
+  let waiting = 0
+  let is_telling = false
+  let is_closed = false
+  let onEmpty = (): void => {}
+
+  function openStream(): Writable | undefined {
+    if (opened !== undefined) return opened.stream
+    if (clock.now_ms() < reopens_ms) return undefined
+    reopens_ms = clock.now_ms() + reopen_ms
+    try {
+      opened = open()
+    } catch {
+      return undefined
+    }
+    const { stream } = opened
+    stream.on('error', () => {
+      if (opened?.stream === stream) opened = undefined
+    })
+    stream.on('drain', tellOfDropped)
+    return stream
+  }
+
+  function tellOfDropped(): void {
+    const count = dropped
+    if (count === 0) return
+    dropped = 0
+    is_telling = true
+    tellDropped(count)
+    is_telling = false
+  }
+
+  function onWritten(error?: Error | null): void {
+    if (error) dropped++
+    if (--waiting === 0) onEmpty()
+  }
+
+  return {
+    write(line) {
+      const stream = is_closed ? undefined : openStream()
+      const has_room = stream !== undefined && stream.writableLength < waiting_bytes_max
+      if (!has_room && !is_telling) {
+        dropped++
+        return
+      }
+      if (!is_telling) tellOfDropped()
+      waiting++
+      stream?.write(line, onWritten)
+    },
+    async close(ms_max) {
+      if (openStream() !== undefined) tellOfDropped()
+      is_closed = true
+      const written = new Promise<void>((resolve) => {
+        onEmpty = resolve
+        if (waiting === 0) resolve()
+      })
+      const release = keepAlive()
+      const end = await within(clock, ms_max, written)
+      release()
+      if (end !== 'late') return 'written'
+      return opened?.holds_thread === true ? 'late_in_thread' : 'late'
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** The flags of `serve`, and the limits that they give. */
+import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
+import { usageError } from '../exit-codes.ts'
+import { db_flag, type Flag, type Given, json_flag, text } from '../verb.ts'
+import { log_level_flag } from './serve-log.ts'
+
+const limit_flags: readonly Flag[] = limitNames.map((name) => ({
+  name: name.replaceAll('_', '-'),
+  value: 'N',
+  says: `${limitTable[name].says} (${limitTable[name].value})`,
+}))
+
+export const serve_flags: readonly Flag[] = [
+  {
+    name: 'http',
+    value: 'HOST:PORT',
+    says: 'where to answer (default 127.0.0.1:8080); port 0 picks one, `off` opens none',
+  },
+  {
+    name: 'http-sync',
+    value: 'HOST:PORT',
+    says: 'where to answer signed requests with what their processes answer (default off)',
+  },
+  {
+    name: 'grpc',
+    value: 'HOST:PORT',
+    says: 'where to answer gRPC over mutual TLS (default off)',
+  },
+  {
+    name: 'operator',
+    value: 'HOST:PORT',
+    says: 'where to tell the operator health and changes, on this machine only (default off)',
+  },
+  { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
+  { name: 'grpc-strict', says: 'refuse certificates without a binding' },
+  { name: 'reflection', says: 'tell gRPC callers what the service offers' },
+  { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
+  { name: 'base', value: 'PATH', says: 'the path in front of /api' },
+  {
+    name: 'public-url',
+    value: 'URL',
+    says: 'where callers reach /api from outside, for addresses made for them',
+  },
+  { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
+  {
+    name: 'allow-host',
+    value: 'HOST:PORT',
+    many: true,
+    says: 'calls of processes may reach it although it is no public address',
+  },
+  {
+    name: 'variables',
+    value: 'FILE',
+    says: 'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
+  },
+  log_level_flag,
+  db_flag,
+  json_flag,
+  ...limit_flags,
+]
+
+export function limitsOf(given: Given): Partial<Record<LimitName, number>> {
+  const limits: Partial<Record<LimitName, number>> = {}
+  for (const name of limitNames) {
+    const flag = name.replaceAll('_', '-')
+    const value = text(given, flag)
+    if (value !== undefined) limits[name] = wholeNumber(flag, value)
+  }
+  const window = text(given, 'window')
+  if (window !== undefined) limits.window_s = wholeNumber('window', window)
+  return limits
+}
+
+function wholeNumber(flag: string, given: string): number {
+  if (!/^[0-9]{1,15}$/.test(given)) throw usageError(`--${flag} takes a whole number`)
+  return Number(given)
+}

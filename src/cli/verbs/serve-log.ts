@@ -1,0 +1,63 @@
+/**
+ * The log of `serve`: JSON lines by pino on standard error, one for each event of core/events from
+ * the wanted level on. pino is loaded here only.
+ */
+import type { Clock } from '../../core/clock.ts'
+import { newEvents, type Tell } from '../../core/events.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Io } from '../io.ts'
+import { newLineSink } from '../line-sink.ts'
+import { type Flag, type Given, isOn, oneOf, text } from '../verb.ts'
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+export const log_level_flag: Flag = {
+  name: 'log-level',
+  value: 'LEVEL',
+  says: `the lines on standard error: ${levels.join(', ')} (info; warn with --demo)`,
+}
+
+export interface ServeLog {
+  readonly logger: Logger
+  /** For what `serve` has to tell while there is no engine. */
+  readonly tell: Tell
+  /** Resolves once the lines are written or have had their time. */
+  close(): Promise<void>
+}
+
+/** How long the last lines of a process may take. */
+const close_ms_max = 1_000
+
+/** Throws a usage fault for a level that there is not. */
+export async function openServeLog(given: Given, io: Io): Promise<ServeLog> {
+  const standard = isOn(given, 'demo') ? 'warn' : 'info'
+  const level = oneOf('--log-level', text(given, 'log-level') ?? standard, levels)
+  const { pino } = await import('pino')
+  const sink = newLineSink({
+    open: io.lines,
+    clock: io.clock,
+    tellDropped: (count) => events.tell('lines_dropped', { count }),
+  })
+  const logger = pino(
+    {
+      ...(level === undefined ? {} : { level }),
+      base: null,
+      timestamp: () => timeMember(io.clock),
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    sink,
+  )
+  const events = newEvents(logger, io.clock)
+  return {
+    logger,
+    tell: events.tell,
+    async close() {
+      events.close()
+      if ((await sink.close(close_ms_max)) === 'late_in_thread') io.kill()
+    },
+  }
+}
+
+function timeMember(clock: Clock): string {
+  return `,"time":"${new Date(clock.now_ms()).toISOString()}"`
+}
