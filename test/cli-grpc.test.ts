@@ -25,7 +25,8 @@ test('without certificates it exits 3 and names the command that makes them', as
       await run(['certs', 'init', certs])
       rmSync(join(certs, 'server.crt'))
     }
-    const { exit, out, err } = await run(['serve', '--db', db, ...local, '--tls', certs])
+    const serve = ['serve', '--log-level', 'warn', '--db', db]
+    const { exit, out, err } = await run([...serve, ...local, '--tls', certs])
     assert.equal(exit, 3)
     assert.equal(out, '')
     const says = `${certs} holds no ${lacking.join(', ')}: \`conveyor certs init ${certs}\` makes them`
@@ -40,10 +41,11 @@ test('a taken port and invalid certificates exit 3, and the other server is clos
   const first = await startServe([
     process.execPath,
     ...node_args,
-    ...['serve', '--json', ...local, '--tls', certs, '--db', db],
+    ...['serve', '--json', '--log-level', 'warn', ...local, '--tls', certs, '--db', db],
   ])
   const { grpc, http } = first.line
-  const other = ['serve', '--db', join(folder.path, 'other.lmdb'), '--tls', certs]
+  const quiet = ['serve', '--log-level', 'warn']
+  const other = [...quiet, '--db', join(folder.path, 'other.lmdb'), '--tls', certs]
   const taken = await run([...other, '--http', '127.0.0.1:0', '--grpc', String(grpc)])
   assert.equal(taken.exit, 3)
   assert.match(taken.err, /^conveyor: cannot listen on .*: the port is taken, .* --grpc\n$/)

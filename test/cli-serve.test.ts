@@ -255,7 +255,7 @@ test('a failed write ends serve with 3, and the file opens again', { skip }, asy
   assert.equal(sent.exit, 3)
   assert.match(sent.out, /"store_failed"/)
   assert.equal(await failing.ended, 3)
-  assert.match(failing.err(), /\{"error":"store_failed".*look at the disk/)
+  assert.match(failing.err(), /"event":"store_failed".*look at the disk/)
   const left = await run(['check', '--db', small])
   assert.equal(left.exit, 0, left.err)
 })

@@ -13,7 +13,7 @@ const reopen_ms = 1_000
 
 export interface LineSink {
   write(line: string): void
-  /** Resolves once all lines are written, or with `late` after `ms_max`; later lines are dropped. */
+  /** Resolves once all is written, or with `late` after `ms_max`; later lines are dropped. */
   close(ms_max: number): Promise<'written' | 'late' | 'late_in_thread'>
 }
 

@@ -21,7 +21,7 @@ export const eventTable = {
   opened: { level: 'info', text: 'the file is open' },
   closed: { level: 'info', text: 'the file is closed' },
   listening: { level: 'info', text: 'a server listens' },
-  draining: { level: 'info', text: 'no request is accepted any more; those under way are done' },
+  draining: { level: 'info', text: 'the close begins: what is under way is done first' },
   recovered: { level: 'info', text: 'what the last process left in the commit log is recovered' },
   upgrade_begun: { level: 'info', text: 'a file of an earlier version: all tasks are read once' },
   upgraded: { level: 'info', text: 'the file is upgraded' },

@@ -208,7 +208,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
 
   let draining: Promise<unknown> | undefined
   async function drain(): Promise<void> {
-    draining ??= Promise.all([background.stop(), jobs.drain()])
+    if (draining === undefined) {
+      tell('draining', { ops: admission.waiting().ops, jobs: jobs.counts().in_flight })
+      draining = Promise.all([background.stop(), jobs.drain()])
+    }
     await draining
   }
 

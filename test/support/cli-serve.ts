@@ -23,17 +23,20 @@ export interface Served {
   stop(): Promise<number | null>
 }
 
-/** Starts a command that serves with `--json`, and waits until it listens. */
-export async function startServe([command = '', ...args]: readonly string[]): Promise<Served> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+/** Starts a command that serves with `--json`, and waits until it listens. `stderr` may be a file. */
+export async function startServe(
+  [command = '', ...args]: readonly string[],
+  stderr: 'pipe' | number = 'pipe',
+): Promise<Served> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', stderr] })
   let out = ''
   let err = ''
-  child.stderr.on('data', (chunk) => {
+  child.stderr?.on('data', (chunk) => {
     err += String(chunk)
   })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   const line = await new Promise<Record<string, unknown>>((resolve, reject) => {
-    child.stdout.on('data', (chunk) => {
+    child.stdout?.on('data', (chunk) => {
       out += String(chunk)
       if (out.includes('\n')) resolve(JSON.parse(out) as Record<string, unknown>)
     })
