@@ -15,6 +15,7 @@ const layers = [
   'core',
   'codec',
   'certs',
+  'tracing',
   'store',
   'process',
   'engine',

@@ -220,6 +220,7 @@ describe('the package', () => {
       '/files',
       '/operator',
       '/testing',
+      '/tracing',
       '/examples/callback.conv.json',
     ]
     const all = names.map((name) => `require('conveyor-engine${name}')`).join()

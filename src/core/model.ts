@@ -5,6 +5,7 @@
  * API. Ids are text: a conv_id or user id that was sent as a number is its exact text.
  */
 import type { OpFaultCode } from './faults.ts'
+import type { TraceContext } from './tracing.ts'
 
 /**
  * A number that a double would change (`1.10`, `1e400`), kept as its exact text. Ask
@@ -34,6 +35,8 @@ export interface Caller {
   readonly user?: string
   /** Whose rate the ops count against, if not the user's: a remote address. */
   readonly payer?: string
+  /** The span that the ops belong to, for an engine with `tracing`; default the active one. */
+  readonly trace?: TraceContext | undefined
 }
 
 /** How a request is signed: SHA-1 in its path, or HMAC-SHA-256 in its headers. */

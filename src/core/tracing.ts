@@ -22,6 +22,8 @@ export interface Tracing {
   active(): TraceContext | undefined
   /** Begins a span, which is over once `end` is called. */
   begin(span: NewSpan): Span
+  /** Runs `fn` without an active span. */
+  detached<T>(fn: () => T): T
   /** Whether anybody takes the spans. Without an SDK that is registered they go nowhere. */
   hasSdk(): boolean
 }
@@ -34,6 +36,8 @@ export interface NewSpan {
   readonly kind: SpanKind
   /** Undefined for the first span of a new trace. */
   readonly parent: TraceContext | undefined
+  /** The parent came from outside; a sampler may care. */
+  readonly is_remote?: boolean
   readonly attributes: Attributes
   /** The span of another trace that led to this one. */
   readonly link?: TraceContext | undefined
@@ -63,6 +67,17 @@ export interface SpanEnd {
 /** Whether the spans of a trace are recorded, as far as its context tells. */
 export function isSampled(context: TraceContext | undefined): context is TraceContext {
   return context !== undefined && (context.flags & 1) === 1
+}
+
+/**
+ * The trace that the ops of a request belong to. One that the request has not brought and that the
+ * sampler does not want is none: nobody else knows of it.
+ */
+export function traceOfSpan(
+  { context }: Span,
+  parent: TraceContext | undefined,
+): TraceContext | undefined {
+  return parent === undefined && !isSampled(context) ? undefined : context
 }
 
 const traceparent_chars = 55

@@ -13,6 +13,7 @@ import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Caller, Change, OpResult, Task } from '../core/model.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
 import type { Changes } from './changes/change-api.ts'
 import type { EngineStatistics } from './engine-statistics.ts'
@@ -73,6 +74,8 @@ export interface EngineOptions {
    * line has `event`, one of the table in core/events, ids, codes and times; never data.
    */
   readonly logger?: Logger
+  /** Makes spans, such as `openTelemetryTracing()` of `conveyor-engine/tracing`; default none. */
+  readonly tracing?: Tracing | undefined
   /**
    * What callback addresses begin with, such as `https://api.example.com`; default: the `url` of an
    * HTTP server, once it listens.

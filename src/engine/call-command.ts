@@ -24,8 +24,8 @@ export function call(tx: Transaction, process: Process, task: TaskRecord, comman
   if (target === undefined) return callFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const check = checkNewTask(tx, target, undefined, doc)
   if ('code' in check) return callFailed(check, err_node_id)
-  const { obj_id: caller_id, user_id, moves } = task
-  const given = { conv_id: target.conv_id, ref: undefined, user_id, doc, caller_id }
+  const { obj_id: caller_id, user_id, moves, trace } = task
+  const given = { conv_id: target.conv_id, ref: undefined, user_id, doc, caller_id, trace }
   task.called_id = startTask(tx, given, target.graph.start_id, moves, 'rpc')
   return command
 }

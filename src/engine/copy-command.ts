@@ -48,8 +48,8 @@ export function copyCreate(
   }
   const copied = copyDone(tx, task.doc, err_node_id)
   if (copied.command === 'set') {
-    const { user_id, moves } = task
-    const given = { conv_id: target.conv_id, ref, user_id, doc, former: check.former }
+    const { user_id, moves, trace } = task
+    const given = { conv_id: target.conv_id, ref, user_id, doc, former: check.former, trace }
     startTask(tx, given, target.graph.start_id, moves, 'copy')
   }
   return copied

@@ -53,6 +53,7 @@ import type { ActionResult, TargetInput } from './task-api.ts'
 import { waitsOf } from './task-wait.ts'
 import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
+import { newTraces, type TracedOrder } from './traces.ts'
 import {
   type CommitEvents,
   type EngineContext,
@@ -90,6 +91,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { tell } = parts.events
   const statistics = newStatistics()
   parts.events.on(statistics.addEvent)
+  const { tracing } = options
   const onBug = (error: unknown): void => {
     tell('bug', bugFields(error))
     options.onBug?.(error)
@@ -107,6 +109,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     areEndsWatched: () => end_listeners.size > 0,
     count_listeners,
+    is_traced: tracing !== undefined,
   }
   const wake = (): void => background.wake()
   const window = await openChangeWindow({ store, limits, now_ms: clock.now_ms(), wake })
@@ -117,11 +120,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
+  const { masked } = engine_context.variables
+  const traces = tracing === undefined ? undefined : newTraces(tracing, masked)
   const running = {
-    ...{ clock, limits, store, transactions, admission, wake, statistics },
+    ...{ clock, limits, store, transactions, admission, wake, statistics, traces },
     onError: onBug,
   }
-  const { submit, change, flush } = newSubmission(running)
+  const { submit, change, run, flush } = newSubmission(running)
   const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, tell })
   const searched = { store, catalog, limits }
   const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
@@ -173,8 +178,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   void parts.failed.then(results.close)
 
   function publish(events: CommitEvents): void {
-    const { timers: set_timers, has_ended, job_ms, entry, ends, failures } = events
+    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs } = events
     statistics.addMoves(events)
+    if (runs !== undefined) traces?.onCommitted(runs)
     if (set_timers !== undefined) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
@@ -199,11 +205,12 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   }
 
   async function act(
+    name: TracedOrder['name'],
     target: TargetInput,
-    run: (tx: Transaction, op: ShowOp) => ActionResult,
+    change: (tx: Transaction, op: ShowOp) => ActionResult,
   ): Promise<ActionResult> {
     const op = targetOp(target)
-    return transactions.run((tx) => run(tx, op))
+    return run({ name, conv_id: op.conv_id }, {}, (tx) => change(tx, op))
   }
 
   let draining: Promise<unknown> | undefined
@@ -244,6 +251,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     statistics: newStatisticsReader({
       ...{ clock, statistics, admission, timers, jobs, results, feed, handlers },
     }),
+    tracing,
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),
     submit,
@@ -282,9 +290,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     tasks: {
       list: (query = {}) => listTasks(searched, query),
       count: (filter = {}) => countTasks(searched, filter),
-      retry: (target, node_id) => act(target, (tx, op) => retryTask(tx, op, node_id)),
-      move: (target, node_id) => act(target, (tx, op) => moveTask(tx, op, node_id)),
-      cancel: (target) => act(target, cancelTask),
+      retry: (target, node_id) => act('retry', target, (tx, op) => retryTask(tx, op, node_id)),
+      move: (target, node_id) => act('move', target, (tx, op) => moveTask(tx, op, node_id)),
+      cancel: (target) => act('cancel', target, cancelTask),
       bulk: bulk_jobs.start,
       resumeBulk: bulk_jobs.resume,
       bulkJobs: bulk_jobs.list,

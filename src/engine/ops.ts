@@ -83,7 +83,8 @@ export function create(
     const result = accepted(op, check.same)
     return identity === undefined ? result : { ...result, task: viewTask(check.same) }
   }
-  const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data, former: check.former })
+  const { former } = check
+  const draft = newTask(tx, { conv_id, ref, user_id: user, doc: data, former, trace: tx.cause })
   if (identity !== undefined && ref !== undefined) draft.task.digest = digestOf(identity)
   enterNode(tx, process, draft, process.graph.start_id, why, user)
   saveTask(tx, draft)
@@ -98,6 +99,7 @@ function modify(tx: Transaction, process: Process, op: ModifyOp, { user }: Calle
   const { task } = draft
   const resume_at = modifyTask(tx, process, task, op.data, op)
   if (typeof resume_at === 'object') return refused(op, resume_at)
+  task.trace ??= tx.cause
   recordEvent(tx, task, resume_at > 0 ? 'callback' : 'modify', user)
   if (resume_at !== stays) advance(tx, process, draft, resume_at)
   saveTask(tx, draft)

@@ -25,6 +25,7 @@ export function isSpent({ engine }: Transaction, moves: number): boolean {
 
 /** Called before each request. */
 export function beginRequest(tx: Transaction): void {
+  tx.cause = undefined
   tx.moves_made = 0
   tx.shown_bytes = 0
 }

@@ -6,6 +6,7 @@ import type { Chance } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Statistics } from '../core/statistics.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
@@ -59,6 +60,7 @@ export interface ServedEngine extends Engine {
   readonly chance: Chance
   /** What each of these tasks waits for; undefined for one that is over. */
   waitsOf(obj_ids: readonly string[]): Promise<(TaskWait | undefined)[]>
+  readonly tracing: Tracing | undefined
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
   readonly tell: Tell
   /** Where a server counts the requests that it answers. */

@@ -7,8 +7,10 @@ import { checkOpCount } from '../codec/op.ts'
 import { codeOf, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../core/model.ts'
-import type { OpKind, Statistics } from '../core/statistics.ts'
+import type { Statistics } from '../core/statistics.ts'
+import type { TraceContext } from '../core/tracing.ts'
 import type { Admission } from './admission.ts'
+import type { TracedOrder, Traces } from './traces.ts'
 import type { Transaction } from './transaction.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
@@ -19,11 +21,17 @@ export interface Submission {
   submit(ops: readonly (Op | OpResult)[], caller: Caller, may_wait?: boolean): Promise<OpResult[]>
   /** A change of one task for a server, under the bounds of ops. */
   change(
-    kind: OpKind,
+    name: 'cancel' | 'retry',
     op: ModifyOp,
     caller: Caller,
-    run: (tx: Transaction) => OpResult,
+    change: (tx: Transaction) => OpResult,
   ): Promise<OpResult>
+  /** A change of one task for the embedder, without bounds. */
+  run<Result extends OpResult>(
+    order: TracedOrder,
+    caller: Caller,
+    change: (tx: Transaction) => Result,
+  ): Promise<Result>
   /** Resolves once everything requested before is on disk, also the calls that wait for room. */
   flush(): Promise<void>
 }
@@ -33,12 +41,13 @@ export interface SubmissionOptions {
   readonly admission: Admission
   readonly transactions: TransactionQueue
   readonly statistics: Statistics
+  readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
 
 export function newSubmission(options: SubmissionOptions): Submission {
-  const { limits, admission, transactions, statistics } = options
+  const { limits, admission, transactions, statistics, traces } = options
 
   async function submit(
     ops: readonly (Op | OpResult)[],
@@ -50,11 +59,13 @@ export function newSubmission(options: SubmissionOptions): Submission {
     let bytes: number | undefined
     try {
       checkOpCount(ops.length, limits.ops_max)
+      // Now: a call that waits for room is queued in a turn of others.
+      const trace = traces?.of(caller)
       bytes = admission.enter(ops, caller, may_wait)
       is_admitted = true
       const results = await (bytes === undefined
-        ? applyInTurn(ops, caller)
-        : transactions.apply(ops, caller))
+        ? applyInTurn(ops, caller, trace)
+        : apply(ops, caller, trace))
       statistics.addOps(results)
       if (may_wait) statistics.endRequest('library', 'ok', began_ms)
       return results
@@ -68,26 +79,49 @@ export function newSubmission(options: SubmissionOptions): Submission {
   }
 
   /** Waits for room; the ops are queued in the turn that gives it, before any later ones. */
-  function applyInTurn(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]> {
+  function applyInTurn(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    trace: TraceContext | undefined,
+  ): Promise<OpResult[]> {
     return new Promise((resolve, reject) => {
       const start = (bytes: number): void => {
-        const applied = transactions.apply(ops, caller)
+        const applied = apply(ops, caller, trace)
         void applied.finally(() => admission.leave(ops.length, bytes)).then(resolve, reject)
       }
       admission.wait(ops, start, reject)
     })
   }
 
+  function apply(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    trace: TraceContext | undefined,
+  ): Promise<OpResult[]> {
+    if (traces === undefined || trace === undefined) return transactions.apply(ops, caller)
+    return traces.apply(transactions, ops, caller, trace)
+  }
+
+  function run<Result extends OpResult>(
+    order: TracedOrder,
+    caller: Caller,
+    change: (tx: Transaction) => Result,
+  ): Promise<Result> {
+    const trace = traces?.of(caller)
+    if (traces === undefined || trace === undefined) return transactions.run(change)
+    return traces.run(transactions, order, trace, change)
+  }
+
   async function change(
-    kind: OpKind,
+    name: 'cancel' | 'retry',
     op: ModifyOp,
     caller: Caller,
-    run: (tx: Transaction) => OpResult,
+    change: (tx: Transaction) => OpResult,
   ): Promise<OpResult> {
     const bytes = admission.enter([op], caller, false) as number
     try {
-      const result = await transactions.run(run)
-      statistics.addOp(kind, result.proc)
+      const result = await run({ name, conv_id: op.conv_id }, caller, change)
+      statistics.addOp(name, result.proc)
       return result
     } catch (error) {
       throw faultOf(error)
@@ -112,5 +146,5 @@ export function newSubmission(options: SubmissionOptions): Submission {
     })
   }
 
-  return { submit, change, flush }
+  return { submit, change, run, flush }
 }

@@ -180,6 +180,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
     tx.recordEnded()
   }
   if (is_over[task.status] && tx.engine.areEndsWatched()) tx.recordEnd(viewTask(task))
+  if (task.trace !== undefined) tx.runs?.onSave(task, tx.cause)
   tx.recordChange(task)
 }
 

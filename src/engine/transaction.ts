@@ -11,6 +11,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Status, Task } from '../core/model.ts'
 import { noMoves, type TaskMoves } from '../core/statistics.ts'
+import type { TraceContext } from '../core/tracing.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
@@ -18,6 +19,7 @@ import type { Catalog, Process } from './catalog.ts'
 import { type ChangeEntry, newChangeLog } from './change-log.ts'
 import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
+import { newTaskRuns, type TaskRun, type TaskRuns } from './task-runs.ts'
 import type { Variables } from './variables.ts'
 
 /** What all transactions of an engine share. */
@@ -36,6 +38,7 @@ export interface EngineContext {
   areEndsWatched(): boolean
   /** Get the key of each node_count that a transaction changes, before its commit. */
   readonly count_listeners: ReadonlySet<(key: Key) => void>
+  readonly is_traced: boolean
 }
 
 /** The reads of a transaction or of a view. */
@@ -68,6 +71,10 @@ export interface Transaction extends ReadContext {
   readonly run_queue: string[]
   readonly unanswered_callers: UnansweredCaller[]
   readonly passed: PassedNodes
+  /** The span whose work the current request is; undefined without a trace. */
+  cause: TraceContext | undefined
+  /** What tasks of recorded traces do; undefined for an engine without `tracing`. */
+  readonly runs: TaskRuns | undefined
   /** Moves of all tasks for the current request. */
   moves_made: number
   /** Bytes of the tasks that the current request has shown. */
@@ -121,6 +128,8 @@ export interface CommitEvents extends TaskMoves {
   /** The tasks that have ended or failed, also those that are not kept. */
   ends: Task[] | undefined
   failures: TaskFailure[] | undefined
+  /** The runs of tasks that belong to recorded traces. */
+  runs: readonly TaskRun[] | undefined
 }
 
 export interface ReusableTransaction {
@@ -150,6 +159,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
   const ids = newTaskIds(no_tx, engine.id_middle)
   const counters = newNodeCounters(no_tx, processOf, engine.count_listeners)
   const changes = newChangeLog(no_tx)
+  const runs = engine.is_traced ? newTaskRuns(processOf) : undefined
   let grant: { user: string; conv_id: string; bits: number } | undefined
   let events: CommitEvents | undefined
 
@@ -170,6 +180,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       entry: undefined,
       ends: undefined,
       failures: undefined,
+      runs: undefined,
     }
     return events
   }
@@ -190,6 +201,8 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       next: 0,
       count: 0,
     },
+    cause: undefined,
+    runs,
     moves_made: 0,
     shown_bytes: 0,
     process: processOf,
@@ -239,6 +252,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       ids.begin(tx)
       counters.begin(tx)
       changes.begin(tx)
+      runs?.begin()
       grant = undefined
       events = undefined
       transaction.store = tx
@@ -258,6 +272,8 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       ids.end()
       const entry = changes.end(transaction.now_ms)
       if (entry !== undefined) recorded().entry = entry
+      const noted = runs?.end()
+      if (noted !== undefined) recorded().runs = noted
       transaction.store = no_tx
       transaction.view = no_tx
       return events

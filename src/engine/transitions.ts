@@ -18,6 +18,7 @@ export function moveToNode(tx: Transaction, task: TaskRecord, node_id: string): 
   task.visit++
   task.moves++
   task.due_ms = 0
+  if (task.trace !== undefined) tx.runs?.onMove(task)
   countMove(tx, task)
 }
 

@@ -11,6 +11,7 @@ import { isKeyPair } from '../certs/key-pair.ts'
 import { signatureOf } from '../codec/signature.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
+import { traceparentOf } from '../core/tracing.ts'
 import { version } from '../core/version.ts'
 import type { Job } from '../engine/jobs/job-dispatcher.ts'
 import type { CallRequest, JobOutcome } from '../process/logic.ts'
@@ -31,7 +32,7 @@ import {
 } from './call-resolver.ts'
 
 export interface CallExecutor {
-  run(request: CallRequest, job: Pick<Job, 'key' | 'signal'>): Promise<JobOutcome>
+  run(request: CallRequest, job: Pick<Job, 'key' | 'signal' | 'trace'>): Promise<JobOutcome>
   /** Aborts running calls and closes idle connections. */
   close(): Promise<void>
 }
@@ -88,7 +89,7 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
       const began_ms = performance.now()
       try {
         const response = await unlessAborted(signal, () =>
-          send(firstRequest(request, job.key, clock.now_ms()), signal),
+          send(firstRequest(request, job, clock.now_ms()), signal),
         )
         return calledOutcome(request, response, performance.now() - began_ms)
       } catch {
@@ -132,7 +133,7 @@ type UnresolvedRequest = Omit<AddressedRequest, 'address'>
 /** The request that the process ordered, signed now. */
 function firstRequest(
   request: CallRequest,
-  key: string,
+  { key, trace }: Pick<Job, 'key' | 'trace'>,
   now_ms: number,
 ): UnresolvedRequest | CallFailure {
   const url = readUrl(request.url)
@@ -148,6 +149,7 @@ function firstRequest(
   }
   const headers = new Map(default_headers)
   headers.set('idempotency-key', key)
+  if (trace !== undefined) headers.set('traceparent', traceparentOf(trace))
   if (url.username !== '' || url.password !== '') {
     const pair = decoded(`${url.username}:${url.password}`)
     if (pair === undefined) return notBound('the credentials of the URL')

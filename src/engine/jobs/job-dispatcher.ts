@@ -23,9 +23,11 @@ import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { StatusDetails, Task } from '../../core/model.ts'
 import type { JobResult, Statistics } from '../../core/statistics.ts'
+import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
 import { type Admission, full_disk_ms } from '../admission.ts'
+import type { Traces } from '../traces.ts'
 import {
   type EngineContext,
   newReadContext,
@@ -59,6 +61,8 @@ export interface Job {
   readonly signal: AbortSignal
   /** Identifies the logic: its conv_id, node_id and number in the node. */
   readonly logic_key: string
+  /** What a call tells its endpoint as `traceparent`. */
+  readonly trace?: TraceContext | undefined
 }
 
 export interface JobDispatcherOptions {
@@ -72,6 +76,7 @@ export interface JobDispatcherOptions {
   readonly executors: Executors
   readonly statistics: Statistics
   readonly tell: Tell
+  readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
@@ -121,7 +126,7 @@ interface Flight {
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors, tell } = options
-  const { statistics } = options
+  const { statistics, traces } = options
   const onError = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onError(error)
   }
@@ -219,7 +224,10 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const { due } = flight
     const { order } = due
     if (order.job === 'none') return finish(due, undefined, release)
-    const outcome = due.is_expired ? expired_call : await execute(order, job)
+    const span = due.is_expired ? undefined : traces?.beginJob(due)
+    const traced = span === undefined ? job : { ...job, trace: span.context }
+    const outcome = due.is_expired ? expired_call : await execute(order, traced, span)
+    if (span !== undefined) traces?.endJob(span, outcome)
     if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) {
       statistics.addJob(order.job, 'aborted')
       return
@@ -234,23 +242,29 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       return postpone(due, backoff_ms, failure && detailsOf(failure))
     }
     flight.failure = failure
-    await finish(due, outcome, release)
+    await finish(due, outcome, release, span)
     if (flight.failure !== undefined) tell(failed, flight.failure)
   }
 
-  function execute(order: JobOrder, job: Job): Promise<JobOutcome> {
+  function execute(order: JobOrder, job: Job, span: Span | undefined): Promise<JobOutcome> {
     if (order.job === 'code') return executors.code(order)
-    return order.job === 'call' ? executors.call(order, job) : executors.handler(order, job)
+    if (order.job === 'call') return executors.call(order, job)
+    if (traces === undefined) return executors.handler(order, job)
+    return traces.under(span, () => executors.handler(order, job))
   }
 
   async function finish(
     due: DueJob,
     outcome: JobOutcome | undefined,
     release: () => void,
+    span?: Span,
   ): Promise<void> {
     for (;;) {
       const resumes_before = resumes
-      const state = await transact((tx) => applyOutcome(tx, due, outcome))
+      const state = await transact((tx) => {
+        tx.cause = span?.context
+        return applyOutcome(tx, due, outcome)
+      })
       if (state === 'applied') return
       if (is_draining) {
         tell('job_postponed', jobFields(due))

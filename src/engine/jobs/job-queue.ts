@@ -13,6 +13,7 @@
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../../codec/keys.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Task } from '../../core/model.ts'
+import type { TraceContext } from '../../core/tracing.ts'
 import { steps_max } from '../../process/definition-limits.ts'
 import type { Command, JobOrder } from '../../process/logic.ts'
 import { evaluationContextOf } from '../evaluation-context.ts'
@@ -32,6 +33,8 @@ export interface DueJob {
   /** `none` where no job is needed: the task makes `command`, or runs its node again. */
   readonly order: JobOrder | { readonly job: 'none'; readonly command: Command | undefined }
   readonly task: Task
+  /** Of the task. */
+  readonly trace: TraceContext | undefined
   /** The type of the logic; a new definition may have another one in its stead. */
   readonly type: string | undefined
   /** Identifies the logic: its conv_id, node_id and number in the node. */
@@ -246,6 +249,7 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const type = logic?.type
   return {
     ...{ obj_id, visit, logic_at, at_ms, attempts, order, task: viewTask(task), logic_key, type },
+    trace: task.trace,
     is_expired: false,
   }
 }

@@ -12,12 +12,13 @@
  * `grpc_age_ms_max`, or when its caller loses the right to call. Submitted batches are answered
  * first; the others are not applied.
  */
-import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js'
+import { type handleBidiStreamingCall, type ServerDuplexStream, status } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
+import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { faultStatus, publicFault } from './fault-response.ts'
 import type { CallContext, ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { endInTime } from './long-call.ts'
@@ -51,6 +52,10 @@ interface PendingBatch {
   answer: Buffer | undefined
   /** For the answer, until it is written. */
   reservation: AnswerReservation | undefined
+  /** Until its span has ended. */
+  trace: CallTrace | undefined
+  /** The code of its fault, where it was refused as a whole. */
+  error: string | undefined
 }
 
 const queue_full_pause_ms = 20
@@ -85,6 +90,7 @@ function openStream(
   const remove = (one: PendingBatch): void => {
     if (!pending.delete(one)) return
     one.reservation?.release()
+    endTrace(one)
     ops -= one.batch.ops.length
     bytes -= one.bytes
     if (!isFull()) pull()
@@ -108,7 +114,10 @@ function openStream(
   const dispose = (): void => {
     state = 'over'
     waiting.length = 0
-    for (const { reservation } of pending) reservation?.release()
+    for (const one of pending) {
+      one.reservation?.release()
+      endTrace(one)
+    }
     cancelEnd()
   }
   const cancelEnd = endInTime(context, stop)
@@ -136,7 +145,7 @@ function openStream(
     const until_ms = systemClock.now_ms() + limits.request_ms_max
     while (!isStopped()) {
       one.is_refused_as_full = false
-      trySubmit(one, authenticate(context, peer), until_ms)
+      trySubmit(one, tracedCaller(one.trace, authenticate(context, peer)), until_ms)
       // A refusal without queueing arrives within this turn.
       await undefined
       one.is_submitted = !one.is_refused_as_full
@@ -156,7 +165,10 @@ function openStream(
     const refuse = (thrown: unknown): void => {
       const may_wait = !one.is_submitted && isQueueFull(thrown) && systemClock.now_ms() < until_ms
       if (may_wait) one.is_refused_as_full = true
-      else answer(encodeRefusal(context, batch, thrown))
+      else {
+        one.error = isFault(thrown) ? thrown.code : 'internal_error'
+        answer(encodeRefusal(context, batch, thrown))
+      }
     }
     try {
       one.ops ??= readBatch(batch, context)
@@ -186,6 +198,7 @@ function openStream(
       const one: PendingBatch = {
         ...{ batch, bytes: 0, is_refused_as_full: false, is_submitted: false },
         ...{ ops: undefined, answer: undefined, reservation: undefined },
+        ...{ trace: traceCall(context, call), error: undefined },
       }
       pending.add(one)
       ops += batch.ops.length
@@ -200,6 +213,12 @@ function openStream(
     },
     onOver: dispose,
   }
+}
+
+/** The answer of a batch has a fault of its own; the call goes on. */
+function endTrace(one: PendingBatch): void {
+  endCall(one.trace, status.OK, one.error)
+  one.trace = undefined
 }
 
 function isQueueFull(thrown: unknown): boolean {

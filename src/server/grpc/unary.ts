@@ -2,11 +2,12 @@
  * The unary rpcs: decode the request, apply its ops, encode the response. In ApplyOps the fault of
  * an op is one of the results; in the others, which have one op, it becomes the status of the call.
  */
-import type { handleUnaryCall, ServerUnaryCall } from '@grpc/grpc-js'
-import { fault, type OpFaultCode } from '../../core/faults.ts'
+import { type handleUnaryCall, type ServerUnaryCall, status } from '@grpc/grpc-js'
+import { fault, isFault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { authenticate, type Peer } from './authenticate.ts'
+import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { faultStatus } from './fault-response.ts'
 import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { readBatch, readOp, readOps } from './message-ops.ts'
@@ -89,8 +90,8 @@ function unaryHandler<Message>(
   contextOf: ContextOf,
   rpc: UnaryRpc<Message>,
 ): handleUnaryCall<Message, EncodedResponse> {
-  return answerWith(context, contextOf, async (call, peer) => {
-    const caller = authenticate(context, peer)
+  return answerWith(context, contextOf, async (call, peer, trace) => {
+    const caller = tracedCaller(trace, authenticate(context, peer))
     const ops = rpc.ops(call.request, context)
     const reservation = peer.answers.reserve(rpc.apply === undefined ? ops : shown_task)
     // grpc-js emits it at the end of every call, also of a completed one.
@@ -107,13 +108,25 @@ function unaryHandler<Message>(
 export function answerWith<Message>(
   context: ServerContext,
   contextOf: ContextOf,
-  run: (call: ServerUnaryCall<Message, EncodedResponse>, peer: Peer) => Promise<Buffer>,
+  run: (
+    call: ServerUnaryCall<Message, EncodedResponse>,
+    peer: Peer,
+    trace: CallTrace | undefined,
+  ) => Promise<Buffer>,
 ): handleUnaryCall<Message, EncodedResponse> {
   return (call, callback) => {
     const { peer } = contextOf(call.metadata)
-    run(call, peer).then(
-      (bytes) => callback(null, { bytes, onSent }),
-      (thrown: unknown) => callback(faultStatus(thrown, context.onBug)),
+    const trace = traceCall(context, call)
+    run(call, peer, trace).then(
+      (bytes) => {
+        endCall(trace, status.OK)
+        callback(null, { bytes, onSent })
+      },
+      (thrown: unknown) => {
+        const refusal = faultStatus(thrown, context.onBug)
+        endCall(trace, refusal.code, isFault(thrown) ? thrown.code : 'internal_error')
+        callback(refusal)
+      },
     )
   }
 }

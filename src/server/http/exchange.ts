@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
+import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { UnverifiedBodies } from './body.ts'
 import type { Connection } from './connection.ts'
@@ -32,4 +33,15 @@ export interface Exchange {
   readonly response: ServerResponse
   /** The client sent `Expect: 100-continue` and holds its body back. */
   readonly expects_continue: boolean
+  /** Undefined for an engine without `tracing`. */
+  readonly trace: RequestTrace | undefined
+}
+
+export interface RequestTrace {
+  readonly arrived_ms: number
+  /** The active span of the embedder's own server. */
+  readonly around: TraceContext | undefined
+  span: Span | undefined
+  /** What the ops of the request belong to. */
+  context: TraceContext | undefined
 }

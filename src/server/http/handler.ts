@@ -19,6 +19,7 @@ import { httpFault } from './fault-response.ts'
 import { routeUnder } from './path.ts'
 import { replyFault } from './reply.ts'
 import { answer } from './request.ts'
+import { newRequestTrace } from './request-trace.ts'
 import { newUnderway, whenOver } from './underway.ts'
 
 export interface HttpHandler {
@@ -92,7 +93,8 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     if (target === undefined && next !== undefined) return void next()
     const connection = connectionAt(request.socket)
     if (connection.closing) return void request.resume()
-    const exchange = { context, connection, request, response, expects_continue: false }
+    const trace = newRequestTrace(context.engine)
+    const exchange = { context, connection, request, response, expects_continue: false, trace }
     const is_taken = request.readableDidRead || request.readableEnded
     // It broke off before it came here.
     if (request.socket.destroyed || (request.destroyed && !is_taken)) return

@@ -69,6 +69,15 @@ export interface MalformedTarget {
   readonly mistakes: string
 }
 
+/** The path of each kind as a template, in which nothing of a caller stands. */
+export const route_of: Readonly<Record<BodyTarget['kind'], string>> = {
+  signed: '/api/{version}/json/{user}/{timestamp}/{signature}',
+  header_signed: '/api/{version}/json',
+  webhook: '/api/{version}/{form}/public/{conv_id}/{hash}',
+  callback: '/api/{version}/json/callback/{conv_id}/{node_id}/{hash}',
+  sync_answer: '/api/sync/{token}',
+}
+
 export type Route = (url: string) => Target | undefined
 
 interface PathRow {

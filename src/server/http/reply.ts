@@ -8,6 +8,7 @@ import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
 import type { Exchange, ServerContext } from './exchange.ts'
 import { content_type, faultResponseOf } from './fault-response.ts'
+import { endRequest } from './request-trace.ts'
 import { whenOver } from './underway.ts'
 
 /** Shorter answers are not counted: node reads no more requests while it cannot write them. */
@@ -15,11 +16,13 @@ const counted_bytes_min = 16 * 1024
 
 /** Sends an answer; the reservation, where one was made, is released once it is read. */
 export function reply(
-  { context, connection, request, response }: Exchange,
+  exchange: Exchange,
   status: number,
   body: string,
   reservation?: AnswerReservation,
 ): void {
+  const { context, connection, request, response } = exchange
+  endRequest(exchange, status)
   if (hasAnswered(response)) return void reservation?.release()
   const bytes = Buffer.byteLength(body)
   if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
@@ -53,6 +56,7 @@ function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin
 export function replyFault(exchange: Exchange, thrown: unknown): void {
   const { context, connection, request, response, expects_continue } = exchange
   const fault_response = faultResponseOf(thrown, context.onBug)
+  endRequest(exchange, fault_response.status, fault_response.code)
   if (hasAnswered(response)) return
   // A bug while the response was written: the client must not take it for complete.
   if (response.headersSent) {

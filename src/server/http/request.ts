@@ -12,6 +12,7 @@ import { announcedBytes, checkHead, healthOf } from './check-head.ts'
 import type { Exchange } from './exchange.ts'
 import type { BodyTarget, OpsTarget } from './path.ts'
 import { reply, replyFault } from './reply.ts'
+import { tracedCaller, traceRequest } from './request-trace.ts'
 import { serveSync, serveSyncAnswer } from './sync-request.ts'
 import { serveCallback, serveWebhook } from './webhook-request.ts'
 
@@ -61,13 +62,14 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   const { context, request } = exchange
   const { engine, limits } = context
   const user = authenticate(engine, limits.window_s, target, request.headers, body)
+  traceRequest(exchange, target)
   // A repeated request could be recognised here: (user, timestamp, signature) names it.
   engine.checkRate(user)
   if (context.is_sync) return serveSync(exchange, target.version, user, body)
   const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
   const reservation = exchange.connection.answers.reserve(ops)
   try {
-    const results = await engine.submit(ops, { user })
+    const results = await engine.submit(ops, tracedCaller(exchange, { user }))
     reply(exchange, 200, renderResults(target.version, results), reservation)
   } catch (thrown) {
     reservation.release()

@@ -19,6 +19,7 @@ import {
 import type { ServerContext } from './exchange.ts'
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
+import { newRequestTrace } from './request-trace.ts'
 import { newUnderway } from './underway.ts'
 
 /** Connections over `connections_max` that are accepted to get a response that says so. */
@@ -68,7 +69,8 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     connection.open_requests++
     underway.begin()
     response.on('finish', onFinish)
-    answer({ context, connection, request, response, expects_continue })
+    const trace = newRequestTrace(context.engine)
+    answer({ context, connection, request, response, expects_continue, trace })
   }
 
   server.on('connection', onConnection)

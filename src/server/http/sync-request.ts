@@ -16,6 +16,7 @@ import type { Exchange } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
 import { type SyncAnswerTarget, sync_path } from './path.ts'
 import { reply } from './reply.ts'
+import { endRequest, tracedCaller, traceRequest } from './request-trace.ts'
 import { syncWaitsOf } from './sync-waits.ts'
 
 const timeout_s_max = 60
@@ -49,7 +50,9 @@ export async function serveSync(
     const sent = ops.map((op, at) =>
       isOp(op) ? withAddress(op, context.public_url + sync_path + waits[at]?.token) : op,
     )
-    for (const [at, result] of (await engine.submit(sent, { user })).entries()) {
+    for (const [at, result] of (
+      await engine.submit(sent, tracedCaller(exchange, { user }))
+    ).entries()) {
       if (result.proc === 'ok') waits[at]?.onCreated(result.obj_id as string, result.task)
       else answers.put(at, result)
     }
@@ -102,6 +105,7 @@ function newAnswers(
       disarm()
       onSent()
       if (how === 'closed') {
+        endRequest(exchange, undefined, 'connection_closed')
         reservation.release()
         return
       }
@@ -123,13 +127,14 @@ function newAnswers(
 /** Takes the answer to a create: an object, as JSON. Rejects with the fault to answer. */
 export async function serveSyncAnswer(
   exchange: Exchange,
-  { token }: SyncAnswerTarget,
+  target: SyncAnswerTarget,
   body: Buffer,
 ): Promise<void> {
   const { engine, limits } = exchange.context
   const { nesting_max, body_values_max: values_max } = limits
   const { text } = docOfBytes(body, { nesting_max, values_max })
-  if (!syncWaitsOf(engine).answer(token, text)) throw httpFault('not_found')
+  if (!syncWaitsOf(engine).answer(target.token, text)) throw httpFault('not_found')
+  traceRequest(exchange, target)
   reply(exchange, 200, '{"request_proc":"ok"}')
 }
 

@@ -18,13 +18,15 @@ import type { Exchange, ServerContext } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
 import type { CallbackTarget, WebhookTarget } from './path.ts'
 import { reply } from './reply.ts'
+import { tracedCaller, traceRequest } from './request-trace.ts'
 
 /** Rejects with the fault to answer. */
 export async function serveWebhook(
   exchange: Exchange,
-  { conv_id, hash, form }: WebhookTarget,
+  target: WebhookTarget,
   body: Buffer,
 ): Promise<void> {
+  const { conv_id, hash, form } = target
   const { context, request } = exchange
   const { engine, limits } = context
   const webhook = await engine.addresses.findWebhook(conv_id, hash)
@@ -33,6 +35,7 @@ export async function serveWebhook(
   if (user !== undefined && !hasCredentials(engine, user, request.headers.authorization)) {
     throw httpFault('bad_signature', 'wrong or no basic credentials', { challenge: 'Basic' })
   }
+  traceRequest(exchange, target)
   await applyOne(exchange, user ?? addressOf(request), () => {
     const is_form = form === 'nvp'
     const data = is_form ? docOfForm(body, limits.body_values_max) : readJson(context, body)
@@ -43,12 +46,14 @@ export async function serveWebhook(
 /** Rejects with the fault to answer. */
 export async function serveCallback(
   exchange: Exchange,
-  { conv_id, node_id, hash }: CallbackTarget,
+  target: CallbackTarget,
   body: Buffer,
 ): Promise<void> {
+  const { conv_id, node_id, hash } = target
   const { context, request } = exchange
   const rules = await context.engine.addresses.findCallback(conv_id, node_id, hash)
   if (rules === undefined) throw httpFault('not_found')
+  traceRequest(exchange, target)
   await applyOne(exchange, addressOf(request), () => {
     const data = readJson(context, body)
     const demands = rules.is_sync ? { is_sync: true, node_id } : {}
@@ -66,7 +71,7 @@ async function applyOne(
 ): Promise<void> {
   const { engine } = exchange.context
   engine.checkRate(payer)
-  const [result] = await engine.submit([readOp()], { payer })
+  const [result] = await engine.submit([readOp()], tracedCaller(exchange, { payer }))
   reply(exchange, 200, renderOneResult(result as OpResult))
 }
 

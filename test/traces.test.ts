@@ -1,0 +1,292 @@
+/**
+ * Traces as an SDK gets them: what begins with a request is one trace until the task has ended,
+ * hours and restarts later; spans come once, of what was committed; and none has data, a ref, a
+ * secret or a signature.
+ */
+import './support/end-soon.ts'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Metadata } from '@grpc/grpc-js'
+import { context, trace } from '@opentelemetry/api'
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
+import { signatureOf } from '../src/codec/signature.ts'
+import { parseTraceparent } from '../src/core/tracing.ts'
+import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import { serveGrpc } from '../src/grpc.ts'
+import { serveHttp } from '../src/http.ts'
+import { callServer } from './support/call-server.ts'
+import { collect, openClient } from './support/grpc-client.ts'
+import { fileBed, memoryBed, settled } from './support/model-setup.ts'
+import { own_tracer, takeSpans, traceIdsOf, tracing, treeOf } from './support/span-setup.ts'
+
+const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+const span_id = '00f067aa0ba902b7'
+const sampled = `00-${trace_id}-${span_id}-01`
+const marks = ['mark-data', 'mark-ref', 'mark-query', 'mark-path']
+const large_heads = { header_bytes_max: 32_768 }
+const hours_3 = 3 * 3_600_000
+
+function node(id: string, obj_type: number, logics: object[], semaphors: object[] = []): object {
+  const options = { save_task: true }
+  return { id, obj_type, title: `title ${id}`, options, condition: { logics, semaphors } }
+}
+
+const go = (to_node_id: string) => ({ type: 'go', to_node_id })
+
+/** Waits for a callback at most three hours, then calls the endpoint. */
+function caller(url: string): object {
+  const late = { type: 'time', value: 3, dimension: 'hour', to_node_id: 'call' }
+  const call = { type: 'api', method: 'POST', url, err_node_id: 'bad', extra: { d: '{{d}}' } }
+  return {
+    obj_id: 7,
+    scheme: {
+      nodes: [
+        node('start', 1, [go('wait')]),
+        node('wait', 0, [{ type: 'api_callback' }, go('call')], [late]),
+        node('call', 0, [call, go('done')]),
+        node('done', 2, []),
+        node('bad', 2, []),
+      ],
+    },
+  }
+}
+
+/** Posts ops signed; resolves with the results. */
+async function post(
+  url: string,
+  secret: string,
+  ops: readonly object[],
+  headers: Record<string, string> | [string, string][] = {},
+): Promise<{ request_proc: string; ops: { obj_id: string; proc: string }[] }> {
+  const body = JSON.stringify({ ops })
+  const time = '1700000000'
+  const signed = `${url}/api/1/json/13000/${time}/${signatureOf(time, secret, body)}`
+  return (await (await fetch(signed, { method: 'POST', body, headers })).json()) as never
+}
+
+const createOp = (ref: string, data: object = {}) => ({
+  ...{ type: 'create', obj: 'task', conv_id: 7, ref, data },
+})
+
+interface Served {
+  readonly engine: Engine
+  readonly url: string
+  readonly secret: string
+}
+
+async function served(
+  engine: Engine,
+  run: (served: Served) => Promise<void>,
+  secret?: string,
+): Promise<void> {
+  const made = secret === undefined ? await engine.users.add({ id: '13000' }) : { secret }
+  if (secret === undefined) await engine.processes.share(7, '13000')
+  const http = await serveHttp(engine, { port: 0, limits: { window_s: 0, ...large_heads } })
+  try {
+    await run({ engine, url: http.url, secret: made.secret })
+  } finally {
+    await http.drain()
+  }
+}
+
+const with_traces: EngineOptions = { tracing, limits: { window_s: 0 } }
+
+/** Everything in a span that is text. */
+const textOf = ({ name, attributes, events, links, status }: ReadableSpan): string =>
+  JSON.stringify([name, attributes, events, links, status])
+
+test('an HTTP create, hours of waiting, a restart and a call are one trace', async () => {
+  const endpoint = await callServer((_asked, _request, response) => response.end('{"ok":1}'))
+  const bed = await fileBed({ ...with_traces, allow_hosts: [endpoint.host] })
+  const first = await bed.open()
+  await first.putProcess(caller(`${endpoint.url}/mark-path/{{d}}?q=mark-query`))
+  let obj_id = ''
+  let secret = ''
+  await served(first, async (server) => {
+    secret = server.secret
+    const op = createOp('mark-ref', { d: 'mark-data' })
+    const { ops } = await post(server.url, secret, [op], { traceparent: sampled })
+    obj_id = ops[0]?.obj_id as string
+  })
+  assert.equal((await first.task({ conv_id: 7, obj_id }))?.trace_id, trace_id)
+  await first.close()
+
+  const second = await bed.open()
+  bed.clock.advance(hours_3)
+  const { status, trace_id: of_task } = await second.result({ conv_id: 7, obj_id })
+  assert.deepEqual([status, of_task], ['processed', trace_id])
+  assert.deepEqual((await second.check()).breaches, [])
+  await second.close()
+
+  const spans = takeSpans()
+  assert.deepEqual(traceIdsOf(spans), [trace_id])
+  assert.deepEqual(treeOf(spans), [
+    'POST /api/{version}/json/{user}/{timestamp}/{signature}',
+    '  conveyor.create',
+    '    conveyor.run start wait',
+    '    conveyor.commit',
+    '    conveyor.run call',
+    '    POST',
+    '      conveyor.run done',
+  ])
+  const [request] = spans.filter(({ kind }) => kind === 1)
+  assert.equal(request?.parentSpanContext?.spanId, span_id)
+  const call = spans.find(({ name }) => name === 'POST') as ReadableSpan
+  assert.equal(call.attributes['http.response.status_code'], 200)
+  assert.equal(call.attributes['server.port'], endpoint.port)
+  const sent = parseTraceparent(endpoint.asked[0]?.headers.traceparent as string)
+  assert.deepEqual(sent, { trace_id, span_id: call.spanContext().spanId, flags: 1 })
+  const all = spans.map(textOf).join()
+  for (const mark of [...marks, secret, '13000/1700000000']) assert.ok(!all.includes(mark), mark)
+  await bed.remove()
+  await endpoint.close()
+})
+
+/** [what came as traceparent, whether the trace is the one that came] */
+// biome-ignore format: a table
+const given_contexts: readonly (readonly [string, readonly string[], boolean])[] = [
+  ['a good one',          [sampled],                                     true],
+  ['none',                [],                                            false],
+  ['two of them',         [sampled, sampled],                            false],
+  ['zeros',               [`00-${'0'.repeat(32)}-${span_id}-01`],        false],
+  ['10 kB',               [`cc-${trace_id}-${span_id}-01-${'x'.repeat(10_000)}`], false],
+]
+
+test('a trace context that is malformed, sent twice or 10 kB begins a trace, at both servers', async () => {
+  const bed = memoryBed(with_traces)
+  const engine = await bed.open()
+  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  const grpc = await serveGrpc(engine, { port: 0, plain: true, limits: large_heads })
+  const client = openClient(grpc.address)
+  await served(engine, async ({ url, secret }) => {
+    for (const [name, contexts, is_kept] of given_contexts) {
+      const sent: [string, string][] = contexts.map((one) => ['traceparent', one])
+      const answer = await post(url, secret, [createOp(`http ${name}`)], sent)
+      assert.equal(answer.request_proc, 'ok', name)
+      const metadata = new Metadata()
+      for (const one of contexts) metadata.add('traceparent', one)
+      await client.call('CreateTask', { conv_id: '7', ref: `grpc ${name}` }, metadata)
+      const ids = traceIdsOf(takeSpans())
+      assert.deepEqual(
+        ids.map((id) => id === trace_id),
+        is_kept ? [true] : [false, false],
+        name,
+      )
+    }
+  })
+  client.close()
+  await grpc.drain()
+  await engine.close()
+})
+
+test('over gRPC the call is the first span, and a batch of a stream has one of its own', async () => {
+  const bed = memoryBed(with_traces)
+  const engine = await bed.open()
+  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  const grpc = await serveGrpc(engine, { port: 0, plain: true })
+  const client = openClient(grpc.address)
+  const metadata = new Metadata()
+  metadata.set('traceparent', sampled)
+  await client.call('CreateTask', { conv_id: '7', ref: 'a' }, metadata)
+  const created = takeSpans()
+  assert.deepEqual(traceIdsOf(created), [trace_id])
+  assert.deepEqual(treeOf(created), [
+    'conveyor.v1.TaskService/CreateTask',
+    '  conveyor.create',
+    '    conveyor.run start wait',
+    '    conveyor.commit',
+  ])
+  await assert.rejects(client.call('ModifyTask', { conv_id: '7', ref: 'none' }))
+  assert.deepEqual(treeOf(takeSpans()), [
+    'conveyor.v1.TaskService/ModifyTask (not_found_task)',
+    '  conveyor.modify (not_found_task)',
+    '    conveyor.commit',
+  ])
+  const stream = client.stream()
+  const over = collect(stream)
+  const ops = ['b', 'c'].map((ref) => ({ create: { conv_id: '7', ref } }))
+  stream.write({ ops })
+  stream.end()
+  assert.equal((await over).status, 'OK')
+  assert.deepEqual(treeOf(takeSpans()), [
+    'conveyor.v1.TaskService/StreamOps',
+    '  conveyor.commit',
+    '  conveyor.create',
+    '    conveyor.run start wait',
+    '  conveyor.create',
+    '    conveyor.run start wait',
+  ])
+  client.close()
+  await grpc.drain()
+  await engine.close()
+})
+
+test('the library makes spans under the active one, and none without', async () => {
+  const bed = memoryBed(with_traces)
+  const engine = await bed.open()
+  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  const create = (ref: string) => engine.create({ conv_id: 7, ref, data: {} })
+  await create('none')
+  assert.deepEqual(takeSpans(), [])
+  const spans = ['a', 'b'].map((name) => own_tracer.startSpan(name))
+  // In one turn of the event loop, so in one transaction.
+  await Promise.all(
+    spans.map((span, at) =>
+      context.with(trace.setSpan(context.active(), span), () => create(`ref ${at}`)),
+    ),
+  )
+  for (const span of spans) span.end()
+  const made = takeSpans()
+  assert.equal(traceIdsOf(made).length, 2)
+  for (const [at, name] of ['a', 'b'].entries()) {
+    const id = spans[at]?.spanContext().traceId
+    const own = made.filter((span) => span.spanContext().traceId === id)
+    assert.deepEqual(treeOf(own), [
+      name,
+      '  conveyor.create',
+      '    conveyor.run start wait',
+      '    conveyor.commit',
+    ])
+    const task = await engine.task({ conv_id: 7, ref: `ref ${at}` })
+    assert.equal(task?.trace_id, id)
+  }
+  await engine.close()
+})
+
+test('a modify with a trace of its own: the task goes on in its trace, and the spans are linked', async () => {
+  const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
+  const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })
+  const engine = await bed.open()
+  await engine.putProcess(caller(endpoint.url))
+  const own = (flags: number, n: number) => ({ trace_id: `${n}`.repeat(32), span_id, flags })
+  await engine.create({ conv_id: 7, ref: 'a', data: {} }, { trace: own(1, 1) })
+  const { obj_id } = await engine.create({ conv_id: 7, ref: 'b', data: {} })
+  takeSpans()
+  await engine.modify({ conv_id: 7, ref: 'a', data: {} }, { trace: own(1, 2) })
+  await engine.modify({ conv_id: 7, ref: 'b', data: {} }, { trace: own(1, 3) })
+  assert.equal(
+    (await engine.result({ conv_id: 7, obj_id: obj_id as string })).trace_id,
+    '3'.repeat(32),
+  )
+  await settled(bed.clock)
+  const spans = takeSpans()
+  const in_trace = (n: number) =>
+    treeOf(spans.filter((span) => span.spanContext().traceId === `${n}`.repeat(32)))
+  assert.deepEqual(in_trace(1), ['conveyor.run call', 'POST', '  conveyor.run done'])
+  assert.deepEqual(in_trace(2), ['conveyor.modify', '  conveyor.commit'])
+  assert.deepEqual(in_trace(3), [
+    'conveyor.modify',
+    '  conveyor.run call',
+    '  conveyor.commit',
+    '  POST',
+    '    conveyor.run done',
+  ])
+  const linksOf = (name: string, n: number) =>
+    spans
+      .filter((one) => one.name === name && one.spanContext().traceId === `${n}`.repeat(32))
+      .flatMap(({ links }) => links.map((link) => link.context.traceId))
+  assert.deepEqual(linksOf('conveyor.run', 1), ['2'.repeat(32)])
+  assert.deepEqual(linksOf('conveyor.modify', 2), ['1'.repeat(32)])
+  await engine.close()
+  await endpoint.close()
+})
