@@ -96,6 +96,7 @@ describe('the package', () => {
     for (const name of ['package.json', 'LICENSE', 'README.md']) {
       if (existsSync(join(top, name))) cpSync(join(top, name), join(staged, name))
     }
+    cpSync(join(top, 'deploy'), join(staged, 'deploy'), { recursive: true })
     cpSync(join(top, 'src'), join(staged, 'src'), {
       recursive: true,
       filter: (path) => path.endsWith('.md') || statSync(path).isDirectory(),
@@ -107,7 +108,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|README\.md|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
+      /^(package\.json|LICENSE|README\.md|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -121,6 +122,7 @@ describe('the package', () => {
       ...Array.from(readme.matchAll(/\]\((src\/[^)#]+\.md)/g), ([, page = '']) => page),
       'LICENSE',
       'README.md',
+      'deploy/conveyor.service',
       'dist/bin/conveyor.js',
       'dist/src/examples/callback.conv.json',
       'dist/src/http.d.ts',

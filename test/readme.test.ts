@@ -38,7 +38,7 @@ interface Readme {
 
 const readmes: Readme[] = [
   'README.md',
-  ...['src', 'test', 'proto'].flatMap((folder) =>
+  ...['src', 'test', 'proto', 'deploy'].flatMap((folder) =>
     readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => join(folder, name)),

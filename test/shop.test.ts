@@ -11,12 +11,12 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openEngine } from '../src/open.ts'
+import { freePort } from './support/free-port.ts'
 import { judgeShop, type Verdict } from './support/shop-judge.ts'
 import { startLoad } from './support/shop-load.ts'
 import { buildChild, type Edit } from './support/store-child.ts'
@@ -177,21 +177,5 @@ function startShop(script: string, env: NodeJS.ProcessEnv): Running {
         onWanted = resolve
       }),
     ended: ended.then(([[code, signal]]) => [code, signal]),
-  }
-}
-
-/** Below the ports that the system gives to callers, so that the shop finds it free at each start. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    const server = createServer().listen(port, '127.0.0.1')
-    const [event] = await Promise.race([
-      once(server, 'listening').then(() => ['listening']),
-      once(server, 'error').then(() => ['error']),
-    ])
-    if (event === 'error') continue
-    server.close()
-    await once(server, 'close')
-    return port
   }
 }

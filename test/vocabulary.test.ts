@@ -39,7 +39,7 @@ const words: readonly (readonly [RegExp, string])[] = [
   [/\btakeoff\b|\bflying\b/i, 'flush, in flight'],
 ]
 
-const texts = ['src', 'bin', 'test', 'proto']
+const texts = ['src', 'bin', 'test', 'proto', 'deploy']
   .flatMap((folder) =>
     readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
       join(folder, name),

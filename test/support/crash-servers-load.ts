@@ -6,6 +6,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { credentials, type ServiceError, status } from '@grpc/grpc-js'
 import type { Client, ClientOp, ClientResult } from '../../src/client/api.ts'
 import { type ClientFault, isClientFault } from '../../src/client/faults.ts'
@@ -71,18 +72,7 @@ export async function openCallers(target: Target): Promise<Callers> {
  * way that does not say that the connection broke.
  */
 export async function sendLane(lane: Lane, callers: Callers, onAck: () => void): Promise<Cut> {
-  const note = (parts: readonly Part[], results: readonly ClientResult[]): void => {
-    const n = lane.acked + 1
-    const procs = results.map(({ proc }) => proc).join()
-    const wanted = parts.map(({ proc }) => proc).join()
-    if (procs !== wanted) throw new Error(`${lane.name}/${n}: ${procs} instead of ${wanted}`)
-    lane.acked = n
-    lane.told.set(
-      n,
-      results.map(({ obj_id }) => obj_id),
-    )
-    onAck()
-  }
+  const note = noteOf(lane, onAck)
   try {
     if (lane.kind === 'stream') await sendStream(lane, callers.grpc, note)
     else await sendEach(lane, callers, note)
@@ -93,15 +83,72 @@ export async function sendLane(lane: Lane, callers: Callers, onAck: () => void):
   throw new Error(`${lane.name}: the stream ended by itself`)
 }
 
+export interface Unserved {
+  /** How many times a connection broke after a request was sent. */
+  readonly broke: number
+  /** How many times nobody listened. */
+  readonly refused: number
+}
+
+/**
+ * Sends until `signal`, and sends again what no server has answered. Rejects where an answer is wrong,
+ * which it is where a request had been applied before it was sent again.
+ */
+export async function sendSteadily(
+  lane: Lane,
+  callers: Callers,
+  { signal, onAck }: { signal: AbortSignal; onAck: () => void },
+): Promise<Unserved> {
+  const note = noteOf(lane, onAck)
+  const unserved = { broke: 0, refused: 0 }
+  while (!signal.aborted) {
+    lane.sent++
+    for (;;) {
+      try {
+        await sendOne(lane, callers, note)
+        break
+      } catch (error) {
+        if (!isClientFault(error) || !retried.has(error.code)) throw error
+        if (error.outcome === 'unknown') unserved.broke++
+        else if (error.code === 'unreachable') unserved.refused++
+        await sleep(retry_ms)
+      }
+    }
+  }
+  return unserved
+}
+
+const retried: ReadonlySet<string> = new Set(['unreachable', 'shutting_down'])
+const retry_ms = 10
+
 type Note = (parts: readonly Part[], results: readonly ClientResult[]) => void
 
 async function sendEach(lane: Lane, callers: Callers, note: Note): Promise<never> {
   for (;;) {
     lane.sent++
-    const parts = requestOf(lane, lane.sent)
-    const ops = parts.map(({ op }) => op)
-    if (lane.kind === 'single') note(parts, [await callOne(callers.single, ops[0] as ClientOp)])
-    else note(parts, await callers[lane.kind === 'http' ? 'http' : 'grpc'].apply(ops))
+    await sendOne(lane, callers, note)
+  }
+}
+
+async function sendOne(lane: Lane, callers: Callers, note: Note): Promise<void> {
+  const parts = requestOf(lane, lane.sent)
+  const ops = parts.map(({ op }) => op)
+  if (lane.kind === 'single') note(parts, [await callOne(callers.single, ops[0] as ClientOp)])
+  else note(parts, await callers[lane.kind === 'http' ? 'http' : 'grpc'].apply(ops))
+}
+
+function noteOf(lane: Lane, onAck: () => void): Note {
+  return (parts, results) => {
+    const n = lane.acked + 1
+    const procs = results.map(({ proc }) => proc).join()
+    const wanted = parts.map(({ proc }) => proc).join()
+    if (procs !== wanted) throw new Error(`${lane.name}/${n}: ${procs} instead of ${wanted}`)
+    lane.acked = n
+    lane.told.set(
+      n,
+      results.map(({ obj_id }) => obj_id),
+    )
+    onAck()
   }
 }
 

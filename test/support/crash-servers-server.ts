@@ -17,6 +17,9 @@ import { buildChild } from './store-child.ts'
 
 export interface ServersFile {
   readonly path: string
+  /** The program `conveyor`, as one file. */
+  readonly script: string
+  readonly access: Pick<Target, 'user' | 'secret' | 'folder'>
   start(): DoorsServer
   remove(): Promise<void>
 }
@@ -42,21 +45,13 @@ export async function makeServersFile({ edits }: CrashForm): Promise<ServersFile
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)
   await engine.close()
+  const access = { user, secret, folder: tls }
   const servers = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
-  return {
-    path,
-    remove,
-    start: () =>
-      startServer([script, 'serve', '--json', '--db', path, ...servers], {
-        ...{ user, secret, folder: tls },
-      }),
-  }
+  const args = [script, 'serve', '--json', '--db', path, ...servers]
+  return { path, script, access, remove, start: () => startServer(args, access) }
 }
 
-function startServer(
-  args: readonly string[],
-  access: Pick<Target, 'user' | 'secret' | 'folder'>,
-): DoorsServer {
+function startServer(args: readonly string[], access: ServersFile['access']): DoorsServer {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {

@@ -13,7 +13,7 @@ export interface ListenAddress {
   readonly port: number
 }
 
-type HttpAddress = ListenAddress & Pick<HttpOptions, 'base' | 'public_url' | 'sync'>
+type HttpAddress = ListenAddress & Pick<HttpOptions, 'fd' | 'base' | 'public_url' | 'sync'>
 
 export interface WantedServers {
   readonly http?: HttpAddress
@@ -24,8 +24,8 @@ export interface WantedServers {
 
 /** The wanted servers. Throws a usage fault for flags that do not go together. */
 export function wantedServers(given: Given): WantedServers {
-  const http = listenAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
-  const http_sync = listenAddressOf('http-sync', text(given, 'http-sync') ?? 'off')
+  const http = httpAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
+  const http_sync = httpAddressOf('http-sync', text(given, 'http-sync') ?? 'off')
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const operator_default = isOn(given, 'demo') ? '127.0.0.1:8081' : 'off'
   const operator = listenAddressOf('operator', text(given, 'operator') ?? operator_default)
@@ -68,6 +68,12 @@ export function listenAddressOf(flag: ServerFlag, given: string): ListenAddress 
     throw usageError(`--${flag} takes HOST:PORT, such as 127.0.0.1:8080, or off`)
   }
   return { host, port: Number(digits) }
+}
+
+/** Also `fd:3`, a socket that the process was started with. */
+function httpAddressOf(flag: ServerFlag, given: string): HttpAddress | undefined {
+  const address = listenAddressOf(flag, given)
+  return address?.host === 'fd' ? { ...address, fd: address.port } : address
 }
 
 export interface RunningServers {

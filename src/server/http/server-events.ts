@@ -25,8 +25,15 @@ import { newUnderway } from './underway.ts'
 /** Connections over `connections_max` that are accepted to get a response that says so. */
 const over_limit_connections_max = 256
 
-/** Attaches the handlers; the returned function drains (see `HttpServer.drain`). */
-export function attachEvents(server: Server, context: ServerContext): () => Promise<void> {
+/**
+ * Attaches the handlers; the returned function drains (see `HttpServer.drain`). Of a socket that is
+ * held outside this process it takes no more connections: they wait there and are not refused.
+ */
+export function attachEvents(
+  server: Server,
+  context: ServerContext,
+  is_held: boolean,
+): () => Promise<void> {
   const connections = new Map<Socket, Connection>()
   const underway = newUnderway()
 
@@ -96,12 +103,15 @@ export function attachEvents(server: Server, context: ServerContext): () => Prom
     socket.destroy()
   })
 
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()))
+
   return async () => {
     context.draining = true
+    const closing = is_held ? close() : undefined
     for (const { waiting } of connections.values()) for (const end of waiting) end('draining')
     server.closeIdleConnections()
     await underway.quiet(context.limits.drain_ms_max)
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    const closed = closing ?? close()
     for (const { socket, closing } of connections.values()) if (!closing) socket.destroy()
     await within(systemClock, linger_ms, closed)
     for (const socket of connections.keys()) socket.destroy()

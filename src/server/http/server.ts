@@ -17,6 +17,11 @@ export interface HttpOptions extends HttpHandlerOptions {
   readonly host?: string
   /** Default 8080; 0 picks a free one. */
   readonly port?: number
+  /**
+   * The descriptor of a listening socket of TCP that this process was started with, in place of
+   * `host` and `port`. After a drain connections wait in it for the next process.
+   */
+  readonly fd?: number
 }
 
 export interface HttpServer {
@@ -37,15 +42,16 @@ export interface HttpServer {
  * for an invalid option.
  */
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
-  const { host = '127.0.0.1', port = 8080, base = '' } = options
+  const { host = '127.0.0.1', port = 8080, fd, base = '' } = options
   const context = newContext(engine, options)
   const server = serverWith(context.limits, context.is_sync)
-  const drain = attachEvents(server, context)
-  server.listen({ host, port })
+  const drain = attachEvents(server, context, fd !== undefined)
+  server.listen(fd === undefined ? { host, port } : { fd })
   await once(server, 'listening')
   server.on('error', context.onBug)
   const address = server.address() as AddressInfo
-  const url = `http://${hostAndPort(host, address.port)}${base.replace(/\/+$/, '')}`
+  const name = fd === undefined ? host : address.address
+  const url = `http://${hostAndPort(name, address.port)}${base.replace(/\/+$/, '')}`
   context.public_url ||= url
   serveAddresses(context)
   allowOwnCalls(url, context.engine)
