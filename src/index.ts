@@ -32,7 +32,7 @@ export type {
   Task,
 } from './core/model.ts'
 export { version } from './core/version.ts'
-export type { CheckReport, Engine, EngineOptions } from './engine/api.ts'
+export type { BackupResult, CheckReport, Engine, EngineOptions } from './engine/api.ts'
 export type { Changes, ChangesOptions, TaskChange } from './engine/changes/change-api.ts'
 export type { EngineStatistics } from './engine/engine-statistics.ts'
 export type {

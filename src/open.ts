@@ -155,8 +155,8 @@ async function lockedFile(
   limits: Limits,
   options: EngineOptions,
 ): Promise<DataFile> {
-  const { lockFile } = await import('./store/file-lock.ts')
-  const lock = await lockFile(path)
+  const { lockDataFile } = await import('./store/restored-file.ts')
+  const lock = await lockDataFile(path)
   if (lock === undefined) {
     const owner = await readOwner(path)
     const who = owner === undefined ? 'another process' : `process ${owner.pid}`

@@ -79,7 +79,7 @@ export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 
 }
 
 /** Undefined where the holder has no socket, or has just ended. */
-async function connectOwner(path: string): Promise<Admin | undefined> {
+export async function connectOwner(path: string): Promise<Admin | undefined> {
   const owner = await readOwner(path)
   if (owner === undefined || owner.socket === null) return undefined
   const admin = adminClient({
@@ -97,10 +97,12 @@ async function connectOwner(path: string): Promise<Admin | undefined> {
   }
 }
 
-/** The fault for a file held by a process that does not answer. */
-export async function heldFault(path: string): Promise<Error> {
+const default_ways =
+  'stop it, or have it open the file with `admin: true`, as `npx conveyor serve` does'
+
+/** The fault for a file held by a process that does not answer, and what to do about it. */
+export async function heldFault(path: string, ways = default_ways): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`
-  const ways = 'stop it, or have it open the file with `admin: true`, as `npx conveyor serve` does'
   return unreachableError(`${path} is held by ${who}: ${ways}`, 'file_held')
 }

@@ -7,6 +7,7 @@ import { certsVerbs } from './verbs/certs.ts'
 import { fileVerbs } from './verbs/data-file.ts'
 import { processVerbs } from './verbs/process.ts'
 import { aliasVerbs } from './verbs/process-alias.ts'
+import { restoreVerb } from './verbs/restore.ts'
 import { scheduleVerbs } from './verbs/schedule.ts'
 import { sendVerb } from './verbs/send.ts'
 import { serveVerb } from './verbs/serve.ts'
@@ -27,6 +28,7 @@ export const verbs: readonly Verb[] = [
   signVerb,
   ...certsVerbs,
   ...fileVerbs,
+  restoreVerb,
 ]
 
 /** The help on all verbs, or on those whose first word is `group`. */

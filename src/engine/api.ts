@@ -221,10 +221,11 @@ export interface Engine {
   /** Checks every invariant of the key table; one sentence for each breach. */
   check(): Promise<CheckReport>
   /**
-   * Writes a synced and checked copy to a new path; resolves with its size in bytes. Rejects with
-   * `not_possible`.
+   * Writes a synced and checked copy of all that was acknowledged before to a new path, while the
+   * engine goes on. The key of the secrets is no part of it. Rejects with `not_possible`, and with
+   * `no_space` where the disk of the copy is full.
    */
-  backup(path: string): Promise<{ readonly path: string; readonly bytes: number }>
+  backup(path: string): Promise<BackupResult>
   /**
    * Starts no job and no timer any more, and refuses requests of servers with `shutting_down`; the
    * embedder's own calls, also those of handlers, still work. Handlers, calls and code under way
@@ -237,7 +238,16 @@ export interface Engine {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+export interface BackupResult {
+  readonly path: string
+  readonly bytes: number
+  /** The id of the key that the secrets in it need; undefined where there is none, or it is missing. */
+  readonly key_id?: string
+}
+
 export interface CheckReport {
   readonly breaches: readonly string[]
   readonly counts: Readonly<Record<string, number>>
+  /** When a task last changed; undefined where no change is kept. */
+  readonly last_change_ms?: number
 }

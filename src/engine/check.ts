@@ -52,7 +52,7 @@ import { decodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
 import { parseTraceparent, traceparentOf } from '../core/tracing.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'
-import { readEntry } from './change-log.ts'
+import { lastEntry, readEntry } from './change-log.ts'
 import { checkCount, newCounted } from './check-counts.ts'
 import { eachEntry } from './scans.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
@@ -298,5 +298,6 @@ export async function checkStore(
   } finally {
     count_listeners.delete(listener)
   }
-  return { breaches, counts }
+  const { at_ms } = await store.view(lastEntry)
+  return { breaches, counts, ...(at_ms > 0 ? { last_change_ms: at_ms } : {}) }
 }

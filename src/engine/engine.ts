@@ -321,7 +321,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     callerOf: bindings.boundCaller,
     flush,
     check: () => checkStore(store, count_listeners),
-    backup: async (to) => ({ path: to, bytes: await store.backup(to) }),
+    backup: async (to) => {
+      const { id } = secrets.keyState()
+      const bytes = await store.backup(to)
+      // After a rekey meanwhile the copy may need either.
+      const is_known = id !== undefined && id === secrets.keyState().id
+      return { path: to, bytes, ...(is_known ? { key_id: id } : {}) }
+    },
     close: () => {
       closing ??= close()
       return closing

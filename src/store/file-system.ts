@@ -3,6 +3,7 @@
  * that a new or removed name survives a power cut.
  */
 import { open } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../core/faults.ts'
 
@@ -24,6 +25,17 @@ export function fileFault(path: string, error: unknown): Fault {
   const sentence = typeof code === 'string' ? sentences[code] : undefined
   const text = sentence ?? `it cannot be opened (${error instanceof Error ? error.message : error})`
   return fault('not_possible', `${path}: ${text}`, { cause: error })
+}
+
+/** The fault for a new file that cannot be written: `no_space`, or else `not_possible`. */
+export function writeFault(path: string, error: unknown): Fault {
+  const { code } = (error ?? {}) as { code?: unknown }
+  // LMDB has the system's number.
+  const is_full = code === 'ENOSPC' || code === 'EDQUOT' || code === constants.errno.ENOSPC
+  const text = error instanceof Error ? error.message : error
+  return is_full
+    ? fault('no_space', `${path}: the disk is full; make room, nothing was left`, { cause: error })
+    : fault('not_possible', `${path} could not be written (${text})`, { cause: error })
 }
 
 /** Syncs a file, or the names in a folder. */

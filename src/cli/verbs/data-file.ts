@@ -15,12 +15,17 @@ export const fileVerbs: readonly Verb[] = [
     words: [{ name: 'FILE' }],
     flags,
     says: 'write a checked copy of the data file while it is in use',
-    notes: ['FILE must not exist yet. The key of the secrets is a file of its own: keep it too.'],
+    notes: [
+      'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
+      'is whole and checked. The key of the secrets is a file of its own: keep a copy elsewhere.',
+      '`conveyor restore FILE` puts it back.',
+    ],
     async run(given, io) {
       // The process that holds the file may run in another folder.
       const path = resolve(word(given, 0))
       const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
-      const text = `${clean(made.path)}: ${made.bytes} bytes\n`
+      const key = made.key_id === undefined ? '' : `, whose secrets need the key ${made.key_id}`
+      const text = `${clean(made.path)}: ${made.bytes} bytes${key}\n`
       return printDone(io, isOn(given, 'json'), JSON.stringify(made), text)
     },
   },

@@ -6,10 +6,10 @@
 import type { Sign } from '../../engine/user-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
-import type { Io } from '../io.ts'
-import { idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
+import { decodeText, type Io, readInput } from '../io.ts'
+import { clean, idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
 import { durationMs } from '../times.ts'
-import { db_flag, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
+import { db_flag, type Given, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
 
 const flags = [db_flag, json_flag]
 const signs: readonly Sign[] = ['hmac', 'path', 'both']
@@ -125,22 +125,51 @@ export const userVerbs: readonly Verb[] = [
   {
     name: 'user rekey',
     words: [],
-    flags,
+    flags: [
+      {
+        name: 'new-key-file',
+        value: 'FILE',
+        says: 'has the new key, for one that lives elsewhere',
+      },
+      ...flags,
+    ],
     says: 'seal all secrets anew under a fresh key file',
     notes: [
-      'Secrets stay what they are; the key that seals them in the file changes. Where',
-      'CONVEYOR_NEW_KEY holds 32 bytes in hex or base64, that is the new key, and CONVEYOR_KEY',
-      'must hold it from then on.',
+      'Secrets stay what they are; the key that seals them in the file changes. It is a new key file',
+      'beside the data, or what CONVEYOR_NEW_KEY or the file of --new-key-file holds, 32 bytes in',
+      'hex or base64: then CONVEYOR_KEY must hold it from the next start on.',
+      'Backups made before need the old key: keep it until they are gone.',
     ],
     async run(given, io) {
-      const secret_key = given.env.CONVEYOR_NEW_KEY
+      const secret_key = await newKeyOf(given, io)
       const args = secret_key === undefined ? {} : { secret_key }
-      const { secrets } = await withAdmin(given, io, (admin) => admin.call('user.rekey', args))
-      const text = `sealed ${secrets} secrets anew\n`
-      return printDone(io, isOn(given, 'json'), JSON.stringify({ secrets }), text)
+      const made = await withAdmin(given, io, (admin) => admin.call('user.rekey', args))
+      const { secrets, key_id, key_path, old_key_id, old_key_path } = made
+      const text = [
+        `sealed ${secrets} secrets anew under the key ${key_id}`,
+        key_path === undefined
+          ? 'CONVEYOR_KEY must hold it from the next start on'
+          : `it is in ${key_path}: keep a copy elsewhere`,
+        `backups made before need the key ${old_key_id}: keep ${
+          old_key_path ?? 'it'
+        } until they are gone`,
+      ]
+      const lines = text.map((line) => `${clean(line)}\n`).join('')
+      return printDone(io, isOn(given, 'json'), JSON.stringify(made), lines)
     },
   },
 ]
+
+/** Undefined where a new key file is to be made. */
+async function newKeyOf(given: Given, io: Io): Promise<string | undefined> {
+  const path = text(given, 'new-key-file')
+  const { CONVEYOR_NEW_KEY } = given.env
+  if (path === undefined) return CONVEYOR_NEW_KEY
+  if (CONVEYOR_NEW_KEY !== undefined) {
+    throw usageError('the new key is in CONVEYOR_NEW_KEY or in --new-key-file, not in both')
+  }
+  return decodeText(await readInput(path, io), path)
+}
 
 function printSecret(
   io: Io,

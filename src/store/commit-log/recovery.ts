@@ -108,27 +108,34 @@ async function readSegment(path: string): Promise<Buffer | undefined> {
   }
 }
 
+/** A copy of the names alone is what leads to most of these. */
+const restore_help =
+  '`npx conveyor restore` a backup: `npx conveyor backup` makes one of a file in use'
+
 function missing(path: string): Fault {
   const [one, other] = segmentPaths(path)
-  const says = `${path} goes with its commit log, ${one} and ${other}; put both beside it, or a`
-  return fault('not_possible', `${says} backup in its place`)
+  const says = `${path} was copied without its commit log, or has lost it: ${one} and ${other}`
+  return fault(
+    'not_possible',
+    `${says} are a part of it until it is closed; put both beside it, or ${restore_help}`,
+  )
 }
 
 function foreign(path: string): Fault {
   const [one, other] = segmentPaths(path)
-  const says = `${one} and ${other} are the commit log of another file or of another state of`
+  const says = `${one} and ${other} are the commit log of another copy of ${path}, or of another file`
   return fault(
     'not_possible',
-    `${says} ${path}; move them away, or put the right file in its place`,
+    `${says}; put the three that go together in place, or ${restore_help}`,
   )
 }
 
 function truncated(path: string): Fault {
   const says = `the commit log of ${path} was cut short, and what was acknowledged may be lost`
-  return fault('not_a_database', `${says}; put a backup in its place, without the commit log`)
+  return fault('not_a_database', `${says}; ${restore_help}`)
 }
 
 function damaged(path: string): Fault {
   const says = `the commit log of ${path} is damaged in its middle, and what was acknowledged is`
-  return fault('not_a_database', `${says} lost; put a backup in its place, without the commit log`)
+  return fault('not_a_database', `${says} lost; ${restore_help}`)
 }

@@ -3,12 +3,13 @@
  * target, synced, opened and read completely, and only then gets its name. A failure leaves nothing
  * behind, and an existing file is never replaced.
  */
-import { chmod, link, lstat, mkdtemp, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { chmod, link, lstat, rename, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import type { Key } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
-import { fileFault, syncFolder, syncPath } from '../file-system.ts'
+import { fileFault, syncFolder, syncPath, writeFault } from '../file-system.ts'
+import { makePrivateFolder } from '../private-folder.ts'
 import { key_bytes_max } from '../tree.ts'
 import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
 
@@ -19,7 +20,7 @@ const last_key = '\xff'.repeat(key_bytes_max)
 /**
  * Copies the last durable state, without the keys `left_out`, to a new file at `path` (mode 0600);
  * returns its size in bytes. Throws `not_possible` if the file exists, or if the copy cannot be
- * written or read.
+ * written or read, and `no_space` if the disk of the copy is full.
  */
 export async function copyDatabase(
   db: LmdbDatabase,
@@ -28,14 +29,9 @@ export async function copyDatabase(
 ): Promise<number> {
   const target = resolve(path)
   if (await exists(target)) throw taken(path)
-  let folder: string
+  const folder = await makePrivateFolder(target, 'backup')
   try {
-    folder = await mkdtemp(join(dirname(target), '.backup-'))
-  } catch (error) {
-    throw fileFault(path, error)
-  }
-  try {
-    const copy = join(folder, 'copy')
+    const copy = join(folder.path, 'copy')
     await db.backup(copy, false)
     await chmod(copy, 0o600)
     await removeKeys(copy, left_out)
@@ -45,9 +41,9 @@ export async function copyDatabase(
     await syncFolder(target)
     return (await stat(target)).size
   } catch (error) {
-    throw isFault(error) ? error : notWritten(path, error)
+    throw isFault(error) ? error : writeFault(path, error)
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await folder.remove()
   }
 }
 
@@ -98,9 +94,4 @@ async function exists(path: string): Promise<boolean> {
 
 function taken(path: string): Fault {
   return fault('not_possible', `${path} exists already; name a file that does not`)
-}
-
-function notWritten(path: string, error: unknown): Fault {
-  const text = error instanceof Error ? error.message : error
-  return fault('not_possible', `${path} could not be written (${text})`, { cause: error })
 }

@@ -44,7 +44,7 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
   } else if (await endsEarly(db, path)) {
     await db.close()
     if (!(await canRead(path))) {
-      throw fault('not_a_database', `${path} ends too early; put a backup in its place`)
+      throw fault('not_a_database', `${path} ends too early; \`npx conveyor restore\` a backup`)
     }
     db = await openDatabase(path, { maxReaders })
   }
@@ -70,7 +70,7 @@ async function isNewFile(path: string): Promise<boolean> {
     if (size === 0) return true
     const first_pages = Buffer.alloc(Math.min(size, new_file_bytes_max))
     await file.read(first_pages, 0, first_pages.length, 0)
-    if (hasMagic(first_pages)) return false
+    if (areMagic(first_pages)) return false
     const is_new = size === first_pages.length && (await isUninitialised(first_pages))
     if (!is_new) throw fault('not_a_database', `${path} is no conveyor database; name another file`)
     await file.truncate(0)
@@ -86,8 +86,23 @@ const magic_at = 24
 /** The second page begins at the page size, which is the one of the system that made the file. */
 const page_sizes = [4_096, 8_192, 16_384, 32_768, 65_536]
 
+/** Whether it is a file of LMDB; false for one that does not exist. */
+export async function hasMagic(path: string): Promise<boolean> {
+  const file = await open(path, 'r').catch(() => undefined)
+  if (file === undefined) return false
+  try {
+    const first_pages = Buffer.alloc(new_file_bytes_max)
+    const { bytesRead } = await file.read(first_pages, 0, first_pages.length, 0).catch(nothingRead)
+    return areMagic(first_pages.subarray(0, bytesRead))
+  } finally {
+    await file.close()
+  }
+}
+
+const nothingRead = (): { readonly bytesRead: number } => ({ bytesRead: 0 })
+
 /** Whether both meta pages have LMDB's magic. */
-function hasMagic(bytes: Buffer): boolean {
+function areMagic(bytes: Buffer): boolean {
   return hasMagicAt(bytes, 0) && page_sizes.some((page_bytes) => hasMagicAt(bytes, page_bytes))
 }
 

@@ -1,0 +1,58 @@
+/**
+ * A folder beside a file to be, in which it is made before it gets its name: whatever breaks off,
+ * nobody takes a half file for a whole one. A kernel lock in it tells whether its process lives, so
+ * what a killed process left is removed by the next one that makes such a folder there.
+ */
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type FileLock, lockFile } from './file-lock.ts'
+import { fileFault } from './file-system.ts'
+
+export interface PrivateFolder {
+  readonly path: string
+  /** With all that is in it. */
+  remove(): Promise<void>
+}
+
+/** Throws `not_possible` where there can be none. `target` is the absolute path of the file. */
+export async function makePrivateFolder(
+  target: string,
+  what: 'backup' | 'restore',
+): Promise<PrivateFolder> {
+  const begin = `.${what}-`
+  await removeLeft(dirname(target), begin)
+  try {
+    const path = await mkdtemp(join(dirname(target), begin))
+    const lock = await lockIn(path)
+    return {
+      path,
+      async remove() {
+        await rm(path, { recursive: true, force: true })
+        await lock?.release()
+      },
+    }
+  } catch (error) {
+    throw fileFault(target, error)
+  }
+}
+
+async function removeLeft(parent: string, begin: string): Promise<void> {
+  const names = await readdir(parent).catch(() => [])
+  for (const name of names.filter((one) => one.startsWith(begin))) {
+    const path = join(parent, name)
+    // Without the file of the lock it is being made just now, or is somebody else's.
+    if (!existsSync(lockPath(path))) continue
+    const lock = await lockIn(path)
+    if (lock === undefined) continue
+    await rm(path, { recursive: true, force: true }).catch(() => {})
+    await lock.release()
+  }
+}
+
+const lockPath = (folder: string): string => join(folder, 'lock')
+
+/** Undefined where another process has it, or the disk knows no locks. */
+function lockIn(folder: string): Promise<FileLock | undefined> {
+  return lockFile(lockPath(folder)).catch(() => undefined)
+}
