@@ -81,7 +81,17 @@ test('user add, list, rotate, remove', async () => {
 
   await ok('user rotate 14000')
   assert.equal(rowsOf(await ok('user list --json'))[0]?.secrets, 1)
-  assert.deepEqual(await okJson('user rekey'), { secrets: 2 })
+  const { secrets, key_id, old_key_id } = await okJson('user rekey')
+  assert.equal(secrets, 2)
+  const rekeyed = await ok('user rekey')
+  assert.match(
+    rekeyed,
+    /^sealed 2 secrets anew under the key [0-9a-f]{8}\nit is in .*a\.lmdb\.key: /,
+  )
+  assert.ok(
+    rekeyed.endsWith(`need the key ${key_id}: keep ${db}.key.${key_id} until they are gone\n`),
+  )
+  assert.ok(readdirSync(folder.path).includes(`a.lmdb.key.${old_key_id}`))
   assert.deepEqual(await okJson('user remove 14001'), { id: 14001, removed: true })
   assert.equal((await on('user remove 14001')).exit, 1)
 })
@@ -143,6 +153,17 @@ test('a key from the environment encrypts the secrets and is then required', asy
   assert.equal((await run(['user', 'rotate', '13000'], { env })).exit, 1)
   const later = { ...env, CONVEYOR_KEY: 'cd'.repeat(32) }
   assert.equal((await run(['user', 'rotate', '13000'], { env: later })).exit, 0)
+
+  const file = join(folder.path, 'new-key')
+  writeFileSync(file, `${Buffer.alloc(32, 7).toString('base64')}\n`)
+  const by_file = ['user', 'rekey', '--new-key-file', file]
+  assert.equal((await run(by_file, { env: { ...later, CONVEYOR_NEW_KEY: 'ef' } })).exit, 2)
+  const rekeyed = await run(by_file, { env: { ...later, CONVEYOR_JSON: '0' } })
+  assert.match(rekeyed.out, /\nCONVEYOR_KEY must hold it from the next start on\n.*: keep it until/)
+  const last = { ...env, CONVEYOR_KEY: '07'.repeat(32) }
+  assert.equal((await run(['user', 'rotate', '13000'], { env: last })).exit, 0)
+  writeFileSync(file, 'abcd')
+  assert.match((await run(by_file, { env: last })).err, /a key is 32 bytes in hex or base64/)
 })
 
 test('process import: again, under another id, from standard input', async () => {
@@ -359,11 +380,24 @@ test('a failed task is shown with its reason, retried and canceled', async () =>
 
 test('backup writes a file that opens; check is silent where all is well', async () => {
   const copy = join(folder.path, 'copy.lmdb')
-  const { path, bytes } = await okJson(`backup ${copy}`)
+  const { path, bytes, key_id } = await okJson(`backup ${copy}`)
   assert.equal(path, copy)
+  assert.match(
+    await ok(`backup ${copy}.2`),
+    new RegExp(`, whose secrets need the key ${key_id}\\n$`),
+  )
   assert.ok(Number(bytes) > 0)
   assert.equal((await run(['check', '--db', copy])).out, '')
-  assert.equal((await on(`backup ${copy}`)).exit, 1)
+  const no_backup: [string, RegExp][] = [
+    [copy, /copy\.lmdb exists already; name a file that does not/],
+    [db, /a\.lmdb exists already/],
+    [join(folder.path, 'none', 'copy'), /its folder does not exist; create it first/],
+  ]
+  for (const [to, says] of no_backup) {
+    const { exit, err } = await on(`backup ${to}`)
+    assert.equal(exit, 1)
+    assert.match(err, says)
+  }
   assert.equal(await ok('check'), '')
   assert.deepEqual((await okJson('check')).breaches, [])
 })

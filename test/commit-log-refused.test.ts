@@ -54,10 +54,11 @@ const damage = (at: (bytes: Buffer) => number) => (files: Files) => {
   segment.writeUInt8(segment.readUInt8(at(segment)) ^ 1, at(segment))
 }
 const goes_with =
-  /was copied without its commit log, .* put both beside it, or `npx conveyor restore`/
-const other = /are the commit log of another copy of .* put the three that go together in place/
-const short = /the commit log of .* was cut short, .* `npx conveyor restore` a backup/
-const broken = /the commit log of .* is damaged in its middle, .* `npx conveyor restore` a backup/
+  /was copied without its commit log, .* put both beside it, or run `conveyor restore BACKUP`/
+const other =
+  /are the commit log of another file, or of another copy of .* put the three that go together/
+const short = /the commit log of .* was cut short, .* run `conveyor restore BACKUP`/
+const broken = /the commit log of .* is damaged in its middle, .* run `conveyor restore BACKUP`/
 
 /** [what, the change to a good file with its commit log, the sentence] */
 const rows: [string, (files: Files, path: string) => unknown, RegExp][] = [

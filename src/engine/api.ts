@@ -241,7 +241,7 @@ export interface Engine {
 export interface BackupResult {
   readonly path: string
   readonly bytes: number
-  /** The id of the key that the secrets in it need; undefined where there is none, or it is missing. */
+  /** The id of the key that its secrets need; undefined where there is none, or it is missing. */
   readonly key_id?: string
 }
 

@@ -135,9 +135,9 @@ export const userVerbs: readonly Verb[] = [
     ],
     says: 'seal all secrets anew under a fresh key file',
     notes: [
-      'Secrets stay what they are; the key that seals them in the file changes. It is a new key file',
-      'beside the data, or what CONVEYOR_NEW_KEY or the file of --new-key-file holds, 32 bytes in',
-      'hex or base64: then CONVEYOR_KEY must hold it from the next start on.',
+      'Secrets stay what they are; the key that seals them in the file changes. It is a new key',
+      'file beside the data, or what CONVEYOR_NEW_KEY or the file of --new-key-file holds (32',
+      'bytes in hex or base64); then CONVEYOR_KEY must hold it from the next start on.',
       'Backups made before need the old key: keep it until they are gone.',
     ],
     async run(given, io) {

@@ -108,9 +108,9 @@ async function readSegment(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** A copy of the names alone is what leads to most of these. */
+/** Whoever copies the file of a running process alone needs to know the way that works. */
 const restore_help =
-  '`npx conveyor restore` a backup: `npx conveyor backup` makes one of a file in use'
+  'run `npx conveyor restore BACKUP`; `npx conveyor backup FILE` copies a file that is in use'
 
 function missing(path: string): Fault {
   const [one, other] = segmentPaths(path)
@@ -123,11 +123,9 @@ function missing(path: string): Fault {
 
 function foreign(path: string): Fault {
   const [one, other] = segmentPaths(path)
-  const says = `${one} and ${other} are the commit log of another copy of ${path}, or of another file`
-  return fault(
-    'not_possible',
-    `${says}; put the three that go together in place, or ${restore_help}`,
-  )
+  const says = `${one} and ${other} are the commit log of another file, or of another copy of`
+  const helps = `put the three that go together in place, or ${restore_help}`
+  return fault('not_possible', `${says} ${path}; ${helps}`)
 }
 
 function truncated(path: string): Fault {

@@ -44,7 +44,7 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
   } else if (await endsEarly(db, path)) {
     await db.close()
     if (!(await canRead(path))) {
-      throw fault('not_a_database', `${path} ends too early; \`npx conveyor restore\` a backup`)
+      throw fault('not_a_database', `${path} ends too early; run \`npx conveyor restore BACKUP\``)
     }
     db = await openDatabase(path, { maxReaders })
   }
