@@ -3,4 +3,4 @@
  * process. Importing it starts nothing; `serveGrpc(engine, options)` does.
  */
 export { type GrpcOptions, type GrpcServer, serveGrpc } from './server/grpc/server.ts'
-export type { TlsOptions } from './server/grpc/tls-files.ts'
+export type { TlsOptions } from './server/tls/tls-files.ts'

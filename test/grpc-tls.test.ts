@@ -4,13 +4,16 @@
  */
 import assert from 'node:assert/strict'
 import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectPlain, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { credentials } from '@grpc/grpc-js'
+import type { Tell } from '../src/core/events.ts'
 import type { Engine } from '../src/engine/api.ts'
+import { servedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { openEngine } from '../src/open.ts'
 import {
@@ -23,7 +26,7 @@ import {
   writeFolder,
 } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { openGrpc, type TestGrpc, type Told } from './support/grpc-server.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -42,20 +45,40 @@ describe('the handshake', () => {
     assert.deepEqual(server.bugs, [])
   })
 
-  /** [name, the certificate; undefined: none] */
-  const refused: readonly (readonly [string, () => Promise<TestCertificate | undefined>])[] = [
-    ['no certificate', async () => undefined],
-    ['the certificate of another CA', () => makeClient(other)],
-    ['one of another CA with the same name', async () => makeClient(await makeCa())],
-    ['an expired one', () => makeClient(server.ca, { from_days: -3, to_days: -1 })],
-    ['one not yet valid', () => makeClient(server.ca, { from_days: 1, to_days: 3 })],
-    ['one for servers', () => makeClient(server.ca, { usage: ['serverAuth'] })],
-    ['one for nothing in particular', () => makeClient(server.ca, { usage: [] })],
-    ['a self-signed one', () => makeCertificate({ usage: ['clientAuth'] })],
-    ['a self-signed one that calls itself a CA', () => makeCa()],
-    ['one signed by a client', async () => makeClient(await makeClient(server.ca))],
+  /** [name, the code that is told, the certificate; undefined: none] */
+  const refused: readonly (readonly [
+    string,
+    string,
+    () => Promise<TestCertificate | undefined>,
+  ])[] = [
+    ['no certificate', 'no_certificate', async () => undefined],
+    ['the certificate of another CA', 'unknown_authority', () => makeClient(other)],
+    [
+      'one of another CA with the same name',
+      'unknown_authority',
+      async () => makeClient(await makeCa()),
+    ],
+    ['an expired one', 'expired', () => makeClient(server.ca, { from_days: -3, to_days: -1 })],
+    [
+      'one not yet valid',
+      'not_yet_valid',
+      () => makeClient(server.ca, { from_days: 1, to_days: 3 }),
+    ],
+    ['one for servers', 'not_for_clients', () => makeClient(server.ca, { usage: ['serverAuth'] })],
+    [
+      'one for nothing in particular',
+      'not_for_clients',
+      () => makeClient(server.ca, { usage: [] }),
+    ],
+    ['a self-signed one', 'unknown_authority', () => makeCertificate({ usage: ['clientAuth'] })],
+    ['a self-signed one that calls itself a CA', 'unknown_authority', () => makeCa()],
+    [
+      'one signed by a client',
+      'unknown_authority',
+      async () => makeClient(await makeClient(server.ca)),
+    ],
   ]
-  for (const [name, make] of refused) {
+  for (const [name, , make] of refused) {
     test(`refuses ${name}`, async () => {
       const client = openClient(server.grpc.address, { ca: server.ca, client: await make() })
       assert.equal(await client.statusOf('CreateTask', create), 'UNAVAILABLE')
@@ -69,17 +92,17 @@ describe('the handshake', () => {
     client.close()
   })
 
-  /** [name, options of tls.connect, whether the server keeps the connection] */
-  const sockets: readonly (readonly [string, ConnectionOptions, boolean])[] = [
-    ['TLS 1.3', { ALPNProtocols: ['h2'] }, true],
-    ['TLS 1.2', { ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' }, true],
-    ['TLS 1.1', { ALPNProtocols: ['h2'], ...oldTls('TLSv1.1') }, false],
-    ['TLS 1.0', { ALPNProtocols: ['h2'], ...oldTls('TLSv1') }, false],
-    ['no protocol named', {}, false],
-    ['HTTP/1.1', { ALPNProtocols: ['http/1.1'] }, false],
+  /** [name, options of tls.connect, the code that is told; undefined: kept] */
+  const sockets: readonly (readonly [string, ConnectionOptions, string?])[] = [
+    ['TLS 1.3', { ALPNProtocols: ['h2'] }],
+    ['TLS 1.2', { ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' }],
+    ['TLS 1.1', { ALPNProtocols: ['h2'], ...oldTls('TLSv1.1') }, 'old_tls'],
+    ['TLS 1.0', { ALPNProtocols: ['h2'], ...oldTls('TLSv1') }, 'old_tls'],
+    ['no protocol named', {}, 'no_protocol'],
+    ['HTTP/1.1', { ALPNProtocols: ['http/1.1'] }, 'no_protocol'],
   ]
-  for (const [name, options, is_kept] of sockets) {
-    test(`${is_kept ? 'takes' : 'refuses'} ${name}`, async () => {
+  for (const [name, options, code] of sockets) {
+    test(`${code === undefined ? 'takes' : 'refuses'} ${name}`, async () => {
       const { cert, key } = server.client
       const port = Number(server.grpc.address.split(':')[1])
       const socket = connect({ host: '127.0.0.1', port, ca: server.ca.cert, cert, key, ...options })
@@ -90,9 +113,48 @@ describe('the handshake', () => {
         socket.on('close', () => resolve(0))
       })
       socket.destroy()
-      assert.equal(first > 0, is_kept)
+      assert.equal(first > 0, code === undefined)
     })
   }
+
+  test('each refused connection is told once, with its reason', async () => {
+    const fresh = await openGrpc()
+    fresh.told.length = 0
+    const port = Number(fresh.grpc.address.split(':')[1])
+    const { cert, key } = server.client
+    const trust = { port, host: '127.0.0.1', ca: server.ca.cert }
+    const rows: [string, () => Promise<Socket>][] = [
+      ...refused.map(([, code, make]): [string, () => Promise<Socket>] => [
+        code,
+        async () => connect({ ...trust, ALPNProtocols: ['h2'], ...(await make()) }),
+      ]),
+      ...sockets.flatMap(([, options, code]): [string, () => Promise<Socket>][] =>
+        code === undefined
+          ? []
+          : [[code, async () => connect({ ...trust, cert, key, ...options })]],
+      ),
+      ...[
+        'GET / HTTP/1.1\r\n\r\n',
+        'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+        'CONNECT x:1 HTTP/1.1\r\n',
+      ].map((bytes): [string, () => Promise<Socket>] => [
+        'plain_text',
+        async () => connectPlain(port, '127.0.0.1').end(bytes),
+      ]),
+      // Who only looks whether the port is open is told nowhere.
+      ['', async () => connectPlain(port, '127.0.0.1').end()],
+      ['', async () => connectPlain(port, '127.0.0.1').end('\x16\x03')],
+    ]
+    for (const [code, open] of rows) {
+      const socket = await open()
+      socket.on('error', () => {})
+      await new Promise((resolve) => socket.on('close', resolve).resume())
+      if (code !== '') await until(() => fresh.told.length > 0)
+      const refusal = { event: 'certificate_refused', server: 'grpc', code, address: '127.0.0.1' }
+      assert.deepEqual(fresh.told.splice(0), code === '' ? [] : [refusal])
+    }
+    await fresh.close()
+  })
 
   test('resumes no session, because a resumed one is not verified again', async () => {
     const { cert, key } = server.client
@@ -300,13 +362,25 @@ describe('the files', () => {
     const folder = writeFolder(ca, server)
     const engine = await openEngine(':memory:')
     await engine.putProcess(process_definition)
-    const bugs: Error[] = []
-    const grpc = await serveGrpc(engine, {
-      port: 0,
-      tls: { folder },
-      limits: { tls_reload_ms: 10 },
-      onBug: (bug) => bugs.push(bug as Error),
-    })
+    const told: Told[] = []
+    const tell: Tell = (event, fields) => {
+      if (event !== 'certificate_refused') told.push({ event, ...fields })
+    }
+    const served = { ...servedEngine(engine), tell }
+    const limits = { tls_reload_ms: 10 }
+    const grpc = await serveGrpc(served, { port: 0, tls: { folder }, limits })
+    assert.deepEqual(told.splice(0), [
+      { event: 'listening', server: 'grpc', address: grpc.address },
+    ])
+    /** The next event, which is the only one, after some looks at the files. */
+    const next = async (event: string): Promise<Told> => {
+      await until(() => told.length > 0)
+      await sleep_ms(50)
+      const [one, ...others] = told.splice(0)
+      assert.deepEqual(others, [])
+      assert.deepEqual([one?.event, one?.server], [event, 'grpc'])
+      return one as Told
+    }
     const connected = openClient(grpc.address, { ca, client })
     const fresh = async (keys: { ca: TestCertificate; client: TestCertificate }) => {
       const once = openClient(grpc.address, keys)
@@ -318,29 +392,25 @@ describe('the files', () => {
 
     const breaks: readonly (readonly [string, Buffer, RegExp])[] = [
       ['server.crt', next_server.cert, /key does not belong/],
-      ['server.key', Buffer.from('x'), /cannot be used/],
+      ['server.key', Buffer.from('x'), /./],
       ['ca.crt', Buffer.from(''), /holds no certificate/],
     ]
     for (const [file, bytes, message] of breaks) {
       writeFileSync(join(folder, file), bytes)
-      await until(() => bugs.length > 0)
-      await sleep_ms(50)
-      assert.equal(bugs.length, 1, file)
-      assert.match((bugs.shift() as Error).message, message)
+      assert.match(String((await next('certificates_unusable')).error), message)
       assert.equal(await fresh({ ca, client }), 'OK', file)
       writeFolder(ca, server, undefined, folder)
       await sleep_ms(50)
     }
     rmSync(join(folder, 'server.crt'))
-    await until(() => bugs.length > 0)
-    assert.match((bugs.shift() as Error).message, /server\.crt/)
+    assert.match(String((await next('certificates_unusable')).error), /server\.crt/)
     assert.equal(await fresh({ ca, client }), 'OK')
 
     writeFolder(next_ca, next_server, undefined, folder)
     await until(async () => (await fresh({ ca: next_ca, client: next_client })) === 'OK')
     assert.equal(await fresh({ ca: next_ca, client }), 'UNAVAILABLE')
     assert.equal(await connected.statusOf('CreateTask', create), 'OK')
-    assert.deepEqual(bugs, [])
+    assert.match(String((await next('certificates_reloaded')).valid_until), / GMT$/)
     connected.close()
     await grpc.drain()
     await engine.close()

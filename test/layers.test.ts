@@ -23,6 +23,7 @@ const layers = [
   'files',
   'server/admin',
   'server/http',
+  'server/tls',
   'server/grpc',
   'server/operator',
   'client',

@@ -38,6 +38,7 @@ export const eventTable = {
   backup_begun: { level: 'info', text: 'a backup is made' },
   backup_done: { level: 'info', text: 'the backup is complete' },
   request_refused: { level: 'warn', text: 'a request is refused' },
+  certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
   op_refused: { level: 'info', text: 'an op is refused' },
   task_failed: { level: 'error', text: 'a task has failed, and rests until it is retried' },
   handler_failed: {
@@ -139,6 +140,14 @@ export function bugFields(error: unknown): EventFields {
       .slice(0, frames_max)
       .map((line) => line.trim())
       .join(' '),
+  }
+}
+
+/** Tells a bug as an event, and then whoever asked for bugs. */
+export function bugTeller(tell: Tell, onBug?: (error: unknown) => void): (bug: unknown) => void {
+  return (bug) => {
+    tell('bug', bugFields(bug))
+    onBug?.(bug)
   }
 }
 

@@ -18,7 +18,7 @@
 import { type Key, metaKey } from '../codec/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
-import { bugFields, type Events } from '../core/events.ts'
+import { bugTeller, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
@@ -92,10 +92,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const statistics = newStatistics()
   parts.events.on(statistics.addEvent)
   const { tracing } = options
-  const onBug = (error: unknown): void => {
-    tell('bug', bugFields(error))
-    options.onBug?.(error)
-  }
+  const onBug = bugTeller(tell, options.onBug)
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()

@@ -2,6 +2,7 @@
  * A gRPC server over a real engine in memory, with one user and one process: start, wait for a
  * callback, end.
  */
+import type { EventFields, EventName, Tell } from '../../src/core/events.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
@@ -9,10 +10,15 @@ import { type Authority, sharedAuthority, type TestCertificate } from './grpc-ce
 import { openClient, type TestClient } from './grpc-client.ts'
 import { conv_id, process_definition, user } from './http-server.ts'
 
+/** An event and its fields. */
+export type Told = { readonly event: EventName } & EventFields
+
 export interface TestGrpc extends Authority {
   readonly engine: ServedEngine
   readonly grpc: GrpcServer
   readonly bugs: unknown[]
+  /** The events that the server has told. */
+  readonly told: Told[]
   /** With the shared client's certificate, or another; closed with the server. */
   connect(client?: TestCertificate, options?: object): TestClient
   close(): Promise<void>
@@ -29,9 +35,11 @@ export async function openGrpc(
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   const bugs: unknown[] = []
+  const told: Told[] = []
+  const tell: Tell = (event, fields) => void told.push({ event, ...fields })
   const tls = options.plain ? {} : { tls: { folder: made.folder } }
   const grpc = await serveGrpc(
-    { ...engine, ...over },
+    { ...engine, tell, ...over },
     { port: 0, ...tls, onBug: (bug) => bugs.push(bug), ...options },
   )
   const clients: TestClient[] = []
@@ -40,6 +48,7 @@ export async function openGrpc(
     engine,
     grpc,
     bugs,
+    told,
     connect(client = made.client, how = {}) {
       const opened = options.plain
         ? openClient(grpc.address, undefined, how)

@@ -3,7 +3,6 @@
  * It drains before it ends, so every accepted request is answered.
  */
 import { missingOf, serverFiles } from '../../certs/folder.ts'
-import { bugFields, type Tell } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
@@ -62,8 +61,7 @@ async function serveUntil(
   void stop.reason.then(watchdog.flush)
   try {
     const tls = await certificatesOf(given, io, engine, wanted)
-    const onBug = (error: unknown): void => tellBug(log.tell, error)
-    const servers = await startServers(engine, wanted, { tls, onBug })
+    const servers = await startServers(engine, wanted, tls)
     const failure = await untilEnd(engine, servers, async () => {
       await printReady(given, io, engine, servers, tls)
       return stop.reason
@@ -74,13 +72,6 @@ async function serveUntil(
     stopWatching?.()
     await watchdog.close()
   }
-}
-
-/** Servers report unusable new certificates in the same way as bugs. */
-function tellBug(tell: Tell, error: unknown): void {
-  const { code, message } = error as { code?: unknown; message?: string }
-  if (code === 'bad_certificates') tell('certificates_unusable', { error: message })
-  else tell('bug', bugFields(error))
 }
 
 /** The folder of certificates for a gRPC server, if wanted; `--demo` makes missing ones. */

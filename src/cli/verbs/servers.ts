@@ -87,17 +87,14 @@ export interface RunningServers {
   drain(): Promise<void>
 }
 
-interface Options {
-  /** The folder of certificates; set where a gRPC server is wanted. */
-  readonly tls: string | undefined
-  readonly onBug: (error: unknown) => void
-}
-
-/** Starts all wanted servers or none: where one cannot listen, the others are drained. */
+/**
+ * Starts all wanted servers or none: where one cannot listen, the others are drained. `tls` is the
+ * folder of certificates, set where a gRPC server is wanted.
+ */
 export async function startServers(
   engine: Engine,
   wanted: WantedServers,
-  { tls, onBug }: Options,
+  tls: string | undefined,
 ): Promise<RunningServers> {
   const started: { drain(): Promise<void> }[] = []
   const drain = async (): Promise<void> => {
@@ -113,17 +110,17 @@ export async function startServers(
     started.push(server)
     return server
   }
-  const openHttp = (place: HttpAddress) => serveHttp(engine, { ...place, onBug })
+  const openHttp = (place: HttpAddress) => serveHttp(engine, place)
   try {
     const http = await start('http', wanted.http, openHttp)
     const http_sync = await start('http-sync', wanted.http_sync, openHttp)
     const operator = await start('operator', wanted.operator, async (place) => {
       const { serveOperator } = await import('../../server/operator/server.ts')
-      return serveOperator(engine, { ...place, onBug })
+      return serveOperator(engine, place)
     })
     const grpc = await start('grpc', wanted.grpc, async (place) => {
       const { serveGrpc } = await import('../../server/grpc/server.ts')
-      return serveGrpc(engine, { ...place, tls: { folder: tls as string }, onBug })
+      return serveGrpc(engine, { ...place, tls: { folder: tls as string } })
     })
     const urls = { http: http?.url, http_sync: http_sync?.url, operator: operator?.url }
     return { ...urls, grpc: grpc?.address, drain }

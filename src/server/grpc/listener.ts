@@ -6,7 +6,6 @@
  * Session resumption is off: a resumed session is not verified again and may outlive its
  * certificate.
  */
-import { constants } from 'node:crypto'
 import { once } from 'node:events'
 import {
   type AddressInfo,
@@ -15,14 +14,12 @@ import {
   type Socket,
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
+import type { Tell } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
-import {
-  type Authenticator,
-  anonymous,
-  type Certificate,
-  type CertificateNames,
-} from './authenticate.ts'
-import type { TlsSet } from './tls-files.ts'
+import type { CertificateReader } from '../tls/client-certificates.ts'
+import { refuseHandshakes } from '../tls/handshakes.ts'
+import { secureOptions, type TlsSet } from '../tls/tls-files.ts'
+import { type Authenticator, anonymous } from './authenticate.ts'
 
 export interface Listener {
   readonly address: AddressInfo
@@ -41,6 +38,8 @@ export interface ListenOptions {
   readonly tls: TlsSet | undefined
   readonly limits: Limits
   readonly authenticator: Authenticator
+  readonly readCertificate: CertificateReader
+  readonly tell: Tell
   readonly onConnection: (socket: Socket) => void
   readonly onError: (error: unknown) => void
 }
@@ -56,12 +55,19 @@ export async function listen(how: ListenOptions): Promise<Listener> {
     socket.on('error', ignore)
     socket.on('close', () => sockets.delete(socket))
   })
+  server.on('drop', (from) => {
+    how.tell('request_refused', {
+      server: 'grpc',
+      code: 'overloaded',
+      address: from?.remoteAddress,
+    })
+  })
   server.listen({ host: how.host, port: how.port })
   await once(server, 'listening')
   server.on('error', how.onError)
   return {
     address: server.address() as AddressInfo,
-    use: (set) => (server as TlsServer).setSecureContext(contextOf(set)),
+    use: (set) => (server as TlsServer).setSecureContext(secureOptions(set)),
     close: () => new Promise((resolve) => server.close(() => resolve())),
     destroyAll() {
       for (const socket of sockets) socket.destroy()
@@ -76,51 +82,29 @@ function plainServer({ authenticator, onConnection }: ListenOptions): Server {
   })
 }
 
-function tlsServer({ limits, authenticator, onConnection }: ListenOptions, tls: TlsSet): TlsServer {
+function tlsServer(
+  { limits, authenticator, readCertificate, tell, onConnection }: ListenOptions,
+  tls: TlsSet,
+): TlsServer {
   const server = createTlsServer({
-    ...contextOf(tls),
+    ...secureOptions(tls),
     requestCert: true,
-    rejectUnauthorized: true,
+    // Refused below: node would forget the address of whom it refuses.
+    rejectUnauthorized: false,
     ALPNProtocols: ['h2'],
     handshakeTimeout: limits.header_ms_max,
     noDelay: true,
   })
-  // After a handshake timeout node leaves the socket open.
-  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  const refuse = refuseHandshakes(server, 'grpc', tell)
   server.on('secureConnection', (socket) => {
     socket.on('error', ignore)
-    const names = clientNames(authenticator, socket.getPeerCertificate() as Partial<Certificate>)
-    if (!socket.authorized || socket.alpnProtocol !== 'h2' || names === undefined) {
-      return void socket.destroy()
-    }
+    const names = readCertificate(socket)
+    if (typeof names === 'string') return refuse(socket, names)
+    if (socket.alpnProtocol !== 'h2') return refuse(socket, 'no_protocol')
     authenticator.connected(socket, names)
     onConnection(socket)
   })
   return server
-}
-
-/** OpenSSL rejects a certificate of another usage and accepts one without any, which is refused. */
-function clientNames(
-  authenticator: Authenticator,
-  certificate: Partial<Certificate>,
-): CertificateNames | undefined {
-  if (certificate.raw === undefined) return undefined
-  try {
-    const names = authenticator.read(certificate as Certificate)
-    return names.is_client ? names : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function contextOf({ ca, cert, key }: TlsSet): {
-  readonly ca: Buffer
-  readonly cert: Buffer
-  readonly key: Buffer
-  readonly minVersion: 'TLSv1.2'
-  readonly secureOptions: number
-} {
-  return { ca, cert, key, minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET }
 }
 
 function ignore(): void {}

@@ -11,10 +11,13 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
 import { systemClock, within } from '../../core/clock.ts'
+import { bugTeller } from '../../core/events.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import { newCertificateReader } from '../tls/client-certificates.ts'
+import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
 import { newAuthenticator } from './authenticate.ts'
 import { addHealth } from './health.ts'
 import { type ContextOf, newInterceptor, type ServerContext, takeBytes } from './interceptor.ts'
@@ -24,7 +27,6 @@ import { loadSchema, type Schema, service_name } from './schema.ts'
 import { countHandler, listHandler } from './search.ts'
 import { readCountTasks, readListTasks } from './search-messages.ts'
 import { streamHandler } from './stream.ts'
-import { readTls, type TlsOptions, watchTls } from './tls-files.ts'
 import { unary_rpcs } from './unary.ts'
 import { waitHandler } from './wait.ts'
 import { watchHandler } from './watch.ts'
@@ -48,7 +50,7 @@ export interface GrpcOptions {
    * limits of ops, tasks and the queue are the engine's.
    */
   readonly limits?: Partial<Record<LimitName, number>>
-  /** Receives bugs, and an error with code `bad_certificates` for unusable new files. */
+  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
   readonly onBug?: (error: unknown) => void
 }
 
@@ -68,14 +70,15 @@ export interface GrpcServer {
  * with an Error that describes unusable certificates, and with a RangeError for invalid options.
  */
 export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<GrpcServer> {
-  const { host = '127.0.0.1', port, strict = false, onBug = () => {} } = options
+  const { host = '127.0.0.1', port, strict = false } = options
   const plain = options.plain === true
   if (plain === (options.tls !== undefined)) throw new RangeError('either tls or plain')
   if (plain && !isLoopback(host)) throw new RangeError('plain is for loopback alone')
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
   const served = servedEngine(engine)
-  const authenticator = await newAuthenticator(served, strict)
+  const onBug = bugTeller(served.tell, options.onBug)
+  const authenticator = newAuthenticator(served, strict)
   const context: ServerContext = {
     engine: served,
     limits,
@@ -101,6 +104,8 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       tls,
       limits,
       authenticator,
+      readCertificate: await newCertificateReader(),
+      tell: served.tell,
       onConnection: (socket) => sockets.injectConnection(socket),
       onError: onBug,
     })
@@ -111,16 +116,11 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const unwatchTls =
     tls === undefined || options.tls === undefined
       ? () => {}
-      : watchTls(
-          options.tls,
-          tls,
-          limits.tls_reload_ms,
-          (set) => {
-            listener.use(set)
-            context.engine.tell('certificates_reloaded', {})
-          },
-          onBug,
-        )
+      : watchTls({
+          ...{ options: options.tls, first: tls, every_ms: limits.tls_reload_ms },
+          ...{ server: 'grpc', tell: served.tell },
+          use: listener.use,
+        })
 
   const drain = async (): Promise<void> => {
     context.draining = true
@@ -136,7 +136,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     await closed
   }
   const address = hostAndPort(host, listener.address.port)
-  context.engine.tell('listening', { server: 'grpc', address })
+  served.tell('listening', { server: 'grpc', address })
   let drained: Promise<void> | undefined
   return {
     address,

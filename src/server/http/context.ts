@@ -2,6 +2,7 @@
  * What a server and a mounted handler have in common: their options, and the context that is made
  * of them. The limits are the engine's, with those of the options over them.
  */
+import { bugTeller } from '../../core/events.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import { readPublicUrl } from '../../engine/addresses.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -35,7 +36,7 @@ export interface HttpHandlerOptions {
 
 /** Throws a RangeError for an invalid option. `serveAt` has to follow before the first request. */
 export function newContext(engine: Engine, options: HttpHandlerOptions): ServerContext {
-  const { base = '', onBug = () => {}, sync: is_sync = false } = options
+  const { base = '', sync: is_sync = false } = options
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   if (limits.unverified_bytes_max < limits.body_bytes_max) {
     throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
@@ -47,7 +48,7 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
     limits,
     route: ({ url }) => route(url as string),
     unverified: newUnverifiedBodies(limits),
-    onBug,
+    onBug: bugTeller(served.tell, options.onBug),
     is_sync,
     public_url: readPublicUrl(options.public_url) ?? served.addresses.public_url ?? '',
     draining: false,

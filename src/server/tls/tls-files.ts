@@ -1,14 +1,15 @@
 /**
- * Reads the three files of a mutual TLS server and reloads them when they change.
+ * Reads the files of a TLS server and reloads them when they change.
  *
  * A set is used only if the key matches the certificate and there is a CA certificate; without one
  * node would trust every public CA. An unusable set leaves the old one in use.
  */
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { constants, createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
+import type { Tell } from '../../core/events.ts'
 import { poll } from '../../core/poll.ts'
 
 export type TlsOptions =
@@ -29,17 +30,22 @@ export async function readTls(options: TlsOptions): Promise<TlsSet> {
   return set
 }
 
+export interface WatchedTls {
+  readonly options: TlsOptions
+  readonly first: TlsSet
+  readonly every_ms: number
+  /** Who uses the files, for the events. */
+  readonly server: 'grpc' | 'operator'
+  readonly tell: Tell
+  use(set: TlsSet): void
+}
+
 /**
- * Polls every `every_ms`. Calls `use` with each new set, and `onBroken` once for each unusable one.
- * The returned function stops it.
+ * Polls every `every_ms`. Calls `use` with each new set; tells of it, and once of each unusable
+ * one. The returned function stops it.
  */
-export function watchTls(
-  options: TlsOptions,
-  first: TlsSet,
-  every_ms: number,
-  use: (set: TlsSet) => void,
-  onBroken: (error: Error) => void,
-): () => void {
+export function watchTls(watched: WatchedTls): () => void {
+  const { options, first, every_ms, server, tell } = watched
   return poll<TlsSet>({
     clock: systemClock,
     every_ms,
@@ -49,11 +55,11 @@ export function watchTls(
       ca.equals(other.ca) && cert.equals(other.cert) && key.equals(other.key),
     use(set) {
       checkSet(set)
-      use(set)
+      watched.use(set)
+      tell('certificates_reloaded', { server, valid_until: new X509Certificate(set.cert).validTo })
     },
     onBroken(cause) {
-      const text = `the certificate files have changed and cannot be used: ${cause.message}`
-      onBroken(Object.assign(new Error(text, { cause }), { code: 'bad_certificates' }))
+      tell('certificates_unusable', { server, error: cause.message })
     },
   })
 }
@@ -80,4 +86,9 @@ function checkSet({ ca, cert, key }: TlsSet): void {
     throw new Error('the key does not belong to the certificate')
   }
   createSecureContext({ ca, cert, key })
+}
+
+/** What a server uses a set for. No tickets: a resumed session is not verified again. */
+export function secureOptions(set: TlsSet): SecureContextOptions {
+  return { ...set, minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET }
 }
