@@ -4,12 +4,15 @@
  *
  * A process that compiles as it loads spends twice the processor time of its start on that; the
  * tests start some two hundred processes and threads. Types are not checked here (`npm run types`).
+ * After the run the events that all its engines have told are searched: kept-lines.ts.
  * `node --import tsx --test test/NAME.test.ts` runs one file without `build/`.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { documentedFields, keptLines, wrongIn } from '../test/support/kept-lines.ts'
 
 /** More files at once than CI has cores, for some of them wait rather than work. */
 const files_at_once = 3
@@ -40,9 +43,27 @@ const flags = [
 ]
 if (is_slow === undefined) flags.push(`--test-timeout=${test_ms_max}`)
 const args = [...flags, ...files.map((name) => `build/test/${name}.test.js`)]
-spawn(process.execPath, args, { cwd: top, stdio: 'inherit' }).on('exit', (code) => {
+const lines_folder = mkdtempSync(join(tmpdir(), 'conveyor-lines-'))
+const env = {
+  ...process.env,
+  NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require "${build}/test/support/keep-lines.cjs"`,
+  CONVEYOR_KEPT_LINES: lines_folder,
+}
+spawn(process.execPath, args, { cwd: top, stdio: 'inherit', env }).on('exit', (code) => {
   process.exitCode = code ?? 1
+  if (!areLinesRight(lines_folder)) process.exitCode = 1
+  rmSync(lines_folder, { recursive: true })
 })
+
+/** Whether no event of the whole run has told data, a secret or a signature. */
+function areLinesRight(folder: string): boolean {
+  const documented = documentedFields(readFileSync(join(top, 'src/core/events.md'), 'utf8'))
+  const lines = keptLines(folder)
+  const wrong = wrongIn(lines, documented)
+  console.log(`${lines.length} events of the run searched`)
+  for (const sentence of wrong.slice(0, 20)) console.error(`the log tells ${sentence}`)
+  return wrong.length === 0
+}
 
 function rank(name: string): number {
   return longest.includes(name) ? longest.indexOf(name) : longest.length

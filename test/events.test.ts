@@ -4,22 +4,25 @@
  */
 import assert from 'node:assert/strict'
 import { Console } from 'node:console'
+import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import pino from 'pino'
-import { bugFields, type EventFields, newEvents } from '../src/core/events.ts'
-import { lines_max, window_ms } from '../src/core/lines.ts'
+import { signatureOf } from '../src/codec/signature.ts'
+import { bugFields, type EventFields, eventTable, newEvents } from '../src/core/events.ts'
+import { lines_max, newLines, window_ms } from '../src/core/lines.ts'
 import type { Logger } from '../src/core/logger.ts'
 import type { EngineOptions } from '../src/engine/api.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { go, linesLogger, opened, processWith } from './support/handler-bed.ts'
+import { documentedFields, planted, wrongIn } from './support/kept-lines.ts'
 
 test('of one event and code twenty lines are written in ten seconds, then how many were not', () => {
   const logger = linesLogger()
   const clock = fakeClock()
   const { tell, close } = newEvents(logger, clock)
   const tellMany = (count: number, fields: EventFields): void => {
-    for (let n = 0; n < count; n++) tell('request_refused', { ...fields, n })
+    for (let n = 0; n < count; n++) tell('request_refused', { ...fields, ms: n })
   }
   const linesOf = (code: string): object[] =>
     logger.lines
@@ -195,13 +198,52 @@ for (const [name, [definition, event, code, more = {}, options = {}]] of Object.
     const logger = { debug: keep, info: keep, warn: keep, error: keep }
     const { engine } = await opened({ ...options, logger })
     await engine.putProcess(definition)
-    const { obj_id } = await engine.create({ conv_id: 1, data: { a: 'MARKER' } })
+    const { obj_id } = await engine.create({ conv_id: 1, data: { a: planted } })
     await first
     await engine.close()
     const [line = {}, ...others] = lines.filter(({ event }) => event !== 'draining')
     assert.deepEqual(others, [])
     const known = { event, code, conv_id: '1', obj_id, ...more }
     assert.deepEqual({ ...line, ...known }, line)
-    assert.doesNotMatch(JSON.stringify(line), /MARKER|secret/)
+    assert.doesNotMatch(JSON.stringify(line), /PLANTED|secret/)
   })
 }
+
+const readme = readFileSync(new URL('../src/core/events.md', import.meta.url), 'utf8')
+
+test('the table of events in the README is that of the source', () => {
+  const rows = [...readme.matchAll(/^\| `(\w+)` \| (\w+) \|/gm)].map(([, ...row]) => row)
+  assert.deepEqual(
+    rows.toSorted(),
+    Object.entries(eventTable)
+      .map(([event, { level }]) => [event, level])
+      .toSorted(),
+  )
+})
+
+test('the search after a run finds a secret, a signature, data and a field of nobody', async () => {
+  const documented = documentedFields(readme)
+  const wrong = (fields: object): number => wrongIn([JSON.stringify(fields)], documented).length
+  const event = 'request_refused'
+  const { engine } = await opened()
+  const { secret } = await engine.users.add()
+  const signature = signatureOf('1700000000', secret, '{}')
+  /** [what is told, how much is wrong] */
+  const rows: readonly (readonly [object, number])[] = [
+    [{ event, code: 'bad_signature', user: '13000' }, 0],
+    [{ event: 'task_failed', obj_id: '6553f1000102030405000001', code: 'loop' }, 0],
+    [{ event, code: 'bad_signature', user: secret }, 1],
+    [{ event, code: signature }, 1],
+    [{ event, code: `${planted}-data` }, 1],
+    [{ event: 'task_failed', data: '{"a":1}' }, 1],
+    [{ event: 'no_such_event', code: 'x' }, 1],
+  ]
+  for (const [fields, count] of rows) assert.equal(wrong(fields), count, JSON.stringify(fields))
+  // An engine that told the data of its ops would be found.
+  const kept: string[] = []
+  const keep = (told: object): void => void kept.push(JSON.stringify(told))
+  const logger = { debug: keep, info: keep, warn: keep, error: keep }
+  newLines(eventTable, logger, fakeClock()).tell('op_refused', { data: `{"a":"${planted}"}` })
+  assert.equal(wrongIn(kept, documented).length, 2)
+  await engine.close()
+})

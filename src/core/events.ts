@@ -5,6 +5,7 @@
  *
  * What happens as often as ops do is no event. Ops are counted in statistics instead.
  */
+import { channel } from 'node:diagnostics_channel'
 import type { Clock } from './clock.ts'
 import { newLines } from './lines.ts'
 import type { EventFields, Logger, LogLevel } from './logger.ts'
@@ -100,6 +101,9 @@ export interface Events {
   close(): void
 }
 
+/** Gets each event of every engine of the process, as `{ event, ...fields }`. */
+const told = channel('conveyor:event')
+
 /** Events that are written to `logger`, if there is one. */
 export function newEvents(logger: Logger | undefined, clock: Clock): Events {
   const listeners = new Set<Tell>()
@@ -107,6 +111,7 @@ export function newEvents(logger: Logger | undefined, clock: Clock): Events {
   if (lines !== undefined) listeners.add(lines.tell)
   return {
     tell(event, fields) {
+      if (told.hasSubscribers) told.publish({ event, ...fields })
       for (const listener of listeners) listener(event, fields)
     },
     on(listener) {
