@@ -21,6 +21,7 @@ const layers = [
   'engine',
   'executors',
   'files',
+  'metrics',
   'server/admin',
   'server/http',
   'server/tls',

@@ -1,6 +1,6 @@
 /**
- * The imports that load gRPC, or a package that only some definitions and imports need (zip files,
- * XML, libraries of code): neither embedding the engine nor the HTTP client does.
+ * The imports that load gRPC, metrics, or a package that only some definitions and imports need (zip
+ * files, XML, libraries of code): neither embedding the engine nor the HTTP client does.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -9,9 +9,9 @@ import { test } from 'node:test'
 import { codePath, node_flags, top } from './support/package-folder.ts'
 
 const heavy =
-  /node_modules\/(yauzl|saxes|moment.*|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
+  /node_modules\/(yauzl|saxes|moment.*|prom-client|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
 
-/** [what is run, whether it loads gRPC] */
+/** [what is run, whether it loads any of them] */
 // biome-ignore format: a table
 const programs: readonly (readonly [string, boolean])[] = [
   ["await import('src/index')",                                                    false],
@@ -24,10 +24,11 @@ const programs: readonly (readonly [string, boolean])[] = [
   ["const { connect } = await import('src/client'); await connect({ url: 'http://h', user: 1, secret: 's' })", false],
   ["await import('src/files')",                                                    false],
   ["await import('src/grpc')",                                                     true],
+  ["await import('src/metrics')",                                                  true],
 ]
 
 for (const [program, loads] of programs) {
-  test(`${program}: ${loads ? 'loads gRPC' : 'loads no gRPC'}`, () => {
+  test(`${program}: ${loads ? 'loads what it needs' : 'loads none of them'}`, () => {
     // The packages are CommonJS, so the cache of require lists those that were loaded.
     const told = `${program.replaceAll(/import\('([^']+)'\)/g, (_, module) => `import(${JSON.stringify(codePath(module))})`)}
       const { createRequire } = await import('node:module')

@@ -158,6 +158,7 @@ describe('the package', () => {
       import * as grpc from 'conveyor-engine/grpc'
       import * as client from 'conveyor-engine/client'
       import * as operator from 'conveyor-engine/operator'
+      import * as metrics from 'conveyor-engine/metrics'
       import * as testing from 'conveyor-engine/testing'
       import { defineProcess, end, go } from 'conveyor-engine/define'
       import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
@@ -169,6 +170,7 @@ describe('the package', () => {
         grpc: Object.keys(grpc),
         client: Object.keys(client).sort(),
         operator: Object.keys(operator),
+        metrics: Object.keys(metrics),
         testing: Object.keys(testing),
         example: example.obj_id,
         version: manifest.version,
@@ -183,6 +185,7 @@ describe('the package', () => {
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
       operator: ['serveOperator'],
+      metrics: ['engineMetrics'],
       testing: ['settled', 'testClock'],
       example: 1234,
       version,
@@ -221,6 +224,7 @@ describe('the package', () => {
       '/client',
       '/files',
       '/operator',
+      '/metrics',
       '/testing',
       '/tracing',
       '/examples/callback.conv.json',

@@ -20,6 +20,7 @@ import type { JsonObject } from '../src/core/model.ts'
 import { type GrpcServer, serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { type Engine, openEngine, version } from '../src/index.ts'
+import { histogramTable, metricTable } from '../src/metrics/table.ts'
 import { compileProcess } from '../src/process/compile-process.ts'
 import * as definition_limits from '../src/process/definition-limits.ts'
 import { erlangFunctions } from '../src/process/functions/erlang/functions.ts'
@@ -127,6 +128,13 @@ const tables: [string, string[][]][] = [
   ],
   ['admin', Object.entries(adminFaults).map(([code, text]) => [`\`${code}\``, text])],
   ['sign', vectorRows()],
+  [
+    'metrics',
+    [
+      ...metricTable,
+      ...Object.values(histogramTable).map((row) => ({ ...row, type: 'histogram' })),
+    ].map(({ name, type, labels, help }) => [code(name), type, labels.map(code).join(', '), help]),
+  ],
   [
     'limits',
     Object.entries(limitTable).map(([name, row]) => [
@@ -400,6 +408,7 @@ for (const [name, packages, printed] of [
       'Param: amount, Error: Invalid input: expected number, received string\n',
   ],
   ['handlers', [], 'done { amount: 120, charged: true } 1\n'],
+  ['metrics', ['prom-client'], '1 undefined\n'],
   ['schedule', [], 'created unchanged\n02:00:00\nok\n'],
   ['changes', [], `1\n${steps}2\n${steps}`],
   [

@@ -91,6 +91,10 @@ export const limitTable = {
     value: 64 * 1024 * 1024,
     says: 'bytes of changes kept for consumers; 0 keeps none',
   },
+  processes_measured_max: {
+    value: 200,
+    says: 'processes whose tasks metrics tell by process; the others are told together',
+  },
   readers_max: { value: 64, says: 'readers of changes over HTTP at once' },
   reader_beat_ms: {
     value: 15_000,

@@ -61,6 +61,8 @@ export interface Statistics {
   /** The beginning of a request, for `endRequest`. */
   beginRequest(): number
   /** Counts an answer, `ok` or the code of its fault. */
+  countRequest(server: ServerName, code: string): void
+  /** The same, and tells how long it took. */
   endRequest(server: ServerName, code: string, began_ms: number): void
   addJob(kind: JobKind, result: JobResult): void
   /** A due time of a schedule that has come, `ok` or the code for which it has no task. */
@@ -95,6 +97,7 @@ export function newStatistics(): Statistics {
     },
     addOp: ops.add,
     beginRequest: () => (measuring.size === 0 ? 0 : performance.now()),
+    countRequest: requests.add,
     endRequest(server, code, began_ms) {
       requests.add(server, code)
       if (began_ms === 0) return

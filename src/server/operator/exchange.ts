@@ -4,10 +4,12 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
+import type { MetricsText } from '../../metrics/metrics-text.ts'
 
 export interface OperatorContext {
-  readonly engine: Engine
+  readonly engine: ServedEngine
+  readonly metrics: MetricsText
   readonly limits: Limits
   /** Ends the feeds that are being read. */
   readonly feeds: Set<AbortController>

@@ -5,6 +5,7 @@
 import { serveChanges } from './changes.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { serveHealth } from './health.ts'
+import { serveMetrics } from './metrics.ts'
 
 interface OperatorPath {
   readonly path: string
@@ -14,5 +15,6 @@ interface OperatorPath {
 
 export const paths: readonly OperatorPath[] = [
   { path: '/healthz', serve: serveHealth },
+  { path: '/metrics', serve: serveMetrics },
   { path: '/changes', serve: serveChanges },
 ]

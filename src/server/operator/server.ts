@@ -8,6 +8,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { codeOf } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -53,7 +54,7 @@ export async function serveOperator(
   const { host = '127.0.0.1', port = 8081, onBug = () => {} } = options
   if (!isLoopback(host)) throw notLoopback(host)
   const limits = limitsWith({ ...engine.limits, ...options.limits })
-  const context: OperatorContext = { engine, limits, feeds: new Set(), onBug, draining: false }
+  const { newMetricsText } = await import('../../metrics/metrics-text.ts')
   const underway = newUnderway()
   const server = createServer(boundsOf(limits), (request, response) => {
     underway.begin()
@@ -69,6 +70,10 @@ export async function serveOperator(
     server.close()
     throw notLoopback(`${host}, which is ${address.address},`)
   }
+  const context: OperatorContext = {
+    ...{ engine: servedEngine(engine), metrics: newMetricsText(engine), limits, onBug },
+    ...{ feeds: new Set(), draining: false },
+  }
 
   async function drain(): Promise<void> {
     context.draining = true
@@ -77,6 +82,7 @@ export async function serveOperator(
     await underway.quiet(limits.drain_ms_max)
     server.closeAllConnections()
     await closed
+    context.metrics.close()
   }
 
   const url = `http://${hostAndPort(host, address.port)}`
@@ -105,6 +111,7 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const { counters } = context.engine
   try {
     checkSource(request.headers)
     if (context.draining) throw httpFault('shutting_down')
@@ -120,7 +127,9 @@ async function serve(
       throw httpFault('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
     }
     await row.serve({ context, request, response, query: url.searchParams })
+    counters.countRequest('operator', 'ok')
   } catch (thrown) {
+    counters.countRequest('operator', codeOf(thrown))
     refuse(context, response, thrown)
   }
 }

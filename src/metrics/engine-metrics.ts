@@ -1,0 +1,117 @@
+/**
+ * The metrics of an engine in a register of prom-client. Values are read when they are scraped, and
+ * kept nowhere twice; only durations are collected meanwhile, from `engineMetrics` to `close`.
+ *
+ * A scrape reads counters in memory, and the counters of the nodes at most once a second. Scrapes
+ * that come together share what is read.
+ */
+import { Gauge, Registry } from 'prom-client'
+import type { ServerName } from '../core/statistics.ts'
+import type { Engine } from '../engine/api.ts'
+import { servedEngine } from '../engine/served-engine.ts'
+import { type Durations, newDurations } from './histogram.ts'
+import { newProcessCounts } from './process-counts.ts'
+import { duration_bounds_s, histogramTable, type Measured, metricTable } from './table.ts'
+
+export interface EngineMetricsOptions {
+  /**
+   * Where the metrics go; default a new one. One register takes the metrics of one engine. Those
+   * of the process are its own affair: `collectDefaultMetrics` of prom-client adds them.
+   */
+  readonly register?: Registry
+}
+
+export interface EngineMetrics {
+  readonly register: Registry
+  /** Takes the metrics out of the register, and measures no more. The engine stays open. */
+  close(): void
+}
+
+/**
+ * Measures an engine that is open in this process.
+ *
+ *     const { register } = engineMetrics(engine)
+ *     response.setHeader('Content-Type', register.contentType).end(await register.metrics())
+ *
+ * Throws an Error where the register has a metric of such a name, that of another engine for one.
+ */
+export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}): EngineMetrics {
+  const { register = new Registry() } = options
+  const { counters, statistics } = servedEngine(engine)
+  const processCounts = newProcessCounts(engine)
+  const requests = new Map<ServerName, Durations>()
+  let measuring: Promise<Measured> | undefined
+
+  /** One reading for all metrics of a scrape. */
+  function measured(): Promise<Measured> {
+    measuring ??= measure().finally(() => {
+      measuring = undefined
+    })
+    return measuring
+  }
+
+  async function measure(): Promise<Measured> {
+    const processes = await processCounts()
+    return { processes, statistics: statistics() }
+  }
+
+  const added: string[] = []
+  const remove = (): void => {
+    for (const name of added) register.removeSingleMetric(name)
+  }
+  function add(
+    row: Pick<(typeof metricTable)[number], 'name' | 'help' | 'labels'>,
+    type: string,
+    values: () => Promise<object[]>,
+  ): void {
+    const { name, help, labels } = row
+    const metric = new Gauge({ name, help, labelNames: labels, registers: [] })
+    const get = async (): Promise<object> => ({
+      ...{ name, help, type, aggregator: 'sum', values: await values() },
+    })
+    register.registerMetric(Object.assign(metric, { get }) as Gauge)
+    added.push(name)
+  }
+
+  for (const row of metricTable) {
+    add(row, row.type, async () =>
+      Array.from(row.values(await measured()), ([value, ...labels]) => ({
+        value,
+        labels: Object.fromEntries(row.labels.map((label, at) => [label, labels[at]])),
+      })),
+    )
+  }
+  add(histogramTable.request, 'histogram', async () =>
+    [...requests].flatMap(([server, durations]) =>
+      histogramValues(histogramTable.request.name, { server }, durations),
+    ),
+  )
+  const stop = counters.measure({
+    request(server, ms) {
+      const durations = requests.get(server) ?? newDurations()
+      requests.set(server, durations)
+      durations.observe(ms)
+    },
+  })
+
+  return {
+    register,
+    close() {
+      stop()
+      remove()
+    },
+  }
+}
+
+const bounds = [...duration_bounds_s.map(String), '+Inf']
+
+function histogramValues(name: string, labels: object, durations: Durations): object[] {
+  const { up_to, sum_s } = durations.read()
+  return [
+    ...bounds.map((le, at) => ({
+      ...{ metricName: `${name}_bucket`, labels: { ...labels, le }, value: up_to[at] },
+    })),
+    { metricName: `${name}_sum`, labels, value: sum_s },
+    { metricName: `${name}_count`, labels, value: up_to.at(-1) },
+  ]
+}
