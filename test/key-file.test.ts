@@ -149,6 +149,7 @@ describe('a key file', () => {
           assert.match(problem, says)
           assert.ok(problem.includes(file.key))
           assert.deepEqual([warning, id], [undefined, undefined])
+          assert.deepEqual((await engine.ready()).checks.key, { ok: false, reason: problem })
           assert.throws(() => engine.users.secrets(file.user), { code: refused, message: says })
           for (const call of [
             () => engine.users.add(),
@@ -187,6 +188,7 @@ describe('a key file', () => {
         assert.equal(problem, undefined)
         assert.match(warning, says)
         assert.match(warning, /the next start does not/)
+        assert.deepEqual((await engine.ready()).checks.key, { ok: true, reason: warning })
         await putBack()
         clock.advance(1_000)
         assert.equal(engine.keyState().warning, undefined)

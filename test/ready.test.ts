@@ -45,7 +45,7 @@ function bed() {
   const ready = newReadiness({
     ...{ store, clock, limits: limitsWith({ disk_free_bytes_min: 1_000 }) },
     health: () => trouble.code,
-    keyProblem: () => trouble.key,
+    keyState: () => ({ problem: trouble.key, warning: undefined }),
   })
   return { trouble, writes, clock, store, ready }
 }

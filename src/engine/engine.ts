@@ -309,7 +309,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     health: admission.health,
     ready: newReadiness({
       ...{ store, limits, clock: systemClock, health: admission.health },
-      keyProblem: () => secrets.keyState().problem,
+      keyState: secrets.keyState,
     }),
     checkRate: admission.checkRate,
     addresses,

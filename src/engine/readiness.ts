@@ -12,6 +12,7 @@ import type { WholeFaultCode } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
 import type { Store } from '../store/store.ts'
+import type { KeyState } from './secrets.ts'
 
 export interface Readiness {
   /** Whether all checks are ok. */
@@ -30,7 +31,7 @@ export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue'
 
 export interface ReadyCheck {
   readonly ok: boolean
-  /** Why not, for the operator: it may name files. */
+  /** Why not, or what will be wrong at the next start; for the operator: it may name files. */
   readonly reason?: string
 }
 
@@ -39,8 +40,7 @@ export interface ReadinessOptions {
   readonly limits: Limits
   readonly clock: Clock
   readonly health: () => 'ok' | WholeFaultCode
-  /** Why no secret can be read. */
-  readonly keyProblem: () => string | undefined
+  readonly keyState: () => Pick<KeyState, 'problem' | 'warning'>
 }
 
 const ready_key = metaKey('ready')
@@ -48,7 +48,7 @@ const probe_every_ms = 1_000
 const fine: ReadyCheck = { ok: true }
 
 export function newReadiness(options: ReadinessOptions): () => Promise<Readiness> {
-  const { store, limits, clock, health, keyProblem } = options
+  const { store, limits, clock, health, keyState } = options
   const began_ms = clock.now_ms()
   let probed_ms = Number.NEGATIVE_INFINITY
   let probed: Promise<ReadyCheck> = Promise.resolve(fine)
@@ -97,12 +97,13 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
     const disk = diskCheck()
     const open = code === 'shutting_down' ? notOk('it shuts down') : fine
     const blocked = [open, disk].find(({ ok }) => !ok)?.reason
-    const problem = keyProblem()
+    const { problem, warning } = keyState()
+    const key = warning === undefined ? fine : { ok: true, reason: warning }
     const checks = {
       open,
       commit: blocked === undefined ? await commitCheck() : notOk(`not tried: ${blocked}`),
       disk,
-      key: problem === undefined ? fine : notOk(problem),
+      key: problem === undefined ? key : notOk(problem),
       queue: code === 'overloaded' ? notOk('as many ops wait as may wait') : fine,
     }
     const ok = Object.values(checks).every((check) => check.ok)
