@@ -12,8 +12,10 @@ import { after, before, describe, it } from 'node:test'
 import { connect } from '../src/client.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
+import { lockFile } from '../src/store/file-lock.ts'
 import { type Ran, rowsOf, run } from './support/cli-run.ts'
 import { node_args, startServe } from './support/cli-serve.ts'
+import { mountDisk } from './support/small-disk.ts'
 import { quickFolder } from './support/store-folder.ts'
 
 let folder: string
@@ -302,5 +304,61 @@ describe('a restore', () => {
     await rm(`${path}.key`)
     await ok(['restore', backup, '--db', path, '--replace'], { CONVEYOR_KEY })
     assert.ok(!readdirSync(dirname(path)).includes('tasks.lmdb.key'))
+  })
+})
+
+describe('what a backup and a restore leave', () => {
+  it('on a full disk is nothing but a sentence', async (t) => {
+    const disk = mountDisk('tmpfs', 1)
+    if (disk === undefined) return t.skip('this user may mount no disk')
+    try {
+      const { path } = await makeFile(1)
+      const filler = join(disk.path, 'filler')
+      const copy = join(disk.path, 'copy.lmdb')
+      const engine = await openEngine(path, { timers: false })
+      const says = /copy\.lmdb: the disk is full; make room, nothing was left/
+      // It may fill at any page of the copy, and of LMDB's table of readers.
+      let refused = 0
+      for (let pages = 0; ; pages++) {
+        await writeFile(filler, Buffer.alloc(2 ** 20 - pages * 4_096))
+        const made = await engine.backup(copy).catch((error: Error) => error)
+        if (!(made instanceof Error)) break
+        assert.match(made.message, says)
+        assert.equal((made as Error & { code: string }).code, 'no_space')
+        assert.deepEqual(readdirSync(disk.path), ['filler'])
+        refused++
+      }
+      assert.ok(refused > 10, `${refused} backups were refused`)
+      await engine.close()
+      await rm(copy)
+      await writeFile(filler, Buffer.alloc(2 ** 20 - 4_096))
+      const full = await run(['backup', copy, '--db', path])
+      assert.match(full.err, says)
+      assert.equal(full.exit, 3)
+      await ok(['backup', `${path}.copy`, '--db', path])
+      const db = join(disk.path, 'tasks.lmdb')
+      const again = await run(['restore', `${path}.copy`, '--db', db, '--without-key'])
+      assert.match(again.err, /tasks\.lmdb: the disk is full; make room, nothing was left/)
+      assert.equal(again.exit, 3)
+      assert.deepEqual(readdirSync(disk.path), ['filler'])
+      assert.equal(await look(path), '1 tasks, 0 breaches, key fits')
+    } finally {
+      disk.remove()
+    }
+  })
+
+  it('where it was killed is removed by the next one; what lives or is not its own stays', async () => {
+    const { path } = await makeFile(1)
+    const at = (...names: string[]): string => join(dirname(path), ...names)
+    for (const name of ['.backup-dead', '.backup-lives', '.backup-other']) {
+      await mkdir(at(name))
+      await writeFile(at(name, 'copy'), 'half')
+      if (name !== '.backup-other') await writeFile(at(name, 'lock'), '')
+    }
+    const lock = await lockFile(at('.backup-lives', 'lock'))
+    await ok(['backup', at('copy.lmdb'), '--db', path])
+    const left = readdirSync(dirname(path)).filter((name) => name.startsWith('.'))
+    assert.deepEqual(left.sort(), ['.backup-lives', '.backup-other'])
+    await lock?.release()
   })
 })

@@ -6,51 +6,17 @@
  * A short run fills one disk; `CONVEYOR_SLOW=1` twenty of each kind.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import type { Engine } from '../src/engine/api.ts'
 import { isFault, openEngine } from '../src/index.ts'
 import { callback_process } from './support/cli-process.ts'
-import { tempFolder } from './support/package-folder.ts'
+import { mountDisk, type SmallDisk } from './support/small-disk.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 const runs = is_slow ? 20 : 1
-
-interface SmallDisk {
-  readonly path: string
-  remove(): void
-}
-
-/** Undefined where this user may mount none. */
-function mountDisk(kind: 'tmpfs' | 'ext4', megabytes: number): SmallDisk | undefined {
-  const folder = tempFolder()
-  const path = join(folder.path, 'disk')
-  const image = join(folder.path, 'image')
-  mkdirSync(path)
-  const commands =
-    kind === 'tmpfs'
-      ? [['mount', '-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path]]
-      : [
-          ['truncate', '-s', `${megabytes}M`, image],
-          ['mkfs.ext4', '-q', '-F', image],
-          ['mount', '-o', 'loop', image, path],
-        ]
-  for (const [command = '', ...args] of commands) {
-    if (spawnSync(command, args).status === 0) continue
-    folder.remove()
-    return undefined
-  }
-  return {
-    path,
-    remove() {
-      spawnSync('umount', ['-l', path])
-      folder.remove()
-    },
-  }
-}
 
 /** Writers at once, each with batches until nothing is taken any more; answers what was said. */
 async function fill(engine: Engine, bytes: number, round: number): Promise<Set<string>> {

@@ -3,7 +3,6 @@
  * that a new or removed name survives a power cut.
  */
 import { open } from 'node:fs/promises'
-import { constants } from 'node:os'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../core/faults.ts'
 
@@ -29,10 +28,10 @@ export function fileFault(path: string, error: unknown): Fault {
 
 /** The fault for a new file that cannot be written: `no_space`, or else `not_possible`. */
 export function writeFault(path: string, error: unknown): Fault {
+  const text = error instanceof Error ? error.message : String(error)
   const { code } = (error ?? {}) as { code?: unknown }
-  // LMDB has the system's number.
-  const is_full = code === 'ENOSPC' || code === 'EDQUOT' || code === constants.errno.ENOSPC
-  const text = error instanceof Error ? error.message : error
+  // LMDB has the system's text, and its number or none.
+  const is_full = code === 'ENOSPC' || code === 'EDQUOT' || /no space left/i.test(text)
   return is_full
     ? fault('no_space', `${path}: the disk is full; make room, nothing was left`, { cause: error })
     : fault('not_possible', `${path} could not be written (${text})`, { cause: error })

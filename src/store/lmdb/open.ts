@@ -9,13 +9,13 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { constants } from 'node:fs'
 import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fault, isFault } from '../../core/faults.ts'
+import { fault } from '../../core/faults.ts'
 import { fileFault, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
+import { isZero, prepareLockFile } from './lock-file.ts'
 import { type LmdbTree, type LmdbTreeOptions, lmdbTree } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
@@ -33,7 +33,10 @@ export interface OpenLmdbOptions extends LmdbTreeOptions {
 export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}): Promise<LmdbTree> {
   const is_new = await isNewFile(path)
   if (is_new) await createFile(path)
-  await prepareLockFile(`${path}-lock`)
+  const lock_path = `${path}-lock`
+  await prepareLockFile(lock_path).catch((error) => {
+    throw fileFault(lock_path, error)
+  })
   if (!is_new && options.probe === true) await probe(path)
   const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
   let db = await openDatabase(path, { maxReaders })
@@ -129,10 +132,6 @@ async function isUninitialised(bytes: Buffer): Promise<boolean> {
   return true
 }
 
-function isZero(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === 0)
-}
-
 /** What LMDB writes into a new file; undefined if it cannot make one. */
 async function newFileBytes(): Promise<Buffer | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-new-'))
@@ -149,33 +148,6 @@ async function createFile(path: string): Promise<void> {
     await (await open(path, 'a', 0o600)).close()
   } catch (error) {
     throw fileFault(path, error)
-  }
-}
-
-const lock_page_bytes = 4096
-const lock_pages = 3
-
-/**
- * Allocates the pages of LMDB's lock file. LMDB kills the process if it cannot open that file, or
- * if the disk is full when it first touches a page of it that is not allocated.
- */
-async function prepareLockFile(lock_path: string): Promise<void> {
-  try {
-    const { O_RDWR, O_CREAT } = constants
-    const lock = await open(lock_path, O_RDWR | O_CREAT, 0o600)
-    try {
-      const page = Buffer.alloc(lock_page_bytes)
-      for (let at = 0; at < lock_pages * lock_page_bytes; at += lock_page_bytes) {
-        const { bytesRead } = await lock.read(page.fill(0), 0, lock_page_bytes, at)
-        if (bytesRead === lock_page_bytes && !isZero(page)) continue
-        const { bytesWritten } = await lock.write(page, 0, lock_page_bytes, at)
-        if (bytesWritten < lock_page_bytes) throw fileFault(lock_path, { code: 'ENOSPC' })
-      }
-    } finally {
-      await lock.close()
-    }
-  } catch (error) {
-    throw isFault(error) ? error : fileFault(lock_path, error)
   }
 }
 
