@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { codePath, node_flags, top } from './support/package-folder.ts'
 
 const heavy =
-  /node_modules\/(yauzl|saxes|moment.*|prom-client|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
+  /node_modules\/(yauzl|saxes|@opentelemetry|moment.*|prom-client|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
 
 /** [what is run, whether it loads any of them] */
 // biome-ignore format: a table

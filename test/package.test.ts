@@ -149,6 +149,17 @@ describe('the package', () => {
     assert.equal(run(user, program, ['--version']), `${version}\n`)
   })
 
+  test('makes traces where their package is installed, and says so where it is not', () => {
+    const program = join(user, 'node_modules/.bin/conveyor')
+    const args = ['serve', '--traces', '--db', join(folder.path, 'never.lmdb')]
+    assert.throws(
+      () => run(user, program, args),
+      /--traces needs @opentelemetry\/api: `npm install/,
+    )
+    linkPackages(user, ['@opentelemetry/api'])
+    assert.equal(run(user, process.execPath, ['-p', tracing_program]), 'function\n')
+  })
+
   test('is imported by its names, and by no other', () => {
     writeFileSync(
       join(user, 'names.mjs'),
@@ -160,6 +171,7 @@ describe('the package', () => {
       import * as operator from 'conveyor-engine/operator'
       import * as metrics from 'conveyor-engine/metrics'
       import * as testing from 'conveyor-engine/testing'
+      import * as tracing from 'conveyor-engine/tracing'
       import { defineProcess, end, go } from 'conveyor-engine/define'
       import example from 'conveyor-engine/examples/callback.conv.json' with { type: 'json' }
       import manifest from 'conveyor-engine/package.json' with { type: 'json' }
@@ -172,6 +184,7 @@ describe('the package', () => {
         operator: Object.keys(operator),
         metrics: Object.keys(metrics),
         testing: Object.keys(testing),
+        tracing: Object.keys(tracing),
         example: example.obj_id,
         version: manifest.version,
         defined: defineProcess({ id: 1, nodes: { start: go('end'), end: end() } }).obj_id,
@@ -187,6 +200,7 @@ describe('the package', () => {
       operator: ['serveOperator'],
       metrics: ['engineMetrics'],
       testing: ['settled', 'testClock'],
+      tracing: ['openTelemetryTracing'],
       example: 1234,
       version,
       defined: 1,
@@ -355,6 +369,8 @@ export const vi = {
 }
 export const expect = (value) => ({ toBe: (wanted) => assert.equal(value, wanted) })
 `
+
+const tracing_program = `typeof require('conveyor-engine/tracing').openTelemetryTracing`
 
 const code_program = `
 import { openEngine } from 'conveyor-engine'

@@ -13,6 +13,7 @@ import { addClient, initFolder } from '../src/certs/folder.ts'
 import { parseWords } from '../src/cli/parse.ts'
 import { verbs } from '../src/cli/verb-table.ts'
 import { explained, testVector } from '../src/cli/verbs/sign-explain.ts'
+import { signatureOf } from '../src/codec/signature.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { admin_statuses, adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
 import { limitsWith, limitTable } from '../src/core/limits.ts'
@@ -29,6 +30,7 @@ import { functionTable } from '../src/process/functions/table.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { typeTable } from '../src/process/values.ts'
+import { node_args, startServe } from './support/cli-serve.ts'
 import { codePath, linkPackages, node_flags, tempFolder, top } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -451,6 +453,47 @@ for (const [name, packages, address, path, answer] of own_servers) {
     assert.equal(ran.status, 0)
   })
 }
+
+const tracing_packages = ['@opentelemetry/api', '@opentelemetry/sdk-trace-node']
+
+test('a program that makes traces', async () => {
+  const { path: folder, remove } = tempFolder()
+  after(remove)
+  const ran = await runProgram(program('traces'), folder, tracing_packages)
+  assert.equal(ran.stderr, '')
+  const names = Array.from(ran.stdout.matchAll(/^ {2}name: '([\w.]+)'/gm), ([, name]) => name)
+  assert.deepEqual(names, ['conveyor.run', 'conveyor.commit', 'conveyor.create', 'checkout'])
+})
+
+test('serve with --traces, and with an SDK and without', async () => {
+  const { path: folder, remove } = tempFolder()
+  after(remove)
+  linkPackages(folder, tracing_packages)
+  const otel = join(folder, 'otel.mjs')
+  writeFileSync(otel, program('traces serve'))
+  for (const [flags, names] of [
+    [
+      ['--import', otel],
+      ['conveyor.run', 'conveyor.commit', 'conveyor.create', 'POST'],
+    ],
+    [[], []],
+  ] as const) {
+    const args = ['serve', '--traces', '--json', '--http', '127.0.0.1:0', '--demo', '--db']
+    const db = join(folder, `${names.length}.lmdb`)
+    const served = await startServe([process.execPath, ...flags, ...node_args, ...args, db])
+    const { secret } = served.line.demo as { secret: string }
+    const body = '{"ops":[{"type":"create","obj":"task","conv_id":1234,"ref":"r","data":{}}]}'
+    const time = String(Math.floor(Date.now() / 1000))
+    const path = `/api/1/json/13000/${time}/${signatureOf(time, secret, body)}`
+    await (await fetch(served.url + path, { method: 'POST', body })).text()
+    await served.stop()
+    const told = Array.from(served.out().matchAll(/^ {2}name: '([\w.]+)/gm), ([, name]) => name)
+    assert.deepEqual(told, names)
+    assert.equal(served.err().includes('traces_without_sdk'), names.length === 0)
+    for (const hidden of [secret, path])
+      assert.ok(!served.out().slice(served.out().indexOf('\n')).includes(hidden))
+  }
+})
 
 /** [program, what it prints] */
 const grpc_programs: readonly (readonly [string, string])[] = [

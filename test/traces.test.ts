@@ -5,23 +5,39 @@
  */
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Metadata } from '@grpc/grpc-js'
-import { context, trace } from '@opentelemetry/api'
+import { context, SpanKind, trace } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
+import { docOfText } from '../src/codec/json.ts'
+import { taskKey } from '../src/codec/keys.ts'
 import { signatureOf } from '../src/codec/signature.ts'
+import { encodeTask } from '../src/codec/task-record.ts'
 import { parseTraceparent } from '../src/core/tracing.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import { loadTask } from '../src/engine/task-store.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
+import { storeOf } from '../src/store/group-commit.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import { openTelemetryTracing } from '../src/tracing.ts'
 import { callServer } from './support/call-server.ts'
 import { collect, openClient } from './support/grpc-client.ts'
-import { fileBed, memoryBed, settled } from './support/model-setup.ts'
-import { own_tracer, takeSpans, traceIdsOf, tracing, treeOf } from './support/span-setup.ts'
+import { engineOn, fileBed, memoryBed, settled } from './support/model-setup.ts'
+import {
+  own_tracer,
+  takeSpans as takeEnded,
+  traceIdsOf,
+  tracing,
+  treeOf,
+} from './support/span-setup.ts'
 
 const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
 const span_id = '00f067aa0ba902b7'
 const sampled = `00-${trace_id}-${span_id}-01`
+const given = { trace_id, span_id, flags: 1 }
 const marks = ['mark-data', 'mark-ref', 'mark-query', 'mark-path']
 const large_heads = { header_bytes_max: 32_768 }
 const hours_3 = 3 * 3_600_000
@@ -90,6 +106,41 @@ async function served(
 }
 
 const with_traces: EngineOptions = { tracing, limits: { window_s: 0 } }
+
+/** The table of spans: the name of a span → its attributes. */
+const page = readFileSync(new URL('../src/tracing/README.md', import.meta.url), 'utf8')
+const [, table = ''] = /<!-- table: spans -->\n((?:\|.*\n)+)/.exec(page) ?? []
+const rows = new Map(
+  table
+    .trim()
+    .split('\n')
+    .slice(2)
+    .map((row) => {
+      const [, name = '', , , attributes = ''] = row.split('|')
+      return [name.trim(), new Set(Array.from(attributes.matchAll(/`([^`]+)`/g), ([, one]) => one))]
+    }),
+)
+
+/** The row of the table that tells of a span. */
+function rowOf({ name, kind }: ReadableSpan): string {
+  if (kind === SpanKind.CLIENT) return 'the method of a call'
+  if (name.startsWith('POST ')) return '`POST` and the route'
+  if (name.includes('/')) return '`conveyor.v1.TaskService/…`'
+  return rows.has(`\`${name}\``) ? `\`${name}\`` : '`conveyor.create` …'
+}
+
+/** Each attribute seen, behind the row of its span. */
+const attributes_seen = new Set<string>()
+
+function takeSpans(): ReadableSpan[] {
+  const spans = takeEnded()
+  for (const span of spans) {
+    if (span.instrumentationScope.name === 'test') continue
+    const names = [span, ...span.events].flatMap((one) => Object.keys(one.attributes ?? {}))
+    for (const name of names) attributes_seen.add(`${rowOf(span)} ${name}`)
+  }
+  return spans
+}
 
 /** Everything in a span that is text. */
 const textOf = ({ name, attributes, events, links, status }: ReadableSpan): string =>
@@ -289,4 +340,158 @@ test('a modify with a trace of its own: the task goes on in its trace, and the s
   assert.deepEqual(linksOf('conveyor.modify', 2), ['1'.repeat(32)])
   await engine.close()
   await endpoint.close()
+})
+
+/** Start, then what `logics` say, then done; `bad` where they fail. */
+function oneNode(obj_id: number, title: string, logics: object[]): object {
+  const middle = { ...node('middle', 0, [...logics, go('done')]), title }
+  const nodes = [node('start', 1, [go('middle')]), middle, node('done', 2, []), node('bad', 2, [])]
+  return { obj_id, scheme: { nodes } }
+}
+
+const callback_logic = { type: 'api_callback' }
+const code_logic = { type: 'api_code', lang: 'js', src: 'data.n = 1', err_node_id: 'bad' }
+const bad_code = { ...code_logic, src: 'throw 1' }
+const copy = {
+  ...{ type: 'api_copy', conv_id: 12, ref: 'copied', mode: 'create', err_node_id: 'bad' },
+  ...{ data: {}, data_type: {}, group: 'all' },
+}
+const rpc = { type: 'api_rpc', conv_id: 12, extra: {}, extra_type: {}, err_node_id: 'bad' }
+const rpc_reply = { type: 'api_rpc_reply', mode: 'key_value', res_data: {}, res_data_type: {} }
+
+const run_to_wait = 'run start middle'
+/** [what a task does, its process, the tree below its create] */
+// biome-ignore format: a table
+const works: readonly (readonly [string, object, readonly string[]])[] = [
+  ['runs code',       oneNode(10, 'm', [code_logic]),
+    [run_to_wait, 'commit', 'code', '  run done']],
+  ['fails in code',   oneNode(10, 'm', [bad_code]),
+    [run_to_wait, 'commit', 'code (code_executing_error)', '  run bad']],
+  ['is handled',      oneNode(10, 'work', [callback_logic]),
+    [run_to_wait, 'commit', 'handler', '  inner', '  create', '    run start middle done', '    commit', '  run done']],
+  ['is refused',      oneNode(10, 'fail', [callback_logic]),
+    [run_to_wait, 'commit', 'handler (handler_error)', '  run (handler_error)']],
+  ['calls in vain',   oneNode(10, 'm', [{ type: 'api', method: 'GET', url: 'http://127.0.0.1:1/', err_node_id: 'bad' }]),
+    [run_to_wait, 'commit', 'GET (api_bad_answer)', '  run bad']],
+  ['copies itself',   oneNode(10, 'm', [copy]),
+    ['run start middle done', 'run middle done', 'commit']],
+  ['calls a process', oneNode(10, 'm', [rpc]),
+    [run_to_wait, 'run middle done', 'run done', 'commit']],
+]
+
+test('what tasks do goes on in their trace', async () => {
+  const engine = await memoryBed(with_traces).open()
+  await engine.putProcess(oneNode(12, 'm', [rpc_reply]))
+  engine.handle('work', async () => {
+    own_tracer.startSpan('inner').end()
+    await engine.create({ conv_id: 12, data: {} })
+  })
+  engine.handle('fail', () => 'no object')
+  for (const [what, process, expected] of works) {
+    await engine.putProcess(process)
+    const { obj_id } = await engine.create({ conv_id: 10, data: {} }, { trace: given })
+    await engine.result({ conv_id: 10, obj_id: obj_id as string })
+    const spans = takeSpans()
+    assert.deepEqual(traceIdsOf(spans), [trace_id], what)
+    const [first, ...below] = treeOf(spans).map((line) => line.replace('conveyor.', ''))
+    assert.equal(first, 'create')
+    assert.deepEqual(
+      below,
+      expected.map((line) => `  ${line}`),
+      what,
+    )
+  }
+  await engine.close()
+})
+
+test('a trace that is not recorded has no spans, and is remembered and handed on as that', async () => {
+  const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
+  const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })
+  const engine = await bed.open()
+  await engine.putProcess(caller(endpoint.url))
+  await served(engine, async ({ url, secret }) => {
+    await post(url, secret, [createOp('a')], { traceparent: sampled.replace(/1$/, '0') })
+  })
+  await engine.create({ conv_id: 7, ref: 'b', data: {} }, { trace: { ...given, flags: 0 } })
+  bed.clock.advance(hours_3)
+  for (const ref of ['a', 'b']) {
+    assert.equal((await engine.result({ conv_id: 7, ref })).trace_id, trace_id)
+  }
+  for (const { headers } of endpoint.asked) {
+    assert.match(String(headers.traceparent), new RegExp(`^00-${trace_id}-[0-9a-f]{16}-00$`))
+  }
+  assert.equal(endpoint.asked.length, 2)
+  assert.deepEqual(takeSpans(), [])
+  await engine.close()
+  await endpoint.close()
+})
+
+test('of a transaction that is rolled back and runs again each span comes once', async () => {
+  const tree = memoryTree()
+  const engine = await engineOn(tree, with_traces)
+  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  const { obj_id = '' } = await engine.create({ conv_id: 7, ref: 'bad', data: {} })
+  const draft = await storeOf(tree).view((view) => loadTask(view, obj_id))
+  assert.ok(draft !== undefined && draft !== 'damaged')
+  const broken = encodeTask({ ...draft.task, doc: docOfText('{"a":') })
+  await tree.commit(changesOf([[taskKey(obj_id), broken]]))
+  // A bug in the second request, in one transaction with the others.
+  const all = await Promise.allSettled([
+    engine.create({ conv_id: 7, ref: 'one', data: {} }, { trace: given }),
+    engine.modify({ conv_id: 7, ref: 'bad', data: { b: 1 } }, { trace: given }),
+    engine.create({ conv_id: 7, ref: 'two', data: {} }, { trace: given }),
+  ])
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  const created = ['conveyor.create', '  conveyor.run start wait', '  conveyor.commit']
+  assert.deepEqual(treeOf(takeSpans()).sort(), [
+    ...[...created, ...created].sort(),
+    'conveyor.modify (internal_error)',
+  ])
+  await engine.close()
+})
+
+test('an SDK that throws costs the spans alone', async () => {
+  const throws = (): never => {
+    throw new Error('broken SDK')
+  }
+  const broken = openTelemetryTracing({
+    tracerProvider: { getTracer: () => ({ startSpan: throws, startActiveSpan: throws }) },
+  })
+  const told: string[] = []
+  const logger = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (line: object) => told.push(JSON.stringify(line)),
+  }
+  const engine = await memoryBed({ tracing: broken, logger }).open()
+  await engine.putProcess(oneNode(10, 'work', [callback_logic]))
+  engine.handle('work', () => ({ n: 1 }))
+  const { obj_id } = await engine.create({ conv_id: 10, data: {} }, { trace: given })
+  assert.equal((await engine.result({ conv_id: 10, obj_id: obj_id as string })).status, 'processed')
+  assert.match(told.join(), /"event":"traces_without_sdk"/)
+  await engine.close()
+})
+
+test('a request refused before its caller is known joins no trace; later ones have their code', async () => {
+  const engine = await memoryBed(with_traces).open()
+  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await served(engine, async ({ url, secret }) => {
+    await post(url, 'wrong', [createOp('a')], { traceparent: sampled })
+    await post(url, secret, [], { traceparent: sampled })
+  })
+  const [outside, inside] = takeSpans()
+  assert.deepEqual(treeOf([outside as ReadableSpan]), ['HTTP (bad_signature)'])
+  assert.notEqual(outside?.spanContext().traceId, trace_id)
+  assert.equal(inside?.attributes['error.type'], 'format_error')
+  assert.equal(inside?.spanContext().traceId, trace_id)
+  await engine.close()
+})
+
+test('the table of spans has each attribute that was seen, and no other', () => {
+  const told = [...rows].flatMap(([row, names]) => [...names].map((name) => `${row} ${name}`))
+  assert.deepEqual([...attributes_seen].sort(), told.sort())
 })

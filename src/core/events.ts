@@ -86,6 +86,10 @@ export const eventTable = {
   key_missing: { level: 'error', text: 'the key file is missing, wrong or cannot be read' },
   key_open: { level: 'warn', text: 'other users may read the key file' },
   key_back: { level: 'info', text: 'the key file is as it should be again' },
+  traces_without_sdk: {
+    level: 'warn',
+    text: 'no OpenTelemetry SDK is registered, so nobody takes the spans',
+  },
   bug: { level: 'error', text: 'this is a bug of conveyor, please report it' },
 } as const satisfies Record<string, EventRow>
 

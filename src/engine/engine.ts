@@ -93,6 +93,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   parts.events.on(statistics.addEvent)
   const { tracing } = options
   const onBug = bugTeller(tell, options.onBug)
+  if (tracing !== undefined && !tracing.hasSdk()) tell('traces_without_sdk', {})
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()

@@ -7,7 +7,7 @@
  * of a trace that is not recorded make no spans, but their tasks remember it.
  */
 import { isOp } from '../codec/op.ts'
-import { type FaultCode, isFault } from '../core/faults.ts'
+import { isFault, isStoreUnavailable } from '../core/faults.ts'
 import type { Caller, Op, OpResult } from '../core/model.ts'
 import { isSampled, type Span, type TraceContext, type Tracing } from '../core/tracing.ts'
 import type { JobOutcome } from '../process/logic.ts'
@@ -174,8 +174,9 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
   }
 }
 
-function codeOf(thrown: unknown): FaultCode {
-  return isFault(thrown) ? thrown.code : 'internal_error'
+/** What the caller gets: see submission. */
+function codeOf(thrown: unknown): string {
+  return isFault(thrown) && isStoreUnavailable(thrown) ? thrown.code : 'internal_error'
 }
 
 /** The path and the query may hold data or secrets, so the span of a call has neither. */

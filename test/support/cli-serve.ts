@@ -38,7 +38,8 @@ export async function startServe(
   const line = await new Promise<Record<string, unknown>>((resolve, reject) => {
     child.stdout?.on('data', (chunk) => {
       out += String(chunk)
-      if (out.includes('\n')) resolve(JSON.parse(out) as Record<string, unknown>)
+      const [first = '', ...rest] = out.split('\n')
+      if (rest.length > 0) resolve(JSON.parse(first) as Record<string, unknown>)
     })
     child.on('exit', (code) => reject(new Error(`serve ended with ${code}: ${err}`)))
   })

@@ -3,6 +3,7 @@ import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, type Given, json_flag, text } from '../verb.ts'
 import { log_level_flag } from './serve-log.ts'
+import { traces_flag } from './serve-traces.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   name: name.replaceAll('_', '-'),
@@ -54,6 +55,7 @@ export const serve_flags: readonly Flag[] = [
     says: 'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
   },
   log_level_flag,
+  traces_flag,
   db_flag,
   json_flag,
   ...limit_flags,

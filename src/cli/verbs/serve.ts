@@ -15,6 +15,7 @@ import { limitsOf, serve_flags } from './serve-flags.ts'
 import { openServeLog, type ServeLog } from './serve-log.ts'
 import { printReady } from './serve-ready.ts'
 import { killIfHung, newStop, type Stop, untilEnd } from './serve-stop.ts'
+import { tracingOf } from './serve-traces.ts'
 import { startServers, type WantedServers, wantedServers } from './servers.ts'
 import { variablesOf } from './variables-file.ts'
 
@@ -52,9 +53,10 @@ async function serveUntil(
   { wanted, limits }: { wanted: WantedServers; limits: EngineOptions['limits'] },
 ): Promise<Exit> {
   const variables = await variablesOf(given, io)
+  const tracing = await tracingOf(given)
   const engine = await openToServe(given, {
     ...{ ...(limits && { limits }), onFailure: stop.fail, logger: log.logger },
-    ...(variables === undefined ? {} : { variables: variables.first }),
+    ...{ tracing, ...(variables === undefined ? {} : { variables: variables.first }) },
   })
   const stopWatching = variables?.watch(engine, log.tell)
   const watchdog = killIfHung(engine, io, log)
@@ -93,7 +95,7 @@ async function certificatesOf(
 
 async function openToServe(
   given: Given,
-  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'logger' | 'variables'>,
+  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'logger' | 'variables' | 'tracing'>,
 ): Promise<Engine> {
   const path = dbOf(given)
   try {
