@@ -126,7 +126,7 @@ export function runContainer(
     child,
     pid,
     exec(command) {
-      const enter = ['-t', String(pid()), '-m', '-n', '-p', '-r', ...inside, ...command]
+      const enter = ['-t', String(pid()), '-m', '-n', '-p', '-r', '-w', ...inside, ...command]
       const { status, stdout, stderr } = spawnSync('nsenter', enter, { encoding: 'utf8', cwd: '/' })
       return { status, out: stdout + stderr }
     },

@@ -15,7 +15,7 @@ export const serve_flags: readonly Flag[] = [
   {
     name: 'http',
     value: 'HOST:PORT',
-    says: 'where to answer (default 127.0.0.1:8080); `fd:3` is systemd’s socket, `off` opens none',
+    says: 'where to answer (127.0.0.1:8080); port 0 picks one, `fd:3` takes one, `off`: none',
   },
   {
     name: 'http-sync',
