@@ -11,8 +11,9 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
 import { parsePlain } from '../../codec/json.ts'
-import { fault } from '../../core/faults.ts'
+import { codeOf, fault } from '../../core/faults.ts'
 import type { Engine } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import {
   type AdminRequest,
   type AdminResponse,
@@ -77,12 +78,16 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 async function answer(engine: Engine, mine: Endpoint, body: string): Promise<AdminResponse> {
+  const { counters } = servedEngine(engine)
   try {
     const request = parsePlain(body) as AdminRequest
     checkEndpoint(request, mine)
     if (!isAdminVerb(request.verb)) throw fault('not_found', `no such verb: ${request.verb}`)
-    return { ...mine, value: (await runVerb(engine, request.verb, request.args)) ?? null }
+    const value = await runVerb(engine, request.verb, request.args)
+    counters.countRequest('admin', 'ok')
+    return { ...mine, value: value ?? null }
   } catch (error) {
+    counters.countRequest('admin', codeOf(error))
     return { ...mine, fault: faultView(error) }
   }
 }

@@ -15,6 +15,7 @@ import {
   type ServedFaultCode,
   wholeFaults,
 } from '../../core/faults.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import {
   number_field,
   sized_field,
@@ -29,8 +30,20 @@ export interface PublicFault {
   readonly description: string
 }
 
-/** The public form of anything thrown; a bug also goes to `onBug`. */
-export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
+/** Where refusals are counted, and bugs told. */
+export interface FaultContext {
+  readonly engine: Pick<ServedEngine, 'counters'>
+  readonly onBug: (bug: unknown) => void
+}
+
+/** The public form of what ends a request; a bug also goes to `onBug`. */
+export function publicFault(thrown: unknown, context: FaultContext, began_ms = 0): PublicFault {
+  const found = withoutSecrets(thrown, context.onBug)
+  context.engine.counters.endRequest('grpc', found.code, began_ms)
+  return found
+}
+
+function withoutSecrets(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
   if (isFault(thrown)) {
     const { code, message, outside = message } = thrown
     if (code === 'internal_error') return { code, description: wholeFaults[code].text }
@@ -41,8 +54,8 @@ export function publicFault(thrown: unknown, onBug: (bug: unknown) => void): Pub
 }
 
 /** The status with which grpc-js ends a failed call. */
-export function faultStatus(thrown: unknown, onBug: (bug: unknown) => void): StatusObject {
-  const { code, description } = publicFault(thrown, onBug)
+export function faultStatus(thrown: unknown, context: FaultContext, began_ms = 0): StatusObject {
+  const { code, description } = publicFault(thrown, context, began_ms)
   const number = status[grpcStatusOf(code) as keyof typeof status]
   // A lone surrogate cannot be encoded as UTF-8.
   const details = `${code}: ${description}`.toWellFormed()

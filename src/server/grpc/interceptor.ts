@@ -34,6 +34,8 @@ export interface ServerContext {
 /** What a handler knows of its call beside the messages. */
 export interface CallContext {
   readonly peer: Peer
+  /** Of `Statistics.beginRequest`. */
+  readonly began_ms: number
   /** Lets one more message of a stream be read. */
   pull(): void
 }
@@ -55,6 +57,11 @@ export function takeBytes(response: EncodedResponse): Buffer {
 /** The context of the call that has this metadata object. */
 export type ContextOf = (metadata: Metadata) => CallContext
 
+/** For calls whose time is not the server's: waits of their callers. */
+export function untimed(contextOf: ContextOf): ContextOf {
+  return (metadata) => ({ ...contextOf(metadata), began_ms: 0 })
+}
+
 export interface CallInterceptor {
   readonly interceptor: ServerInterceptor
   readonly contextOf: ContextOf
@@ -66,7 +73,7 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
   const contexts = new WeakMap<Metadata, CallContext>()
 
   const overridesFor = (call: ServerInterceptingCallInterface, is_stream: boolean): Overrides => {
-    const refuse = (thrown: unknown): void => call.sendStatus(faultStatus(thrown, context.onBug))
+    const refuse = (thrown: unknown): void => call.sendStatus(faultStatus(thrown, context))
     let cancelTimeout = (): void => {}
     /** grpc-js would call the handler of a call that has ended, and never tell it of the end. */
     let is_over = false
@@ -90,7 +97,8 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
               checkSize(metadata, context.limits)
               const peer = context.authenticator.peerAt(call.getPeer())
               authenticate(context, peer)
-              contexts.set(metadata, { peer, pull })
+              const began_ms = context.engine.counters.beginRequest()
+              contexts.set(metadata, { peer, began_ms, pull })
             } catch (thrown) {
               return refuse(thrown)
             }

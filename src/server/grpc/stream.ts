@@ -40,6 +40,8 @@ export function streamHandler(
 
 interface PendingBatch {
   readonly batch: StreamBatch
+  /** Of `Statistics.beginRequest`. */
+  readonly began_ms: number
   /** Of its request, and of its answer once there is one. */
   bytes: number
   /** Whether the engine's queue was full at the last attempt. */
@@ -109,7 +111,7 @@ function openStream(
     if (state !== 'draining' || pending.size > 0) return
     dispose()
     if (reason === undefined) call.end()
-    else call.emit('error', faultStatus(reason, context.onBug))
+    else call.emit('error', faultStatus(reason, context))
   }
   const dispose = (): void => {
     state = 'over'
@@ -167,7 +169,7 @@ function openStream(
       if (may_wait) one.is_refused_as_full = true
       else {
         one.error = isFault(thrown) ? thrown.code : 'internal_error'
-        answer(encodeRefusal(context, batch, thrown))
+        answer(encodeRefusal(context, one, thrown))
       }
     }
     try {
@@ -175,7 +177,7 @@ function openStream(
       one.reservation ??= peer.answers.reserve(one.ops)
       context.engine
         .submit(one.ops, caller)
-        .then((results) => answer(encodeAnswer(context, batch, results)), refuse)
+        .then((results) => answer(encodeAnswer(context, one, results)), refuse)
         .catch(context.onBug)
     } catch (thrown) {
       refuse(thrown)
@@ -196,7 +198,8 @@ function openStream(
     onMessage(batch: StreamBatch): void {
       if (state !== 'open') return
       const one: PendingBatch = {
-        ...{ batch, bytes: 0, is_refused_as_full: false, is_submitted: false },
+        ...{ batch, began_ms: context.engine.counters.beginRequest(), bytes: 0 },
+        ...{ is_refused_as_full: false, is_submitted: false },
         ...{ ops: undefined, answer: undefined, reservation: undefined },
         ...{ trace: traceCall(context, call), error: undefined },
       }
@@ -228,18 +231,24 @@ function isQueueFull(thrown: unknown): boolean {
 /** Never throws: an error while encoding becomes the answer. */
 function encodeAnswer(
   context: ServerContext,
-  batch: StreamBatch,
+  one: PendingBatch,
   results: readonly OpResult[],
 ): Buffer {
   try {
-    return encodeStreamResponse(batch, { proc: 'ok', description: '', results })
+    const bytes = encodeStreamResponse(one.batch, { proc: 'ok', description: '', results })
+    context.engine.counters.endRequest('grpc', 'ok', one.began_ms)
+    return bytes
   } catch (thrown) {
-    return encodeRefusal(context, batch, thrown)
+    return encodeRefusal(context, one, thrown)
   }
 }
 
-function encodeRefusal(context: ServerContext, batch: StreamBatch, thrown: unknown): Buffer {
-  const { code, description } = publicFault(thrown, context.onBug)
+function encodeRefusal(
+  context: ServerContext,
+  { batch, began_ms }: PendingBatch,
+  thrown: unknown,
+): Buffer {
+  const { code, description } = publicFault(thrown, context, began_ms)
   return encodeStreamResponse(batch, { proc: code, description, results: [] })
 }
 

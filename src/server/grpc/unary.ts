@@ -115,15 +115,16 @@ export function answerWith<Message>(
   ) => Promise<Buffer>,
 ): handleUnaryCall<Message, EncodedResponse> {
   return (call, callback) => {
-    const { peer } = contextOf(call.metadata)
+    const { peer, began_ms } = contextOf(call.metadata)
     const trace = traceCall(context, call)
     run(call, peer, trace).then(
       (bytes) => {
         endCall(trace, status.OK)
+        context.engine.counters.endRequest('grpc', 'ok', began_ms)
         callback(null, { bytes, onSent })
       },
       (thrown: unknown) => {
-        const refusal = faultStatus(thrown, context.onBug)
+        const refusal = faultStatus(thrown, context, began_ms)
         endCall(trace, refusal.code, isFault(thrown) ? thrown.code : 'internal_error')
         callback(refusal)
       },

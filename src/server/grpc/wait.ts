@@ -7,7 +7,7 @@ import type { handleUnaryCall } from '@grpc/grpc-js'
 import { fault } from '../../core/faults.ts'
 import type { ShowOp } from '../../core/model.ts'
 import { authenticate } from './authenticate.ts'
-import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
+import { type ContextOf, type EncodedResponse, type ServerContext, untimed } from './interceptor.ts'
 import { endInTime } from './long-call.ts'
 import { readOp } from './message-ops.ts'
 import type { ShowMessage } from './request-messages.ts'
@@ -18,7 +18,7 @@ export function waitHandler(
   context: ServerContext,
   contextOf: ContextOf,
 ): handleUnaryCall<ShowMessage, EncodedResponse> {
-  return answerWith(context, contextOf, async (call, peer) => {
+  return answerWith(context, untimed(contextOf), async (call, peer) => {
     const wait = new AbortController()
     const dispose = endInTime(context, (reason) => wait.abort(reason))
     // Emitted at the end of every call, also by its deadline.

@@ -42,7 +42,11 @@ export function watchHandler(
       .catch((thrown: unknown) => {
         end = thrown
       })
-      .finally(() => call.emit('error', faultStatus(end, context.onBug)))
+      .finally(() => {
+        // Its caller has ended it, who is sent nothing any more.
+        if (call.cancelled) context.engine.counters.countRequest('grpc', 'ok')
+        else call.emit('error', faultStatus(end, context))
+      })
   }
 }
 

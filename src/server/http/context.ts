@@ -50,6 +50,7 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
     unverified: newUnverifiedBodies(limits),
     onBug: bugTeller(served.tell, options.onBug),
     is_sync,
+    name: is_sync ? 'http_sync' : 'http',
     public_url: readPublicUrl(options.public_url) ?? served.addresses.public_url ?? '',
     draining: false,
   }

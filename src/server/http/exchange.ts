@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
+import type { ServerName } from '../../core/statistics.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { UnverifiedBodies } from './body.ts'
@@ -20,6 +21,8 @@ export interface ServerContext {
   readonly onBug: (bug: unknown) => void
   /** Signed requests are of the synchronous form. */
   readonly is_sync: boolean
+  /** Under which its requests are counted. */
+  readonly name: ServerName
   /** What addresses for callers begin with, base path and all; empty where that is not known. */
   public_url: string
   draining: boolean
@@ -33,6 +36,8 @@ export interface Exchange {
   readonly response: ServerResponse
   /** The client sent `Expect: 100-continue` and holds its body back. */
   readonly expects_continue: boolean
+  /** Of `Statistics.beginRequest`. */
+  readonly began_ms: number
   /** Undefined for an engine without `tracing`. */
   readonly trace: RequestTrace | undefined
 }

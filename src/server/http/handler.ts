@@ -94,7 +94,9 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     const connection = connectionAt(request.socket)
     if (connection.closing) return void request.resume()
     const trace = newRequestTrace(context.engine)
-    const exchange = { context, connection, request, response, expects_continue: false, trace }
+    const began_ms = context.engine.counters.beginRequest()
+    const common = { context, connection, request, response, began_ms, trace }
+    const exchange = { ...common, expects_continue: false }
     const is_taken = request.readableDidRead || request.readableEnded
     // It broke off before it came here.
     if (request.socket.destroyed || (request.destroyed && !is_taken)) return

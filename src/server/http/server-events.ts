@@ -77,7 +77,8 @@ export function attachEvents(
     underway.begin()
     response.on('finish', onFinish)
     const trace = newRequestTrace(context.engine)
-    answer({ context, connection, request, response, expects_continue, trace })
+    const began_ms = context.engine.counters.beginRequest()
+    answer({ context, connection, request, response, expects_continue, began_ms, trace })
   }
 
   server.on('connection', onConnection)
@@ -89,11 +90,11 @@ export function attachEvents(
     const connection = connections.get(stream as Socket)
     if (connection === undefined || connection.closing) return void stream.destroy()
     stream.resume()
-    sendFinalError(connection, faultResponseOf(httpFault('not_found'), context.onBug))
+    refuse(connection, context, httpFault('not_found'))
   })
   server.on('clientError', (error, stream) => {
     const connection = connections.get(stream as Socket)
-    if (connection !== undefined) onClientError(connection, error, context.onBug)
+    if (connection !== undefined) onClientError(connection, error, context)
     else stream.destroy()
   })
   server.on('timeout', (socket) => {
@@ -120,11 +121,7 @@ export function attachEvents(
 }
 
 /** Input that node cannot parse, or that takes too long; at most one final error a connection. */
-function onClientError(
-  connection: Connection,
-  error: ClientError,
-  onBug: (bug: unknown) => void,
-): void {
+function onClientError(connection: Connection, error: ClientError, context: ServerContext): void {
   const { socket, reading } = connection
   if (connection.closing) return
   const fault = clientErrorFault(error)
@@ -137,7 +134,14 @@ function onClientError(
     abortReading(reading, fault)
     return
   }
-  sendFinalError(connection, faultResponseOf(fault, onBug))
+  refuse(connection, context, fault)
+}
+
+/** Answers what is no request. */
+function refuse(connection: Connection, context: ServerContext, fault: Error): void {
+  const refusal = faultResponseOf(fault, context.onBug)
+  context.engine.counters.countRequest(context.name, refusal.code)
+  sendFinalError(connection, refusal)
 }
 
 /** As node gives it: `reason` and `rawPacket`, the bytes, where its parser gave up. */

@@ -55,7 +55,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   context.public_url ||= url
   serveAddresses(context)
   allowOwnCalls(url, context.engine)
-  context.engine.tell('listening', { server: context.is_sync ? 'http_sync' : 'http', url })
+  context.engine.tell('listening', { server: context.name, url })
   let drained: Promise<void> | undefined
   return {
     url,
