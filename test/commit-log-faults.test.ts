@@ -42,6 +42,8 @@ interface Row {
   /** Least and greatest number of acknowledged groups, if known. */
   readonly acked?: readonly [number, number]
   readonly opened?: string
+  /** The disk is full: commits are refused, and it is tried again with the same. */
+  readonly is_full?: boolean
   /** LMDB overruns a buffer when it reports a page that it could not write (lmdb 3.5.6). */
   readonly may_die?: boolean
 }
@@ -83,11 +85,19 @@ const rows: Row[] = [
   },
   {
     ...{ what: 'all writes of the commit log: full', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=6+', acked: [2, 2] },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=6+', acked: [2, 2], is_full: true },
+  },
+  {
+    ...{ what: 'one write of the commit log: full', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=6', acked: [groups, groups], is_full: true },
+  },
+  {
+    ...{ what: 'one write and the next, which clears its place: full', on: '-log-0' },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=6..7', acked: [groups, groups], is_full: true },
   },
   {
     ...{ what: 'a short write', on: '-log-0', inject: 'pwrite64:retval=0:when=7' },
-    acked: [3, 3],
+    ...{ acked: [groups, groups], is_full: true },
   },
   {
     ...{ what: 'a disk that loses O_DIRECT later', on: '-log-0' },
@@ -104,15 +114,17 @@ const rows: Row[] = [
   },
   {
     ...{ what: 'a short synchronous write', on: '-log-0' },
-    ...{ inject: 'pwrite64:retval=0:when=4', edits: [inline], acked: [3, 3] },
+    ...{ inject: 'pwrite64:retval=0:when=4', edits: [inline] },
+    ...{ acked: [groups, groups], is_full: true },
   },
   {
     ...{ what: 'a write after the preallocation failed', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=7+', edits: [fills_often], acked: [1, groups - 1] },
+    ...{ inject: 'pwrite64:error=ENOSPC:when=7+', edits: [fills_often] },
+    ...{ acked: [1, groups - 1], is_full: true },
   },
   {
     ...{ what: 'one preallocation', on: '-log-0', inject: 'pwrite64:error=ENOSPC:when=3' },
-    ...{ edits: [fills_often], acked: [1, groups] },
+    ...{ edits: [fills_often], acked: [groups, groups], is_full: true },
   },
   {
     ...{ what: 'the first sync of a checkpoint', on: '', inject: 'fdatasync:error=EIO:when=2' },
@@ -157,7 +169,7 @@ describe('a disk that fails under a commit log', { skip, timeout: 120_000, concu
 
   for (const [place, row] of rows.entries()) {
     it(row.what, async () => {
-      const { on, inject, edits = [], opened = 'ok' } = row
+      const { on, inject, edits = [], opened = 'ok', is_full = false } = row
       const child = await childWith(edits)
       const path = join(child.folder, `${place}.lmdb`)
       // A checkpoint that fails has to fail before the last group.
@@ -176,23 +188,34 @@ describe('a disk that fails under a commit log', { skip, timeout: 120_000, concu
       if (row.may_die !== true || run.code === 0) {
         assert.equal(run.code, 0, run.stderr)
         const results = JSON.parse(lines.at(-1) ?? '') as Results
-        const failed = results.updates.slice(acked)
+        const failed = results.updates.filter((update) => update !== 'ok')
         assert.equal(results.opened, opened)
         assert.deepEqual(results.unhandled, [])
-        const says = failed.length === 0 ? [] : ['store_failed']
-        assert.deepEqual(results.failures, says)
+        const code = is_full ? 'no_space' : 'store_failed'
+        const says = failed.length === 0 ? [] : [code]
+        assert.deepEqual(results.failures, is_full ? [] : says)
         assert.deepEqual([...new Set(failed)], says, results.updates.join())
+        assert.deepEqual(
+          results.events.filter((event) => event === 'store_failed'),
+          results.failures,
+        )
+        assert.equal(
+          results.events.includes('slow_writes'),
+          inject?.includes('EINVAL:when=1') === true,
+        )
         if (opened === 'ok') {
           assert.equal(results.closed, 'ok')
+          let seen = 0
           for (const [n, view] of results.views.entries()) {
-            const last = String(Math.min(n + 1, acked))
+            if (results.updates[n] === 'ok') seen++
+            const last = String(seen)
             assert.ok(view === last || view === 'store_failed', `${view} after ${last}`)
           }
         }
       }
       assert.ok(acked >= from && acked <= to, `${acked} groups were acknowledged`)
       const state = new Map(await closedState(path))
-      assertState(state, acked, acked + 1)
+      assertState(state, acked, is_full ? acked : acked + 1)
     })
   }
 })

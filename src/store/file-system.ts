@@ -3,6 +3,7 @@
  * that a new or removed name survives a power cut.
  */
 import { open } from 'node:fs/promises'
+import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../core/faults.ts'
 
@@ -18,6 +19,12 @@ const sentences: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; make room',
 }
 
+/** As Node names them, as a fault does, and as LMDB does. */
+const full_codes: readonly unknown[] = [
+  ...['ENOSPC', 'EDQUOT', 'no_space'],
+  ...[system.errno.ENOSPC, system.errno.EDQUOT],
+]
+
 /** A `not_possible` for the error with which opening `path` failed. */
 export function fileFault(path: string, error: unknown): Fault {
   const code = (error as { code?: unknown } | null)?.code
@@ -29,12 +36,15 @@ export function fileFault(path: string, error: unknown): Fault {
 /** The fault for a new file that cannot be written: `no_space`, or else `not_possible`. */
 export function writeFault(path: string, error: unknown): Fault {
   const text = error instanceof Error ? error.message : String(error)
-  const { code } = (error ?? {}) as { code?: unknown }
   // LMDB has the system's text, and its number or none.
-  const is_full = code === 'ENOSPC' || code === 'EDQUOT' || /no space left/i.test(text)
-  return is_full
+  return isFull(error) || /no space left/i.test(text)
     ? fault('no_space', `${path}: the disk is full; make room, nothing was left`, { cause: error })
     : fault('not_possible', `${path} could not be written (${text})`, { cause: error })
+}
+
+/** Whether the disk, or the share of it that this user may take, is full. */
+export function isFull(error: unknown): boolean {
+  return full_codes.includes((error as { code?: unknown } | null)?.code)
 }
 
 /** Syncs a file, or the names in a folder. */

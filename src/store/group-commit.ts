@@ -19,6 +19,7 @@ import { limitTable } from '../core/limits.ts'
 import type { BloomFilter } from './bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './change-buffer.ts'
 import { newCommitWatch } from './commit-watch.ts'
+import { isFull } from './file-system.ts'
 import { mergedRange } from './merged-range.ts'
 import { newSpaceWatch } from './space-watch.ts'
 import type { CommitListener, Entry, Range, Store, Tx, View } from './store.ts'
@@ -124,7 +125,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
       (cause: unknown) => {
         watch.ended(performance.now(), 0)
         in_flight = undefined
-        if (isFault(cause) && cause.code === 'no_space') {
+        if (isFault(cause) && isFull(cause)) {
           space.commitRefused()
           refuse([group, open], cause)
         } else {

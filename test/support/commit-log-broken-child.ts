@@ -1,9 +1,11 @@
 /**
  * Commits groups to a store whose disk fails, and prints the result of each call as JSON:
- * `commit-log-broken-child PATH GROUPS [wait]`. It goes on for two groups after the first that was
- * refused; with `wait` the last group waits for a failure. Before that it prints a line for each
- * acknowledged group. The faults are injected from outside.
+ * `commit-log-broken-child PATH GROUPS [wait]`. It tries three times after the first group that was
+ * refused, again with the same where the disk was full; with `wait` the last group waits for a
+ * failure. Before that it prints a line for each acknowledged group. The faults are injected from
+ * outside.
  */
+import type { Tell } from '../../src/core/events.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { groupOf, openWithCommitLog } from './commit-log-setup.ts'
 
@@ -13,6 +15,7 @@ export interface Results {
   views: string[]
   failures: string[]
   unhandled: string[]
+  events: string[]
   closed: string
 }
 
@@ -20,7 +23,7 @@ const failure_ms_max = 20_000
 
 const [path = '', groups = '1', waits = ''] = process.argv.slice(2)
 const results: Results = {
-  ...{ opened: '', updates: [], views: [], failures: [], unhandled: [], closed: '' },
+  ...{ opened: '', updates: [], views: [], failures: [], unhandled: [], events: [], closed: '' },
 }
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? String(error)
 const ended = <T>(work: Promise<T>): Promise<string> => work.then(() => 'ok', codeOf)
@@ -28,7 +31,9 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 process.on('unhandledRejection', (error) => void results.unhandled.push(String(error)))
 
 async function run(): Promise<void> {
-  const store = storeOf(await openWithCommitLog(path), {
+  const tell: Tell = (event) => void results.events.push(event)
+  const store = storeOf(await openWithCommitLog(path, {}, { tell }), {
+    tell,
     onFail: (failure) => void results.failures.push(failure.code),
   })
   for (let n = 1; n <= Number(groups); n++) {
@@ -41,6 +46,7 @@ async function run(): Promise<void> {
     })
     const result = await ended(update)
     results.updates.push(result)
+    if (result === 'no_space') n--
     if (result === 'ok') console.log('ok')
     // Unhandled rejections are reported meanwhile.
     await pause(1)

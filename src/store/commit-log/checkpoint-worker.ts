@@ -7,7 +7,7 @@ import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { isFault } from '../../core/faults.ts'
+import { isFull } from '../file-system.ts'
 import { attachLmdbTree } from '../lmdb/tree.ts'
 import { type CheckpointJob, newScratch, runCheckpoint } from './checkpoint.ts'
 
@@ -36,7 +36,7 @@ if (port !== null) {
       if (message === 'close') await (await opening).close()
       else await run(message)
     } catch (error) {
-      const no_space = isFault(error) && error.code === 'no_space'
+      const no_space = isFull(error)
       result = { error: error instanceof Error ? error.message : String(error), no_space }
     }
     port.postMessage(result)

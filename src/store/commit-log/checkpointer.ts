@@ -7,7 +7,7 @@
  * is no further one.
  */
 import type { Tell } from '../../core/events.ts'
-import { isFault } from '../../core/faults.ts'
+import { isFull } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
 import { type CheckpointJob, runCheckpoint, type SliceBounds } from './checkpoint.ts'
 import { type CheckpointThread, newCheckpointThread } from './checkpoint-thread.ts'
@@ -71,13 +71,14 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     return held
   }
 
-  /** False if there was nothing to begin. */
-  function begin(runner: () => Run): boolean {
+  /** False if there was nothing to begin. At the close no later frame needs the unsettled place. */
+  function begin(runner: () => Run, is_closing = false): boolean {
     const commit_log = port.commitLog()
     if (running !== undefined || commit_log === undefined || is_broken) return false
     if (performance.now() < postponed_until_ms) return false
     if (commit_log.frozen().bytes() === 0) {
       if (commit_log.active().bytes() === 0) return false
+      if (!commit_log.isSettled() && !is_closing) return false
       commit_log.rotate()
     }
     const written = commit_log.frozenFrames()
@@ -101,7 +102,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   }
 
   function onError(error: unknown): void {
-    if (isFault(error) && error.code === 'no_space') {
+    if (isFull(error)) {
       postponed_until_ms = performance.now() + postponed_ms
       tree.refresh()
       if (!is_postponed) tell('checkpoint_waits', {})
@@ -133,13 +134,18 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     async finish() {
       await running
       postponed_until_ms = 0
-      while (begin(inThreadOrHere)) await running
+      while (begin(inThreadOrHere, true)) await running
       await thread?.close()
       const commit_log = port.commitLog()
       if (is_broken || commit_log === undefined) return false
       if (commit_log.frozen().bytes() > 0 || commit_log.active().bytes() > 0) return false
       const manifest = { id, seq: commit_log.seq(), is_open: false }
-      tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
+      try {
+        tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
+      } catch (error) {
+        if (isFull(error)) return false
+        throw error
+      }
       return true
     },
     async close() {

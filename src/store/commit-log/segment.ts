@@ -30,12 +30,14 @@ export interface SegmentOptions {
 export interface Segment {
   /**
    * Writes `from` to `to` of the arena, and the rest of their blocks, at the same position of the
-   * file. One write at a time, each after the last one of the round. Resolves with its
-   * milliseconds.
+   * file, which must be preallocated. One write at a time, each after the last one of the round.
+   * Resolves with its milliseconds.
    */
   write(arena: Buffer, from: number, to: number): Promise<number>
   /** Writes up to this position allocate nothing on the disk. */
   preallocatedBytes(): number
+  /** Makes it so many at least; nothing else has changed if it rejects. */
+  preallocate(bytes: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -95,17 +97,11 @@ function segmentOver(
     filling.catch(() => {})
   }
 
-  async function fillUpTo(end: number): Promise<void> {
-    await filling?.catch(() => {})
-    while (end + block_bytes > filled_bytes) await fill()
-  }
-
   return {
     async write(arena, from, to) {
       const at = startOfBlock(from)
       const end = endOfBlock(to)
       const blocks = arena.subarray(at, end)
-      if (end + block_bytes > filled_bytes) await fillUpTo(end)
       fillAhead(end)
       const is_short = blocks.length <= inline.bytes_max
       const began_ms = performance.now()
@@ -116,6 +112,10 @@ function segmentOver(
       return write_ms
     },
     preallocatedBytes: () => filled_bytes - block_bytes,
+    async preallocate(bytes) {
+      await filling?.catch(() => {})
+      while (bytes + block_bytes > filled_bytes) await fill()
+    },
     async close() {
       await filling?.catch(() => {})
       await file.close()

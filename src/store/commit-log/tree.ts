@@ -21,6 +21,7 @@ import type { Key } from '../../codec/keys.ts'
 import type { Tell } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
+import { isFull } from '../file-system.ts'
 import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
 import { mergedRange } from '../merged-range.ts'
@@ -157,9 +158,8 @@ export function commitLogTree(
   /** Whether the active segment's file can take the changes. */
   function fits(commit_log: CommitLogWriter, changes: ChangeBuffer): boolean {
     const bytes = frameBytes(changes.bytes()) + block_bytes
-    return (
-      commit_log.preallocatedBytes() >= bytes || tree.freeBytes() >= bytes + preallocation_bytes
-    )
+    if (commit_log.preallocatedBytes() >= bytes) return true
+    return tree.freeBytes() >= bytes + preallocation_bytes
   }
 
   async function commit(changes: ChangeBuffer): Promise<void> {
@@ -172,15 +172,17 @@ export function commitLogTree(
       direct_bytes += changes.bytes()
       return
     }
-    await makeRoom(commit_log, changes)
-    checkpointIfFull()
     try {
+      if (!commit_log.isSettled()) await commit_log.settle()
+      await makeRoom(commit_log, changes)
+      checkpointIfFull()
       write_ms = await commit_log.write(changes)
     } catch (error) {
-      breakWith(error)
+      if (!isFull(error)) breakWith(error)
       throw error
+    } finally {
+      free_bytes = tree.freeBytes()
     }
-    free_bytes = tree.freeBytes()
     if (hints.isEmpty()) return
     for (const [key, value] of changes) if (value !== null) hints.onPut(key)
   }
@@ -220,7 +222,12 @@ export function commitLogTree(
     const started = await startCommitLog(tree, path, manifest, options)
     if (started === undefined) return
     const opened = encodeManifest({ ...manifest, is_open: true })
-    tree.commit((writer) => writer.put(manifest_key, opened))
+    try {
+      tree.commit((writer) => writer.put(manifest_key, opened))
+    } catch (error) {
+      await started.close()
+      throw error
+    }
     commit_log = started
     unwatch()
     unwatch = watch()

@@ -2,15 +2,21 @@
  * The write path of the commit log: two segments with one memtable each. One segment is active and
  * takes the commits; the other is frozen, for a checkpoint, or free. A frame is on disk when
  * `write` resolves, and its sequence number is one more than the last.
+ *
+ * A frame that the disk had no room for is refused, and no recovery may find it: the next frame has
+ * its number and its place. Until that is written, or the place is cleared, the commit log is
+ * unsettled and goes on in the same segment.
  */
 import { dirname } from 'node:path'
+import { fault } from '../../core/faults.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
-import { fileFault, syncFolder } from '../file-system.ts'
+import { fileFault, isFull, syncFolder } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/tree.ts'
 import type { Manifest } from './manifest.ts'
 import { buildFrame, loadFrames, newMemtable, publishFrame } from './memtable.ts'
 import { type RecoveredSegment, removeSegments, segmentPaths } from './recovery.ts'
 import { createSegment, openSegment, type Segment, type SegmentOptions } from './segment.ts'
+import { endOfBlock } from './segment-file.ts'
 
 /** Contiguous frames that are on disk. */
 export interface FrameRange {
@@ -25,8 +31,14 @@ export interface CommitLogWriter {
   active(): ChangeBuffer
   /** The memtable of the segment before; empty after `releaseFrozen`. */
   frozen(): ChangeBuffer
-  /** Writes one frame; one call at a time. Resolves with the milliseconds of the write. */
+  /**
+   * Writes one frame; one call at a time. Resolves with the milliseconds of the write. Rejects with
+   * `no_space` if there is no such frame, and it may be written again.
+   */
   write(changes: ChangeBuffer): Promise<number>
+  isSettled(): boolean
+  /** Clears the place of a refused frame; rejects with `no_space` if the disk is still full. */
+  settle(): Promise<void>
   /** Bytes of the frames that were written, and of those that are not in LMDB yet. */
   writtenBytes(): number
   unmergedBytes(): number
@@ -71,8 +83,8 @@ export async function startCommitLog(
     return await createCommitLog(path, manifest, options)
   } catch (error) {
     await removeSegments(path)
+    if (isFull(error)) return undefined
     const { code } = error as { code?: unknown }
-    if (code === 'ENOSPC') return undefined
     const is_folder = code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
     throw fileFault(is_folder ? dirname(path) : path, error)
   }
@@ -127,7 +139,19 @@ function commitLogOver(
   let [active, frozen] = sides
   let seq = last_seq
   let written_bytes = 0
+  let is_settled = true
   let frozen_seq = frozen.memtable.bytes() === 0 ? seq : active.first_seq - 1
+
+  /** The header of the frame is in the block that is cleared. */
+  async function settle(): Promise<void> {
+    if (is_settled) return
+    const { segment, memtable } = active
+    const at = memtable.bytes()
+    const arena = memtable.arena()
+    arena.fill(0, at, endOfBlock(at + 1))
+    await segment.write(arena, at, at + 1).catch(throwNoSpace)
+    is_settled = true
+  }
 
   return {
     active: () => active.memtable,
@@ -137,7 +161,19 @@ function commitLogOver(
       const from = memtable.bytes()
       if (from === 0) Object.assign(active, { first_seq: seq + 1, begin: 0 })
       const frame = buildFrame(memtable, { id, seq: seq + 1 }, changes)
-      const write_ms = await segment.write(memtable.arena(), from, from + frame.length)
+      const end = from + frame.length
+      if (endOfBlock(end) > segment.preallocatedBytes()) {
+        await segment.preallocate(endOfBlock(end)).catch(throwNoSpace)
+      }
+      let write_ms = 0
+      try {
+        write_ms = await segment.write(memtable.arena(), from, end)
+      } catch (error) {
+        is_settled = false
+        if (isFull(error)) await settle()
+        throwNoSpace(error)
+      }
+      is_settled = true
       seq++
       written_bytes += frame.length
       publishFrame(memtable, changes)
@@ -145,6 +181,8 @@ function commitLogOver(
     },
     writtenBytes: () => written_bytes,
     unmergedBytes: () => unmergedBytes(active) + unmergedBytes(frozen),
+    isSettled: () => is_settled,
+    settle,
     seq: () => seq,
     preallocatedBytes: () => active.segment.preallocatedBytes() - active.memtable.bytes(),
     rotate() {
@@ -161,6 +199,11 @@ function commitLogOver(
       for (const { segment } of sides) await segment.close()
     },
   }
+}
+
+/** Throws the error, a full disk as `no_space`. */
+function throwNoSpace(error: unknown): never {
+  throw isFull(error) ? fault('no_space', undefined, { cause: error }) : error
 }
 
 function unmergedBytes({ memtable, begin }: Side): number {

@@ -12,6 +12,7 @@ import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
+import { isFull } from '../file-system.ts'
 import type { Entry } from '../store.ts'
 import { key_bytes_max, type Tree } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
@@ -44,6 +45,9 @@ export interface LmdbTreeOptions {
   readonly not_copied?: readonly Key[]
 }
 
+/** A disk with less than this is full. */
+const full_disk_bytes = 4 * 1024 * 1024
+
 /** Another handle of a file that this process has checked with `openLmdbTree`. */
 export async function attachLmdbTree(path: string): Promise<LmdbTree> {
   return lmdbTree(await openDatabase(path), path)
@@ -68,6 +72,22 @@ export function lmdbTree(
   function readFault(error: unknown): Fault {
     checkOpen()
     return fault('store_failed', undefined, { cause: error })
+  }
+
+  function freeBytes(): number {
+    try {
+      const { bavail, bsize } = statfsSync(dirname(path))
+      return bavail * bsize
+    } catch {
+      // No answer is no reason to refuse writes.
+      return Number.POSITIVE_INFINITY
+    }
+  }
+
+  /** LMDB calls it an I/O error that a disk took a part of a write, because that made it full. */
+  function isShortWrite(error: unknown): boolean {
+    const is_io = (error as { code?: unknown } | null)?.code === system.errno.EIO
+    return is_io && freeBytes() < full_disk_bytes
   }
 
   async function drain(): Promise<void> {
@@ -97,7 +117,9 @@ export function lmdbTree(
       try {
         db.transactionSync(() => fill(writer))
       } catch (error) {
-        if (isFull(error)) throw fault('no_space', undefined, { cause: error })
+        // The last commit stands if its successor's pages could not be written.
+        if (isFull(error) || isShortWrite(error))
+          throw fault('no_space', undefined, { cause: error })
         broken = error
         throw error
       } finally {
@@ -109,15 +131,7 @@ export function lmdbTree(
       db.resetReadTxn()
       usage = usageOf(db, path)
     },
-    freeBytes() {
-      try {
-        const { bavail, bsize } = statfsSync(dirname(path))
-        return bavail * bsize
-      } catch {
-        // No answer is no reason to refuse writes.
-        return Number.POSITIVE_INFINITY
-      }
-    },
+    freeBytes,
     usage: () => usage,
     backup: async (target) => {
       checkOpen()
@@ -130,11 +144,6 @@ export function lmdbTree(
       return closing
     },
   }
-}
-
-/** The last commit stands if its successor's pages could not be written. */
-function isFull(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === system.errno.ENOSPC
 }
 
 /** Two meta pages, and about as many for the list of free pages. */
