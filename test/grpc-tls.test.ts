@@ -26,7 +26,7 @@ import {
   writeFolder,
 } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc, type Told } from './support/grpc-server.ts'
+import { openGrpc, type TestGrpc, type ToldEvent } from './support/grpc-server.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -362,7 +362,7 @@ describe('the files', () => {
     const folder = writeFolder(ca, server)
     const engine = await openEngine(':memory:')
     await engine.putProcess(process_definition)
-    const told: Told[] = []
+    const told: ToldEvent[] = []
     const tell: Tell = (event, fields) => {
       if (event !== 'certificate_refused') told.push({ event, ...fields })
     }
@@ -373,13 +373,13 @@ describe('the files', () => {
       { event: 'listening', server: 'grpc', address: grpc.address },
     ])
     /** The next event, which is the only one, after some looks at the files. */
-    const next = async (event: string): Promise<Told> => {
+    const next = async (event: string): Promise<ToldEvent> => {
       await until(() => told.length > 0)
       await sleep_ms(50)
       const [one, ...others] = told.splice(0)
       assert.deepEqual(others, [])
       assert.deepEqual([one?.event, one?.server], [event, 'grpc'])
-      return one as Told
+      return one as ToldEvent
     }
     const connected = openClient(grpc.address, { ca, client })
     const fresh = async (keys: { ca: TestCertificate; client: TestCertificate }) => {

@@ -11,14 +11,14 @@ import { openClient, type TestClient } from './grpc-client.ts'
 import { conv_id, process_definition, user } from './http-server.ts'
 
 /** An event and its fields. */
-export type Told = { readonly event: EventName } & EventFields
+export type ToldEvent = { readonly event: EventName } & EventFields
 
 export interface TestGrpc extends Authority {
   readonly engine: ServedEngine
   readonly grpc: GrpcServer
   readonly bugs: unknown[]
   /** The events that the server has told. */
-  readonly told: Told[]
+  readonly told: ToldEvent[]
   /** With the shared client's certificate, or another; closed with the server. */
   connect(client?: TestCertificate, options?: object): TestClient
   close(): Promise<void>
@@ -35,7 +35,7 @@ export async function openGrpc(
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   const bugs: unknown[] = []
-  const told: Told[] = []
+  const told: ToldEvent[] = []
   const tell: Tell = (event, fields) => void told.push({ event, ...fields })
   const tls = options.plain ? {} : { tls: { folder: made.folder } }
   const grpc = await serveGrpc(
