@@ -5,7 +5,14 @@
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { transformSync } from 'esbuild'
@@ -30,6 +37,7 @@ import { functionTable } from '../src/process/functions/table.ts'
 import { comparisonTable } from '../src/process/logics/comparisons.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { typeTable } from '../src/process/values.ts'
+import { run as runVerb } from './support/cli-run.ts'
 import { node_args, startServe } from './support/cli-serve.ts'
 import { codePath, linkPackages, node_flags, tempFolder, top } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -493,6 +501,25 @@ test('serve with --traces, and with an SDK and without', async () => {
     for (const hidden of [secret, path])
       assert.ok(!served.out().slice(served.out().indexOf('\n')).includes(hidden))
   }
+})
+
+test('the commands of the restore drill, in their order', async () => {
+  const { path: folder, remove } = tempFolder()
+  after(remove)
+  for (const name of ['backup', 'drill', 'safe']) mkdirSync(join(folder, name))
+  const CONVEYOR_DB = join(folder, 'tasks.lmdb')
+  assert.equal((await runVerb(['user', 'add'], { env: { CONVEYOR_DB } })).exit, 0)
+  const lines = program('backup')
+    .replaceAll('/var/lib/conveyor', folder)
+    .replaceAll(/ (?=\/(backup|drill|safe)\/)/g, ` ${folder}`)
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  for (const line of lines) {
+    const [command = '', ...words] = line.split(' ')
+    if (command === 'cp') copyFileSync(words[0] as string, words[1] as string)
+    else assert.equal((await runVerb(words, { env: { CONVEYOR_DB } })).exit, 0, line)
+  }
+  assert.equal(lines.length, 5)
 })
 
 /** [program, what it prints] */

@@ -248,6 +248,6 @@ export interface BackupResult {
 export interface CheckReport {
   readonly breaches: readonly string[]
   readonly counts: Readonly<Record<string, number>>
-  /** When a task last changed; undefined where no change is kept. */
+  /** When a task last changed, of what is kept. */
   readonly last_change_ms?: number
 }

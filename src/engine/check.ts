@@ -258,6 +258,7 @@ export async function checkStore(
   if (await store.view((view) => view.get(metaKey('upgrade')) !== undefined)) {
     note('meta: the upgrade is not done')
   }
+  let last_change_ms = (await store.view(lastEntry)).at_ms
   const in_nodes = newCounted()
   /** The tasks that are not counted in `in_nodes`, and their processes. */
   const damaged = new Set<string>()
@@ -276,6 +277,7 @@ export async function checkStore(
         return
       }
       in_nodes.add(task)
+      last_change_ms = Math.max(last_change_ms, task.change_ms)
       note(checkTask(view, task))
     })
     for (const type of Object.keys(invariants) as KeyType[]) {
@@ -298,6 +300,5 @@ export async function checkStore(
   } finally {
     count_listeners.delete(listener)
   }
-  const { at_ms } = await store.view(lastEntry)
-  return { breaches, counts, ...(at_ms > 0 ? { last_change_ms: at_ms } : {}) }
+  return { breaches, counts, ...(last_change_ms > 0 ? { last_change_ms } : {}) }
 }
