@@ -494,6 +494,13 @@ test('serve with --traces, and with an SDK and without', async () => {
     const time = String(Math.floor(Date.now() / 1000))
     const path = `/api/1/json/13000/${time}/${signatureOf(time, secret, body)}`
     await (await fetch(served.url + path, { method: 'POST', body })).text()
+    for (const [json, pattern] of [
+      [['--json'], /"trace_id":"[0-9a-f]{32}"/],
+      [[], /^trace +[0-9a-f]{32}$/m],
+    ] as const) {
+      const shown = await runVerb(['task', 'show', '1234', 'r', '--db', db, ...json])
+      assert.equal(pattern.test(shown.out), names.length > 0, shown.out)
+    }
     await served.stop()
     const told = Array.from(served.out().matchAll(/^ {2}name: '([\w.]+)/gm), ([, name]) => name)
     assert.deepEqual(told, names)

@@ -404,6 +404,47 @@ test('what tasks do goes on in their trace', async () => {
   await engine.close()
 })
 
+test('lines of the log have the trace of their task', async () => {
+  const told: Record<string, unknown>[] = []
+  const line = (fields: object) => void told.push({ ...fields })
+  const logger = { debug: line, info: line, warn: line, error: line }
+  const engine = await memoryBed({ ...with_traces, logger }).open()
+  await engine.putProcess(oneNode(10, 'fail', [callback_logic]))
+  engine.handle('fail', () => 'no object')
+  for (const trace of [given, undefined]) {
+    const { obj_id } = await engine.create({ conv_id: 10, data: {} }, { trace })
+    await engine.result({ conv_id: 10, obj_id: obj_id as string })
+  }
+  const failed = told.filter(({ event }) => event === 'task_failed')
+  assert.deepEqual(
+    failed.map((one) => one.trace_id),
+    [trace_id, undefined],
+  )
+  takeSpans()
+  await engine.close()
+})
+
+test('a handler runs under the span of its own task, or under none', async () => {
+  const engine = await memoryBed(with_traces).open()
+  await engine.putProcess(oneNode(10, 'work', [callback_logic]))
+  const active: (string | undefined)[] = []
+  engine.handle('work', () => void active.push(trace.getActiveSpan()?.spanContext().traceId))
+  const span = own_tracer.startSpan('of another task')
+  // In one turn: the first has the turn begin in its context.
+  const [one, other] = await Promise.all([
+    context.with(trace.setSpan(context.active(), span), () =>
+      engine.create({ conv_id: 10, data: {} }),
+    ),
+    engine.create({ conv_id: 10, data: {} }),
+  ])
+  for (const { obj_id } of [one, other]) {
+    await engine.result({ conv_id: 10, obj_id: obj_id as string })
+  }
+  assert.deepEqual(active, [span.spanContext().traceId, undefined])
+  takeSpans()
+  await engine.close()
+})
+
 test('a trace that is not recorded has no spans, and is remembered and handed on as that', async () => {
   const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
   const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })

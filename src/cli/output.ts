@@ -74,6 +74,7 @@ export function taskJson(task: TaskView): string {
     node_prev_id: JSON.stringify(task.node_prev_id),
     wait: JSON.stringify(task.wait),
     data: task.dataText,
+    trace_id: JSON.stringify(task.trace_id),
     history: JSON.stringify(task.history),
   })
 }

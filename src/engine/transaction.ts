@@ -96,6 +96,7 @@ export interface TaskFailure {
   readonly obj_id: string
   readonly node_id: string
   readonly code: string
+  readonly trace_id?: string
 }
 
 /** A caller whose called task has ended or failed without a reply. */

@@ -117,8 +117,9 @@ export function fail(tx: Transaction, task: TaskRecord, tag: string, description
   task.wait = 'nothing'
   task.due_ms = 0
   task.at_ms = 0
-  const { conv_id, obj_id, node_id } = task
-  tx.recordFailure({ conv_id, obj_id, node_id, code: tag })
+  const { conv_id, obj_id, node_id, trace } = task
+  const of_trace = trace === undefined ? undefined : { trace_id: trace.trace_id }
+  tx.recordFailure({ conv_id, obj_id, node_id, code: tag, ...of_trace })
 }
 
 const description_chars_max = 1_000

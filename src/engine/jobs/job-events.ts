@@ -21,9 +21,9 @@ export const failure_events = {
 } as const satisfies Record<Doable['job'], Record<'failed' | 'repeats', EventName>>
 
 export function jobFields({ order, task }: Pick<DueJob, 'order' | 'task'>): EventFields {
-  const { conv_id, obj_id, node_id } = task
+  const { conv_id, obj_id, node_id, trace_id } = task
   const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
-  return { conv_id, obj_id, node_id, ...what }
+  return { conv_id, obj_id, node_id, ...what, ...(trace_id === undefined ? {} : { trace_id }) }
 }
 
 /** Undefined where it has not failed. An answer that asks for another attempt is a failure. */

@@ -139,7 +139,7 @@ export async function cancelTask(engine: Engine, args: ActionArgs): Promise<Resu
 
 export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
   const { obj_id, conv_id, ref, ref_is_number, status, user_id } = task
-  const { create_time_ms, change_time_ms, node_id, node_prev_id } = task
+  const { create_time_ms, change_time_ms, node_id, node_prev_id, trace_id } = task
   const { dataText, status_details } = maskTask(task, paths)
   return {
     obj_id,
@@ -154,6 +154,7 @@ export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
     node_id,
     node_prev_id,
     dataText,
+    ...(trace_id === undefined ? {} : { trace_id }),
   }
 }
 
