@@ -30,7 +30,10 @@ test('names and labels follow the conventions of Prometheus', () => {
     assert.equal(name.endsWith('_total'), type === 'counter', name)
     assert.doesNotMatch(name, /_(ms|milliseconds|kb|mb|minutes|days|count|bucket|sum)(_|$)/)
     for (const label of labels) {
-      assert.ok([...labels_known, 'conv_id', 'event'].includes(label), `${label} of ${name}`)
+      assert.ok(
+        [...labels_known, 'conv_id', 'event', 'check', 'state'].includes(label),
+        `${label} of ${name}`,
+      )
     }
   }
   assert.equal(new Set(all.map(({ name }) => name)).size, all.length)

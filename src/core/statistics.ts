@@ -38,6 +38,8 @@ export type Counts<Row extends string> = Readonly<
 /** Learns how long things take, in milliseconds. Called within them, so it must be short. */
 export interface Durations {
   request?(server: ServerName, ms: number): void
+  /** `ms` is the longest that a caller has waited; `write_ms` of it were the write and its sync. */
+  commit?(ms: number, write_ms: number): void
 }
 
 /** The statuses of a task that goes no further by itself. */
@@ -68,6 +70,8 @@ export interface Statistics {
   /** A due time of a schedule that has come, `ok` or the code for which it has no task. */
   addDueTime(code: string): void
   addEvent(event: EventName): void
+  /** Until when the certificate of a server is valid. */
+  setCertificate(server: ServerName, until_ms: number): void
   /** Of all transactions that are durable. */
   readonly tasks: TaskMoves
   addMoves(moves: TaskMoves): void
@@ -79,17 +83,28 @@ export interface Statistics {
     readonly jobs: Counts<JobKind>
     readonly due_times: Readonly<Record<string, number>>
     readonly events: Readonly<Partial<Record<EventName, number>>>
+    readonly certificates_until_ms: Readonly<Partial<Record<ServerName, number>>>
   }
 }
 
-export function newStatistics(): Statistics {
+type CommitListener = Required<Durations>['commit']
+
+/** `watchCommits` sets who is told of each commit; undefined while nobody measures. */
+export function newStatistics(
+  watchCommits: (listener: CommitListener | undefined) => void = () => {},
+): Statistics {
   const ops = newTable(op_kinds, op_codes)
   const requests = newTable(server_names, request_codes)
   const jobs = newTable(job_kinds, job_results)
   const due_times = newTable(['all'], op_codes)
   const events = new Map<EventName, number>()
+  const certificates = new Map<ServerName, number>()
   const tasks = noMoves()
   const measuring = new Set<Durations>()
+
+  function onCommit(ms: number, write_ms: number): void {
+    for (const durations of measuring) durations.commit?.(ms, write_ms)
+  }
 
   return {
     addOps(results) {
@@ -107,6 +122,7 @@ export function newStatistics(): Statistics {
     addJob: jobs.add,
     addDueTime: (code) => due_times.add('all', code),
     addEvent: (event) => void events.set(event, (events.get(event) ?? 0) + 1),
+    setCertificate: (server, until_ms) => void certificates.set(server, until_ms),
     tasks,
     addMoves(moves) {
       tasks.created += moves.created
@@ -117,7 +133,11 @@ export function newStatistics(): Statistics {
     },
     measure(durations) {
       measuring.add(durations)
-      return () => measuring.delete(durations)
+      watchCommits(onCommit)
+      return () => {
+        measuring.delete(durations)
+        if (measuring.size === 0) watchCommits(undefined)
+      }
     },
     read: () => ({
       ops: ops.read(),
@@ -125,6 +145,7 @@ export function newStatistics(): Statistics {
       jobs: jobs.read(),
       due_times: due_times.read().all ?? {},
       events: Object.fromEntries(events),
+      certificates_until_ms: Object.fromEntries(certificates),
     }),
   }
 }

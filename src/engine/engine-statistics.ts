@@ -8,6 +8,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { EventName } from '../core/events.ts'
 import type { Counts, JobKind, OpKind, ServerName, Statistics } from '../core/statistics.ts'
+import type { Store, StoreNumbers } from '../store/store.ts'
 import type { Admission } from './admission.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { Handlers } from './jobs/handlers.ts'
@@ -50,10 +51,14 @@ export interface EngineStatistics {
   /** Iterators of the feed that have begun and not ended. */
   readonly feed_readers: number
   readonly handlers: number
+  /** Until when the certificate of a server is valid. */
+  readonly certificates_until_ms: Readonly<Partial<Record<ServerName, number>>>
+  readonly store: StoreNumbers
 }
 
 export interface StatisticsParts {
   readonly clock: Clock
+  readonly store: Pick<Store, 'numbers'>
   readonly statistics: Statistics
   readonly admission: Pick<Admission, 'waiting'>
   readonly timers: Pick<Timers, 'overdue_ms'>
@@ -64,7 +69,7 @@ export interface StatisticsParts {
 }
 
 export function newStatisticsReader(parts: StatisticsParts): () => EngineStatistics {
-  const { clock, statistics, admission, timers, jobs, results, feed, handlers } = parts
+  const { clock, store, statistics, admission, timers, jobs, results, feed, handlers } = parts
   const since_ms = clock.now_ms()
   return () => {
     const { timers_fired, ...tasks } = statistics.tasks
@@ -82,6 +87,7 @@ export function newStatisticsReader(parts: StatisticsParts): () => EngineStatist
       results_waiting: results.count(),
       feed_readers: feed.readers(),
       handlers: handlers.count(),
+      store: store.numbers(),
     }
   }
 }

@@ -89,7 +89,7 @@ export interface EngineParts {
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const { tell } = parts.events
-  const statistics = newStatistics()
+  const statistics = newStatistics(store.onCommit)
   parts.events.on(statistics.addEvent)
   const { tracing } = options
   const onBug = bugTeller(tell, options.onBug)
@@ -247,7 +247,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     tell,
     counters: statistics,
     statistics: newStatisticsReader({
-      ...{ clock, statistics, admission, timers, jobs, results, feed, handlers },
+      ...{ clock, store, statistics, admission, timers, jobs, results, feed, handlers },
     }),
     tracing,
     drain,

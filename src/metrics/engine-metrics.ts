@@ -40,6 +40,7 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
   const { counters, statistics } = servedEngine(engine)
   const processCounts = newProcessCounts(engine)
   const requests = new Map<ServerName, Durations>()
+  const [commits, syncs] = [newDurations(), newDurations()]
   let measuring: Promise<Measured> | undefined
 
   /** One reading for all metrics of a scrape. */
@@ -51,8 +52,8 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
   }
 
   async function measure(): Promise<Measured> {
-    const processes = await processCounts()
-    return { processes, statistics: statistics() }
+    const [processes, readiness] = await Promise.all([processCounts(), engine.ready()])
+    return { processes, readiness, statistics: statistics() }
   }
 
   const added: string[] = []
@@ -86,7 +87,17 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
       histogramValues(histogramTable.request.name, { server }, durations),
     ),
   )
+  for (const [row, durations] of [
+    [histogramTable.commit, commits],
+    [histogramTable.sync, syncs],
+  ] as const) {
+    add(row, 'histogram', async () => histogramValues(row.name, {}, durations))
+  }
   const stop = counters.measure({
+    commit(ms, write_ms) {
+      commits.observe(ms)
+      syncs.observe(write_ms)
+    },
     request(server, ms) {
       const durations = requests.get(server) ?? newDurations()
       requests.set(server, durations)

@@ -9,12 +9,15 @@ import { eventTable } from '../core/events.ts'
 import { type Counts, job_kinds, job_results, server_names } from '../core/statistics.ts'
 import { version } from '../core/version.ts'
 import type { EngineStatistics } from '../engine/engine-statistics.ts'
+import type { Readiness } from '../engine/readiness.ts'
+import type { FileNumbers } from '../store/store.ts'
 import type { ProcessCount } from './process-counts.ts'
 
 /** What the values of a scrape are taken from. */
 export interface Measured {
   readonly statistics: EngineStatistics
   readonly processes: readonly ProcessCount[]
+  readonly readiness: Readiness
 }
 
 /** A value and those of the labels, in their order. */
@@ -38,6 +41,18 @@ const one =
   })
 const counter = one('counter')
 const gauge = one('gauge')
+
+/** A store in memory has no file, and no such values. */
+function ofFile(
+  type: MetricRow['type'],
+  name: string,
+  help: string,
+  read: (file: FileNumbers) => Value[],
+): MetricRow {
+  const values: MetricRow['values'] = ({ statistics: { store } }) =>
+    store.file === undefined ? [] : read(store.file)
+  return { name, type, help, labels: [], values }
+}
 
 /** Values of a table of counts. Those of `always` are told from the start: rates begin at 0. */
 function* valuesOf(counts: Counts<string>, always: Iterable<readonly [string, string]>) {
@@ -73,6 +88,29 @@ export const metricTable: readonly MetricRow[] = [
     'When the file was opened, in Unix seconds.',
     ({ since_ms }) => since_ms / 1000,
   ),
+  {
+    name: 'conveyor_ready',
+    type: 'gauge',
+    help: 'Whether the engine can do its work, 1 or 0, as /readyz answers it.',
+    labels: [],
+    values: ({ readiness }) => [[Number(readiness.ok)]],
+  },
+  {
+    name: 'conveyor_ready_check',
+    type: 'gauge',
+    help: 'The checks of which that is made, 1 or 0: open, commit, disk, key and queue.',
+    labels: ['check'],
+    values: ({ readiness: { checks } }) =>
+      Object.entries(checks).map(([check, { ok }]): Value => [Number(ok), check]),
+  },
+  {
+    name: 'conveyor_certificate_expiry_timestamp_seconds',
+    type: 'gauge',
+    help: 'Until when the certificate of a server is valid, in Unix seconds.',
+    labels: ['server'],
+    values: ({ statistics: { certificates_until_ms } }) =>
+      Object.entries(certificates_until_ms).map(([server, ms]): Value => [ms / 1000, server]),
+  },
   {
     name: 'conveyor_ops_total',
     type: 'counter',
@@ -142,6 +180,30 @@ export const metricTable: readonly MetricRow[] = [
   gauge('conveyor_handlers', 'Handlers registered.', (of) => of.handlers),
   gauge('conveyor_results_waiting', 'Calls that wait for a result.', (of) => of.results_waiting),
   gauge('conveyor_feed_readers', 'Readers of the feed of changes.', (of) => of.feed_readers),
+  counter('conveyor_commits_total', 'Commits.', ({ store }) => store.commits),
+  ofFile('counter', 'conveyor_written_bytes_total', 'Bytes that commits have written.', (file) => [
+    [file.written_bytes],
+  ]),
+  ofFile('counter', 'conveyor_checkpoints_total', 'Checkpoints.', (file) => [[file.checkpoints]]),
+  ofFile('counter', 'conveyor_checkpoint_seconds_total', 'Their time.', (file) => [
+    [file.checkpoint_ms / 1000],
+  ]),
+  ofFile(
+    'gauge',
+    'conveyor_checkpoint_debt_bytes',
+    'Bytes of the commit log that the data file does not have yet.',
+    (file) => [[file.debt_bytes]],
+  ),
+  {
+    ...ofFile('gauge', 'conveyor_file_bytes', 'The data file, used or reusable.', (file) => [
+      [file.used_bytes, 'used'],
+      [file.reusable_bytes, 'reusable'],
+    ]),
+    labels: ['state'],
+  },
+  ofFile('gauge', 'conveyor_disk_free_bytes', 'Free bytes of the disk.', (file) => [
+    [file.free_bytes],
+  ]),
   {
     name: 'conveyor_events_total',
     type: 'counter',
@@ -166,5 +228,15 @@ export const histogramTable = {
     name: 'conveyor_request_duration_seconds',
     help: 'From the head of a request, or a call in this process, to its answer.',
     labels: ['server'],
+  },
+  commit: {
+    name: 'conveyor_commit_duration_seconds',
+    help: 'How long the caller of a commit who came first has waited for it.',
+    labels: [],
+  },
+  sync: {
+    name: 'conveyor_sync_duration_seconds',
+    help: 'How long the write of a commit took, with its sync.',
+    labels: [],
   },
 } as const

@@ -118,7 +118,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       ? () => {}
       : watchTls({
           ...{ options: options.tls, first: tls, every_ms: limits.tls_reload_ms },
-          ...{ server: 'grpc', tell: served.tell },
+          ...{ server: 'grpc', tell: served.tell, counters: served.counters },
           use: listener.use,
         })
 

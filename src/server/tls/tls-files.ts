@@ -11,6 +11,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
 import type { Tell } from '../../core/events.ts'
 import { poll } from '../../core/poll.ts'
+import type { Statistics } from '../../core/statistics.ts'
 
 export type TlsOptions =
   | { readonly ca_path: string; readonly cert_path: string; readonly key_path: string }
@@ -37,6 +38,8 @@ export interface WatchedTls {
   /** Who uses the files, for the events. */
   readonly server: 'grpc' | 'operator'
   readonly tell: Tell
+  /** Are told until when the certificate is valid. */
+  readonly counters: Pick<Statistics, 'setCertificate'>
   use(set: TlsSet): void
 }
 
@@ -45,7 +48,13 @@ export interface WatchedTls {
  * one. The returned function stops it.
  */
 export function watchTls(watched: WatchedTls): () => void {
-  const { options, first, every_ms, server, tell } = watched
+  const { options, first, every_ms, server, tell, counters } = watched
+  const validUntil = ({ cert }: TlsSet): string => {
+    const { validTo } = new X509Certificate(cert)
+    counters.setCertificate(server, Date.parse(validTo))
+    return validTo
+  }
+  validUntil(first)
   return poll<TlsSet>({
     clock: systemClock,
     every_ms,
@@ -56,7 +65,7 @@ export function watchTls(watched: WatchedTls): () => void {
     use(set) {
       checkSet(set)
       watched.use(set)
-      tell('certificates_reloaded', { server, valid_until: new X509Certificate(set.cert).validTo })
+      tell('certificates_reloaded', { server, valid_until: validUntil(set) })
     },
     onBroken(cause) {
       tell('certificates_unusable', { server, error: cause.message })
