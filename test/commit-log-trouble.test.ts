@@ -72,7 +72,8 @@ describe('a checkpoint that fails', () => {
     await hide(path)
     await put(1)
     await assert.rejects(store.backup(join(folder, 'copy.lmdb')))
-    await assert.rejects(put(2), { code: 'store_failed' })
+    const outside = 'the store has failed'
+    await assert.rejects(put(2), { code: 'store_failed', outside })
     await assert.rejects(put(3), { code: 'store_failed' })
     assert.deepEqual(failures, ['store_failed'])
     const failing = ['backup_begun', 'checkpoint_failed', 'store_failed']

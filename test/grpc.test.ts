@@ -358,6 +358,14 @@ describe('whole faults of the engine', () => {
     })
   }
 
+  test('a sentence that names a file is not for the caller', async () => {
+    const refusal = fault('store_failed', '/data was removed', { outside: 'it has failed' })
+    const server = await openGrpc({}, { submit: () => Promise.reject(refusal) })
+    const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
+    assert.equal(error.details, 'store_failed: it has failed')
+    await server.close()
+  })
+
   test('a bug is reported to the embedder and not to the caller', async () => {
     const bug = new Error('a secret')
     const server = await openGrpc({}, { submit: () => Promise.reject(bug) })

@@ -153,11 +153,11 @@ const rows: Row[] = [
     over: {
       users: {
         secrets: () => {
-          throw fault('store_failed', 'no key file')
+          throw fault('store_failed', '/data/key is missing', { outside: 'no key' })
         },
       } as unknown as Engine['users'],
     },
-    description: 'no key file',
+    description: 'no key',
     send: (server) => server.post(body),
   },
   {
