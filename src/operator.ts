@@ -7,3 +7,4 @@ export {
   type OperatorServer,
   serveOperator,
 } from './server/operator/server.ts'
+export type { TlsOptions } from './server/tls/tls-files.ts'

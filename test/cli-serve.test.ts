@@ -223,6 +223,40 @@ test('--operator on an address that other machines reach is refused in a sentenc
   assert.match(err, /0\.0\.0\.0 is no loopback address: .* it takes 127\.0\.0\.1, ::1 or localhost/)
 })
 
+test('--operator takes such an address with a token of a file or of the environment', async () => {
+  const token = 'a-token-of-some-length'
+  const file = join(folder.path, 'token')
+  writeFileSync(file, `${token}\n`)
+  const all = ['serve', '--json', '--http', 'off', '--operator', '0.0.0.0:0', '--db', other_db]
+  for (const [args, env] of [
+    [['--operator-token-file', file], {}],
+    [[], { CONVEYOR_OPERATOR_TOKEN: token }],
+  ] as const) {
+    let stop = (): void => {}
+    const statuses: number[] = []
+    const look = async (line: string): Promise<void> => {
+      const { port } = new URL(JSON.parse(line).operator)
+      for (const headers of [{}, { authorization: `Bearer ${token}` }]) {
+        const url = `http://127.0.0.1:${port}/metrics`
+        statuses.push((await fetch(url, { headers: { ...headers } })).status)
+      }
+      stop()
+    }
+    const { exit } = await run([...all, ...args], {
+      env,
+      onWait(end) {
+        stop = end
+      },
+      onOut: (line) => void look(line).catch(stop),
+    })
+    assert.equal(exit, 0)
+    assert.deepEqual(statuses, [401, 200])
+  }
+  const { exit, err } = await run([...all, '--operator-token-file', join(folder.path, 'none')])
+  assert.equal(exit, 2)
+  assert.match(err, /--operator-token-file: ENOENT/)
+})
+
 test('--demo leaves a file that holds something else as it is', async () => {
   await run(['user', 'add', '--db', other_db])
   const args = ['serve', '--demo', '--json', ...free, '--db', other_db]

@@ -4,13 +4,31 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import https, { type RequestOptions } from 'node:https'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { Tell } from '../src/core/events.ts'
 import type { Engine } from '../src/engine/api.ts'
-import { openEngine, rawJson } from '../src/index.ts'
+import { servedEngine } from '../src/engine/served-engine.ts'
+import { openEngine, type Readiness, rawJson } from '../src/index.ts'
 import { type OperatorServer, serveOperator } from '../src/operator.ts'
+import {
+  makeCa,
+  makeClient,
+  makeServer,
+  type TestCertificate,
+  writeFolder,
+} from './support/grpc-certs.ts'
 import { exchange } from './support/http-raw.ts'
 import { conv_id, process_definition } from './support/http-server.ts'
+
+const recorder =
+  (told: object[]): Tell =>
+  (event, fields) =>
+    void told.push({ event, ...fields })
 
 let engine: Engine
 let server: OperatorServer
@@ -74,7 +92,10 @@ describe('what it listens on', () => {
     test(`not on ${JSON.stringify(host)}`, () =>
       assert.rejects(serveOperator(engine, { host, port: 0 }), (error: Error) => {
         assert.ok(error instanceof RangeError)
-        assert.match(error.message, /is no loopback address: .* 127\.0\.0\.1, ::1 or localhost$/)
+        assert.match(
+          error.message,
+          /is no loopback address: .* without a token it takes 127\.0\.0\.1, ::1 or localhost$/,
+        )
         return true
       }))
   }
@@ -90,10 +111,10 @@ describe('what it listens on', () => {
 describe('whom it answers', () => {
   // biome-ignore format: a table
   const rows: readonly (readonly [string, string, string[], number, string])[] = [
-    ['GET',  '/healthz', ['Host: 127.0.0.1:8081'],                                   200, '{"request_proc":"ok"}'],
-    ['GET',  '/healthz', ['Host: localhost'],                                        200, '{"request_proc":"ok"}'],
-    ['GET',  '/healthz', ['Host: [::1]:8081', 'Sec-Fetch-Site: none'],               200, '{"request_proc":"ok"}'],
-    ['GET',  '/healthz', ['Host: 127.0.0.1', 'Sec-Fetch-Site: same-origin'],         200, '{"request_proc":"ok"}'],
+    ['GET',  '/healthz', ['Host: 127.0.0.1:8081'],                                   200, 'true'],
+    ['GET',  '/healthz', ['Host: localhost'],                                        200, 'true'],
+    ['GET',  '/healthz', ['Host: [::1]:8081', 'Sec-Fetch-Site: none'],               200, 'true'],
+    ['GET',  '/healthz', ['Host: 127.0.0.1', 'Sec-Fetch-Site: same-origin'],         200, 'true'],
     ['GET',  '/healthz', ['Host: evil.example:8081'],                                403, 'bad_request'],
     ['GET',  '/changes', ['Host: 127.0.0.1.evil.example'],                           403, 'bad_request'],
     ['GET',  '/changes', ['Host: localhost.evil.example'],                           403, 'bad_request'],
@@ -115,8 +136,8 @@ describe('whom it answers', () => {
     test(`${method} ${path} with ${headers.join(', ')}: ${status}`, async () => {
       const bytes = `${method} ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`
       const given = await exchange(server.address.port, bytes)
-      const code = given.status === 200 ? given.body.trim() : JSON.parse(given.body).error
-      assert.deepEqual([given.status, code], [status, answer])
+      const { ok, error = String(ok) } = JSON.parse(given.body)
+      assert.deepEqual([given.status, error], [status, answer])
       assert.equal(given.headers['access-control-allow-origin'], undefined)
       assert.equal(given.headers['cache-control'], 'no-store')
     })
@@ -125,6 +146,165 @@ describe('whom it answers', () => {
   test('HEAD /changes has the head of a feed alone', async () => {
     const answer = await fetch(`${server.url}/changes`, { method: 'HEAD' })
     assert.deepEqual([answer.status, await answer.text()], [200, ''])
+  })
+})
+
+describe('who may read', () => {
+  const token = 'a token of 27 characters :)'.replaceAll(' ', '_')
+  let ca: TestCertificate
+  let tls: { readonly folder: string }
+  before(async () => {
+    ca = await makeCa()
+    tls = { folder: writeFolder(ca, await makeServer(ca)) }
+  })
+  after(() => rmSync(tls.folder, { recursive: true }))
+
+  /** The status and body of a GET; undefined where the connection is refused. */
+  function get(url: string, options: RequestOptions = {}): Promise<[number, string]> {
+    return new Promise((resolve, reject) => {
+      const { request } = url.startsWith('https') ? https : http
+      const sent = request(
+        url,
+        { agent: false, servername: 'localhost', ca: ca.cert, ...options },
+        (response) => {
+          const chunks: Buffer[] = []
+          response.on('data', (chunk) => chunks.push(chunk))
+          response.on('end', () =>
+            resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString()]),
+          )
+        },
+      )
+      sent.on('error', reject).end()
+    })
+  }
+  const bearer = (given: string) => ({ headers: { authorization: given } })
+
+  for (const [bad, says] of [
+    ['short', /at least 16/],
+    ['with a space in the token', /none a space/],
+  ] as const) {
+    test(`not by the token ${bad}`, () =>
+      assert.rejects(serveOperator(engine, { port: 0, token: bad }), says))
+  }
+
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    for (const over of ['http', 'https'] as const) {
+      test(`with a token on ${host} over ${over}`, async () => {
+        const told: object[] = []
+        const served = { ...servedEngine(engine), tell: recorder(told) }
+        const files = over === 'https' ? { tls } : {}
+        // With a token no authority is needed.
+        if (over === 'https') rmSync(join(tls.folder, 'ca.crt'))
+        const own = await serveOperator(served, { port: 0, host, token, ...files })
+        const url = `${over}://127.0.0.1:${own.address.port}`
+        assert.equal(own.url, `${over}://${host}:${own.address.port}`)
+        told.length = 0
+        const rows: [string, RequestOptions, number][] = [
+          ['/healthz', {}, 200],
+          ['/readyz', {}, 200],
+          ['/metrics', {}, 401],
+          ['/changes', {}, 401],
+          ['/nothing', {}, 401],
+          ['/nothing', bearer(`Bearer ${token}`), 404],
+          ['/metrics', bearer(`Bearer ${token}`), 200],
+          ['/metrics', bearer(`bearer  ${token}`), 200],
+          ['/metrics', bearer(`Basic ${token}`), 401],
+          ['/metrics', bearer(`Bearer ${token}x`), 401],
+          ['/metrics', bearer('Bearer x'), 401],
+          ['/metrics', { headers: { authorization: `Bearer ${token}`, host: 'any.example' } }, 200],
+          ['/metrics', { headers: { authorization: `Bearer ${token}`, origin: 'http://x' } }, 403],
+        ]
+        for (const [path, options, status] of rows) {
+          const [given, body] = await get(url + path, options)
+          assert.equal(given, status, `${path}: ${body}`)
+          const code = { 401: 'bad_signature', 403: 'bad_request', 404: 'not_found' }[status]
+          const refusal = {
+            event: 'request_refused',
+            server: 'operator',
+            code,
+            address: '127.0.0.1',
+          }
+          assert.deepEqual(told.splice(0), status === 200 ? [] : [refusal])
+        }
+        assert.deepEqual(Object.keys(JSON.parse((await get(`${url}/readyz`))[1])), [
+          'ok',
+          'version',
+          'uptime_s',
+        ])
+        const { checks } = JSON.parse((await get(`${url}/readyz`, bearer(`Bearer ${token}`)))[1])
+        assert.deepEqual(checks.commit, { ok: true })
+        await own.drain()
+        if (over === 'https') writeFileSync(join(tls.folder, 'ca.crt'), ca.cert)
+      })
+    }
+  }
+
+  test('over TLS: certificates of the authority that act as no user', async () => {
+    await engine.users.add({ id: 77 })
+    await engine.users.bind(77, 'uri:user')
+    await engine.users.unbind('uri:refused')
+    const own = await serveOperator(engine, { port: 0, host: '0.0.0.0', tls })
+    const url = `https://127.0.0.1:${own.address.port}`
+    const named = (value: string) => makeClient(ca, { san: [{ type: 'url', value }] })
+    const rows: [string, TestCertificate | undefined, number, RegExp][] = [
+      ['unbound', await named('operator'), 200, /^# HELP/],
+      ['none', undefined, 401, /no client certificate: send one of the authority/],
+      ['of a user', await named('user'), 403, /acts as a user/],
+      ['refused', await named('refused'), 403, /certificate is refused/],
+      [
+        'of another authority',
+        await makeClient(await makeCa('x')),
+        401,
+        /refused: unknown authority/,
+      ],
+      ['expired', await makeClient(ca, { from_days: -3, to_days: -1 }), 401, /refused: expired/],
+      ['of a server', await makeClient(ca, { usage: ['serverAuth'] }), 401, /not for clients/],
+    ]
+    for (const [says, client, status, body] of rows) {
+      const options = client === undefined ? {} : { cert: client.cert, key: client.key }
+      const given = await get(`${url}/metrics`, options)
+      assert.equal(given[0], status, says)
+      assert.match(given[1], body)
+      const ready = JSON.parse((await get(`${url}/readyz`, options))[1])
+      assert.deepEqual([ready.ok, 'checks' in ready], [true, status === 200], says)
+    }
+    await own.drain()
+  })
+
+  test('new certificate files are used', async () => {
+    const folder = writeFolder(ca, await makeServer(ca))
+    const options = { port: 0, tls: { folder }, token, limits: { tls_reload_ms: 10 } }
+    const own = await serveOperator(engine, options)
+    const next = await makeCa('next')
+    await assert.rejects(get(`${own.url}/healthz`, { ca: next.cert }))
+    writeFolder(next, await makeServer(next), undefined, folder)
+    const isNext = () =>
+      get(`${own.url}/healthz`, { ca: next.cert }).then(
+        () => true,
+        () => false,
+      )
+    while (!(await isNext()));
+    await own.drain()
+    rmSync(folder, { recursive: true })
+  })
+})
+
+describe('health', () => {
+  test('tells why it is not ready, and stays alive', async () => {
+    const checks = {
+      ...(await engine.ready()).checks,
+      key: { ok: false, reason: 'the key file /a/b.key is missing' },
+    }
+    const not_ready: Readiness = { ok: false, version: '1', uptime_s: 2, checks }
+    const served = { ...servedEngine(engine), ready: async () => not_ready }
+    const own = await serveOperator(served, { port: 0 })
+    const ready = await fetch(`${own.url}/readyz`)
+    assert.deepEqual([ready.status, await ready.json()], [503, not_ready])
+    const alive = await fetch(`${own.url}/healthz`)
+    const { ok, version, uptime_s } = (await alive.json()) as Readiness
+    assert.deepEqual([alive.status, ok, version, typeof uptime_s], [200, true, '0.1.0', 'number'])
+    assert.equal((await fetch(`${own.url}/healthz`, { method: 'HEAD' })).status, 200)
+    await own.drain()
   })
 })
 
@@ -203,7 +383,13 @@ describe('the feed', () => {
     const two = await fetch(`${other.url}/changes`)
     await ending.close()
     assert.equal(await two.text(), 'retry: 1000\n\n')
-    assert.equal((await fetch(`${other.url}/healthz`)).status, 503)
+    assert.equal((await fetch(`${other.url}/healthz`)).status, 200)
+    const ready = await fetch(`${other.url}/readyz`)
+    const { ok, checks } = (await ready.json()) as Readiness
+    assert.deepEqual(
+      [ready.status, ok, checks.open],
+      [503, false, { ok: false, reason: 'it shuts down' }],
+    )
     await other.drain()
   })
 })

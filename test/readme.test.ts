@@ -441,7 +441,7 @@ for (const [name, packages, printed] of [
 const own_servers: readonly (readonly [string, string[], string, string, RegExp])[] = [
   ['express',  ['express'], 'server.address()',     '/conveyor/api/1/json', /^{"request_proc":"bad_signature"/],
   ['fastify',  ['fastify'], 'app.server.address()', '/conveyor/api/1/json', /^{"request_proc":"bad_signature"/],
-  ['operator', [],          'operator.address',     '/healthz',             /^{"request_proc":"ok"}/],
+  ['operator', [],          'operator.address',     '/readyz',              /^{"ok":true,/],
 ]
 for (const [name, packages, address, path, answer] of own_servers) {
   test(`a server of one's own: ${name}`, async () => {
@@ -452,7 +452,7 @@ for (const [name, packages, address, path, answer] of own_servers) {
       .replace('logger: true', '')
     const asks = `
       const url = 'http://127.0.0.1:' + ${address}.port + '${path}'
-      const method = '${path === '/healthz' ? 'GET' : 'POST'}'
+      const method = '${path === '/readyz' ? 'GET' : 'POST'}'
       console.log(await (await fetch(url, { method })).text())
       process.kill(process.pid, 'SIGTERM')`
     const ran = await runProgram(source + asks, folder, packages)

@@ -30,7 +30,17 @@ export const serve_flags: readonly Flag[] = [
   {
     name: 'operator',
     value: 'HOST:PORT',
-    says: 'where to tell the operator health and changes, on this machine only (default off)',
+    says: 'where to tell the operator health, metrics and changes (default off)',
+  },
+  {
+    name: 'operator-tls',
+    value: 'DIR',
+    says: 'the operator’s listener over TLS, with ca.crt for its clients unless a token is given',
+  },
+  {
+    name: 'operator-token-file',
+    value: 'FILE',
+    says: 'the token that the operator’s listener asks for (else CONVEYOR_OPERATOR_TOKEN)',
   },
   { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
   { name: 'grpc-strict', says: 'refuse certificates without a binding' },

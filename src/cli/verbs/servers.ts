@@ -3,8 +3,10 @@
  * and drains them together, so that a signal gives every caller the same time. gRPC and the
  * operator's listener are loaded only if they are wanted.
  */
+import { readFileSync } from 'node:fs'
 import type { Engine } from '../../engine/api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
+import type { OperatorOptions } from '../../server/operator/server.ts'
 import { isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import { type Given, isOn, text } from '../verb.ts'
 
@@ -18,7 +20,7 @@ type HttpAddress = ListenAddress & Pick<HttpOptions, 'fd' | 'base' | 'public_url
 export interface WantedServers {
   readonly http?: HttpAddress
   readonly http_sync?: HttpAddress
-  readonly operator?: ListenAddress
+  readonly operator?: ListenAddress & Pick<OperatorOptions, 'tls' | 'token'>
   readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
@@ -29,6 +31,10 @@ export function wantedServers(given: Given): WantedServers {
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const operator_default = isOn(given, 'demo') ? '127.0.0.1:8081' : 'off'
   const operator = listenAddressOf('operator', text(given, 'operator') ?? operator_default)
+  const guard = ['operator-tls', 'operator-token-file'].find((name) => text(given, name))
+  if (operator === undefined && guard !== undefined) {
+    throw usageError(`--${guard} is for --operator HOST:PORT`)
+  }
   const base = text(given, 'base')
   const public_url = text(given, 'public-url')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
@@ -43,7 +49,7 @@ export function wantedServers(given: Given): WantedServers {
   return {
     ...(http === undefined ? {} : { http: { ...http, ...paths } }),
     ...(http_sync === undefined ? {} : { http_sync: { ...http_sync, ...paths, sync: true } }),
-    ...(operator === undefined ? {} : { operator }),
+    ...(operator === undefined ? {} : { operator: { ...operator, ...guardsOf(given) } }),
     ...(grpc === undefined
       ? {}
       : {
@@ -54,6 +60,27 @@ export function wantedServers(given: Given): WantedServers {
           },
         }),
   }
+}
+
+/** What protects the operator's listener. A token is never an argument. */
+function guardsOf(given: Given): Pick<OperatorOptions, 'tls' | 'token'> {
+  const folder = text(given, 'operator-tls')
+  const file = text(given, 'operator-token-file')
+  const token = file === undefined ? given.env.CONVEYOR_OPERATOR_TOKEN : tokenIn(file)
+  return {
+    ...(folder === undefined ? {} : { tls: { folder } }),
+    ...(token === undefined || token === '' ? {} : { token }),
+  }
+}
+
+function tokenIn(file: string): string {
+  try {
+    const token = readFileSync(file, 'utf8').trim()
+    if (token !== '') return token
+  } catch (error) {
+    throw usageError(`--operator-token-file: ${(error as Error).message}`)
+  }
+  throw usageError(`--operator-token-file: ${file} is empty`)
 }
 
 type ServerFlag = 'http' | 'http-sync' | 'operator' | 'grpc'

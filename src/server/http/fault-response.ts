@@ -31,7 +31,7 @@ export interface HttpDetail {
   /** The allowed methods, for `method_not_allowed`. */
   readonly allow?: string
   /** The scheme by which the caller may authenticate. */
-  readonly challenge?: 'Basic'
+  readonly challenge?: 'Basic' | 'Bearer'
   /** The request is framed well, so that others may follow it on its connection. */
   readonly closes?: false
   /** The text of an `internal_error` is for the caller too. */
@@ -97,7 +97,11 @@ function refusal(code: WholeFaultCode, description: string, http: HttpDetail): F
   const body = renderFault(code, description)
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
   if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
-  if (http.challenge !== undefined) headers.push('WWW-Authenticate', 'Basic realm="conveyor"')
+  if (http.challenge !== undefined) headers.push('WWW-Authenticate', challengeOf(http.challenge))
   if (http.allow !== undefined) headers.push('Allow', http.allow)
   return { code, status: http.status ?? wholeFaults[code].http, headers, body, closes }
+}
+
+export function challengeOf(scheme: string): string {
+  return `${scheme} realm="conveyor"`
 }

@@ -1,8 +1,9 @@
 /**
- * Tells whether a request comes from this machine's operator and not from a web page that the
- * operator has open. A page of another site can make the browser send requests to loopback
- * addresses: by a name of its own that it resolves to 127.0.0.1 (the Host shows the name), or
- * across origins (the browser says so).
+ * Tells whether a request comes from the operator and not from a web page that the operator has
+ * open. A page of another site can make the browser send requests: across origins (the browser says
+ * so), or to a loopback address by a name of its own that it resolves to 127.0.0.1 (the Host shows
+ * the name). The second does not matter where requests need a token or a certificate, which such a
+ * page does not have.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isLoopback } from '../../core/host.ts'
@@ -10,11 +11,14 @@ import { httpFault } from '../http/fault-response.ts'
 
 const host_header = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::[0-9]{1,5})?$/
 
-/** Throws the refusal of a request whose Host is no loopback address, or of another origin. */
-export function checkSource(headers: IncomingHttpHeaders): void {
+/**
+ * Throws the refusal of a request of another origin, or one whose Host is no loopback address where
+ * whoever reaches the listener is answered.
+ */
+export function checkSource(headers: IncomingHttpHeaders, is_open: boolean): void {
   const { host = '', origin } = headers
   const [, six, name = ''] = host_header.exec(host) ?? []
-  if (!isLoopback(six ?? name)) {
+  if (is_open && !isLoopback(six ?? name)) {
     throw refusal('the Host is no loopback address; ask for 127.0.0.1, ::1 or localhost')
   }
   const site = headers['sec-fetch-site'] ?? 'none'

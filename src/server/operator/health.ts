@@ -1,11 +1,21 @@
 /**
- * `GET /healthz`: 200, or 503 with the code of the fault for which ops are refused now, as the
- * signed HTTP server answers it.
+ * `GET /healthz` and `GET /readyz`, for probes. The first is 200 as long as the process answers at
+ * all, and asks nothing of the disk: whoever kills a process for it would only make things worse.
+ * The second is 503 while the engine cannot do its work, with the reasons for those who may read.
  */
+import { version } from '../../core/version.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { reply } from './reply.ts'
 
-export function serveHealth({ context, response }: OperatorExchange): void {
-  const health = context.engine.health()
-  reply(response, health === 'ok' ? 200 : 503, { request_proc: health })
+export function serveHealth({ response }: OperatorExchange): void {
+  reply(response, 200, { ok: true, version, uptime_s: Math.floor(process.uptime()) })
+}
+
+export async function serveReady(exchange: OperatorExchange): Promise<void> {
+  const { context, response, is_trusted } = exchange
+  const { checks, ...ready } = await context.engine.ready()
+  const ok = ready.ok && !context.draining
+  const open = context.draining ? { ok: false, reason: 'this listener shuts down' } : checks.open
+  const told = is_trusted ? { checks: { ...checks, open } } : {}
+  reply(response, ok ? 200 : 503, { ...ready, ok, ...told })
 }

@@ -4,17 +4,20 @@
  */
 import { serveChanges } from './changes.ts'
 import type { OperatorExchange } from './exchange.ts'
-import { serveHealth } from './health.ts'
+import { serveHealth, serveReady } from './health.ts'
 import { serveMetrics } from './metrics.ts'
 
 interface OperatorPath {
   readonly path: string
+  /** Answered, with less, for those who may not read the others. */
+  readonly is_for_all?: true
   /** Answers the request. Throws, or rejects with, a Fault before the response has begun. */
   serve(exchange: OperatorExchange): void | Promise<void>
 }
 
 export const paths: readonly OperatorPath[] = [
-  { path: '/healthz', serve: serveHealth },
+  { path: '/healthz', is_for_all: true, serve: serveHealth },
+  { path: '/readyz', is_for_all: true, serve: serveReady },
   { path: '/metrics', serve: serveMetrics },
   { path: '/changes', serve: serveChanges },
 ]

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { type FaultCode, isFault, isWholeFaultCode, wholeFaults } from '../../core/faults.ts'
-import type { HttpDetail } from '../http/fault-response.ts'
+import { challengeOf, type HttpDetail } from '../http/fault-response.ts'
 import type { OperatorContext } from './exchange.ts'
 
 export const answer_headers = {
@@ -36,13 +36,18 @@ const statuses: Partial<Record<FaultCode, number>> = { conv_not_found: 404, not_
 export function refuse(context: OperatorContext, response: ServerResponse, thrown: unknown): void {
   const is_bug = !isFault(thrown) || thrown.code === 'internal_error'
   if (is_bug) context.onBug(thrown)
+  const code = is_bug ? 'internal_error' : thrown.code
+  const address = response.req.socket.remoteAddress
+  context.engine.tell('request_refused', { server: 'operator', code, address })
   // It has begun: the reader must not take it for complete.
   if (response.headersSent) return void response.destroy()
-  const code = is_bug ? 'internal_error' : thrown.code
   const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
-  const { status, allow } = (thrown as { http?: HttpDetail }).http ?? {}
+  const { status, allow, challenge } = (thrown as { http?: HttpDetail }).http ?? {}
   const description = is_bug ? wholeFaults.internal_error.text : thrown.message
-  const headers = allow === undefined ? {} : { Allow: allow }
+  const headers = {
+    ...(allow === undefined ? {} : { Allow: allow }),
+    ...(challenge === undefined ? {} : { 'WWW-Authenticate': challengeOf(challenge) }),
+  }
   reply(
     response,
     status ?? row?.http ?? statuses[code] ?? 400,

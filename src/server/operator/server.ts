@@ -1,21 +1,27 @@
 /**
- * The operator's listener: what those who run an engine read of it with a browser or `curl`. It has
- * no users and no signatures, and it shows the data of all tasks, so it listens on loopback
- * addresses only and refuses what a web page of somebody else sends (check-source).
+ * The operator's listener: what those who run an engine read of it with a browser or `curl`. It
+ * shows the data of all tasks, so beyond loopback addresses it takes TLS or a token (access), and
+ * anywhere it refuses what a web page of somebody else sends (check-source).
  *
  * Everything is a GET. A path is a row of `paths`.
  */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { bugTeller } from '../../core/events.ts'
 import { codeOf } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
-import { type LimitName, limitsWith } from '../../core/limits.ts'
+import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
-import { servedEngine } from '../../engine/served-engine.ts'
+import { type ServedEngine, servedEngine } from '../../engine/served-engine.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
 import { newUnderway, whenOver } from '../http/underway.ts'
+import { newCertificateReader } from '../tls/client-certificates.ts'
+import { refuseHandshakes } from '../tls/handshakes.ts'
+import { readTls, secureOptions, type TlsOptions, type TlsSet, watchTls } from '../tls/tls-files.ts'
+import { type Access, certificateAccess, open_access, tokenAccess } from './access.ts'
 import { checkSource } from './check-source.ts'
 import type { OperatorContext } from './exchange.ts'
 import { paths } from './paths.ts'
@@ -25,10 +31,19 @@ import { refuse } from './reply.ts'
 const other_connections_max = 64
 
 export interface OperatorOptions {
-  /** A loopback address, or `localhost`. Default `127.0.0.1`. */
+  /** Default `127.0.0.1`. Any but a loopback address or `localhost` needs `tls` or `token`. */
   readonly host?: string
   /** Default 8081; 0 picks a free one. */
   readonly port?: number
+  /**
+   * Serves HTTPS, with the certificate files of `serveGrpc`, reloaded when they change. Without a
+   * token, callers need a client certificate of its authority that is not bound to a user.
+   */
+  readonly tls?: TlsOptions
+  /**
+   * What callers send as `Authorization: Bearer …`, for all but health: at least 16 characters.
+   */
+  readonly token?: string
   /** Bounds of the listener's own connections, heads and readers. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
@@ -36,7 +51,7 @@ export interface OperatorOptions {
 }
 
 export interface OperatorServer {
-  /** Such as `http://127.0.0.1:8081`. */
+  /** Such as `http://127.0.0.1:8081`, or with `https` over TLS. */
   readonly url: string
   readonly address: AddressInfo
   /** Ends all feeds and connections; resolves when the port is free. The engine stays open. */
@@ -51,32 +66,51 @@ export async function serveOperator(
   engine: Engine,
   options: OperatorOptions = {},
 ): Promise<OperatorServer> {
-  const { host = '127.0.0.1', port = 8081, onBug = () => {} } = options
-  if (!isLoopback(host)) throw notLoopback(host)
+  const { host = '127.0.0.1', port = 8081, tls: files, token } = options
+  const served = servedEngine(engine)
+  const onBug = bugTeller(served.tell, options.onBug)
+  const is_guarded = files !== undefined || token !== undefined
+  if (!is_guarded && !isLoopback(host)) throw notLoopback(host)
   const limits = limitsWith({ ...engine.limits, ...options.limits })
+  const tls = files === undefined ? undefined : await readTls(files, token === undefined)
+  const access = await accessOf(served, token, tls)
   const { newMetricsText } = await import('../../metrics/metrics-text.ts')
   const underway = newUnderway()
-  const server = createServer(boundsOf(limits), (request, response) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     underway.begin()
     whenOver(request, response, () => underway.end())
     void serve(context, request, response)
-  })
+  }
+  const { server, use } = serverFor(served, limits, tls, onRequest)
   server.maxConnections = limits.readers_max + other_connections_max
   server.listen({ host, port })
   await once(server, 'listening')
   server.on('error', onBug)
   const address = server.address() as AddressInfo
-  if (!isLoopback(address.address)) {
+  if (!is_guarded && !isLoopback(address.address)) {
     server.close()
     throw notLoopback(`${host}, which is ${address.address},`)
   }
   const context: OperatorContext = {
-    ...{ engine: servedEngine(engine), metrics: newMetricsText(engine), limits, onBug },
+    ...{ engine: served, metrics: newMetricsText(engine), limits, access, onBug },
     ...{ feeds: new Set(), draining: false },
   }
+  const { counters, tell } = served
+  const watched = {
+    every_ms: limits.tls_reload_ms,
+    server: 'operator',
+    use,
+    tell,
+    counters,
+  } as const
+  const unwatchTls =
+    files === undefined || tls === undefined
+      ? () => {}
+      : watchTls({ ...watched, options: files, first: tls })
 
   async function drain(): Promise<void> {
     context.draining = true
+    unwatchTls()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const feed of context.feeds) feed.abort()
     await underway.quiet(limits.drain_ms_max)
@@ -85,8 +119,8 @@ export async function serveOperator(
     context.metrics.close()
   }
 
-  const url = `http://${hostAndPort(host, address.port)}`
-  servedEngine(engine).tell('listening', { server: 'operator', url })
+  const url = `http${tls === undefined ? '' : 's'}://${hostAndPort(host, address.port)}`
+  tell('listening', { server: 'operator', url })
   let drained: Promise<void> | undefined
   return {
     url,
@@ -101,8 +135,34 @@ export async function serveOperator(
 function notLoopback(host: string): RangeError {
   return new RangeError(
     `${host} is no loopback address: the operator's listener shows all tasks to whoever reaches ` +
-      'it, so it takes 127.0.0.1, ::1 or localhost',
+      'it, so without TLS and without a token it takes 127.0.0.1, ::1 or localhost',
   )
+}
+
+async function accessOf(
+  engine: ServedEngine,
+  token: string | undefined,
+  tls: TlsSet | undefined,
+): Promise<Access> {
+  if (token !== undefined) return tokenAccess(token)
+  return tls === undefined ? open_access : certificateAccess(engine, await newCertificateReader())
+}
+
+/** The server, and what gives it other certificates. */
+function serverFor(
+  { tell }: ServedEngine,
+  limits: Limits,
+  tls: TlsSet | undefined,
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+): { server: Server; use: (set: TlsSet) => void } {
+  if (tls === undefined) return { server: createServer(boundsOf(limits), onRequest), use() {} }
+  const handshakeTimeout = limits.header_ms_max
+  // A certificate is looked at with each request, so that its refusal can be told to its caller.
+  const demands = { requestCert: tls.ca !== undefined, rejectUnauthorized: false, handshakeTimeout }
+  const options = { ...boundsOf(limits), ...secureOptions(tls), ...demands }
+  const server = createTlsServer(options, onRequest)
+  refuseHandshakes(server, 'operator', tell)
+  return { server, use: (set) => server.setSecureContext(secureOptions(set)) }
 }
 
 /** Answers one request. Never rejects. */
@@ -113,23 +173,35 @@ async function serve(
 ): Promise<void> {
   const { counters } = context.engine
   try {
-    checkSource(request.headers)
-    if (context.draining) throw httpFault('shutting_down')
+    checkSource(request.headers, context.access.is_open)
     const [target, base] = [request.url as string, 'http://localhost']
     if (!URL.canParse(target, base)) throw httpFault('bad_request', 'the path is no URL')
     const url = new URL(target, base)
     const row = paths.find(({ path }) => path === url.pathname)
+    const refusal = refusalOf(context.access, request)
+    if (refusal !== undefined && row?.is_for_all !== true) throw refusal
     if (row === undefined) {
       const known = paths.map(({ path }) => path).join(', ')
       throw httpFault('not_found', `no such path; there are ${known}`)
     }
+    if (context.draining && row.is_for_all !== true) throw httpFault('shutting_down')
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       throw httpFault('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
     }
-    await row.serve({ context, request, response, query: url.searchParams })
+    const is_trusted = refusal === undefined
+    await row.serve({ context, request, response, query: url.searchParams, is_trusted })
     counters.countRequest('operator', 'ok')
   } catch (thrown) {
     counters.countRequest('operator', codeOf(thrown))
     refuse(context, response, thrown)
+  }
+}
+
+function refusalOf(access: Access, request: IncomingMessage): unknown {
+  try {
+    access.check(request)
+    return undefined
+  } catch (refusal) {
+    return refusal
   }
 }

@@ -19,14 +19,18 @@ export type TlsOptions =
   | { readonly folder: string }
 
 export interface TlsSet {
-  readonly ca: Buffer
+  /** Undefined where no client certificates are asked for. */
+  readonly ca: Buffer | undefined
   readonly cert: Buffer
   readonly key: Buffer
 }
 
-/** Rejects with the system's error for a missing file, or an Error that names the defect. */
-export async function readTls(options: TlsOptions): Promise<TlsSet> {
-  const set = await readSet(options)
+/**
+ * Rejects with the system's error for a missing file, or an Error that names the defect. A server
+ * that asks for no client certificates does without that of their authority.
+ */
+export async function readTls(options: TlsOptions, needs_ca = true): Promise<TlsSet> {
+  const set = await readSet(options, needs_ca)
   checkSet(set)
   return set
 }
@@ -59,9 +63,9 @@ export function watchTls(watched: WatchedTls): () => void {
     clock: systemClock,
     every_ms,
     first,
-    read: () => readSet(options),
+    read: () => readSet(options, first.ca !== undefined),
     isSame: ({ ca, cert, key }, other) =>
-      ca.equals(other.ca) && cert.equals(other.cert) && key.equals(other.key),
+      isSame(ca, other.ca) && cert.equals(other.cert) && key.equals(other.key),
     use(set) {
       checkSet(set)
       watched.use(set)
@@ -73,7 +77,11 @@ export function watchTls(watched: WatchedTls): () => void {
   })
 }
 
-async function readSet(options: TlsOptions): Promise<TlsSet> {
+function isSame(one: Buffer | undefined, other: Buffer | undefined): boolean {
+  return one === undefined || other === undefined ? one === other : one.equals(other)
+}
+
+async function readSet(options: TlsOptions, needs_ca: boolean): Promise<TlsSet> {
   for (const [name, path] of Object.entries(options)) {
     if (typeof path !== 'string') throw new TypeError(`tls: ${name} is no path: ${String(path)}`)
   }
@@ -81,23 +89,29 @@ async function readSet(options: TlsOptions): Promise<TlsSet> {
     'folder' in options
       ? ['ca.crt', 'server.crt', 'server.key'].map((name) => join(options.folder, name))
       : [options.ca_path, options.cert_path, options.key_path]
-  const [ca, cert, key] = await Promise.all(paths.map((path) => readFile(path)))
+  const [ca, cert, key] = await Promise.all(
+    paths.map(async (path, at) => (at > 0 || needs_ca ? readFile(path) : undefined)),
+  )
   return { ca, cert, key } as TlsSet
 }
 
 const pem_certificate = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
 
 function checkSet({ ca, cert, key }: TlsSet): void {
-  const authorities = ca.toString('latin1').match(pem_certificate) ?? []
-  if (authorities.length === 0) throw new Error('the file of the authority holds no certificate')
-  for (const pem of authorities) new X509Certificate(pem)
+  if (ca !== undefined) {
+    const authorities = ca.toString('latin1').match(pem_certificate) ?? []
+    if (authorities.length === 0) throw new Error('the file of the authority holds no certificate')
+    for (const pem of authorities) new X509Certificate(pem)
+  }
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
     throw new Error('the key does not belong to the certificate')
   }
-  createSecureContext({ ca, cert, key })
+  createSecureContext(secureOptions({ ca, cert, key }))
 }
 
 /** What a server uses a set for. No tickets: a resumed session is not verified again. */
 export function secureOptions(set: TlsSet): SecureContextOptions {
-  return { ...set, minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET }
+  const { ca, cert, key } = set
+  const files = ca === undefined ? { cert, key } : { ca, cert, key }
+  return { ...files, minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET }
 }

@@ -1,0 +1,63 @@
+/**
+ * Who may read what the operator's listener shows: on loopback without a token anyone; with one,
+ * whoever sends it; over TLS without one, the client certificates of its authority that act as no
+ * user, for those of a user may not see all tasks.
+ */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import { systemClock } from '../../core/clock.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
+import { httpFault } from '../http/fault-response.ts'
+import type { CertificateReader } from '../tls/client-certificates.ts'
+
+export const token_chars_min = 16
+
+export interface Access {
+  /** Throws the refusal of who may not read. */
+  check(request: IncomingMessage): void
+  /** Whoever reaches the listener may. */
+  readonly is_open: boolean
+}
+
+export const open_access: Access = { check() {}, is_open: true }
+
+/** Throws a RangeError for a token that may be guessed. */
+export function tokenAccess(token: string): Access {
+  if (!/^[!-~]+$/.test(token) || token.length < token_chars_min) {
+    throw new RangeError(`token: it takes at least ${token_chars_min} characters, none a space`)
+  }
+  // Digests are of one length, so comparing them takes one time.
+  const wanted = Buffer.from(hash('sha256', token))
+  return {
+    is_open: false,
+    check({ headers: { authorization } }) {
+      const [, given] = /^Bearer +([!-~]+)$/i.exec(authorization ?? '') ?? []
+      if (timingSafeEqual(Buffer.from(hash('sha256', given ?? '')), wanted)) return
+      const text =
+        given === undefined ? 'no token: send Authorization: Bearer TOKEN' : 'this is another token'
+      throw httpFault('bad_signature', text, { challenge: 'Bearer' })
+    },
+  }
+}
+
+export function certificateAccess(engine: ServedEngine, read: CertificateReader): Access {
+  return {
+    is_open: false,
+    check({ socket }) {
+      const names = read(socket as TLSSocket)
+      if (typeof names === 'string') {
+        const text = `the client certificate is refused: ${names.replaceAll('_', ' ')}`
+        const none = 'no client certificate: send one of the authority of this listener'
+        throw httpFault('bad_signature', names === 'no_certificate' ? none : text)
+      }
+      if (systemClock.now_ms() >= names.ends_ms) {
+        throw httpFault('bad_signature', 'the certificate has expired')
+      }
+      const caller = engine.callerOf(names.names, false)
+      if (caller !== undefined && caller.user === undefined) return
+      const text = 'this certificate is refused, or acts as a user, who may not see all tasks'
+      throw httpFault('bad_signature', text, { status: 403 })
+    },
+  }
+}
