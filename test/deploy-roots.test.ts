@@ -91,30 +91,25 @@ const why_no_boot =
 
 test('systemd runs the unit', { skip: why_no_boot ?? false }, async (t) => {
   const folder = tempFolder()
+  const root = join(folder.path, 'debian')
   let machine: Machine | undefined
   try {
-    machine = await installed(t, join(folder.path, 'debian'))
+    timed(t, 'Debian with systemd', () => makeDebian(root, ['systemd', 'systemd-sysv', 'dbus']))
+    addNode(root, node_major)
+    run(top, 'npm', ['pack', '--silent', '--pack-destination', root])
+    const runbook = readFileSync(join(top, 'deploy/README.md'), 'utf8')
+    const [, commands = ''] = /<!-- install -->\n```sh\n([\s\S]*?)```/.exec(runbook) ?? []
+    const [install = '', ...others] = commands.trim().split('\n')
+    // Only before the boot is there a network.
+    inRoot(root, ['sh', '-ec', install])
+    machine = await bootRoot(root)
+    machine.exec(['sh', '-ec', others.join('\n')])
     await keepService(machine)
   } finally {
     await machine?.end()
     folder.remove()
   }
 })
-
-/** Boots a Debian in which the commands of the runbook install the package. */
-async function installed(t: TestContext, root: string): Promise<Machine> {
-  timed(t, 'Debian with systemd', () => makeDebian(root, ['systemd', 'systemd-sysv', 'dbus']))
-  addNode(root, node_major)
-  run(top, 'npm', ['pack', '--silent', '--pack-destination', root])
-  const runbook = readFileSync(join(top, 'deploy/README.md'), 'utf8')
-  const [, commands = ''] = /<!-- install -->\n```sh\n([\s\S]*?)```/.exec(runbook) ?? []
-  const [install = '', ...others] = commands.trim().split('\n')
-  // Only before the boot is there a network.
-  inRoot(root, ['sh', '-ec', install])
-  const machine = await bootRoot(root)
-  machine.exec(['sh', '-ec', others.join('\n')])
-  return machine
-}
 
 async function keepService(machine: Machine): Promise<void> {
   const show = (name: string): string =>
@@ -123,8 +118,8 @@ async function keepService(machine: Machine): Promise<void> {
     for (let n = 0; n < 300 && !wanted.test(show(name)); n++) await sleep(100)
     assert.match(show(name), wanted, machine.exec(['journalctl', '--no-pager', '-u', 'conveyor']))
   }
-  const answers = async (): Promise<void> => {
-    const health = 'http://127.0.0.1:8081/healthz'
+  const answers = async (port = 8081): Promise<void> => {
+    const health = `http://127.0.0.1:${port}/healthz`
     const ask = `fetch('${health}').then((r) => console.log(r.status), () => console.log(0))`
     for (let n = 0; n < 300; n++) if (machine.exec(['node', '-e', ask]) === '200\n') return
     assert.fail(machine.exec(['journalctl', '--no-pager', '-u', 'conveyor']))
@@ -136,7 +131,7 @@ async function keepService(machine: Machine): Promise<void> {
     ])
   await answers()
   assert.match(verb('user add --name shop'), /^user {4}13000\n/)
-  assert.match(verb('backup /var/backups/conveyor/tasks.lmdb'), /bytes\n$/)
+  assert.match(verb('backup /var/backups/conveyor/tasks.lmdb'), /tasks.lmdb: \d+ bytes/)
   const status = machine.exec(['cat', `/proc/${show('MainPID')}/status`])
   for (const line of [/^NoNewPrivs:\t1$/m, /^CapBnd:\t0{16}$/m, /^Seccomp:\t2$/m]) {
     assert.match(status, line)
@@ -151,6 +146,17 @@ async function keepService(machine: Machine): Promise<void> {
   machine.exec(['systemctl', 'start', 'conveyor'])
   await until('ActiveState', /^failed$/)
   assert.deepEqual([show('ExecMainStatus'), show('NRestarts')], ['2', '0'])
+
+  const shipped = '/opt/conveyor/lib/node_modules/conveyor-engine/deploy/conveyor.socket'
+  machine.exec(['cp', shipped, '/etc/systemd/system/'])
+  machine.exec(['sh', '-c', 'echo CONVEYOR_HTTP=fd:3 > /etc/conveyor/serve.env'])
+  machine.exec(['systemctl', 'daemon-reload'])
+  machine.exec(['systemctl', 'enable', '--now', 'conveyor.socket'])
+  // Nobody runs: who connects waits in the socket until the service, which that starts, answers.
+  assert.equal(show('ActiveState'), 'failed')
+  await answers(8080)
+  machine.exec(['systemctl', 'stop', 'conveyor'])
+  await answers(8080)
 }
 
 function timed(t: TestContext, what: string, work: () => void): void {
