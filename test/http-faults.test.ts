@@ -10,6 +10,7 @@ import type { ServedEngine } from '../src/engine/served-engine.ts'
 import type { HttpOptions } from '../src/http.ts'
 import { type Answer, exchange } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
+import { refusalsOf, withEvents } from './support/told-events.ts'
 
 interface Row {
   readonly says: string
@@ -322,9 +323,15 @@ describe('whole-request faults', () => {
       const options: HttpOptions = { ...row.options, onBug: (bug) => bugs.push(bug) }
       const server = await openHttp(options, row.over)
       try {
-        const answer = await exchange(server.port, row.send(server), row.bodiless)
+        const [answer, events] = await withEvents(() =>
+          exchange(server.port, row.send(server), row.bodiless),
+        )
         check(row, answer)
         assert.equal(bugs.length, row.bugs ?? 0)
+        // Of a bug its own line is told, once.
+        assert.deepEqual(refusalsOf(events), row.code === 'internal_error' ? [] : [row.code])
+        assert.equal(events.filter(({ event }) => event === 'bug').length, row.bugs ?? 0)
+        assert.ok(!JSON.stringify(events).includes(server.secret))
         if (row.over === undefined) assert.equal(codeOf(await server.send(createBody('s'))), 'ok')
       } finally {
         await server.close()

@@ -173,10 +173,14 @@ export function isWholeFaultCode(code: string): code is WholeFaultCode {
   return Object.hasOwn(wholeFaults, code)
 }
 
+export function isOpFaultCode(code: string): code is OpFaultCode {
+  return Object.hasOwn(opFaults, code)
+}
+
 /** The name of the gRPC status of a fault; undefined for one that gRPC does not serve. */
 export function grpcStatusOf(code: FaultCode): string | undefined {
   if (isWholeFaultCode(code)) return wholeFaults[code].grpc
-  if (Object.hasOwn(opFaults, code)) return opFaults[code as OpFaultCode].grpc
+  if (isOpFaultCode(code)) return opFaults[code].grpc
   return (admin_statuses as Partial<Record<string, string>>)[code]
 }
 
@@ -185,7 +189,7 @@ export function isServedFaultCode(code: string): code is ServedFaultCode {
 }
 
 function isFaultCode(code: string): code is FaultCode {
-  return isWholeFaultCode(code) || Object.hasOwn(opFaults, code) || Object.hasOwn(adminFaults, code)
+  return isWholeFaultCode(code) || isOpFaultCode(code) || Object.hasOwn(adminFaults, code)
 }
 
 function faultText(code: FaultCode): string {

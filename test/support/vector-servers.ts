@@ -15,6 +15,7 @@ import { isFault, isWholeFaultCode, wholeFaults } from '../../src/core/faults.ts
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openGrpcVectors } from './grpc-vectors.ts'
+import { refusalsOf, withEvents } from './told-events.ts'
 import type { World } from './vector-state.ts'
 
 export interface VectorRequest {
@@ -80,17 +81,7 @@ async function openHttp(world: World): Promise<Link> {
   return {
     async send(asked) {
       if (asked.user === null) return sendInProcess(world, asked)
-      const body = Buffer.from(asked.body ?? `{"ops":${asked.ops}}`)
-      const timestamp = String(Math.floor(world.engine().clock.now_ms() / 1000))
-      const secret = world.secretOf(asked.user)
-      const base = `${server.url}/api/${asked.version}/json`
-      if (requests++ % 2 === 1) {
-        const hmac = createHmac('sha256', secret).update(timestamp).update(body).digest('hex')
-        const headers = { 'X-API-Login': asked.user, 'X-API-Timestamp': timestamp }
-        return post(base, body, agent, { ...headers, 'X-API-Signature': hmac })
-      }
-      const hash = createHash('sha1').update(timestamp).update(secret).update(body).update(secret)
-      return post(`${base}/${asked.user}/${timestamp}/${hash.digest('hex')}`, body, agent)
+      return withRefusals(() => sendSigned(asked, asked.user as string))
     },
     async close() {
       agent.destroy()
@@ -98,6 +89,32 @@ async function openHttp(world: World): Promise<Link> {
       assert.deepEqual(bugs, [])
     },
   }
+
+  function sendSigned(asked: VectorRequest, user: string): Promise<string> {
+    const body = Buffer.from(asked.body ?? `{"ops":${asked.ops}}`)
+    const timestamp = String(Math.floor(world.engine().clock.now_ms() / 1000))
+    const secret = world.secretOf(user)
+    const base = `${server.url}/api/${asked.version}/json`
+    if (requests++ % 2 === 1) {
+      const hmac = createHmac('sha256', secret).update(timestamp).update(body).digest('hex')
+      const headers = { 'X-API-Login': user, 'X-API-Timestamp': timestamp }
+      return post(base, body, agent, { ...headers, 'X-API-Signature': hmac })
+    }
+    const hash = createHash('sha1').update(timestamp).update(secret).update(body).update(secret)
+    return post(`${base}/${user}/${timestamp}/${hash.digest('hex')}`, body, agent)
+  }
+}
+
+/** The answer, each of whose refusals must have been told to the log once. */
+async function withRefusals(send: () => Promise<string>): Promise<string> {
+  const [answer, events] = await withEvents(send)
+  const { request_proc, ops } = JSON.parse(answer) as {
+    request_proc: string
+    ops: { proc: string }[]
+  }
+  const procs = [request_proc, ...ops.map(({ proc }) => proc)].filter((proc) => proc !== 'ok')
+  assert.deepEqual(refusalsOf(events), procs)
+  return answer
 }
 
 /** What messages cannot say, such as a raw body, is made in the process. */
@@ -107,8 +124,8 @@ async function openGrpc(world: World): Promise<Link> {
   return {
     async send(asked) {
       const { user, version, ops } = asked
-      const answer = ops === undefined ? undefined : await server.send(user, version, ops)
-      return answer ?? sendInProcess(world, asked)
+      if (ops === undefined || !server.canSend(ops)) return sendInProcess(world, asked)
+      return withRefusals(() => server.send(user, version, ops))
     },
     async close() {
       assert.deepEqual(bugs, [])

@@ -11,7 +11,9 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
 import { parsePlain } from '../../codec/json.ts'
-import { codeOf, fault } from '../../core/faults.ts'
+import { bugFields } from '../../core/events.ts'
+import { codeOf, fault, isFault } from '../../core/faults.ts'
+import { tellRefusal } from '../../core/refusals.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import {
@@ -78,7 +80,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 async function answer(engine: Engine, mine: Endpoint, body: string): Promise<AdminResponse> {
-  const { counters } = servedEngine(engine)
+  const { counters, tell } = servedEngine(engine)
   try {
     const request = parsePlain(body) as AdminRequest
     checkEndpoint(request, mine)
@@ -88,6 +90,8 @@ async function answer(engine: Engine, mine: Endpoint, body: string): Promise<Adm
     return { ...mine, value: value ?? null }
   } catch (error) {
     counters.countRequest('admin', codeOf(error))
+    if (isFault(error)) tellRefusal({ tell, server: 'admin' }, error.code)
+    else tell('bug', bugFields(error))
     return { ...mine, fault: faultView(error) }
   }
 }

@@ -15,6 +15,7 @@ import {
   type ServedFaultCode,
   wholeFaults,
 } from '../../core/faults.ts'
+import { tellRefusal } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import {
   number_field,
@@ -30,16 +31,33 @@ export interface PublicFault {
   readonly description: string
 }
 
-/** Where refusals are counted, and bugs told. */
+/** Where refusals are counted and told, and bugs. */
 export interface FaultContext {
-  readonly engine: Pick<ServedEngine, 'counters'>
+  readonly engine: Pick<ServedEngine, 'counters' | 'tell'>
   readonly onBug: (bug: unknown) => void
 }
 
+/** What the log is told of a call that ends with a fault. */
+export interface EndedCall {
+  readonly address?: string
+  /** Of the process that it names. */
+  readonly conv_id?: unknown
+  /** Whether `shutting_down` is how such a call ends in its time. */
+  readonly is_long?: true
+}
+
 /** The public form of what ends a request; a bug also goes to `onBug`. */
-export function publicFault(thrown: unknown, context: FaultContext, began_ms = 0): PublicFault {
-  const found = withoutSecrets(thrown, context.onBug)
-  context.engine.counters.endRequest('grpc', found.code, began_ms)
+export function publicFault(
+  thrown: unknown,
+  { engine, onBug }: FaultContext,
+  began_ms = 0,
+  { address, conv_id, is_long }: EndedCall = {},
+): PublicFault {
+  const found = withoutSecrets(thrown, onBug)
+  engine.counters.endRequest('grpc', found.code, began_ms)
+  if (is_long === undefined || found.code !== 'shutting_down') {
+    tellRefusal({ tell: engine.tell, server: 'grpc', address }, found.code, conv_id)
+  }
   return found
 }
 
@@ -54,8 +72,13 @@ function withoutSecrets(thrown: unknown, onBug: (bug: unknown) => void): PublicF
 }
 
 /** The status with which grpc-js ends a failed call. */
-export function faultStatus(thrown: unknown, context: FaultContext, began_ms = 0): StatusObject {
-  const { code, description } = publicFault(thrown, context, began_ms)
+export function faultStatus(
+  thrown: unknown,
+  context: FaultContext,
+  call: EndedCall,
+  began_ms = 0,
+): StatusObject {
+  const { code, description } = publicFault(thrown, context, began_ms, call)
   const number = status[grpcStatusOf(code) as keyof typeof status]
   // A lone surrogate cannot be encoded as UTF-8.
   const details = `${code}: ${description}`.toWellFormed()

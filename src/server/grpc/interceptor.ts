@@ -73,7 +73,8 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
   const contexts = new WeakMap<Metadata, CallContext>()
 
   const overridesFor = (call: ServerInterceptingCallInterface, is_stream: boolean): Overrides => {
-    const refuse = (thrown: unknown): void => call.sendStatus(faultStatus(thrown, context))
+    const refuse = (thrown: unknown): void =>
+      call.sendStatus(faultStatus(thrown, context, { address: call.getPeer() }))
     let cancelTimeout = (): void => {}
     /** grpc-js would call the handler of a call that has ended, and never tell it of the end. */
     let is_over = false

@@ -16,6 +16,7 @@ import { type handleBidiStreamingCall, type ServerDuplexStream, status } from '@
 import { systemClock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
+import { tellRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
@@ -111,7 +112,8 @@ function openStream(
     if (state !== 'draining' || pending.size > 0) return
     dispose()
     if (reason === undefined) call.end()
-    else call.emit('error', faultStatus(reason, context))
+    else
+      call.emit('error', faultStatus(reason, context, { address: call.getPeer(), is_long: true }))
   }
   const dispose = (): void => {
     state = 'over'
@@ -177,7 +179,10 @@ function openStream(
       one.reservation ??= peer.answers.reserve(one.ops)
       context.engine
         .submit(one.ops, caller)
-        .then((results) => answer(encodeAnswer(context, one, results)), refuse)
+        .then((results) => {
+          tellRefusedOps(context.engine.tell, 'grpc', caller.user, one.ops ?? [], results)
+          answer(encodeAnswer(context, one, results))
+        }, refuse)
         .catch(context.onBug)
     } catch (thrown) {
       refuse(thrown)

@@ -5,6 +5,7 @@
 import { type handleUnaryCall, type ServerUnaryCall, status } from '@grpc/grpc-js'
 import { fault, isFault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
+import { tellRefusedOps } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { authenticate, type Peer } from './authenticate.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
@@ -31,12 +32,15 @@ interface UnaryRpc<Message> {
   /** Default: submits them. */
   apply?(engine: ServedEngine, ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   encode(results: readonly OpResult[], message: Message): Buffer
+  /** Refused ops are no fault of the call. */
+  readonly tells_refused?: true
 }
 
 const batch_rpc: UnaryRpc<Batch> = {
   read: readApplyOps,
   ops: readBatch,
   encode: (results, { ops }) => encodeResults(ops, results),
+  tells_refused: true,
 }
 
 function singleOp<Message extends KindMessage>(
@@ -98,6 +102,7 @@ function unaryHandler<Message>(
     call.once('cancelled', reservation.release)
     const { engine } = context
     const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))
+    if (rpc.tells_refused) tellRefusedOps(engine.tell, 'grpc', caller.user, ops, results)
     const bytes = rpc.encode(results, call.request)
     reservation.set(bytes.length)
     return bytes
@@ -124,7 +129,9 @@ export function answerWith<Message>(
         callback(null, { bytes, onSent })
       },
       (thrown: unknown) => {
-        const refusal = faultStatus(thrown, context, began_ms)
+        const { conv_id } = call.request as { conv_id?: unknown }
+        const refused = { address: call.getPeer(), conv_id }
+        const refusal = faultStatus(thrown, context, refused, began_ms)
         endCall(trace, refusal.code, isFault(thrown) ? thrown.code : 'internal_error')
         callback(refusal)
       },

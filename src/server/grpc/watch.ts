@@ -45,7 +45,8 @@ export function watchHandler(
       .finally(() => {
         // Its caller has ended it, who is sent nothing any more.
         if (call.cancelled) context.engine.counters.countRequest('grpc', 'ok')
-        else call.emit('error', faultStatus(end, context))
+        else
+          call.emit('error', faultStatus(end, context, { address: call.getPeer(), is_long: true }))
       })
   }
 }

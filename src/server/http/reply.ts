@@ -3,6 +3,7 @@
  * call of `reply` or `replyFault`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type RefusedBy, tellRefusal } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
@@ -65,6 +66,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
     response.destroy()
     return
   }
+  tellRefusal(refusedBy(exchange), fault_response.code)
   // The rest of a short body is read and discarded, so that the connection stays usable.
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
@@ -75,6 +77,18 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   }
   response.writeHead(fault_response.status, headers as string[])
   response.end(fault_response.body)
+}
+
+function refusedBy({ context, request }: Exchange): RefusedBy {
+  const { engine, name } = context
+  const target = context.route(request)
+  const login = target?.kind === 'signed' ? target.user : request.headers['x-api-login']
+  return {
+    tell: engine.tell,
+    server: name,
+    user: /^[0-9]{1,20}$/.test(String(login)) ? String(login) : undefined,
+    address: request.socket.remoteAddress,
+  }
 }
 
 /** Whether somebody else has answered: a time-out of the server in which this is a handler. */

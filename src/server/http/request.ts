@@ -6,6 +6,7 @@
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
 import { renderResults } from '../../codec/response-body.ts'
+import { tellRefusedOps } from '../../core/refusals.ts'
 import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
@@ -70,6 +71,7 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   const reservation = exchange.connection.answers.reserve(ops)
   try {
     const results = await engine.submit(ops, tracedCaller(exchange, { user }))
+    tellRefusedOps(engine.tell, 'http', user, ops, results)
     reply(exchange, 200, renderResults(target.version, results), reservation)
   } catch (thrown) {
     reservation.release()

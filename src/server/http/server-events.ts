@@ -8,6 +8,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, within } from '../../core/clock.ts'
+import { tellRefusal } from '../../core/refusals.ts'
 import { abortReading } from './body.ts'
 import {
   type Connection,
@@ -140,7 +141,10 @@ function onClientError(connection: Connection, error: ClientError, context: Serv
 /** Answers what is no request. */
 function refuse(connection: Connection, context: ServerContext, fault: Error): void {
   const refusal = faultResponseOf(fault, context.onBug)
-  context.engine.counters.countRequest(context.name, refusal.code)
+  const { engine, name } = context
+  engine.counters.countRequest(name, refusal.code)
+  const address = connection.socket.remoteAddress
+  tellRefusal({ tell: engine.tell, server: name, address }, refusal.code)
   sendFinalError(connection, refusal)
 }
 

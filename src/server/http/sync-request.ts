@@ -10,6 +10,7 @@ import { isOp, parseOp, refOf } from '../../codec/op.ts'
 import { parseRequest, type Timeout } from '../../codec/request-body.ts'
 import { renderAnswers, type SyncAnswer } from '../../codec/response-body.ts'
 import type { CreateOp, Op, OpResult } from '../../core/model.ts'
+import { tellRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import type { WaitEnd } from './connection.ts'
 import type { Exchange } from './exchange.ts'
@@ -50,9 +51,9 @@ export async function serveSync(
     const sent = ops.map((op, at) =>
       isOp(op) ? withAddress(op, context.public_url + sync_path + waits[at]?.token) : op,
     )
-    for (const [at, result] of (
-      await engine.submit(sent, tracedCaller(exchange, { user }))
-    ).entries()) {
+    const results = await engine.submit(sent, tracedCaller(exchange, { user }))
+    tellRefusedOps(engine.tell, 'http_sync', user, sent, results)
+    for (const [at, result] of results.entries()) {
       if (result.proc === 'ok') waits[at]?.onCreated(result.obj_id as string, result.task)
       else answers.put(at, result)
     }

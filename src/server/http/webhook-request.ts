@@ -11,6 +11,7 @@ import { docOfBytes, objectOf } from '../../codec/json.ts'
 import { isOp, type OpMembers, opWithData } from '../../codec/op.ts'
 import { renderOneResult } from '../../codec/response-body.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
+import { tellRefusedOps } from '../../core/refusals.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { CallbackRules } from '../../process/logic.ts'
 import { member } from '../../process/templates/path.ts'
@@ -69,10 +70,12 @@ async function applyOne(
   payer: string,
   readOp: () => Op | OpResult,
 ): Promise<void> {
-  const { engine } = exchange.context
+  const { engine, name } = exchange.context
   engine.checkRate(payer)
-  const [result] = await engine.submit([readOp()], tracedCaller(exchange, { payer }))
-  reply(exchange, 200, renderOneResult(result as OpResult))
+  const op = readOp()
+  const results = await engine.submit([op], tracedCaller(exchange, { payer }))
+  tellRefusedOps(engine.tell, name, undefined, [op], results)
+  reply(exchange, 200, renderOneResult(results[0] as OpResult))
 }
 
 function readJson({ limits }: ServerContext, body: Buffer): Doc {
