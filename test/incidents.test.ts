@@ -1,6 +1,6 @@
 /**
  * The incidents of the runbook (deploy/README.md), each played on an engine with a data file: which
- * line of the log it leaves, which metric moves, and what the engine says of its readiness. The
+ * line of the log it leaves, which metric moves, and what /readyz answers. The
  * runbook's table has the same rows.
  */
 import assert from 'node:assert/strict'
@@ -8,7 +8,7 @@ import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { connect, isClientFault } from '../src/client.ts'
-import { systemClock } from '../src/core/clock.ts'
+import { type Clock, systemClock } from '../src/core/clock.ts'
 import { callback, defineProcess, end, go, after as whenAfter } from '../src/define.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { serveGrpc } from '../src/grpc.ts'
@@ -50,12 +50,17 @@ interface Incident {
   readonly line?: string
   /** What is above 0 then and was not before; none where there is no process to ask. */
   readonly metric?: string
-  /** 200, or 503 and the checks that fail. */
+  /** The status of /readyz, and the checks that fail. */
   readonly ready?: string
   readonly options?: EngineOptions
   play(played: Played): Promise<void>
 }
 
+/** A clock that is a day ahead of everybody else's. */
+const ahead: Clock = {
+  now_ms: () => systemClock.now_ms() + day_ms,
+  wake_at: (at_ms, fn) => systemClock.wake_at(at_ms - day_ms, fn),
+}
 /** The clock of an engine that did not run for a day, before it has done anything. */
 const late = fakeClock(systemClock.now_ms())
 
@@ -175,6 +180,25 @@ const incidents: readonly Incident[] = [
     },
   },
   {
+    incident: 'the clock of the machine is wrong',
+    line: 'request_refused stale_timestamp',
+    metric: 'conveyor_requests_total{server="http",code="stale_timestamp"}',
+    ready: '200',
+    options: { clock: ahead },
+    async play({ create }) {
+      assert.equal(await create(), 'stale_timestamp')
+    },
+  },
+  {
+    incident: 'a client has a wrong secret',
+    line: 'request_refused bad_signature',
+    metric: 'conveyor_requests_total{server="http",code="bad_signature"}',
+    ready: '200',
+    async play({ create }) {
+      assert.equal(await create('another'), 'bad_signature')
+    },
+  },
+  {
     incident: 'a file was copied without its commit log',
     line: 'was copied without its commit log',
     async play({ path, engine, told }) {
@@ -227,10 +251,11 @@ for (const [at, { incident, line, metric, ready, options = {}, play }] of incide
       })
       if (line !== undefined)
         assert.ok([...told, ...lines].includes(line), told.concat(lines).join('\n'))
-      const { ok, checks } = await engine.ready()
-      const failing = Object.entries(checks).flatMap(([name, check]) => (check.ok ? [] : [name]))
-      if (ready !== undefined) assert.equal(ok ? '200' : ['503', ...failing].join(' '), ready)
       const operator = await serveOperator(engine, { port: 0 })
+      const answer = await fetch(`${operator.url}/readyz`)
+      const { checks } = (await answer.json()) as { checks: Record<string, { ok: boolean }> }
+      const failing = Object.entries(checks).flatMap(([name, { ok }]) => (ok ? [] : [name]))
+      if (ready !== undefined) assert.equal([answer.status, ...failing].join(' '), ready)
       const samples = sampled(await (await fetch(`${operator.url}/metrics`)).text())
       if (metric !== undefined) assert.ok((samples.get(metric) ?? 0) > 0, metric)
       await operator.drain()
