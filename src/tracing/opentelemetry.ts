@@ -7,11 +7,11 @@
  */
 import {
   context as active_context,
-  type Context,
   isSpanContextValid,
   ROOT_CONTEXT,
   type Span as SdkSpan,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   type TracerProvider,
   trace,
@@ -40,91 +40,87 @@ export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = 
   const tracer = (tracerProvider ?? trace).getTracer('conveyor-engine', version)
 
   function begin(span: NewSpan): Span {
-    const { name, kind, parent, attributes, link, is_remote } = span
-    const began_ms = span.began_ms ?? performance.now()
-    const startTime = timeOf(began_ms)
-    const options = {
-      ...{ kind: kinds[kind], attributes, startTime, root: parent === undefined },
-      ...(link === undefined ? {} : { links: [{ context: sdkContext(link) }] }),
-    }
+    const { parent, link, attributes, is_remote, began_ms = performance.now() } = span
+    const startTime = systemClock.now_ms() - (performance.now() - began_ms)
+    const options: SpanOptions = { kind: kinds[span.kind], attributes, startTime }
+    if (link !== undefined) options.links = [{ context: sdkContext(link) }]
     const under =
       parent === undefined
         ? ROOT_CONTEXT
         : trace.setSpanContext(ROOT_CONTEXT, sdkContext(parent, is_remote))
-    const begun = tracer.startSpan(name, options, under)
-    return begun.isRecording()
-      ? recording(begun, (at_ms) => startTime + (at_ms - began_ms))
-      : silent(begun)
+    const begun = tracer.startSpan(span.name, options, under)
+    if (begun.isRecording()) return recording(begun, startTime - began_ms)
+    return parent === undefined ? no_span : silent(begun, contextOf(begun) ?? parent)
   }
 
   return {
-    begin: (span) =>
-      attempt(
-        () => begin(span),
-        () => lost(span),
-      ),
-    active: () =>
-      attempt(
-        () => contextOf(trace.getActiveSpan()),
-        () => undefined,
-      ),
+    begin(span) {
+      try {
+        return begin(span)
+      } catch {
+        return span.parent === undefined ? no_span : silent(undefined, span.parent)
+      }
+    },
+    active() {
+      try {
+        return contextOf(trace.getActiveSpan())
+      } catch {
+        return undefined
+      }
+    },
     detached: (fn) => active_context.with(ROOT_CONTEXT, fn),
-    hasSdk: () =>
-      attempt(
+    hasSdk() {
+      try {
         // Never ended, so nobody sees it.
-        () => isSpanContextValid(tracer.startSpan('probe', { root: true }).spanContext()),
-        () => false,
-      ),
+        return isSpanContextValid(tracer.startSpan('probe', {}, ROOT_CONTEXT).spanContext())
+      } catch {
+        return false
+      }
+    },
   }
 }
 
-/** `epochMs` gives the time of day of one of `performance.now()`. */
-function recording(span: SdkSpan, epochMs: (at_ms: number) => number): Span {
-  const change = (fn: () => void): void => void attempt(fn, () => {})
+/** `epoch_ms` is the time of day at which `performance.now()` was 0. */
+function recording(span: SdkSpan, epoch_ms: number): Span {
   return {
     context: contextOf(span) as TraceContext,
-    set: (attributes) => change(() => span.setAttributes(attributes)),
+    set: (attributes) => attempt(() => span.setAttributes(attributes)),
     event: (name, attributes, at_ms) =>
-      change(() => span.addEvent(name, attributes, epochMs(at_ms))),
-    link: (to) => change(() => span.addLink({ context: sdkContext(to) })),
+      attempt(() => span.addEvent(name, attributes, epoch_ms + at_ms)),
+    link: (to) => attempt(() => span.addLink({ context: sdkContext(to) })),
     end: ({ error, is_failure = true, at_ms = performance.now() } = {}) =>
-      change(() => {
+      attempt(() => {
         if (error !== undefined) span.setAttribute('error.type', error)
         if (error !== undefined && is_failure) span.setStatus({ code: SpanStatusCode.ERROR })
-        span.end(epochMs(at_ms))
+        span.end(epoch_ms + at_ms)
       }),
     run: (fn) => active_context.with(trace.setSpan(ROOT_CONTEXT, span), fn),
   }
 }
 
-/** A span that the sampler does not want: what is made under it is not wanted either. */
-function silent(span: SdkSpan): Span {
-  const context = contextOf(span)
-  return unrecorded(context ?? no_context, trace.setSpan(ROOT_CONTEXT, span))
-}
-
-/** A span that the SDK could not make: what is made under it belongs to its parent. */
-function lost({ parent }: NewSpan): Span {
-  return unrecorded(parent ?? no_context, ROOT_CONTEXT)
-}
-
-function unrecorded(context: TraceContext, active: Context): Span {
-  return {
-    ...{ context, set: nothing, event: nothing, link: nothing, end: nothing },
-    run: (fn) => active_context.with(active, fn),
+/**
+ * A span that nobody wants, or that the SDK could not make. What is made under it is not wanted
+ * either.
+ */
+function silent(span: SdkSpan | undefined, context: TraceContext): Span {
+  const run = <T>(fn: () => T): T => {
+    const active = span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span)
+    return active_context.with(active, fn)
   }
+  return { context, set: nothing, event: nothing, link: nothing, end: nothing, run }
 }
-
-/** Of no trace: without an SDK, a span that begins a trace has no ids. */
-const no_context: TraceContext = { trace_id: '0'.repeat(32), span_id: '0'.repeat(16), flags: 0 }
 
 function nothing(): void {}
 
-function attempt<T>(run: () => T, otherwise: () => T): T {
+/** One for all that would have begun a trace: most requests, where the sampler wants few. */
+const no_context = { trace_id: '0'.repeat(32), span_id: '0'.repeat(16), flags: 0 }
+const no_span = silent(undefined, no_context)
+
+function attempt(run: () => unknown): void {
   try {
-    return run()
+    run()
   } catch {
-    return otherwise()
+    // The SDK is the embedder's own code, and no span is worth a task.
   }
 }
 
@@ -136,9 +132,4 @@ function contextOf(span: SdkSpan | undefined): TraceContext | undefined {
 
 function sdkContext({ trace_id, span_id, flags }: TraceContext, isRemote = false) {
   return { traceId: trace_id, spanId: span_id, traceFlags: flags, isRemote }
-}
-
-/** The time of day, in milliseconds with fractions, of one of `performance.now()`. */
-function timeOf(at_ms: number): number {
-  return systemClock.now_ms() - (performance.now() - at_ms)
 }
