@@ -12,6 +12,7 @@ import { closedLoop } from './closed-loop.ts'
 import type { Load, OpenOptions } from './load.ts'
 import { cpuSeconds, footprintOf, removeFiles, waitUntilIdle } from './resource-usage.ts'
 import type { Footprint, Slot } from './statistics.ts'
+import { scrape, watchOptions } from './watches.ts'
 import {
   assertOk,
   assertRead,
@@ -48,14 +49,19 @@ interface RunningServer {
 }
 
 let current:
-  | { options: EngineOptions; engine: Engine; server: RunningServer | undefined }
+  | {
+      options: EngineOptions
+      engine: Engine
+      server: RunningServer | undefined
+      stopScrapes(): void
+    }
   | undefined
 
 const calls = {
   /** Opens a file until `close`; the port is 0 without a server. */
   async open(options: EngineOptions): Promise<{ port: number; secret: string }> {
-    const { path, is_new, tasks, refs } = options
-    const engine = await openEngine(path, { secret_key })
+    const { path, is_new, tasks, refs, watches = [] } = options
+    const engine = await openEngine(path, { secret_key, ...watchOptions(watches) })
     if (is_new) {
       await engine.putProcess(definition)
       await engine.users.add({ id: user })
@@ -64,7 +70,7 @@ const calls = {
       await fill(engine, tasks, refs)
     }
     const server = await startServer(engine, options)
-    current = { options, engine, server }
+    current = { options, engine, server, stopScrapes: scrape(engine, watches) }
     return { port: server?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
   },
 
@@ -91,8 +97,9 @@ const calls = {
 
   async close({ remove }: { remove: boolean }): Promise<void> {
     if (current === undefined) return
-    const { engine, server, options } = current
+    const { engine, server, options, stopScrapes } = current
     current = undefined
+    stopScrapes()
     await server?.drain()
     await engine.close()
     if (remove) await removeFiles(options.path)

@@ -20,7 +20,7 @@ export interface LivesLine {
   readonly p99: Summary
 }
 
-/** A cell with history and feed, and without. */
+/** A cell with something that can be switched off, and without. */
 export interface OnOffLine {
   readonly kind: 'on-off'
   readonly cell: string

@@ -5,6 +5,7 @@
 import type { Refs, SqliteName, Verb, WriteVerb } from './cells.ts'
 import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
+import type { WatchName } from './watches.ts'
 
 export interface OpenOptions {
   readonly path: string
@@ -13,6 +14,8 @@ export interface OpenOptions {
   /** The file is created, and the tasks stored in it, by this call. */
   readonly is_new: boolean
   readonly refs: Refs
+  /** How the engine is watched; by default not at all. */
+  readonly watches?: readonly WatchName[] | undefined
 }
 
 export interface Load extends Span {

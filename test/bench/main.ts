@@ -24,6 +24,7 @@ import { findRivals } from './rival-packages.ts'
 import { buildSqlite } from './sqlite-build.ts'
 import { type TargetLine, targetLines } from './targets.ts'
 import { makeTemplates } from './templates.ts'
+import { watchedOnAndOff } from './watched.ts'
 
 const json_to_stdout = '-'
 
@@ -38,8 +39,9 @@ const help = `npm run bench -- [OPTION …]
 --profile DIR  writes CPU profiles of the engine processes to DIR
 --rivals       installs what is missing for the rivals with servers: packages into the system's temp
                folder, servers by apt-get
---on-off       only what the history of tasks and the feed of changes cost: cells of whole lives and
-               of whole processes with both and without, alternately
+--on-off       only what can be switched off, with it and without, alternately: the history of tasks
+               with the feed of changes (cells lives/… and process/…), and logs, metrics and traces,
+               each and all (cells empty/…)
 --help         prints this text`
 
 /** The output of a run: text at once, JSON lines at the end. */
@@ -97,6 +99,7 @@ async function main(args: string[]): Promise<void> {
     if (values['on-off']) {
       await printAll(livesOnAndOff(run), onOffText, out)
       await printAll(processesOnAndOff(run), onOffText, out)
+      await printAll(watchedOnAndOff({ ...run, scale }), onOffText, out)
       writeLines(out, values.json)
       return
     }

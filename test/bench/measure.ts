@@ -105,7 +105,7 @@ async function measureGroup(run: Run, group: Group, available: Available): Promi
 }
 
 /** The list, rotated to start at index `by`. */
-function rotated<T>(list: readonly T[], by: number): T[] {
+export function rotated<T>(list: readonly T[], by: number): T[] {
   const at = by % list.length
   return [...list.slice(at), ...list.slice(0, at)]
 }

@@ -55,7 +55,7 @@ export function templateText({ by, tasks, refs, seconds, footprint }: TemplateLi
 
 export function onOffText({ cell, on_per_s, off_per_s, ratio }: OnOffLine): string {
   return (
-    `${cell}: with history and feed ${number(on_per_s)} a second, without ${number(off_per_s)};` +
+    `${cell}: on ${number(on_per_s)} a second, off ${number(off_per_s)};` +
     ` ratio ${ratio.median.toFixed(3)} (${spread(ratio, (value) => value.toFixed(2))})`
   )
 }

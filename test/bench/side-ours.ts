@@ -11,12 +11,14 @@ import type { Endpoint } from './load-clients.ts'
 import type { Group, Run, Side } from './side.ts'
 import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
+import type { WatchName } from './watches.ts'
 
 export interface OurForm {
   readonly name: OurName | 'tenth'
   readonly server: ServerName
   /** Through our own client library instead of the load client. */
   readonly uses_library: boolean
+  readonly watches?: readonly WatchName[]
 }
 
 export async function startOurs(run: Run, group: Group, form: OurForm): Promise<Side> {
@@ -30,7 +32,8 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   // `tenth` runs the load of the huge file on the large one.
   const file = name === 'tenth' ? 'large' : group.file
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
-  const options = { refs, server, tls_folder: folder.tls_folder }
+  const { watches } = form
+  const options = { refs, server, tls_folder: folder.tls_folder, watches }
 
   const openNew = (tasks: number): Promise<Endpoint> =>
     engine.call('open', { ...options, path: folder.newPath(), tasks, is_new: true })
