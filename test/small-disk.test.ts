@@ -109,9 +109,16 @@ for (const [kind, megabytes, bytes] of is_slow ? rows : rows.slice(2, 3)) {
 async function trial({ path: folder }: SmallDisk, bytes: number): Promise<number> {
   const path = join(folder, 'tasks.lmdb')
   const failures: unknown[] = []
+  /** What is told of the disk, where each refusal is followed by room. */
+  const space: string[] = []
+  const line = (fields: object): void => {
+    const { event = '' } = fields as { event?: string }
+    if (event.includes('space')) space.push(event)
+  }
   const open = (): Promise<Engine> =>
     openEngine(path, {
       limits: { ended_kept_ms: 0 },
+      logger: { debug: line, info: line, warn: line, error: line },
       onFailure: (failure) => failures.push(failure),
       onBug: (bug) => failures.push(bug),
     })
@@ -120,6 +127,7 @@ async function trial({ path: folder }: SmallDisk, bytes: number): Promise<number
   const codes = await fill(engine, bytes, 1)
   codes.delete('overloaded')
   assert.deepEqual([...codes], ['no_space'])
+  assert.equal(space[0], 'no_space')
   const { bavail, bsize } = statfsSync(folder)
   assert.ok(bavail * bsize > 16 * 1024 * 1024, `${bavail * bsize} bytes are left`)
   const tasks = await count(engine)
@@ -144,6 +152,7 @@ async function trial({ path: folder }: SmallDisk, bytes: number): Promise<number
   await cancelAll(engine, Math.floor(tasks / 4))
   await becomes(() => engine.health() === 'ok')
   assert.equal(await codeOf(createOne(engine)), 'ok')
+  await becomes(() => space.at(-1) === 'space_back')
   assert.deepEqual((await engine.check()).breaches, [])
   await engine.close()
 
@@ -157,6 +166,7 @@ async function trial({ path: folder }: SmallDisk, bytes: number): Promise<number
   assert.equal(await codeOf(createOne(engine)), 'ok')
   await engine.close()
   assert.deepEqual(failures, [])
+  assert.ok(space.length <= 6, space.join())
   return tasks
 }
 
