@@ -150,7 +150,9 @@ test('a key from the environment encrypts the secrets and is then required', asy
   assert.ok(!readdirSync(folder.path).includes('keyed.lmdb.key'))
   const next = { ...env, CONVEYOR_NEW_KEY: 'cd'.repeat(32) }
   assert.equal((await run(['user', 'rekey'], { env: next })).exit, 0)
-  assert.equal((await run(['user', 'rotate', '13000'], { env })).exit, 1)
+  const old = await run(['user', 'rotate', '13000'], { env })
+  assert.equal(old.exit, 1)
+  assert.match(old.err, /CONVEYOR_KEY is the key of another file/)
   const later = { ...env, CONVEYOR_KEY: 'cd'.repeat(32) }
   assert.equal((await run(['user', 'rotate', '13000'], { env: later })).exit, 0)
 

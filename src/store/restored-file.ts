@@ -6,14 +6,17 @@
  * each opening first finishes what was decided. So a kill at any step leaves one of the two, whole,
  * and never the new file with the commit log of the old one.
  */
-import { existsSync } from 'node:fs'
-import { link, rename, rm, stat } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { copyFile, link, rename, rm, stat } from 'node:fs/promises'
 import { removeSegments } from './commit-log/recovery.ts'
 import { type FileLock, lockFile } from './file-lock.ts'
-import { fileFault, syncFolder } from './file-system.ts'
+import { fileFault, syncFolder, syncPath, writeFault } from './file-system.ts'
 
-/** What belongs to a data file; LMDB's table of readers does not outlive its process. */
-const ends = ['', '-log-0', '-log-1', '-owner', '.key', '.key.new']
+/**
+ * What belongs to a data file. The owner record and LMDB's table of readers say nothing once their
+ * process has ended.
+ */
+const ends = ['', '-log-0', '-log-1', '.key', '.key.new']
 
 const restoredPath = (path: string): string => `${path}-restored`
 const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
@@ -36,27 +39,31 @@ export async function lockDataFile(path: string): Promise<FileLock | undefined> 
 }
 
 /**
- * Gives the data file and what belongs to it a second name each, which begins with `aside`; answers
- * with these names. Nothing is removed. The caller must hold the lock.
+ * Keeps the data file and what belongs to it under names that begin with `aside`, and answers with
+ * them. Nothing is removed: each gets a second name, but a key a copy, because whoever puts another
+ * key in place writes into the file. The caller must hold the lock.
  */
-export async function linkAside(path: string, aside: string): Promise<string[]> {
-  const linked: string[] = []
+export async function keepAside(path: string, aside: string): Promise<string[]> {
+  const kept: string[] = []
   for (const end of ends) {
+    const size = await bytesOf(path + end)
     // An empty data file is the lock's.
-    const size = await stat(path + end).then(
-      ({ size }) => size,
-      () => undefined,
-    )
     if (size === undefined || (end === '' && size === 0)) continue
     try {
-      await link(path + end, aside + end)
+      if (end.startsWith('.key')) await copyFile(path + end, aside + end, constants.COPYFILE_EXCL)
+      else await link(path + end, aside + end)
     } catch (error) {
-      throw fileFault(aside + end, error)
+      throw writeFault(aside + end, error)
     }
-    linked.push(aside + end)
+    await syncPath(aside + end)
+    kept.push(aside + end)
   }
   await syncFolder(path)
-  return linked
+  return kept
+}
+
+async function bytesOf(path: string): Promise<number | undefined> {
+  return existsSync(path) ? (await stat(path)).size : undefined
 }
 
 /**

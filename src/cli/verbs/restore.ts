@@ -13,7 +13,7 @@ import { openEngine } from '../../open.ts'
 import { syncPath, writeFault } from '../../store/file-system.ts'
 import { hasMagic } from '../../store/lmdb/open.ts'
 import { makePrivateFolder } from '../../store/private-folder.ts'
-import { linkAside, lockDataFile, putRestored } from '../../store/restored-file.ts'
+import { keepAside, lockDataFile, putRestored } from '../../store/restored-file.ts'
 import { connectOwner, engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, unreachableError } from '../exit-codes.ts'
 import { type Io, unreadable } from '../io.ts'
@@ -61,7 +61,7 @@ async function restore(given: Given, io: Io): Promise<Exit> {
       await copyAll(backup, copy)
       const checked = await check(given, { backup, copy, path })
       const time = new Date(io.clock.now_ms()).toISOString().replace(/[-:.]/g, '')
-      const aside = await linkAside(path, `${path}.${time}`)
+      const aside = await keepAside(path, `${path}.${time}`)
       const is_key_new = checked.key_from !== undefined && checked.key_from !== `${path}.key`
       await putRestored(path, copy, is_key_new ? `${copy}.key` : undefined)
       is_done = true
