@@ -6,6 +6,8 @@
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { Metadata } from '@grpc/grpc-js'
 import { context, SpanKind, trace } from '@opentelemetry/api'
@@ -18,7 +20,7 @@ import { parseTraceparent } from '../src/core/tracing.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { loadTask } from '../src/engine/task-store.ts'
 import { serveGrpc } from '../src/grpc.ts'
-import { serveHttp } from '../src/http.ts'
+import { createHandler, type HttpOptions, serveHttp } from '../src/http.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
@@ -93,13 +95,14 @@ interface Served {
 async function served(
   engine: Engine,
   run: (served: Served) => Promise<void>,
-  secret?: string,
+  options: HttpOptions = {},
 ): Promise<void> {
-  const made = secret === undefined ? await engine.users.add({ id: '13000' }) : { secret }
-  if (secret === undefined) await engine.processes.share(7, '13000')
-  const http = await serveHttp(engine, { port: 0, limits: { window_s: 0, ...large_heads } })
+  const { secret } = await engine.users.add({ id: '13000' })
+  await engine.processes.share(7, '13000')
+  const limits = { window_s: 0, ...large_heads }
+  const http = await serveHttp(engine, { port: 0, limits, ...options })
   try {
-    await run({ engine, url: http.url, secret: made.secret })
+    await run({ engine, url: http.url, secret })
   } finally {
     await http.drain()
   }
@@ -401,6 +404,62 @@ test('what tasks do goes on in their trace', async () => {
       what,
     )
   }
+  await engine.close()
+})
+
+test('a synchronous request, the call that answers it and the answer are one trace', async () => {
+  const engine = await memoryBed(with_traces).open()
+  const call = { type: 'api', method: 'POST', url: '{{__callback_url}}', err_node_id: 'bad' }
+  await engine.putProcess({ ...oneNode(7, 'm', [{ ...call, extra: { n: '1' } }]) })
+  await served(
+    engine,
+    async ({ url, secret }) => {
+      await post(url, secret, [createOp('a')], { traceparent: sampled })
+      await engine.result({ conv_id: 7, ref: 'a' })
+    },
+    { sync: true },
+  )
+  const spans = takeSpans()
+  assert.deepEqual(traceIdsOf(spans), [trace_id])
+  assert.deepEqual(
+    treeOf(spans).sort(),
+    [
+      '    POST',
+      '      POST /api/sync/{token}',
+      '      conveyor.run done',
+      '    conveyor.commit',
+      '    conveyor.run start middle',
+      '  conveyor.create',
+      'POST /api/{version}/json/{user}/{timestamp}/{signature}',
+    ].sort(),
+  )
+  await engine.close()
+})
+
+test('a request within a span of the embedder’s server belongs to that', async () => {
+  const engine = await memoryBed(with_traces).open()
+  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  const { secret } = await engine.users.add({ id: '13000' })
+  await engine.processes.share(7, '13000')
+  const handler = createHandler(engine, { limits: { window_s: 0 } })
+  const server = createServer((request, response) => {
+    own_tracer.startActiveSpan('own', (span) => {
+      response.once('finish', () => span.end())
+      handler(request, response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await post(`http://127.0.0.1:${port}`, secret, [createOp('a')], { traceparent: sampled })
+  await handler.drain()
+  server.close()
+  assert.deepEqual(treeOf(takeSpans()), [
+    'own',
+    '  POST /api/{version}/json/{user}/{timestamp}/{signature}',
+    '    conveyor.create',
+    '      conveyor.run start wait',
+    '      conveyor.commit',
+  ])
   await engine.close()
 })
 
