@@ -4,8 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Registry } from 'prom-client'
 import type { Engine } from '../src/engine/api.ts'
@@ -16,8 +19,10 @@ import { newProcessCounts } from '../src/metrics/process-counts.ts'
 import { duration_bounds_s, histogramTable, metricTable } from '../src/metrics/table.ts'
 import { engineMetrics } from '../src/metrics.ts'
 import { type OperatorServer, serveOperator } from '../src/operator.ts'
+import { openGrpc } from './support/grpc-server.ts'
 import { conv_id, process_definition } from './support/http-server.ts'
 import { sampled } from './support/metrics-samples.ts'
+import { tempFolder } from './support/package-folder.ts'
 
 const all = [...metricTable, ...Object.values(histogramTable)]
 
@@ -66,6 +71,39 @@ describe('in a register of the embedder', () => {
     assert.equal(servedEngine(engine).counters.beginRequest(), 0, 'nobody measures any more')
     await engine.close()
   })
+})
+
+test('of a file: commits, their durations, its bytes, the disk and whether it is ready', async () => {
+  const { path: folder, remove } = tempFolder()
+  const engine = await openEngine(join(folder, 'tasks.lmdb'))
+  const { register } = engineMetrics(engine)
+  await engine.putProcess(process_definition)
+  const commits = engine.statistics().store.commits
+  for (let n = 0; n < 3; n++) await engine.create({ conv_id, data: {} })
+  const samples = sampled(await register.metrics())
+  const value = (name: string): number => samples.get(`conveyor_${name}`) ?? Number.NaN
+  assert.ok(value('commits_total') >= commits + 3)
+  for (const name of ['commit', 'sync']) {
+    assert.ok(value(`${name}_duration_seconds_count`) >= 3, name)
+    assert.ok(value(`${name}_duration_seconds_sum`) > 0, name)
+  }
+  for (const name of ['written_bytes_total', 'checkpoint_debt_bytes', 'disk_free_bytes']) {
+    assert.ok(value(name) > 0, name)
+  }
+  assert.ok(value('file_bytes{state="used"}') > 0)
+  assert.deepEqual([value('ready'), value('ready_check{check="commit"}')], [1, 1])
+  await engine.close()
+  assert.equal(sampled(await register.metrics()).get('conveyor_ready'), 0)
+  remove()
+})
+
+test('until when the certificate of a server is valid', async () => {
+  const { engine, folder, close } = await openGrpc()
+  const { register } = engineMetrics(engine)
+  const { validTo } = new X509Certificate(readFileSync(join(folder, 'server.crt')))
+  const name = 'conveyor_certificate_expiry_timestamp_seconds{server="grpc"}'
+  assert.equal(sampled(await register.metrics()).get(name), Date.parse(validTo) / 1000)
+  await close()
 })
 
 describe('tasks by process', () => {

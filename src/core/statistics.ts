@@ -48,14 +48,6 @@ export type EndStatus = Extract<Status, 'failed' | 'processed' | 'canceled'>
 /** What happened to tasks in one transaction, or in all. */
 export type TaskMoves = Record<EndStatus | 'created' | 'timers_fired', number>
 
-export const noMoves = (): TaskMoves => ({
-  created: 0,
-  failed: 0,
-  processed: 0,
-  canceled: 0,
-  timers_fired: 0,
-})
-
 export interface Statistics {
   /** Counts what ops came to; of what callers sent, after the commit. */
   addOps(results: readonly OpResult[]): void
@@ -99,7 +91,7 @@ export function newStatistics(
   const due_times = newTable(['all'], op_codes)
   const events = new Map<EventName, number>()
   const certificates = new Map<ServerName, number>()
-  const tasks = noMoves()
+  const tasks = { created: 0, failed: 0, processed: 0, canceled: 0, timers_fired: 0 }
   const measuring = new Set<Durations>()
 
   function onCommit(ms: number, write_ms: number): void {

@@ -10,7 +10,7 @@ import { grantKey, type Key } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Status, Task } from '../core/model.ts'
-import { noMoves, type TaskMoves } from '../core/statistics.ts'
+import type { TaskMoves } from '../core/statistics.ts'
 import type { TraceContext } from '../core/tracing.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Steps } from '../process/steps.ts'
@@ -174,7 +174,11 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
 
   const recorded = (): CommitEvents => {
     events ??= {
-      ...noMoves(),
+      created: 0,
+      failed: 0,
+      processed: 0,
+      canceled: 0,
+      timers_fired: 0,
       timers: undefined,
       job_ms: undefined,
       has_ended: false,
