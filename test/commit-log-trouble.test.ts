@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventName, Tell } from '../src/core/events.ts'
+import { type CheckpointerPort, newCheckpointer } from '../src/store/commit-log/checkpointer.ts'
+import type { CommitLogWriter } from '../src/store/commit-log/writer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import {
   assertState,
@@ -35,6 +37,19 @@ async function bringBack(path: string): Promise<void> {
   await rmdir(path)
   await rename(`${path}-away`, path)
 }
+
+it('no segment is frozen that has a refused frame on disk', () => {
+  const commit_log = {
+    active: () => ({ bytes: () => 64 }),
+    frozen: () => ({ bytes: () => 0 }),
+    isSettled: () => false,
+    rotate: () => assert.fail('the next frame would have the number of the refused one'),
+  } as unknown as CommitLogWriter
+  const port = { commitLog: () => commit_log, slice: tiny_bounds.slice } as CheckpointerPort
+  const checkpointer = newCheckpointer(port)
+  checkpointer.begin()
+  assert.equal(checkpointer.running(), undefined)
+})
 
 describe('a checkpoint that fails', () => {
   it('is the last one, and no acknowledged group is lost', async () => {

@@ -49,7 +49,7 @@ async function newFile(): Promise<string> {
   return path
 }
 
-const limits = ['--drain-ms-max', '500']
+const limits = ['--drain-ms-max', '500', '--slow-commit-ms', '50']
 
 function serveWith({ script }: BuiltChild, path: string, inject: readonly string[] = []) {
   // strace counts the calls to fail per thread.
@@ -146,6 +146,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     }
     // It says so while the write hangs, which strace alone then waits for.
     assert.match(served.err(), killed)
+    assert.match(served.err(), /"event":"slow_commit"[^\n]*"is_under_way":true/)
     await served.ended
     const exits = await Promise.all(sent)
     const found = await refsIn(path)
