@@ -59,8 +59,8 @@ export function newSubmission(options: SubmissionOptions): Submission {
     let bytes: number | undefined
     try {
       checkOpCount(ops.length, limits.ops_max)
-      // Now: a call that waits for room is queued in a turn of others.
-      const trace = traces?.of(caller)
+      // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
+      const trace = may_wait ? traces?.of(caller) : caller.trace
       bytes = admission.enter(ops, caller, may_wait)
       is_admitted = true
       const results = await (bytes === undefined

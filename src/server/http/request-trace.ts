@@ -4,10 +4,23 @@
  * own. It has the route as a template: the path holds signatures and ids.
  */
 import type { Caller } from '../../core/model.ts'
-import { parseTraceparent, traceOfSpan } from '../../core/tracing.ts'
+import { type Attributes, parseTraceparent, traceOfSpan } from '../../core/tracing.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { Exchange, RequestTrace } from './exchange.ts'
 import { type BodyTarget, route_of } from './path.ts'
+
+interface Head {
+  readonly name: string
+  readonly attributes: Attributes
+}
+
+/** What the span of each kind of request begins with. */
+const heads: Readonly<Record<string, Head>> = Object.fromEntries(
+  Object.entries(route_of).map(([kind, route]) => [
+    kind,
+    { name: `POST ${route}`, attributes: { 'http.request.method': 'POST', 'http.route': route } },
+  ]),
+)
 
 /** Called when a request arrives; undefined for an engine without `tracing`. */
 export function newRequestTrace({ tracing }: ServedEngine): RequestTrace | undefined {
@@ -23,12 +36,11 @@ export function traceRequest({ trace, context, request }: Exchange, target: Body
   const given = request.headers.traceparent
   const sent = typeof given === 'string' ? parseTraceparent(given) : undefined
   const parent = trace.around ?? sent
-  const route = route_of[target.kind]
-  trace.span = tracing.begin({
-    ...{ name: `POST ${route}`, kind: 'server', parent, began_ms: trace.arrived_ms },
-    is_remote: trace.around === undefined,
-    attributes: { 'http.request.method': 'POST', 'http.route': route },
-  })
+  const { name, attributes } = heads[target.kind] as Head
+  const { arrived_ms: began_ms, around } = trace
+  const is_remote = around === undefined
+  // Most requests are not recorded, and cost what stands here.
+  trace.span = tracing.begin({ name, kind: 'server', parent, is_remote, began_ms, attributes })
   trace.context = traceOfSpan(trace.span, parent)
 }
 
