@@ -308,7 +308,7 @@ test('a second signal ends it at once, not with 0', async () => {
   socket.destroy()
 })
 
-test('SIGTERM drains and exits 0, with nothing on stderr, and keeps the answer of a call under way', async () => {
+test('SIGTERM drains and exits 0, has told refusals alone, and keeps the answer of a call under way', async () => {
   const definition = join(folder.path, 'call.conv.json')
   writeFileSync(definition, JSON.stringify(processOf({ url: server.url })))
   assert.equal((await on(`process import ${definition}`)).exit, 0)
@@ -323,7 +323,8 @@ test('SIGTERM drains and exits 0, with nothing on stderr, and keeps the answer o
   assert.equal(await stopped, 0)
   const shown = await on(`task show calls --obj-id ${obj_id} --json`)
   assert.match(shown.out, /"status":"processed".*"answer":1/)
-  assert.equal(served.err(), '')
+  const refused = rowsOf(served.err()).map(({ event, code }) => `${event} ${code}`)
+  assert.deepEqual(refused, ['request_refused bad_signature', 'request_refused format_error'])
   assert.ok(!served.err().includes(secret))
   assert.equal((await on('check')).exit, 0)
 })
