@@ -10,6 +10,7 @@ import { loadPackageDefinition, Metadata, type ServiceError, status } from '@grp
 import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader'
 import { service as healthService } from 'grpc-health-check'
 import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
+import type { Readiness } from '../src/engine/readiness.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
@@ -390,7 +391,8 @@ describe('health and reflection', () => {
 
   test('health follows the engine, for certificates that may not call too', async () => {
     let health: 'ok' | WholeFaultCode = 'ok'
-    const server = await openGrpc({ strict: true }, { health: () => health })
+    const ready = async () => ({ ok: health === 'ok' }) as Readiness
+    const server = await openGrpc({ strict: true }, { ready })
     const client = server.connect()
     assert.equal(await client.statusOf('CreateTask', { conv_id }), 'PERMISSION_DENIED')
     const asked = new Health.h(

@@ -407,6 +407,14 @@ describe('rate', () => {
 })
 
 describe('health', () => {
+  test('is not ok while every signed request fails for want of the key', async () => {
+    const state = { problem: 'the key file /a/b.key is missing', warning: undefined, id: undefined }
+    const server = await openHttp({}, { keyState: () => state })
+    const answer = await exchange(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    assert.deepEqual([answer.status, answer.body], [503, '{"request_proc":"store_failed"}'])
+    await server.close()
+  })
+
   const states: ['ok' | WholeFaultCode, number][] = [
     ['ok', 200],
     ['store_failed', 503],

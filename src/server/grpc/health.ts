@@ -1,6 +1,7 @@
 /**
- * The standard health service (grpc.health.v1): SERVING while the engine accepts ops and the server
- * does not drain. A check asks the engine; a watch is notified within a second.
+ * The standard health service (grpc.health.v1): SERVING while the engine is ready and the server
+ * does not drain. A check asks the engine, whose answers are of the last second; a watch is
+ * notified within one more. Nobody is asked for while nobody watches.
  */
 import type { Server } from '@grpc/grpc-js'
 import { HealthImplementation, service as healthService } from 'grpc-health-check'
@@ -13,8 +14,9 @@ const refresh_every_ms = 1_000
 /** Adds the service; the returned function stops its timer. */
 export function addHealth(server: Server, context: ServerContext): () => void {
   const health = new HealthImplementation()
-  const refresh = (): void => {
-    const is_up = !context.draining && context.engine.health() === 'ok'
+  let watchers = 0
+  const refresh = (is_ready: boolean): void => {
+    const is_up = !context.draining && is_ready
     const status = is_up ? 'SERVING' : 'NOT_SERVING'
     if (status === last_status) return
     last_status = status
@@ -22,33 +24,42 @@ export function addHealth(server: Server, context: ServerContext): () => void {
     for (const name of ['', service_name]) health.setStatus(name, status)
   }
   let last_status: string | undefined
-  refresh()
+  const refreshByEngine = async (): Promise<void> => refresh((await context.engine.ready()).ok)
+  refresh(context.engine.health() === 'ok')
   health.addToServer({
     addService(_service, given) {
       const handlers = given as unknown as Handlers
       server.addService(healthService, {
         ...given,
         check: (call: unknown, callback: unknown) => {
-          refresh()
-          handlers.check(call, callback)
+          void refreshByEngine().finally(() => handlers.check(call, callback))
         },
         watch: (call: WatchCall) => {
           const end = (): void => void call.end()
           context.drain_callbacks.add(end)
-          call.on('cancelled', () => context.drain_callbacks.delete(end))
-          handlers.watch(call)
+          let is_over = false
+          watchers++
+          call.on('cancelled', () => {
+            is_over = true
+            watchers--
+            context.drain_callbacks.delete(end)
+          })
+          // What is sent first is as it is now.
+          void refreshByEngine().finally(() => {
+            if (!is_over) handlers.watch(call)
+          })
         },
       })
     },
   })
   let cancel = (): void => {}
   const keepFresh = (): void => {
-    refresh()
+    if (watchers > 0) void refreshByEngine()
     cancel = systemClock.wake_at(systemClock.now_ms() + refresh_every_ms, keepFresh)
   }
   keepFresh()
   return () => {
-    refresh()
+    refresh(false)
     cancel()
   }
 }

@@ -79,8 +79,11 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   }
 }
 
-/** 200, or 503 with the fault code. */
+/** 200, or 503 with the fault code that signed requests get. */
 function replyHealth(exchange: Exchange): void {
-  const health = healthOf(exchange.context)
+  const { context } = exchange
+  const code = healthOf(context)
+  const is_locked = code === 'ok' && context.engine.keyState().problem !== undefined
+  const health = is_locked ? 'store_failed' : code
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
 }
