@@ -145,7 +145,7 @@ describe('the package', () => {
 
   test('runs as a command', () => {
     const program = join(user, 'node_modules/.bin/conveyor')
-    assert.match(run(user, program, ['--help']), /^conveyor VERB/)
+    assert.match(run(user, program, ['--help']), /^npx conveyor VERB/)
     assert.equal(run(user, program, ['--version']), `${version}\n`)
   })
 
