@@ -196,19 +196,22 @@ function tryBlock(fd: number): Promise<void> {
   return writeAll(fd, empty_block, block_bytes)
 }
 
+/** What the disk takes in part is written on, which tells why it did. */
 function writeAll(fd: number, blocks: Buffer, at: number): Promise<void> {
   return new Promise((resolve, reject) => {
     write(fd, blocks, 0, blocks.length, at, (error, written) => {
       if (error !== null) reject(error)
-      else if (written !== blocks.length) reject(shortWrite(written, blocks))
-      else resolve()
+      else if (written === blocks.length) resolve()
+      else if (written === 0) reject(nothingWritten())
+      else resolve(writeAll(fd, blocks.subarray(written), at + written))
     })
   })
 }
 
 function writeAllNow(fd: number, blocks: Buffer, at: number): void {
   const written = writeSync(fd, blocks, 0, blocks.length, at)
-  if (written !== blocks.length) throw shortWrite(written, blocks)
+  if (written === 0) throw nothingWritten()
+  if (written < blocks.length) writeAllNow(fd, blocks.subarray(written), at + written)
 }
 
 const refusals: readonly unknown[] = ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS']
@@ -218,9 +221,8 @@ function isRefusal(error: unknown): boolean {
   return refusals.includes((error as { code?: unknown }).code)
 }
 
-function shortWrite(written: number, blocks: Buffer): Error {
-  const error = new Error(`only ${written} of ${blocks.length} bytes were written`)
-  return Object.assign(error, { code: 'ENOSPC' })
+function nothingWritten(): Error {
+  return Object.assign(new Error('the disk took nothing'), { code: 'ENOSPC' })
 }
 
 function ignore(): void {}
