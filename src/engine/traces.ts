@@ -97,27 +97,34 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
     }
   }
 
+  async function applySpans(
+    queue: TransactionQueue,
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    trace: TraceContext,
+  ): Promise<OpResult[]> {
+    const spans = ops
+      .slice(0, op_spans_max)
+      .map((op) => begin(op.type ?? 'op', isOp(op) ? op.conv_id : undefined, trace))
+    const parent = ops.length === 1 ? (spans[0] as Span).context : trace
+    const results = await runSpans(queue, spans, { parent, op_count: ops.length }, (tx) =>
+      ops.map((op, at) => {
+        tx.cause = spans[at]?.context ?? trace
+        return applyOps(tx, [op], caller)[0] as OpResult
+      }),
+    )
+    for (const [at, span] of spans.entries()) end(span, results[at] as OpResult)
+    return results
+  }
+
   return {
     of: (caller) => caller.trace ?? tracing.active(),
-    async apply(queue, ops, caller, trace) {
-      if (!isSampled(trace)) {
-        return queue.run((tx) => {
-          tx.cause = trace
-          return applyOps(tx, ops, caller)
-        })
-      }
-      const spans = ops
-        .slice(0, op_spans_max)
-        .map((op) => begin(op.type ?? 'op', isOp(op) ? op.conv_id : undefined, trace))
-      const parent = ops.length === 1 ? (spans[0] as Span).context : trace
-      const results = await runSpans(queue, spans, { parent, op_count: ops.length }, (tx) =>
-        ops.map((op, at) => {
-          tx.cause = spans[at]?.context ?? trace
-          return applyOps(tx, [op], caller)[0] as OpResult
-        }),
-      )
-      for (const [at, span] of spans.entries()) end(span, results[at] as OpResult)
-      return results
+    apply(queue, ops, caller, trace) {
+      if (isSampled(trace)) return applySpans(queue, ops, caller, trace)
+      return queue.run((tx) => {
+        tx.cause = trace
+        return applyOps(tx, ops, caller)
+      })
     },
     async run(queue, { name, conv_id }, trace, change) {
       if (!isSampled(trace)) return queue.run(change)
