@@ -29,6 +29,8 @@ export interface OnOffLine {
   readonly off_per_s: number
   /** With over without, within a repetition. */
   readonly ratio: Summary
+  /** The same of the engine's CPU time for an op, which a busy disk does not blur. */
+  readonly cpu?: Summary
 }
 
 interface LivesSummary {

@@ -53,10 +53,11 @@ export function templateText({ by, tasks, refs, seconds, footprint }: TemplateLi
   )
 }
 
-export function onOffText({ cell, on_per_s, off_per_s, ratio }: OnOffLine): string {
+export function onOffText({ cell, on_per_s, off_per_s, ratio, cpu }: OnOffLine): string {
   return (
     `${cell}: on ${number(on_per_s)} a second, off ${number(off_per_s)};` +
-    ` ratio ${ratio.median.toFixed(3)} (${spread(ratio, (value) => value.toFixed(2))})`
+    ` ratio ${ratio.median.toFixed(3)} (${spread(ratio, (value) => value.toFixed(2))})` +
+    (cpu === undefined ? '' : `; CPU an op ${cpu.median.toFixed(3)}`)
   )
 }
 

@@ -10,7 +10,7 @@ import { startLoadClients } from './load-clients.ts'
 import { rotated } from './measure.ts'
 import type { Side } from './side.ts'
 import { startOurs } from './side-ours.ts'
-import { summaryOf } from './statistics.ts'
+import { type SideSlot, type Summary, summaryOf } from './statistics.ts'
 import { makeTemplates } from './templates.ts'
 import { type WatchName, watch_names } from './watches.ts'
 
@@ -68,19 +68,29 @@ async function* linesOf(
   { warmup_s, slot_s }: Scale,
   reps: number,
 ): AsyncGenerator<OnOffLine> {
-  const rates = new Map<string, number[]>(sides.map(([name]) => [name, []]))
+  const slots = new Map<string, SideSlot[]>(sides.map(([name]) => [name, []]))
   // The first repetition warms up, and does not count.
   for (let rep = 0; rep <= reps; rep++) {
     for (const [name, side] of rotated(sides, rep)) {
-      const { whole } = await side.measure(cell, { warmup_s, slot_s })
-      if (rep > 0) rates.get(name)?.push(whole.ops / whole.seconds)
+      const slot = await side.measure(cell, { warmup_s, slot_s })
+      if (rep > 0) slots.get(name)?.push(slot)
     }
   }
-  const off = rates.get('off') ?? []
-  for (const [name, on] of rates) {
+  const off = slots.get('off') ?? []
+  for (const [name, on] of slots) {
     if (name === 'off') continue
-    const [on_per_s, off_per_s] = [summaryOf(on).median, summaryOf(off).median]
-    const ratio = summaryOf(on.map((rate, rep) => rate / (off[rep] ?? Number.NaN)))
-    yield { kind: 'on-off', cell: `${cellName(cell)} ${name}`, on_per_s, off_per_s, ratio }
+    const over = (of: (slot: SideSlot) => number): Summary =>
+      summaryOf(on.map((slot, rep) => of(slot) / of(off[rep] as SideSlot)))
+    const [on_per_s, off_per_s] = [
+      summaryOf(on.map(rateOf)).median,
+      summaryOf(off.map(rateOf)).median,
+    ]
+    const ratios = {
+      ratio: over(rateOf),
+      cpu: over(({ cpu_s = Number.NaN, whole }) => cpu_s / whole.ops),
+    }
+    yield { kind: 'on-off', cell: `${cellName(cell)} ${name}`, on_per_s, off_per_s, ...ratios }
   }
 }
+
+const rateOf = ({ whole }: SideSlot): number => whole.ops / whole.seconds
