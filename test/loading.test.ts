@@ -1,6 +1,7 @@
 /**
- * The imports that load gRPC, metrics, or a package that only some definitions and imports need (zip
- * files, XML, libraries of code): neither embedding the engine nor the HTTP client does.
+ * The imports that load gRPC, metrics, pino, or a package that only some definitions and imports
+ * need (zip files, XML, libraries of code): neither embedding the engine, nor the HTTP client, nor
+ * the command line does.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -9,7 +10,7 @@ import { test } from 'node:test'
 import { codePath, node_flags, top } from './support/package-folder.ts'
 
 const heavy =
-  /node_modules\/(yauzl|saxes|@opentelemetry|moment.*|prom-client|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
+  /node_modules\/(yauzl|saxes|pino|@opentelemetry|moment.*|prom-client|crypto-js|xregexp|@grpc|@peculiar|protobufjs|grpc-.*)\//
 
 /** [what is run, whether it loads any of them] */
 // biome-ignore format: a table
