@@ -12,7 +12,7 @@ import { signatureOf } from '../src/codec/signature.ts'
 import { bugFields, type EventFields, eventTable, newEvents } from '../src/core/events.ts'
 import { lines_max, newLines, window_ms } from '../src/core/lines.ts'
 import type { Logger } from '../src/core/logger.ts'
-import type { EngineOptions } from '../src/engine/api.ts'
+import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { go, linesLogger, opened, processWith } from './support/handler-bed.ts'
 import { documentedFields, planted, wrongIn } from './support/kept-lines.ts'
@@ -208,6 +208,40 @@ for (const [name, [definition, event, code, more = {}, options = {}]] of Object.
     assert.doesNotMatch(JSON.stringify(line), /PLANTED|secret/)
   })
 }
+
+const reenters: { engine?: Engine } = {}
+
+/** What a logger does with each line. */
+const loggers: Readonly<Record<string, (fields: object) => unknown>> = {
+  throws: () => {
+    throw new Error('no disk')
+  },
+  rejects: () => Promise.reject(new Error('no network')),
+  'never ends': () => new Promise(() => {}),
+  'changes its fields': (fields) => Object.assign(Object.freeze(fields), { event: 1 }),
+  'calls the engine': () => reenters.engine?.create({ conv_id: 2, data: {} }).catch(() => {}),
+  'closes the engine': () => reenters.engine?.close(),
+}
+
+test('whatever a logger does, a task fails as it would without', async () => {
+  for (const [name, write] of Object.entries(loggers)) {
+    const logger = { debug: write, info: write, warn: write, error: write }
+    const { engine } = await opened({ ...handled, logger })
+    reenters.engine = engine
+    await engine.putProcess(processWith([number, go('done')]))
+    const { obj_id } = await engine.create({ conv_id: 1, data: { a: 'x' } })
+    assert.ok(obj_id, name)
+    await new Promise((resolve) => setImmediate(resolve))
+    await engine.close()
+  }
+  const log = (): void => {}
+  for (const given of [{}, { debug: log, info: log, warn: log }, 7]) {
+    const logger = given as unknown as Logger
+    await assert.rejects(opened({ logger }), {
+      message: /^logger: it has no method (debug|error)$/,
+    })
+  }
+})
 
 const readme = readFileSync(new URL('../src/core/events.md', import.meta.url), 'utf8')
 

@@ -236,6 +236,20 @@ describe('a restore', () => {
     )
   })
 
+  it('that was cut off is finished by who opens the file through a link, and by no other name', async () => {
+    const { path } = await makeFile(3)
+    const { path: backup } = await makeFile(5)
+    const link = join(await mkdtemp(join(folder, 'link-')), 'tasks.lmdb')
+    await symlink(path, link)
+    // What is left by a kill after the rename that decides.
+    await copyFile(backup, `${path}.restore-decided`)
+    assert.match(await look(link), /^5 tasks, 0 breaches/)
+    // A copy beside it that somebody restored to look at, say.
+    await copyFile((await makeFile(1)).path, `${path}-restored`)
+    assert.match(await look(path), /^5 tasks, 0 breaches/)
+    assert.ok(readdirSync(dirname(path)).includes('tasks.lmdb-restored'))
+  })
+
   // biome-ignore format: a table
   const refused: readonly (readonly [string, number, RegExp, (made: Made, backup: string) => Promise<string[]>])[] = [
     ['over a file that is there', 1, /exists; --replace moves it aside/, async (_, backup) => [backup]],
@@ -284,7 +298,7 @@ describe('a restore', () => {
         const ran = await run(['restore', ...argv, '--db', made.path])
         assert.match(ran.err, says)
         assert.equal(ran.exit, exit, ran.err)
-        assert.ok(!ran.err.includes('.restore-'), ran.err)
+        assert.ok(!ran.err.includes('.conveyor-'), ran.err)
         assert.deepEqual(filesIn(dirname(made.path)), files)
       })
     }
@@ -357,15 +371,17 @@ describe('what a backup and a restore leave', () => {
   it('where it was killed is removed by the next one; what lives or is not its own stays', async () => {
     const { path } = await makeFile(1)
     const at = (...names: string[]): string => join(dirname(path), ...names)
-    for (const name of ['.backup-dead', '.backup-lives', '.backup-other']) {
+    const names = ['dead', 'lives', 'other'].map((what) => `.conveyor-backup-${what}`)
+    // `.backup-mine` is a folder of some other program.
+    for (const name of [...names, '.backup-mine']) {
       await mkdir(at(name))
       await writeFile(at(name, 'copy'), 'half')
-      if (name !== '.backup-other') await writeFile(at(name, 'lock'), '')
+      if (name !== names[2]) await writeFile(at(name, 'lock'), '')
     }
-    const lock = await lockFile(at('.backup-lives', 'lock'))
+    const lock = await lockFile(at('.conveyor-backup-lives', 'lock'))
     await ok(['backup', at('copy.lmdb'), '--db', path])
     const left = readdirSync(dirname(path)).filter((name) => name.startsWith('.'))
-    assert.deepEqual(left.sort(), ['.backup-lives', '.backup-other'])
+    assert.deepEqual(left.sort(), ['.backup-mine', ...names.slice(1)])
     await lock?.release()
   })
 })

@@ -26,7 +26,7 @@ export interface LineSinkOptions {
 
 export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): LineSink {
   let opened: LineStream | undefined
-  let reopens_ms = 0
+  let opened_ms = Number.NEGATIVE_INFINITY
   let dropped = 0
   /** Lines that the stream has and has not written. */
   let waiting = 0
@@ -36,8 +36,10 @@ export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): Line
 
   function openStream(): Writable | undefined {
     if (opened !== undefined) return opened.stream
-    if (clock.now_ms() < reopens_ms) return undefined
-    reopens_ms = clock.now_ms() + reopen_ms
+    const now_ms = clock.now_ms()
+    // A clock that was set back must not silence the log for as long.
+    if (Math.abs(now_ms - opened_ms) < reopen_ms) return undefined
+    opened_ms = now_ms
     try {
       opened = open()
     } catch {

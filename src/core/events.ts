@@ -93,6 +93,8 @@ export const eventTable = {
   bug: { level: 'error', text: 'this is a bug of conveyor, please report it' },
 } as const satisfies Record<string, EventRow>
 
+const levels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
+
 export type EventName = keyof typeof eventTable
 export type Tell = (event: EventName, fields: EventFields) => void
 
@@ -108,8 +110,13 @@ export interface Events {
 /** Gets each event of every engine of the process, as `{ event, ...fields }`. */
 const told = channel('conveyor:event')
 
-/** Events that are written to `logger`, if there is one. */
+/**
+ * Events that are written to `logger`, if there is one. Throws a TypeError for one without the four
+ * levels, which would be silent for ever.
+ */
 export function newEvents(logger: Logger | undefined, clock: Clock): Events {
+  const missing = logger && levels.find((level) => typeof logger[level] !== 'function')
+  if (missing !== undefined) throw new TypeError(`logger: it has no method ${missing}`)
   const listeners = new Set<Tell>()
   const lines = logger === undefined ? undefined : newLines(eventTable, logger, clock)
   if (lines !== undefined) listeners.add(lines.tell)

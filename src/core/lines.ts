@@ -6,7 +6,8 @@
  * a line every half second. Memory is bounded too, whatever the codes are.
  *
  * Values that come from outside are cut, and lose what could begin a line or move a cursor, also
- * for a logger that prints texts as they are. A logger that throws costs a line and nothing else.
+ * for a logger that prints texts as they are. A logger that throws, or whose promise rejects, costs
+ * a line and nothing else.
  */
 import { type Clock, newAlarm } from './clock.ts'
 import type { EventFields, Logger, LogLevel } from './logger.ts'
@@ -69,7 +70,12 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
 
   function write(event: string, fields: EventFields, level: LogLevel): void {
     try {
-      logger[level]({ event, ...shown(fields) }, table[event]?.text ?? event)
+      const written: unknown = logger[level](
+        { event, ...shown(fields) },
+        table[event]?.text ?? event,
+      )
+      // What an `async` method rejects with would end the process.
+      if (written instanceof Promise) written.catch(() => {})
     } catch {
       // The logger is the embedder's own code, and no line is worth a task.
     }

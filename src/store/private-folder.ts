@@ -20,7 +20,7 @@ export async function makePrivateFolder(
   target: string,
   what: 'backup' | 'restore',
 ): Promise<PrivateFolder> {
-  const begin = `.${what}-`
+  const begin = `.conveyor-${what}-`
   await removeLeft(dirname(target), begin)
   try {
     const path = await mkdtemp(join(dirname(target), begin))

@@ -7,7 +7,7 @@
  * and never the new file with the commit log of the old one.
  */
 import { constants, existsSync } from 'node:fs'
-import { copyFile, link, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, link, realpath, rename, rm, stat } from 'node:fs/promises'
 import { removeSegments } from './commit-log/recovery.ts'
 import { type FileLock, lockFile } from './file-lock.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from './file-system.ts'
@@ -18,7 +18,8 @@ import { fileFault, syncFolder, syncPath, writeFault } from './file-system.ts'
  */
 const ends = ['', '-log-0', '-log-1', '.key', '.key.new']
 
-const restoredPath = (path: string): string => `${path}-restored`
+/** No name that somebody would give a file: what has it takes the place of the data file. */
+const restoredPath = (path: string): string => `${path}.restore-decided`
 const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
 
 /**
@@ -27,9 +28,12 @@ const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
 export async function lockDataFile(path: string): Promise<FileLock | undefined> {
   for (;;) {
     const lock = await lockFile(path)
-    if (lock === undefined || !existsSync(restoredPath(path))) return lock
+    if (lock === undefined) return undefined
+    // The second name is beside the file itself, not beside a link to it.
+    const real_path = await realpath(path)
+    if (!existsSync(restoredPath(real_path))) return lock
     try {
-      await finishRestore(path)
+      await finishRestore(real_path)
     } catch (error) {
       throw fileFault(path, error)
     } finally {
