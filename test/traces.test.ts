@@ -553,28 +553,51 @@ test('of a transaction that is rolled back and runs again each span comes once',
   await engine.close()
 })
 
-test('an SDK that throws costs the spans alone', async () => {
-  const throws = (): never => {
-    throw new Error('broken SDK')
-  }
-  const broken = openTelemetryTracing({
-    tracerProvider: { getTracer: () => ({ startSpan: throws, startActiveSpan: throws }) },
-  })
-  const told: string[] = []
-  const logger = {
-    debug() {},
-    info() {},
-    error() {},
-    warn: (line: object) => told.push(JSON.stringify(line)),
-  }
-  const engine = await memoryBed({ tracing: broken, logger }).open()
-  await engine.putProcess(oneNode(10, 'work', [callback_logic]))
-  engine.handle('work', () => ({ n: 1 }))
-  const { obj_id } = await engine.create({ conv_id: 10, data: {} }, { trace: given })
-  assert.equal((await engine.result({ conv_id: 10, obj_id: obj_id as string })).status, 'processed')
-  assert.match(told.join(), /"event":"traces_without_sdk"/)
-  await engine.close()
+const throws = (): never => {
+  throw new Error('broken SDK')
+}
+const zero = { traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceFlags: 1 }
+const sdk_context = { traceId: trace_id, spanId: span_id, traceFlags: 1 }
+const ofSpan = (spanContext: () => unknown, more: object = {}) => ({
+  ...{ setAttribute: throws, setAttributes: throws, addEvent: throws, addLink: throws },
+  ...{ setStatus: throws, end: throws, isRecording: () => true, spanContext, ...more },
 })
+let spans = 0
+
+/** What a broken SDK makes of a span. */
+const broken_sdks: Readonly<Record<string, () => unknown>> = {
+  'makes no span': throws,
+  'makes nothing of it': () => undefined,
+  'takes nothing': () => ofSpan(() => sdk_context),
+  'knows no context': () => ofSpan(throws),
+  'has a context of zeros': () => ofSpan(() => zero),
+  'loses the context of each third span': () =>
+    ofSpan(() => undefined, { isRecording: () => ++spans % 3 !== 0 }),
+  'has no context in each third span': () => ofSpan(() => (++spans % 3 ? sdk_context : undefined)),
+  'cannot tell whether it records': () => ofSpan(() => sdk_context, { isRecording: throws }),
+}
+
+for (const [name, startSpan] of Object.entries(broken_sdks)) {
+  test(`an SDK that ${name} costs the spans alone`, async () => {
+    const tracer = { startSpan: startSpan as never, startActiveSpan: throws }
+    const broken = openTelemetryTracing({ tracerProvider: { getTracer: () => tracer } })
+    const told: string[] = []
+    const tell = (line: object): void => void told.push(JSON.stringify(line))
+    const logger = { debug: tell, info: tell, error: tell, warn: tell }
+    const engine = await memoryBed({ tracing: broken, logger }).open()
+    await engine.putProcess(oneNode(10, 'work', [callback_logic]))
+    engine.handle('work', () => ({ n: 1 }))
+    for (let n = 0; n < 3; n++) {
+      const caller = { trace: given }
+      const { obj_id } = await engine.create({ conv_id: 10, data: {} }, caller)
+      const ended = await engine.result({ conv_id: 10, obj_id: obj_id as string })
+      assert.equal(ended.status, 'processed')
+    }
+    assert.doesNotMatch(told.join(), /"event":"bug"/)
+    if (startSpan === throws) assert.match(told.join(), /"event":"traces_without_sdk"/)
+    await engine.close()
+  })
+}
 
 test('a request refused before its caller is known joins no trace; later ones have their code', async () => {
   const engine = await memoryBed(with_traces).open()

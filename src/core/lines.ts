@@ -75,7 +75,7 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
         table[event]?.text ?? event,
       )
       // What an `async` method rejects with would end the process.
-      if (written instanceof Promise) written.catch(() => {})
+      Promise.resolve(written).catch(() => {})
     } catch {
       // The logger is the embedder's own code, and no line is worth a task.
     }

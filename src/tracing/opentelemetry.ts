@@ -49,8 +49,11 @@ export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = 
         ? ROOT_CONTEXT
         : trace.setSpanContext(ROOT_CONTEXT, sdkContext(parent, is_remote))
     const begun = tracer.startSpan(span.name, options, under)
-    if (begun.isRecording()) return recording(begun, startTime - began_ms)
-    return parent === undefined ? no_span : silent(begun, contextOf(begun) ?? parent)
+    const context = contextOf(begun)
+    if (context !== undefined && begun.isRecording()) {
+      return recording(begun, context, startTime - began_ms)
+    }
+    return parent === undefined ? no_span : silent(begun, context ?? parent)
   }
 
   return {
@@ -81,9 +84,9 @@ export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = 
 }
 
 /** `epoch_ms` is the time of day at which `performance.now()` was 0. */
-function recording(span: SdkSpan, epoch_ms: number): Span {
+function recording(span: SdkSpan, context: TraceContext, epoch_ms: number): Span {
   return {
-    context: contextOf(span) as TraceContext,
+    context,
     set: (attributes) => attempt(() => span.setAttributes(attributes)),
     event: (name, attributes, at_ms) =>
       attempt(() => span.addEvent(name, attributes, epoch_ms + at_ms)),
