@@ -14,7 +14,7 @@ import { Registry } from 'prom-client'
 import type { Engine } from '../src/engine/api.ts'
 import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/index.ts'
-import { newDurations } from '../src/metrics/histogram.ts'
+import { newHistogram } from '../src/metrics/histogram.ts'
 import { newProcessCounts } from '../src/metrics/process-counts.ts'
 import { duration_bounds_s, histogramTable, metricTable } from '../src/metrics/table.ts'
 import { engineMetrics } from '../src/metrics.ts'
@@ -45,9 +45,9 @@ test('names and labels follow the conventions of Prometheus', () => {
 })
 
 test('a duration is counted in the first bucket that it fits', () => {
-  const durations = newDurations()
-  for (const ms of [0, 0.05, 0.050001, 1, 10_000, 10_001]) durations.observe(ms)
-  const { up_to, sum_s } = durations.read()
+  const histogram = newHistogram()
+  for (const ms of [0, 0.05, 0.050001, 1, 10_000, 10_001]) histogram.observe(ms)
+  const { up_to, sum_s } = histogram.read()
   const upTo = (bound_s: number): unknown => up_to[duration_bounds_s.indexOf(bound_s)]
   assert.deepEqual(
     [upTo(0.00005), upTo(0.0001), upTo(0.001), upTo(5), upTo(10), up_to.at(-1)],

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { docOfText } from '../src/codec/json.ts'
 import { taskKey } from '../src/codec/keys.ts'
 import { encodeTask } from '../src/codec/task-record.ts'
-import { newStatistics } from '../src/core/statistics.ts'
+import { newCounters } from '../src/core/counters.ts'
 import { loadTask } from '../src/engine/task-store.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
@@ -165,17 +165,17 @@ test('waits, readers and handlers are counted while they last', async () => {
 })
 
 test('only names of the tables are counted, and durations told while somebody measures', () => {
-  const statistics = newStatistics()
+  const counters = newCounters()
   for (const code of ['ok', '__proto__', 'constructor', 'x'.repeat(10_000)]) {
-    statistics.endRequest('grpc', code, statistics.beginRequest())
+    counters.countRequest('grpc', code, counters.beginRequest())
   }
-  assert.deepEqual(statistics.read().requests, { grpc: { ok: 1, other: 3 } })
+  assert.deepEqual(counters.read().requests, { grpc: { ok: 1, other: 3 } })
   const told: string[] = []
-  const stop = statistics.measure({ request: (server, ms) => told.push(`${server} ${ms >= 0}`) })
-  const began_ms = statistics.beginRequest()
+  const stop = counters.measure({ request: (server, ms) => told.push(`${server} ${ms >= 0}`) })
+  const began_ms = counters.beginRequest()
   assert.ok(began_ms > 0)
-  statistics.endRequest('http', 'ok', began_ms)
+  counters.countRequest('http', 'ok', began_ms)
   stop()
-  assert.equal(statistics.beginRequest(), 0)
+  assert.equal(counters.beginRequest(), 0)
   assert.deepEqual(told, ['http true'])
 })

@@ -2,10 +2,11 @@
  * Tells the log what a server has refused, once, where it answers: a whole request, or single ops
  * of one. A bug has a line of its own, so the `internal_error` that it becomes has none.
  */
+
+import type { ServerName } from './counters.ts'
 import type { Tell } from './events.ts'
 import { type FaultCode, isOpFaultCode } from './faults.ts'
 import type { Op, OpResult } from './model.ts'
-import type { ServerName } from './statistics.ts'
 
 export interface RefusedBy {
   readonly tell: Tell

@@ -2,12 +2,12 @@
  * `Engine.statistics`: what an engine has done since it was opened and what it has to do now, as
  * plain data. Reading it costs microseconds and reads no file; metrics are made of it.
  *
- * What was done is in counters (core/statistics), each thing counted once, after its commit. What
+ * What was done is in counters (core/counters), each thing counted once, after its commit. What
  * there is to do is asked of the parts that have it.
  */
 import type { Clock } from '../core/clock.ts'
+import type { Counters, Counts, JobKind, OpKind, ServerName } from '../core/counters.ts'
 import type { EventName } from '../core/events.ts'
-import type { Counts, JobKind, OpKind, ServerName, Statistics } from '../core/statistics.ts'
 import type { Store, StoreNumbers } from '../store/store.ts'
 import type { Admission } from './admission.ts'
 import type { ChangeFeed } from './changes/changes.ts'
@@ -27,7 +27,7 @@ export interface EngineStatistics {
    * request. `library` are calls of `apply`, `create` and `modify` in this process.
    */
   readonly requests: Counts<ServerName>
-  /** Attempts of jobs by what did them, and by how they ended: `job_results` of core/statistics. */
+  /** Attempts of jobs by what did them, and by how they ended: `job_results` of core/counters. */
   readonly jobs: Counts<JobKind>
   /** Due times of schedules, by `ok` or the code for which one has no task. */
   readonly due_times: Readonly<Record<string, number>>
@@ -59,7 +59,7 @@ export interface EngineStatistics {
 export interface StatisticsParts {
   readonly clock: Clock
   readonly store: Pick<Store, 'numbers'>
-  readonly statistics: Statistics
+  readonly counters: Counters
   readonly admission: Pick<Admission, 'waiting'>
   readonly timers: Pick<Timers, 'overdue_ms'>
   readonly jobs: Pick<JobDispatcher, 'counts'>
@@ -69,15 +69,15 @@ export interface StatisticsParts {
 }
 
 export function newStatisticsReader(parts: StatisticsParts): () => EngineStatistics {
-  const { clock, store, statistics, admission, timers, jobs, results, feed, handlers } = parts
+  const { clock, store, counters, admission, timers, jobs, results, feed, handlers } = parts
   const since_ms = clock.now_ms()
   return () => {
-    const { timers_fired, ...tasks } = statistics.tasks
+    const { timers_fired, ...tasks } = counters.tasks
     const overdue_ms = timers.overdue_ms()
     const { in_flight, waiting } = jobs.counts()
     return {
       since_ms,
-      ...statistics.read(),
+      ...counters.read(),
       tasks,
       timers_fired,
       queue: admission.waiting(),

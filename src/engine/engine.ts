@@ -9,7 +9,7 @@
  *     task-store           writes the task and its index keys
  *     run-queue            runs the other tasks that this made ready
  *
- * The results come back once the transaction is on disk. Its events are published then: to the
+ * The results come back once the transaction is on disk. Its effects are published then: to the
  * timers, the dispatcher of jobs and the feed of changes. Timers, schedules, outcomes of jobs,
  * retry and cancel enter at transaction-queue. A refused op is a result; a request refused as a
  * whole rejects.
@@ -18,11 +18,11 @@
 import { type Key, metaKey } from '../codec/keys.ts'
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
+import { newCounters } from '../core/counters.ts'
 import { bugTeller, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
-import { newStatistics } from '../core/statistics.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
@@ -55,7 +55,7 @@ import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import { newTraces, type TracedOrder } from './traces.ts'
 import {
-  type CommitEvents,
+  type CommitEffects,
   type EngineContext,
   newReadContext,
   type ReadContext,
@@ -89,8 +89,8 @@ export interface EngineParts {
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const { tell } = parts.events
-  const statistics = newStatistics(store.onCommit)
-  parts.events.on(statistics.addEvent)
+  const counters = newCounters(store.onCommit)
+  parts.events.on(counters.countEvent)
   const { tracing } = options
   const onBug = bugTeller(tell, options.onBug)
   if (tracing !== undefined && !tracing.hasSdk()) tell('traces_without_sdk', {})
@@ -121,7 +121,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { masked } = engine_context.variables
   const traces = tracing === undefined ? undefined : newTraces(tracing, masked)
   const running = {
-    ...{ clock, limits, store, transactions, admission, wake, statistics, traces },
+    ...{ clock, limits, store, transactions, admission, wake, counters, traces },
     onError: onBug,
   }
   const { submit, change, run, flush } = newSubmission(running)
@@ -175,9 +175,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
   void parts.failed.then(results.close)
 
-  function publish(events: CommitEvents): void {
-    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs } = events
-    statistics.addMoves(events)
+  function publish(effects: CommitEffects): void {
+    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs } = effects
+    counters.countTasks(effects)
     if (runs !== undefined) traces?.onCommitted(runs)
     if (set_timers !== undefined) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
@@ -245,9 +245,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     clock,
     chance,
     tell,
-    counters: statistics,
+    counters,
     statistics: newStatisticsReader({
-      ...{ clock, store, statistics, admission, timers, jobs, results, feed, handlers },
+      ...{ clock, store, counters, admission, timers, jobs, results, feed, handlers },
     }),
     tracing,
     drain,

@@ -3,9 +3,9 @@
  * embedders use `apply`, which parses plain values.
  */
 import type { Chance } from '../core/clock.ts'
+import type { Counters } from '../core/counters.ts'
 import type { Tell } from '../core/events.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
-import type { Statistics } from '../core/statistics.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
@@ -64,7 +64,7 @@ export interface ServedEngine extends Engine {
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
   readonly tell: Tell
   /** Where a server counts the requests that it answers. */
-  readonly counters: Statistics
+  readonly counters: Counters
   /**
    * Calls the listener after the commit with each task that has ended, canceled too, or has failed,
    * before the results of the ops of that commit. The returned function ends it.

@@ -4,10 +4,10 @@
  * `internal_error`.
  */
 import { checkOpCount } from '../codec/op.ts'
+import type { Counters } from '../core/counters.ts'
 import { codeOf, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../core/model.ts'
-import type { Statistics } from '../core/statistics.ts'
 import type { TraceContext } from '../core/tracing.ts'
 import type { Admission } from './admission.ts'
 import type { TracedOrder, Traces } from './traces.ts'
@@ -40,21 +40,21 @@ export interface SubmissionOptions {
   readonly limits: Limits
   readonly admission: Admission
   readonly transactions: TransactionQueue
-  readonly statistics: Statistics
+  readonly counters: Counters
   readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
 }
 
 export function newSubmission(options: SubmissionOptions): Submission {
-  const { limits, admission, transactions, statistics, traces } = options
+  const { limits, admission, transactions, counters, traces } = options
 
   async function submit(
     ops: readonly (Op | OpResult)[],
     caller: Caller,
     may_wait = false,
   ): Promise<OpResult[]> {
-    const began_ms = may_wait ? statistics.beginRequest() : 0
+    const began_ms = may_wait ? counters.beginRequest() : 0
     let is_admitted = false
     let bytes: number | undefined
     try {
@@ -66,12 +66,12 @@ export function newSubmission(options: SubmissionOptions): Submission {
       const results = await (bytes === undefined
         ? applyInTurn(ops, caller, trace)
         : apply(ops, caller, trace))
-      statistics.addOps(results)
-      if (may_wait) statistics.endRequest('library', 'ok', began_ms)
+      counters.countOps(results)
+      if (may_wait) counters.countRequest('library', 'ok', began_ms)
       return results
     } catch (error) {
       const reason = is_admitted ? faultOf(error) : error
-      if (may_wait) statistics.endRequest('library', codeOf(reason), began_ms)
+      if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
       throw reason
     } finally {
       if (bytes !== undefined) admission.leave(ops.length, bytes)
@@ -121,7 +121,7 @@ export function newSubmission(options: SubmissionOptions): Submission {
     const bytes = admission.enter([op], caller, false) as number
     try {
       const result = await run({ name, conv_id: op.conv_id }, caller, change)
-      statistics.addOp(name, result.proc)
+      counters.countOp(name, result.proc)
       return result
     } catch (error) {
       throw faultOf(error)

@@ -25,8 +25,8 @@ import {
   type TaskRecord,
   type Wait,
 } from '../codec/task-record.ts'
+import type { EndStatus } from '../core/counters.ts'
 import type { Doc } from '../core/model.ts'
-import type { EndStatus } from '../core/statistics.ts'
 import type { TraceContext } from '../core/tracing.ts'
 import type { Tx, View } from '../store/store.ts'
 import { completeHistory } from './history.ts'
@@ -138,9 +138,9 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
     if (was_live) tx.countTask(task.conv_id, stored.node_id, stored.status, -1)
     if (live || keep_ended) tx.countTask(task.conv_id, task.node_id, task.status, 1)
   }
-  if (stored === undefined) tx.recordMove('created')
+  if (stored === undefined) tx.recordCount('created')
   if (is_over[task.status] && stored?.status !== task.status) {
-    tx.recordMove(task.status as EndStatus)
+    tx.recordCount(task.status as EndStatus)
   }
   if (stored?.status === 'failed') {
     store.del(failedKey(task.conv_id, stored.change_ms, task.obj_id))

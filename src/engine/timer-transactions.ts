@@ -90,7 +90,7 @@ function fire(tx: Transaction, process: Process, draft: TaskDraft): void {
   }
   task.due_ms = 0
   if (migrateTask(tx, process, draft)) return
-  tx.recordMove('timers_fired')
+  tx.recordCount('timers_fired')
   // The present definition counts, which may have changed since the timer was set.
   const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
   const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]

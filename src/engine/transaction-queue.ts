@@ -3,7 +3,7 @@
  *
  * All requests queued in one turn of the event loop run in one store transaction, in the order in
  * which they were queued, so records that they share (grants, process records, counters, the last
- * task id) are read and written once, and one commit makes all of them durable. The events of a
+ * task id) are read and written once, and one commit makes all of them durable. The effects of a
  * transaction are published after its commit. Administration of users and processes runs in a
  * transaction of its own, after everything that was queued before it.
  *
@@ -17,7 +17,7 @@ import type { Store, Tx } from '../store/store.ts'
 import { applyOps } from './ops.ts'
 import { beginRequest, isSpent } from './run-queue.ts'
 import {
-  type CommitEvents,
+  type CommitEffects,
   type EngineContext,
   newReusableTransaction,
   type Transaction,
@@ -41,8 +41,8 @@ export interface TransactionQueueOptions {
   readonly store: Store
   readonly clock: Clock
   readonly engine: EngineContext
-  /** Called after each commit that has events. */
-  publish(events: CommitEvents): void
+  /** Called after each commit that has effects. */
+  publish(effects: CommitEffects): void
 }
 
 interface QueuedRequest {
@@ -77,7 +77,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
   /** Runs requests from the first on in one transaction; returns how many it has run. */
   function transact(requests: readonly QueuedRequest[]): number {
     let started = requests.length
-    let events: CommitEvents | undefined
+    let effects: CommitEffects | undefined
     let thrown: unknown
     const runAll = (store_tx: Tx): unknown[] => {
       const tx = reusable.begin(store_tx, clock.now_ms())
@@ -93,7 +93,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
           if (shown_bytes > shown_bytes_max || isSpent(tx, moves)) break
         }
         started = results.length
-        events = reusable.end()
+        effects = reusable.end()
         return results
       } catch (error) {
         thrown = error
@@ -102,7 +102,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
     }
     store.update(runAll).then(
       (results) => {
-        if (events !== undefined) options.publish(events)
+        if (effects !== undefined) options.publish(effects)
         for (let at = 0; at < started; at++) requests[at]?.resolve(results[at])
       },
       (error: unknown) => {

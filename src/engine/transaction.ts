@@ -1,16 +1,16 @@
 /**
  * The state that everything in one transaction shares: the store's transaction, node counters, the
- * last task id, the run queue, and the events to publish after the commit.
+ * last task id, the run queue, and the effects to publish after the commit.
  *
  * An engine reuses one Transaction, because its transactions run one after another. `begin` resets
  * it, also after a transaction that threw. Records that change with every op are read once
- * and written once, by `end`; only the events that it returns outlive the transaction.
+ * and written once, by `end`; only the effects that it returns outlive the transaction.
  */
 import { grantKey, type Key } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
+import type { CountedTasks } from '../core/counters.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Status, Task } from '../core/model.ts'
-import type { TaskMoves } from '../core/statistics.ts'
 import type { TraceContext } from '../core/tracing.ts'
 import { steps_max } from '../process/definition-limits.ts'
 import type { Steps } from '../process/steps.ts'
@@ -83,7 +83,7 @@ export interface Transaction extends ReadContext {
   recordJob(at_ms: number): void
   recordEnded(): void
   /** Counts what happened to a task. */
-  recordMove(what: keyof TaskMoves): void
+  recordCount(what: keyof CountedTasks): void
   /** Before the end of the transaction, for each write of a task. */
   recordChange(task: TaskRecord): void
   recordEnd(task: Task): void
@@ -117,7 +117,7 @@ export interface PassedNodes {
 }
 
 /** What is published after the commit of a transaction. */
-export interface CommitEvents extends TaskMoves {
+export interface CommitEffects extends CountedTasks {
   /** Timers that were set: conv_id → the earliest due time. */
   timers: Map<string, number> | undefined
   /** The earliest time at which a listed job may start. */
@@ -137,7 +137,7 @@ export interface ReusableTransaction {
   /** Valid until `end` or the next `begin`. */
   begin(tx: Tx, now_ms: number): Transaction
   /** Writes counters and the last id. Undefined where there is nothing to publish. */
-  end(): CommitEvents | undefined
+  end(): CommitEffects | undefined
 }
 
 /** The reads of a view, outside transactions. */
@@ -162,7 +162,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
   const changes = newChangeLog(no_tx)
   const runs = engine.is_traced ? newTaskRuns(processOf) : undefined
   let grant: { user: string; conv_id: string; bits: number } | undefined
-  let events: CommitEvents | undefined
+  let effects: CommitEffects | undefined
 
   function processOf(conv_id: string): Process | undefined {
     const known = processes.get(conv_id)
@@ -172,8 +172,8 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     return found
   }
 
-  const recorded = (): CommitEvents => {
-    events ??= {
+  const recorded = (): CommitEffects => {
+    effects ??= {
       created: 0,
       failed: 0,
       processed: 0,
@@ -187,7 +187,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       failures: undefined,
       runs: undefined,
     }
-    return events
+    return effects
   }
 
   const transaction: Writable<Transaction> = {
@@ -222,31 +222,31 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     nodeCount: counters.of,
     takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {
-      const events = recorded()
-      events.timers ??= new Map()
-      const { timers } = events
+      const effects = recorded()
+      effects.timers ??= new Map()
+      const { timers } = effects
       if (due_ms < (timers.get(conv_id) ?? Number.POSITIVE_INFINITY)) timers.set(conv_id, due_ms)
     },
     recordJob(at_ms) {
-      const events = recorded()
-      events.job_ms = Math.min(events.job_ms ?? at_ms, at_ms)
+      const effects = recorded()
+      effects.job_ms = Math.min(effects.job_ms ?? at_ms, at_ms)
     },
     recordEnded() {
       recorded().has_ended = true
     },
-    recordMove(what) {
+    recordCount(what) {
       recorded()[what]++
     },
     recordChange: engine.limits.changes_bytes_max === 0 ? () => {} : changes.add,
     recordEnd(task) {
-      const events = recorded()
-      events.ends ??= []
-      events.ends.push(task)
+      const effects = recorded()
+      effects.ends ??= []
+      effects.ends.push(task)
     },
     recordFailure(failure) {
-      const events = recorded()
-      events.failures ??= []
-      events.failures.push(failure)
+      const effects = recorded()
+      effects.failures ??= []
+      effects.failures.push(failure)
     },
   }
 
@@ -259,7 +259,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       changes.begin(tx)
       runs?.begin()
       grant = undefined
-      events = undefined
+      effects = undefined
       transaction.store = tx
       transaction.view = tx
       transaction.now_ms = now_ms
@@ -281,7 +281,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       if (noted !== undefined) recorded().runs = noted
       transaction.store = no_tx
       transaction.view = no_tx
-      return events
+      return effects
     },
   }
 }

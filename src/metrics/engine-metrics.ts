@@ -6,10 +6,10 @@
  * that come together share what is read.
  */
 import { Gauge, Registry } from 'prom-client'
-import type { ServerName } from '../core/statistics.ts'
+import type { ServerName } from '../core/counters.ts'
 import type { Engine } from '../engine/api.ts'
 import { servedEngine } from '../engine/served-engine.ts'
-import { type Durations, newDurations } from './histogram.ts'
+import { type Histogram, newHistogram } from './histogram.ts'
 import { newProcessCounts } from './process-counts.ts'
 import { duration_bounds_s, histogramTable, type Measured, metricTable } from './table.ts'
 
@@ -39,8 +39,8 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
   const { register = new Registry() } = options
   const { counters, statistics } = servedEngine(engine)
   const processCounts = newProcessCounts(engine)
-  const requests = new Map<ServerName, Durations>()
-  const [commits, syncs] = [newDurations(), newDurations()]
+  const requests = new Map<ServerName, Histogram>()
+  const [commits, syncs] = [newHistogram(), newHistogram()]
   let measuring: Promise<Measured> | undefined
 
   /** One reading for all metrics of a scrape. */
@@ -83,15 +83,15 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
     )
   }
   add(histogramTable.request, 'histogram', async () =>
-    [...requests].flatMap(([server, durations]) =>
-      histogramValues(histogramTable.request.name, { server }, durations),
+    [...requests].flatMap(([server, histogram]) =>
+      histogramValues(histogramTable.request.name, { server }, histogram),
     ),
   )
-  for (const [row, durations] of [
+  for (const [row, histogram] of [
     [histogramTable.commit, commits],
     [histogramTable.sync, syncs],
   ] as const) {
-    add(row, 'histogram', async () => histogramValues(row.name, {}, durations))
+    add(row, 'histogram', async () => histogramValues(row.name, {}, histogram))
   }
   const stop = counters.measure({
     commit(ms, write_ms) {
@@ -99,9 +99,9 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
       syncs.observe(write_ms)
     },
     request(server, ms) {
-      const durations = requests.get(server) ?? newDurations()
-      requests.set(server, durations)
-      durations.observe(ms)
+      const histogram = requests.get(server) ?? newHistogram()
+      requests.set(server, histogram)
+      histogram.observe(ms)
     },
   })
 
@@ -116,8 +116,8 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
 
 const bounds = [...duration_bounds_s.map(String), '+Inf']
 
-function histogramValues(name: string, labels: object, durations: Durations): object[] {
-  const { up_to, sum_s } = durations.read()
+function histogramValues(name: string, labels: object, histogram: Histogram): object[] {
+  const { up_to, sum_s } = histogram.read()
   return [
     ...bounds.map((le, at) => ({
       ...{ metricName: `${name}_bucket`, labels: { ...labels, le }, value: up_to[at] },

@@ -4,7 +4,7 @@
  */
 import { duration_bounds_s } from './table.ts'
 
-export interface Durations {
+export interface Histogram {
   observe(ms: number): void
   /** How many took at most each bound, the last one infinite; and all in seconds. */
   read(): { readonly up_to: readonly number[]; readonly sum_s: number }
@@ -12,7 +12,7 @@ export interface Durations {
 
 const bounds_ms = duration_bounds_s.map((bound_s) => bound_s * 1000)
 
-export function newDurations(): Durations {
+export function newHistogram(): Histogram {
   const counts = new Float64Array(bounds_ms.length + 1)
   let sum_ms = 0
   return {

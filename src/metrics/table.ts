@@ -5,8 +5,9 @@
  * A label's values come from tables of our own, or are ids of processes, of which
  * `processes_measured_max` are told and the rest is `other`. No caller can make a series.
  */
+
+import { type Counts, job_kinds, job_results, server_names } from '../core/counters.ts'
 import { eventTable } from '../core/events.ts'
-import { type Counts, job_kinds, job_results, server_names } from '../core/statistics.ts'
 import { version } from '../core/version.ts'
 import type { EngineStatistics } from '../engine/engine-statistics.ts'
 import type { Readiness } from '../engine/readiness.ts'

@@ -18,11 +18,11 @@
  */
 
 import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
+import type { Counters, JobResult } from '../../core/counters.ts'
 import type { EventFields, Tell } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { StatusDetails, Task } from '../../core/model.ts'
-import type { JobResult, Statistics } from '../../core/statistics.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
@@ -74,7 +74,7 @@ export interface JobDispatcherOptions {
   /** On a full disk no job starts. */
   readonly admission: Admission
   readonly executors: Executors
-  readonly statistics: Statistics
+  readonly counters: Counters
   readonly tell: Tell
   readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
@@ -126,7 +126,7 @@ interface Flight {
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors, tell } = options
-  const { statistics, traces } = options
+  const { counters, traces } = options
   const onError = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onError(error)
   }
@@ -229,12 +229,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const outcome = due.is_expired ? expired_call : await execute(order, traced, span)
     if (span !== undefined) traces?.endJob(span, outcome)
     if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) {
-      statistics.addJob(order.job, 'aborted')
+      counters.countJob(order.job, 'aborted')
       return
     }
     const { attempts_max, backoff_ms } = executors.retryOf(order)
     const is_final = outcome.may_pass !== true || due.attempts + 1 >= attempts_max
-    statistics.addJob(order.job, due.is_expired ? 'expired' : resultOf(outcome, is_final))
+    counters.countJob(order.job, due.is_expired ? 'expired' : resultOf(outcome, is_final))
     const failure = failureFields(due, order, outcome, attempts_max, engine.variables)
     const { failed, repeats } = failure_events[order.job]
     if (!is_final) {

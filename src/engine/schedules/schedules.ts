@@ -10,11 +10,11 @@
 import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Counters } from '../../core/counters.ts'
 import type { Tell } from '../../core/events.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
-import type { Statistics } from '../../core/statistics.ts'
 import type { Store } from '../../store/store.ts'
 import type { Catalog } from '../catalog.ts'
 import { requireProcess } from '../processes.ts'
@@ -43,7 +43,7 @@ export interface SchedulesOptions {
   submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
   /** Called when a schedule may be due earlier than before. */
   wake(): void
-  readonly statistics: Statistics
+  readonly counters: Counters
   readonly tell: Tell
   /** Called for a bug: an exception that is no Fault. */
   onError(error: unknown): void
@@ -67,7 +67,7 @@ export function newSchedules(options: SchedulesOptions): {
   readonly schedules: Schedules
   readonly due_schedules: DueSchedules
 } {
-  const { clock, limits, store, transactions, catalog, submit, statistics, tell } = options
+  const { clock, limits, store, transactions, catalog, submit, counters, tell } = options
   const due = new Map<string, number>()
   /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
   let earliest_ms = Number.POSITIVE_INFINITY
@@ -106,9 +106,9 @@ export function newSchedules(options: SchedulesOptions): {
         lower(id, due_ms)
         throw error
       })
-    for (let n = 0; n < created; n++) statistics.addDueTime('ok')
+    for (let n = 0; n < created; n++) counters.countDueTime('ok')
     for (const { due_ms, proc, ref } of refused) {
-      statistics.addDueTime(proc)
+      counters.countDueTime(proc)
       tell('schedule_refused', { schedule: id, due_ms, ref, code: proc })
     }
     if (left_out !== undefined) {

@@ -54,7 +54,7 @@ export function publicFault(
   { address, conv_id, is_long }: EndedCall = {},
 ): PublicFault {
   const found = withoutSecrets(thrown, onBug)
-  engine.counters.endRequest('grpc', found.code, began_ms)
+  engine.counters.countRequest('grpc', found.code, began_ms)
   if (is_long === undefined || found.code !== 'shutting_down') {
     tellRefusal({ tell: engine.tell, server: 'grpc', address }, found.code, conv_id)
   }

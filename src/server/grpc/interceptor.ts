@@ -34,7 +34,7 @@ export interface ServerContext {
 /** What a handler knows of its call beside the messages. */
 export interface CallContext {
   readonly peer: Peer
-  /** Of `Statistics.beginRequest`. */
+  /** Of `Counters.beginRequest`. */
   readonly began_ms: number
   /** Lets one more message of a stream be read. */
   pull(): void

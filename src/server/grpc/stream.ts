@@ -41,7 +41,7 @@ export function streamHandler(
 
 interface PendingBatch {
   readonly batch: StreamBatch
-  /** Of `Statistics.beginRequest`. */
+  /** Of `Counters.beginRequest`. */
   readonly began_ms: number
   /** Of its request, and of its answer once there is one. */
   bytes: number
@@ -241,7 +241,7 @@ function encodeAnswer(
 ): Buffer {
   try {
     const bytes = encodeStreamResponse(one.batch, { proc: 'ok', description: '', results })
-    context.engine.counters.endRequest('grpc', 'ok', one.began_ms)
+    context.engine.counters.countRequest('grpc', 'ok', one.began_ms)
     return bytes
   } catch (thrown) {
     return encodeRefusal(context, one, thrown)

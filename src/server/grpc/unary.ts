@@ -125,7 +125,7 @@ export function answerWith<Message>(
     run(call, peer, trace).then(
       (bytes) => {
         endCall(trace, status.OK)
-        context.engine.counters.endRequest('grpc', 'ok', began_ms)
+        context.engine.counters.countRequest('grpc', 'ok', began_ms)
         callback(null, { bytes, onSent })
       },
       (thrown: unknown) => {

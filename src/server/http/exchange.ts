@@ -3,8 +3,8 @@
  * its response.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerName } from '../../core/counters.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { ServerName } from '../../core/statistics.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { UnverifiedBodies } from './body.ts'
@@ -36,7 +36,7 @@ export interface Exchange {
   readonly response: ServerResponse
   /** The client sent `Expect: 100-continue` and holds its body back. */
   readonly expects_continue: boolean
-  /** Of `Statistics.beginRequest`. */
+  /** Of `Counters.beginRequest`. */
   readonly began_ms: number
   /** Undefined for an engine without `tracing`. */
   readonly trace: RequestTrace | undefined

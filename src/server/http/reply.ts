@@ -25,7 +25,7 @@ export function reply(
   const { context, connection, request, response } = exchange
   endRequest(exchange, status)
   if (hasAnswered(response)) return void reservation?.release()
-  context.engine.counters.endRequest(context.name, 'ok', exchange.began_ms)
+  context.engine.counters.countRequest(context.name, 'ok', exchange.began_ms)
   const bytes = Buffer.byteLength(body)
   if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
   else if (reservation !== undefined) {
@@ -60,7 +60,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   const fault_response = faultResponseOf(thrown, context.onBug)
   endRequest(exchange, fault_response.status, fault_response.code)
   if (hasAnswered(response)) return
-  context.engine.counters.endRequest(context.name, fault_response.code, exchange.began_ms)
+  context.engine.counters.countRequest(context.name, fault_response.code, exchange.began_ms)
   // A bug while the response was written: the client must not take it for complete.
   if (response.headersSent) {
     response.destroy()

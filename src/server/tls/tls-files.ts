@@ -9,9 +9,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
+import type { Counters } from '../../core/counters.ts'
 import type { Tell } from '../../core/events.ts'
 import { poll } from '../../core/poll.ts'
-import type { Statistics } from '../../core/statistics.ts'
 
 export type TlsOptions =
   | { readonly ca_path: string; readonly cert_path: string; readonly key_path: string }
@@ -43,7 +43,7 @@ export interface WatchedTls {
   readonly server: 'grpc' | 'operator'
   readonly tell: Tell
   /** Are told until when the certificate is valid. */
-  readonly counters: Pick<Statistics, 'setCertificate'>
+  readonly counters: Pick<Counters, 'setCertificate'>
   use(set: TlsSet): void
 }
 

@@ -36,7 +36,7 @@ export type Counts<Row extends string> = Readonly<
 >
 
 /** Learns how long things take, in milliseconds. Called within them, so it must be short. */
-export interface Durations {
+export interface DurationListener {
   request?(server: ServerName, ms: number): void
   /** `ms` is the longest that a caller has waited; `write_ms` of it were the write and its sync. */
   commit?(ms: number, write_ms: number): void
@@ -46,29 +46,27 @@ export interface Durations {
 export type EndStatus = Extract<Status, 'failed' | 'processed' | 'canceled'>
 
 /** What happened to tasks in one transaction, or in all. */
-export type TaskMoves = Record<EndStatus | 'created' | 'timers_fired', number>
+export type CountedTasks = Record<EndStatus | 'created' | 'timers_fired', number>
 
-export interface Statistics {
+export interface Counters {
   /** Counts what ops came to; of what callers sent, after the commit. */
-  addOps(results: readonly OpResult[]): void
-  addOp(kind: OpKind, code: string): void
-  /** The beginning of a request, for `endRequest`. */
+  countOps(results: readonly OpResult[]): void
+  countOp(kind: OpKind, code: string): void
+  /** The beginning of a request; 0 while nobody measures. */
   beginRequest(): number
-  /** Counts an answer, `ok` or the code of its fault. */
-  countRequest(server: ServerName, code: string): void
-  /** The same, and tells how long it took. */
-  endRequest(server: ServerName, code: string, began_ms: number): void
-  addJob(kind: JobKind, result: JobResult): void
+  /** Counts an answer, `ok` or the code of its fault; tells its time since `began_ms`, unless 0. */
+  countRequest(server: ServerName, code: string, began_ms?: number): void
+  countJob(kind: JobKind, result: JobResult): void
   /** A due time of a schedule that has come, `ok` or the code for which it has no task. */
-  addDueTime(code: string): void
-  addEvent(event: EventName): void
+  countDueTime(code: string): void
+  countEvent(event: EventName): void
   /** Until when the certificate of a server is valid. */
   setCertificate(server: ServerName, until_ms: number): void
   /** Of all transactions that are durable. */
-  readonly tasks: TaskMoves
-  addMoves(moves: TaskMoves): void
+  readonly tasks: CountedTasks
+  countTasks(counted: CountedTasks): void
   /** The returned function ends it. */
-  measure(durations: Durations): () => void
+  measure(listener: DurationListener): () => void
   read(): {
     readonly ops: Counts<OpKind>
     readonly requests: Counts<ServerName>
@@ -79,12 +77,12 @@ export interface Statistics {
   }
 }
 
-type CommitListener = Required<Durations>['commit']
+type CommitListener = Required<DurationListener>['commit']
 
 /** `watchCommits` sets who is told of each commit; undefined while nobody measures. */
-export function newStatistics(
+export function newCounters(
   watchCommits: (listener: CommitListener | undefined) => void = () => {},
-): Statistics {
+): Counters {
   const ops = newTable(op_kinds, op_codes)
   const requests = newTable(server_names, request_codes)
   const jobs = newTable(job_kinds, job_results)
@@ -92,42 +90,41 @@ export function newStatistics(
   const events = new Map<EventName, number>()
   const certificates = new Map<ServerName, number>()
   const tasks = { created: 0, failed: 0, processed: 0, canceled: 0, timers_fired: 0 }
-  const measuring = new Set<Durations>()
+  const measuring = new Set<DurationListener>()
 
   function onCommit(ms: number, write_ms: number): void {
-    for (const durations of measuring) durations.commit?.(ms, write_ms)
+    for (const listener of measuring) listener.commit?.(ms, write_ms)
   }
 
   return {
-    addOps(results) {
+    countOps(results) {
       for (const { type, proc } of results) ops.add(type ?? 'other', proc)
     },
-    addOp: ops.add,
+    countOp: ops.add,
     beginRequest: () => (measuring.size === 0 ? 0 : performance.now()),
-    countRequest: requests.add,
-    endRequest(server, code, began_ms) {
+    countRequest(server, code, began_ms = 0) {
       requests.add(server, code)
       if (began_ms === 0) return
       const ms = performance.now() - began_ms
-      for (const durations of measuring) durations.request?.(server, ms)
+      for (const listener of measuring) listener.request?.(server, ms)
     },
-    addJob: jobs.add,
-    addDueTime: (code) => due_times.add('all', code),
-    addEvent: (event) => void events.set(event, (events.get(event) ?? 0) + 1),
+    countJob: jobs.add,
+    countDueTime: (code) => due_times.add('all', code),
+    countEvent: (event) => void events.set(event, (events.get(event) ?? 0) + 1),
     setCertificate: (server, until_ms) => void certificates.set(server, until_ms),
     tasks,
-    addMoves(moves) {
-      tasks.created += moves.created
-      tasks.failed += moves.failed
-      tasks.processed += moves.processed
-      tasks.canceled += moves.canceled
-      tasks.timers_fired += moves.timers_fired
+    countTasks(counted) {
+      tasks.created += counted.created
+      tasks.failed += counted.failed
+      tasks.processed += counted.processed
+      tasks.canceled += counted.canceled
+      tasks.timers_fired += counted.timers_fired
     },
-    measure(durations) {
-      measuring.add(durations)
+    measure(listener) {
+      measuring.add(listener)
       watchCommits(onCommit)
       return () => {
-        measuring.delete(durations)
+        measuring.delete(listener)
         if (measuring.size === 0) watchCommits(undefined)
       }
     },
