@@ -15,10 +15,10 @@ import { openClient } from './support/grpc-client.ts'
 import { conv_id, createBody, process_definition } from './support/http-server.ts'
 import { tempFolder } from './support/package-folder.ts'
 
-const planted = 'planted-name'
+const hidden = 'no-answer-has-this'
 const { path: top, remove } = tempFolder()
 after(remove)
-const folder = join(top, planted)
+const folder = join(top, hidden)
 mkdirSync(folder)
 const path = join(folder, 'tasks.lmdb')
 
@@ -62,10 +62,10 @@ test('a key file that is missing', async () => {
   await first.close()
   rmSync(`${path}.key`)
   const engine = await openEngine(path)
-  assert.match((await engine.ready()).checks.key.reason ?? '', new RegExp(planted))
+  assert.match((await engine.ready()).checks.key.reason ?? '', new RegExp(hidden))
   const text = await answers(engine)
   assert.match(text, /"store_failed".*"ok":false/s)
-  assert.ok(!text.includes(planted) && !text.includes(top), text)
+  assert.ok(!text.includes(hidden) && !text.includes(top), text)
   await engine.close()
 })
 
@@ -76,6 +76,6 @@ test('a commit log that is lost', async () => {
   while (engine.health() !== 'store_failed') await new Promise((resolve) => setTimeout(resolve, 20))
   const text = await answers(engine)
   assert.match(text, /store_failed: the store has failed/)
-  assert.ok(!text.includes(planted) && !text.includes(top), text)
+  assert.ok(!text.includes(hidden) && !text.includes(top), text)
   await engine.close().catch(() => {})
 })

@@ -486,9 +486,12 @@ test('serve with --traces, and with an SDK and without', async () => {
     ],
     [[], []],
   ] as const) {
-    const args = ['serve', '--traces', '--json', '--http', '127.0.0.1:0', '--demo', '--db']
+    const args = ['serve', '--traces', '--json', '--http', '127.0.0.1:0']
+    const demo = ['--demo', '--operator', '127.0.0.1:0', '--db']
     const db = join(folder, `${names.length}.lmdb`)
-    const served = await startServe([process.execPath, ...flags, ...node_args, ...args, db])
+    const served = await startServe([
+      ...[process.execPath, ...flags, ...node_args, ...args, ...demo, db],
+    ])
     const { secret } = served.line.demo as { secret: string }
     const body = '{"ops":[{"type":"create","obj":"task","conv_id":1234,"ref":"r","data":{}}]}'
     const time = String(Math.floor(Date.now() / 1000))
