@@ -17,12 +17,22 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const { stdin, stdout, stderr, pid } = process
 
+function isAlive(of: number): boolean {
+  try {
+    return process.kill(of, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
 const exit_code = await main(process.argv.slice(2), process.env, {
   stdin,
   stdout,
   stderr,
   lines: () => openLineStream(stderr.fd),
   pid,
+  node: process.version,
+  isAlive,
   program: programOf(process.argv[1] ?? '', process.env),
   clock: systemClock,
   sleep_ms: (ms) => sleep_ms(ms),

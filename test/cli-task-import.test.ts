@@ -199,6 +199,8 @@ function ioOf(chunks: AsyncIterable<Uint8Array> | Uint8Array[]) {
     clock: systemClock,
     pid: 1,
     program: 'conveyor',
+    node: process.version,
+    isAlive: () => false,
     sleep_ms: async () => {},
     onStop: () => () => {},
     kill() {},

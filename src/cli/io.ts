@@ -25,6 +25,10 @@ export interface Io {
   readonly pid: number
   /** The words that run this program again, as `npm run -s conveyor --`; see program.ts. */
   readonly program: string
+  /** The version of Node, as `v20.20.2`. */
+  readonly node: string
+  /** Whether a process of this machine runs. */
+  isAlive(pid: number): boolean
   sleep_ms(ms: number): Promise<void>
   /** Calls `fn` once when the process is asked to end; the returned function removes it. */
   onStop(fn: () => void): () => void

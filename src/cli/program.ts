@@ -29,3 +29,8 @@ export function programOf(
 export function withProgram(text: string, program: string): string {
   return text.replaceAll(quoted, program)
 }
+
+/** The text with each command that it quotes as `change` makes it. */
+export function withCommands(text: string, change: (command: string) => string): string {
+  return text.replaceAll(/`(npx conveyor [^`]*)`/g, (_all, command) => `\`${change(command)}\``)
+}

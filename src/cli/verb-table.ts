@@ -5,6 +5,7 @@ import { columns } from './output.ts'
 import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
 import { certsVerbs } from './verbs/certs.ts'
 import { fileVerbs } from './verbs/data-file.ts'
+import { doctorVerb } from './verbs/doctor.ts'
 import { processVerbs } from './verbs/process.ts'
 import { aliasVerbs } from './verbs/process-alias.ts'
 import { restoreVerb } from './verbs/restore.ts'
@@ -29,6 +30,7 @@ export const verbs: readonly Verb[] = [
   ...certsVerbs,
   ...fileVerbs,
   restoreVerb,
+  doctorVerb,
 ]
 
 /** The help on all verbs, or on those whose first word is `group`. */

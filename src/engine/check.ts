@@ -243,7 +243,7 @@ function isOwedReply(view: View, { obj_id, called_id }: TaskRecord): boolean {
 
 /** The listeners get the key of each node_count that a transaction changes, before its commit. */
 export async function checkStore(
-  store: Store,
+  store: Pick<Store, 'view' | 'update'>,
   count_listeners: Set<(key: Key) => void>,
 ): Promise<CheckReport> {
   const breaches: string[] = []

@@ -83,6 +83,12 @@ const says: Record<State, (file: KeyFile) => string> = {
   another:    () => 'is the key of another file; put the right one back',
 }
 
+/** Whether a key, also one as text, decrypts the check value of a store. */
+export function keyFits(given: string | Buffer | undefined, check: string): boolean {
+  const key = typeof given === 'string' ? parseKey(given) : given
+  return key !== undefined && decrypt(key, check_about, check) === check_plain
+}
+
 export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<EncryptionKey> {
   const { key_path, chance, tell } = options
   let key: Buffer | undefined

@@ -33,6 +33,7 @@ import { openBindings } from './certificate-bindings.ts'
 import { openChangeWindow } from './changes/change-window.ts'
 import { newChangeFeed } from './changes/changes.ts'
 import { checkStore } from './check.ts'
+import { diagnose } from './diagnosis.ts'
 import { newStatisticsReader } from './engine-statistics.ts'
 import { newImporter } from './imports.ts'
 import { newHandOver } from './jobs/hand-over.ts'
@@ -50,7 +51,7 @@ import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { newSubmission } from './submission.ts'
 import type { ActionResult, TargetInput } from './task-api.ts'
-import { waitsOf } from './task-wait.ts'
+import { missingHandlers, waitsOf } from './task-wait.ts'
 import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import { newTimers } from './timers.ts'
 import { newTraces, type TracedOrder } from './traces.ts'
@@ -255,6 +256,18 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     submit,
     cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
     listTasks: (query, caller) => listTasks(searched, query, caller),
+    async diagnose() {
+      const found = await store.view((view) => ({
+        ...diagnose(view, clock.now_ms()),
+        missing_handlers: has_timers ? missingHandlers(readsOf(view)) : [],
+      }))
+      const { problem, warning } = secrets.keyState()
+      return {
+        ...{ ...found, health: admission.health() },
+        ...(problem === undefined ? {} : { key_problem: problem }),
+        ...(warning === undefined ? {} : { key_warning: warning }),
+      }
+    },
     waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
     changesSeenBy: feed.seenBy,
     countTasks: (filter, caller) => countTasks(searched, filter, caller),

@@ -15,7 +15,7 @@ import type { Entry, Store, View } from '../store/store.ts'
 
 /** Visits all entries of a type in order; returns how many there are. */
 export async function eachEntry(
-  store: Store,
+  store: Pick<Store, 'view'>,
   type: KeyType,
   slice_entries: number,
   visit: (view: View, entry: Entry) => void,

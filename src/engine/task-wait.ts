@@ -4,6 +4,7 @@
  * which names the host of a call.
  */
 
+import { keysOfType, outboxOfKey } from '../codec/keys.ts'
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { StatusDetails } from '../core/model.ts'
 import { steps_max } from '../process/definition-limits.ts'
@@ -120,6 +121,32 @@ function jobWait(
     ...(does_jobs ? { has_handler: handler !== undefined } : {}),
     ...attempt,
   }
+}
+
+export interface MissingHandler {
+  readonly conv_id: string
+  readonly handler: string
+  readonly tasks: number
+}
+
+const missing_jobs_max = 200
+
+/** The handlers for which the tasks of the first listed jobs wait, and which nobody has. */
+export function missingHandlers(context: ReadContext): MissingHandler[] {
+  const { view } = context
+  const found = new Map<string, MissingHandler>()
+  for (const { key } of view.scan({ ...keysOfType('outbox'), limit: missing_jobs_max })) {
+    const draft = loadTask(view, outboxOfKey(key).obj_id)
+    if (draft === undefined || draft === 'damaged') continue
+    const { conv_id } = draft.task
+    const process = context.process(conv_id)
+    if (process === undefined || draft.task.wait !== 'work') continue
+    const { has_handler, handler = '' } = jobWait(context, process, draft.task, true)
+    if (has_handler !== false) continue
+    const { tasks } = found.get(`${conv_id}/${handler}`) ?? { tasks: 0 }
+    found.set(`${conv_id}/${handler}`, { conv_id, handler, tasks: tasks + 1 })
+  }
+  return [...found.values()]
 }
 
 /** The host that the call goes to; empty where the order cannot be made. */

@@ -39,6 +39,8 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     lines: () => ({ stream: linesTo(outputTo(err, options.onErr)), holds_thread: false }),
     clock: systemClock,
     pid: process.pid,
+    node: process.version,
+    isAlive: (pid) => pid === process.pid,
     program: options.program ?? 'conveyor',
     sleep_ms: () => new Promise((resolve) => setImmediate(resolve)),
     kill() {},

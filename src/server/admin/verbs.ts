@@ -6,6 +6,7 @@
 import type { Engine } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
 import type { Can, WebhookChange } from '../../engine/process-api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
 import type { Sign } from '../../engine/user-api.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'
@@ -98,6 +99,10 @@ export const adminVerbs = {
 
   backup: (engine: Engine, args: { readonly path: string }) => engine.backup(args.path),
   check: (engine: Engine, _args: object) => engine.check(),
+  doctor: async (engine: Engine, _args: object) => ({
+    ...(await servedEngine(engine).diagnose()),
+    limits: engine.limits,
+  }),
 }
 
 export type AdminVerb = keyof typeof adminVerbs

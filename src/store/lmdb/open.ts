@@ -9,10 +9,11 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fault } from '../../core/faults.ts'
+import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
@@ -47,11 +48,46 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
   } else if (await endsEarly(db, path)) {
     await db.close()
     if (!(await canRead(path))) {
-      throw fault('not_a_database', `${path} ends too early; run \`npx conveyor restore BACKUP\``)
+      throw endsTooEarly(path)
     }
     db = await openDatabase(path, { maxReaders })
   }
   return lmdbTree(db, path, options)
+}
+
+/**
+ * Opens a file to read it and leaves it as it is; LMDB's `-lock` file, too, if there is none now.
+ * Throws as `openLmdbTree`. A process of its own opens the file first.
+ */
+export async function openLmdbToLook(path: string): Promise<LmdbTree> {
+  if (!(await hasMagic(path))) throw notOurs(path)
+  const lock_path = `${path}-lock`
+  const has_lock_file = existsSync(lock_path)
+  const dispose = async (): Promise<void> => {
+    if (!has_lock_file) await rm(lock_path, { force: true })
+  }
+  try {
+    await probe(path, { readOnly: true })
+    const db = await openDatabase(path, { readOnly: true })
+    const tree = lmdbTree(db, path)
+    const close = (): Promise<void> => tree.close().then(dispose)
+    if ((await endsEarly(db, path)) && !(await canRead(path, { readOnly: true }))) {
+      await close()
+      throw endsTooEarly(path)
+    }
+    return { ...tree, close }
+  } catch (error) {
+    await dispose()
+    throw error
+  }
+}
+
+function notOurs(path: string): Fault {
+  return fault('not_a_database', `${path} is no conveyor database; name another file`)
+}
+
+function endsTooEarly(path: string): Fault {
+  return fault('not_a_database', `${path} ends too early; run \`npx conveyor restore BACKUP\``)
 }
 
 /** LMDB creates a file with two pages of at most 64 KiB. */
@@ -75,7 +111,7 @@ async function isNewFile(path: string): Promise<boolean> {
     await file.read(first_pages, 0, first_pages.length, 0)
     if (areMagic(first_pages)) return false
     const is_new = size === first_pages.length && (await isUninitialised(first_pages))
-    if (!is_new) throw fault('not_a_database', `${path} is no conveyor database; name another file`)
+    if (!is_new) throw notOurs(path)
     await file.truncate(0)
     return true
   } finally {
@@ -157,26 +193,30 @@ async function endsEarly(db: LmdbDatabase, path: string): Promise<boolean> {
   return (await stat(path)).size < (lastPageNumber + 1) * pageSize
 }
 
-async function probe(path: string): Promise<void> {
-  const exit = await exitOf(path, '')
+async function probe(path: string, how: How = {}): Promise<void> {
+  const exit = await exitOf(path, '', how)
   if (exit === 0) return
-  const how = typeof exit === 'string' ? exit : `exit ${exit}`
-  const text = `${path}: it cannot be opened and mapped (${how}); look at the disk, and at limits`
+  const end = typeof exit === 'string' ? exit : `exit ${exit}`
+  const text = `${path}: it cannot be opened and mapped (${end}); look at the disk, and at limits`
   throw fault('not_possible', `${text} of memory`)
 }
 
+interface How {
+  readonly readOnly?: boolean
+}
+
 /** Touches the pages of all entries, and those of the free list that a write needs first. */
-async function canRead(path: string): Promise<boolean> {
+async function canRead(path: string, how: How = {}): Promise<boolean> {
   const read = 'for (const _ of db.getRange({}));'
   const write = `db.transactionSync(() => { db.putSync(Buffer.from('a'), ''); return ABORT });`
-  return (await exitOf(path, read + write)) === 0
+  return (await exitOf(path, how.readOnly === true ? read : read + write, how)) === 0
 }
 
 /** Opens the file in a process of its own and runs `code` on `db`; returns exit code or signal. */
-async function exitOf(path: string, code: string): Promise<number | string> {
+async function exitOf(path: string, code: string, how: How = {}): Promise<number | string> {
   const { noSubdir, overlappingSync, maxReaders } = lmdbOptions
   const encodings = { encoding: 'binary', keyEncoding: 'binary' }
-  const options = JSON.stringify({ noSubdir, overlappingSync, maxReaders, ...encodings })
+  const options = JSON.stringify({ noSubdir, overlappingSync, maxReaders, ...encodings, ...how })
   const [lmdb, file] = [import.meta.resolve('lmdb'), path].map((text) => JSON.stringify(text))
   const script =
     `import(${lmdb}).then(async ({ open, ABORT }) => {` +

@@ -1,0 +1,200 @@
+/**
+ * Collects what `doctor` judges: of the machine, of the data file and of the process that holds it.
+ * Nothing is changed. A file that nobody holds is locked while it is read, as every verb does, and
+ * is neither upgraded nor checkpointed; one that is held is told by its holder, over the admin
+ * socket. What cannot be had is left undefined, and the checks say so.
+ */
+import { realpath, stat, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { metaKey } from '../../codec/keys.ts'
+import { within } from '../../core/clock.ts'
+import { isFault } from '../../core/faults.ts'
+import { type Limits, limitsWith } from '../../core/limits.ts'
+import { checkStore } from '../../engine/check.ts'
+import { type Diagnosis, diagnose } from '../../engine/diagnosis.ts'
+import { keyFits } from '../../engine/encryption-key.ts'
+import { type KeyFile, readKeyFile } from '../../engine/encryption-key-file.ts'
+import type { EngineDiagnosis } from '../../engine/served-engine.ts'
+import { format, format_key } from '../../engine/upgrade.ts'
+import { lockFile } from '../../store/file-lock.ts'
+import { lookAtFile } from '../../store/look.ts'
+import { type OwnerRecord, readOwner } from '../../store/owner-file.ts'
+import { connectOwner } from '../admin-connection.ts'
+import type { Io } from '../io.ts'
+import { type CertificateFacts, certificateFacts } from './certificates.ts'
+import { type ContainerFacts, containerFacts } from './container.ts'
+
+export interface FileFacts {
+  readonly path: string
+  readonly mode: number
+  readonly bytes: number
+  readonly at_ms: number
+}
+
+/** What was read of the file, by its holder or here. */
+export interface Inside {
+  readonly diagnosis: Diagnosis | EngineDiagnosis
+  readonly limits: Limits
+  /** Of a file that nobody holds: commits in the commit log alone. */
+  readonly commits?: number
+  /** Of a walk with --full. */
+  readonly breaches?: readonly string[]
+  /** Of the secrets' key, where the file is not held. */
+  readonly key?: KeyFile & { readonly fits: boolean; readonly is_given: boolean }
+}
+
+export interface Facts {
+  readonly now_ms: number
+  readonly node: string
+  readonly is_full: boolean
+  readonly public_url?: string
+  /** As it was named. */
+  readonly db: string
+  /** Undefined where there is none. */
+  readonly file?: FileFacts
+  readonly key_file?: FileFacts
+  readonly disk?: { readonly type: number; readonly free_bytes: number }
+  readonly owner?: OwnerRecord & { readonly is_alive: boolean }
+  /** `held`: by a process that cannot be asked; `refused`: an opening would be, with `fault`. */
+  readonly state: 'missing' | 'closed' | 'served' | 'held' | 'refused' | 'unreadable'
+  readonly fault?: { readonly code: string; readonly message: string }
+  /** Of a closed file. */
+  readonly format?: number
+  readonly inside?: Inside
+  readonly certificates?: readonly CertificateFacts[]
+  readonly container: ContainerFacts
+  readonly backup?: FileFacts | 'missing'
+}
+
+export interface DoctorOptions {
+  readonly db: string
+  readonly is_full: boolean
+  readonly tls: string | undefined
+  readonly backup: string | undefined
+  readonly public_url: string | undefined
+  /** CONVEYOR_KEY. */
+  readonly secret_key: string | undefined
+}
+
+export async function collectFacts(options: DoctorOptions, io: Io): Promise<Facts> {
+  const { db, is_full, tls, public_url } = options
+  const file = await fileAt(db)
+  const path = file?.path ?? db
+  const found = file === undefined ? ({ state: 'missing' } as const) : await look(path, options, io)
+  const pid = found.state === 'served' || found.state === 'held' ? found.owner?.pid : undefined
+  const key_file = await fileAt(`${path}.key`)
+  const disk = await diskOf(dirname(path))
+  const backup = options.backup === undefined ? undefined : await fileAt(options.backup)
+  return {
+    ...{ now_ms: io.clock.now_ms(), node: io.node, is_full, db },
+    ...(public_url === undefined ? {} : { public_url }),
+    ...(file === undefined ? {} : { file }),
+    ...(key_file === undefined ? {} : { key_file }),
+    ...(disk === undefined ? {} : { disk }),
+    ...found,
+    ...(tls === undefined ? {} : { certificates: await certificateFacts(tls) }),
+    container: await containerFacts(pid),
+    ...(options.backup === undefined ? {} : { backup: backup ?? 'missing' }),
+  }
+}
+
+type Found = Pick<Facts, 'state' | 'fault' | 'owner' | 'inside' | 'format'>
+
+const ask_ms_max = 10_000
+
+async function look(path: string, options: DoctorOptions, io: Io): Promise<Found> {
+  const record = await readOwner(path)
+  const owner = record && { ...record, is_alive: io.isAlive(record.pid) }
+  const known = owner === undefined ? {} : { owner }
+  try {
+    const lock = await lockFile(path)
+    if (lock === undefined) return { ...known, ...(await askHolder(path, options, io)) }
+    try {
+      return { ...known, ...(await lookInside(path, options, io)) }
+    } finally {
+      await lock.release()
+    }
+  } catch (error) {
+    return { ...known, ...refusal(error) }
+  }
+}
+
+function refusal(error: unknown): Pick<Found, 'state' | 'fault'> {
+  const { code = 'internal_error', message } = error as NodeJS.ErrnoException
+  const is_refused = isFault(error) && (error.cause === undefined || code === 'not_a_database')
+  return { state: is_refused ? 'refused' : 'unreadable', fault: { code, message } }
+}
+
+async function askHolder(path: string, { is_full }: DoctorOptions, io: Io): Promise<Found> {
+  const held = { state: 'held' } as const
+  try {
+    const asked = await within(io.clock, ask_ms_max, connectOwner(path))
+    if (asked === 'late') return { ...held, fault: { code: 'late', message: 'it does not answer' } }
+    if (asked === undefined) return held
+    try {
+      const answer = await within(io.clock, ask_ms_max, asked.call('doctor', {}))
+      if (answer === 'late') {
+        return { ...held, fault: { code: 'late', message: 'it does not answer' } }
+      }
+      const { limits, ...diagnosis } = answer
+      const checked = is_full ? await asked.call('check', {}) : {}
+      return { state: 'served', inside: { diagnosis, limits, ...checked } }
+    } finally {
+      await asked.close()
+    }
+  } catch (error) {
+    const { code = 'internal_error', message } = error as NodeJS.ErrnoException
+    return { ...held, fault: { code, message } }
+  }
+}
+
+async function lookInside(path: string, options: DoctorOptions, io: Io): Promise<Found> {
+  const view = await lookAtFile(path)
+  try {
+    const stored = view.get(format_key)?.toString('utf8')
+    if (stored === undefined || Number(stored) !== format) {
+      return { state: 'closed', format: Number(stored ?? 0) }
+    }
+    const check = view.get(metaKey('key_check'))?.toString('utf8')
+    const { secret_key } = options
+    const key = keyOf(`${path}.key`, secret_key, check)
+    const store = {
+      view: async <T>(read: (looked: typeof view) => T): Promise<T> => read(view),
+      update: () => Promise.reject(new Error('nothing is changed')),
+    }
+    const walked = options.is_full ? await checkStore(store, new Set()) : {}
+    const inside = {
+      diagnosis: diagnose(view, io.clock.now_ms()),
+      limits: limitsWith({}),
+      ...{ commits: view.commits, ...walked, ...(check === undefined ? {} : { key }) },
+    }
+    return { state: 'closed', format, inside }
+  } finally {
+    await view.close()
+  }
+}
+
+function keyOf(path: string, given: string | undefined, check = ''): NonNullable<Inside['key']> {
+  const file = readKeyFile(path)
+  const fits = keyFits(given ?? file.key, check)
+  return { ...file, fits, is_given: given !== undefined }
+}
+
+async function fileAt(path: string): Promise<FileFacts | undefined> {
+  try {
+    const real = await realpath(path)
+    const { mode, size, mtimeMs } = await stat(real)
+    return { path: real, mode, bytes: size, at_ms: mtimeMs }
+  } catch {
+    return undefined
+  }
+}
+
+async function diskOf(folder: string): Promise<Facts['disk']> {
+  try {
+    const { type, bavail, bsize } = await statfs(folder)
+    return { type, free_bytes: bavail * bsize }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * The checks of `doctor` on the data file and what is in it: whether it opens, its commit log, its
+ * key, and what stands in the way of its tasks.
+ */
+import type { EngineDiagnosis } from '../../engine/served-engine.ts'
+import { timeText } from '../output.ts'
+import { bad, type Check, ok, spanText, type Verdict, warn } from './check.ts'
+import type { Facts, Inside } from './facts.ts'
+
+const minute_ms = 60_000
+
+function fileVerdict({ state, db, fault, owner, format }: Facts): Verdict {
+  const holder = owner === undefined ? 'another process' : `process ${owner.pid}`
+  const says = fault === undefined ? '' : `: ${fault.message}`
+  switch (state) {
+    case 'missing':
+      return bad(
+        `there is no file ${db}`,
+        'name it with --db; `npx conveyor serve` makes a new one',
+      )
+    case 'served':
+      return ok(`${db} is served by ${holder}`)
+    case 'held':
+      return bad(
+        `${holder} holds it and cannot be asked${says}`,
+        'look at the log of that process; if it hangs, kill it: what was answered is in the file',
+      )
+    case 'unreadable':
+      return bad(`it cannot be looked at${says}`, 'run this as the user who serves the file')
+    case 'refused':
+      return bad(`it does not open${says}`, 'do as the sentence says; keep the files as they are')
+    case 'closed':
+      return closedVerdict(db, format ?? 0)
+  }
+}
+
+const format_now = 2
+
+function closedVerdict(db: string, format: number): Verdict {
+  if (format === format_now) return ok(`${db} is held by nobody, and opens`)
+  if (format === 0) return bad(`${db} holds something else`, 'name the data file with --db')
+  if (format > format_now) {
+    return bad(`${db} was written by a newer conveyor`, 'use that one, or a backup made before')
+  }
+  const how = `upgrades it to ${format_now} for good`
+  return warn(
+    `${db} is of format ${format}: the next opening, by any verb, ${how}`,
+    'copy the file and its key first; nothing else was looked at',
+  )
+}
+
+function commitLogVerdict({ state, owner, inside }: Facts): Verdict | undefined {
+  if (state === 'served') return ok('it is in use')
+  if (state !== 'closed' || inside === undefined) return undefined
+  const { commits = 0 } = inside
+  if (commits === 0) return ok('all commits are in the data file')
+  const of = owner === undefined ? '' : ` of process ${owner.pid}, which did not close it`
+  return warn(
+    `the commit log alone has the last changes${of} (${commits}), all complete`,
+    'keep both -log files beside the data file; the next opening takes them in',
+  )
+}
+
+function keyVerdict({ inside, state }: Facts): Verdict | undefined {
+  if (inside === undefined) return undefined
+  const { diagnosis, key } = inside
+  const help = 'put the key file back (the .key beside the data file), or set CONVEYOR_KEY'
+  if (state === 'served') {
+    const { key_problem, key_warning } = diagnosis as EngineDiagnosis
+    if (key_problem !== undefined) return bad(key_problem, help)
+    if (key_warning !== undefined) return warn(key_warning, help)
+    return ok('secrets can be read')
+  }
+  if (key === undefined) return ok('there is no secret yet')
+  if (key.fits) return ok('it is there, and the right one')
+  if (key.is_given) return bad('CONVEYOR_KEY is not the key of this file', help)
+  return key.trouble === undefined
+    ? bad('the key file is the key of another data file', help)
+    : bad(`the key file is ${key.trouble.replace('_', ' ')}: no signed request is accepted`, help)
+}
+
+/** The part of an engine that runs; undefined for a closed file. */
+function running({ state, inside }: Facts): EngineDiagnosis | undefined {
+  return state === 'served' ? (inside?.diagnosis as EngineDiagnosis) : undefined
+}
+
+function failedVerdicts(inside: Inside): Verdict[] {
+  const failed = inside.diagnosis.processes.filter((process) => process.failed > 0)
+  if (failed.length === 0) return [ok('no task has failed')]
+  return failed.map(({ conv_id, failed: count, newest_failed: newest }) => {
+    const when = newest && `, the newest at ${timeText(newest.at_ms)} with ${newest.tag}`
+    const example =
+      newest && `\`npx conveyor task show ${conv_id} ${newest.obj_id} --history\`, then `
+    return warn(
+      `${count} failed in process ${conv_id}${when ?? ''}`,
+      `${example ?? ''}\`npx conveyor task retry ${conv_id} --status failed\``,
+    )
+  })
+}
+
+function timerVerdicts(facts: Facts): Verdict[] {
+  const { inside } = facts
+  const late = (inside?.diagnosis.processes ?? []).filter(({ late_ms = 0 }) => late_ms > 0)
+  if (late.length === 0) return [ok('no timer is late')]
+  const most_ms = Math.max(...late.map(({ late_ms = 0 }) => late_ms))
+  const ids = late.slice(0, 5).map(({ conv_id }) => conv_id)
+  const says = `timers are up to ${spanText(most_ms)} late, in process ${ids.join(', ')}`
+  if (running(facts) === undefined) return [warn(says, 'they fire once the file is served')]
+  const help = '`npx conveyor task list --due-before 1m` shows them; look at the load and the clock'
+  return [most_ms > 5 * minute_ms ? bad(says, help) : warn(says, help)]
+}
+
+function jobVerdicts(facts: Facts): Verdict[] {
+  const { inside, now_ms } = facts
+  if (inside === undefined) return []
+  const { waiting, oldest_ms, is_more } = inside.diagnosis.jobs
+  const engine = running(facts)
+  const missing = (engine?.missing_handlers ?? []).map(({ conv_id, handler, tasks }) =>
+    warn(
+      `${tasks} tasks of process ${conv_id} wait for the handler ${handler}, which nobody has`,
+      `run the program that has it; \`npx conveyor process show ${conv_id}\``,
+    ),
+  )
+  if (waiting === 0 || oldest_ms === undefined) return [ok('no job waits'), ...missing]
+  const count = is_more ? `${waiting} or more` : String(waiting)
+  const age = spanText(now_ms - oldest_ms)
+  const says = `${count} calls, codes or handlers wait or are under way, for ${age}`
+  if (engine === undefined) return [warn(says, 'they begin once the file is served')]
+  const is_old = now_ms - oldest_ms > minute_ms
+  const help = 'see what tasks wait for: `npx conveyor task list`'
+  return [is_old ? warn(says, help) : ok(says), ...missing]
+}
+
+function scheduleVerdicts(facts: Facts): Verdict[] {
+  const found = facts.inside?.diagnosis.schedules ?? []
+  if (found.length === 0) return [ok('none is paused, late or refused')]
+  return found.map(({ id, state, code, since_ms }) => {
+    const since = timeText(since_ms)
+    const says = {
+      paused: `${id} is paused; its next due time was ${since}`,
+      late: `${id} was due at ${since}`,
+      missed: `${id} has left out due times from ${since} on`,
+      refused: `${id} got no task at ${since}: ${code}`,
+    }[state]
+    const verb = state === 'paused' ? 'resume' : 'show'
+    return warn(`schedule ${says}`, `\`npx conveyor schedule ${verb} ${id}\``)
+  })
+}
+
+export const fileChecks: readonly Check[] = [
+  {
+    name: 'file',
+    looks_at: 'whether the data file is there, of this program, held, and opens',
+    judge: fileVerdict,
+  },
+  {
+    name: 'commit log',
+    looks_at: 'whether the commit log is there and complete where the file needs it',
+    judge: commitLogVerdict,
+  },
+  { name: 'key', looks_at: 'whether the key of the secrets is there and right', judge: keyVerdict },
+  {
+    name: 'engine',
+    looks_at: 'whether the process that serves the file takes ops',
+    judge(facts) {
+      const health = running(facts)?.health
+      if (health === undefined) return undefined
+      if (health === 'ok') return ok('it takes ops')
+      return bad(`it refuses ops: ${health}`, 'look at its log, and at the rows on disk and key')
+    },
+  },
+  {
+    name: 'invariants',
+    looks_at: 'with --full: each invariant of the data file, as `check` does',
+    judge({ inside }) {
+      const { breaches } = inside ?? {}
+      if (breaches === undefined) return undefined
+      const [first] = breaches
+      if (first === undefined) return ok('all of them hold')
+      const help = '`npx conveyor check` prints all; put a backup in place of the file'
+      return bad(`${breaches.length} are broken, such as: ${first}`, help)
+    },
+  },
+  {
+    name: 'failed tasks',
+    looks_at: 'failed tasks by process, and the newest of each',
+    judge: ({ inside }) => (inside === undefined ? undefined : failedVerdicts(inside)),
+  },
+  {
+    name: 'timers',
+    looks_at: 'timers that are due and have not fired',
+    judge: (facts) => (facts.inside === undefined ? undefined : timerVerdicts(facts)),
+  },
+  { name: 'jobs', looks_at: 'calls, code and handlers that wait', judge: jobVerdicts },
+  {
+    name: 'schedules',
+    looks_at: 'schedules that are paused, late, refused or have left out due times',
+    judge: (facts) => (facts.inside === undefined ? undefined : scheduleVerdicts(facts)),
+  },
+  {
+    name: 'paused',
+    looks_at: 'paused processes with live tasks',
+    judge: ({ inside }) =>
+      inside?.diagnosis.paused.map((id) =>
+        warn(`process ${id} is paused and has live tasks`, `\`npx conveyor process resume ${id}\``),
+      ),
+  },
+]

@@ -1,0 +1,93 @@
+/**
+ * `doctor`: judges the machine, the data file and what is in it, one row of a table after the
+ * other, for whoever is paged at night. It changes nothing and prints no data and no secret.
+ */
+import type { Check, Level, Verdict } from '../doctor/check.ts'
+import { collectFacts, type Facts } from '../doctor/facts.ts'
+import { fileChecks } from '../doctor/file-checks.ts'
+import { machineChecks } from '../doctor/machine-checks.ts'
+import { type Exit, exits } from '../exit-codes.ts'
+import type { Io } from '../io.ts'
+import { clean, columns, printDone } from '../output.ts'
+import { withCommands, withProgram } from '../program.ts'
+import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+
+export const doctorChecks: readonly Check[] = [...fileChecks, ...machineChecks]
+
+export const doctorVerb: Verb = {
+  name: 'doctor',
+  words: [],
+  flags: [
+    { name: 'full', no_env: true, says: 'walk every invariant of the file too, as `check` does' },
+    { name: 'tls', value: 'DIR', says: 'the certificates that `serve --tls` reads' },
+    { name: 'public-url', value: 'URL', says: 'the address that `serve --public-url` has' },
+    { name: 'backup', value: 'FILE', no_env: true, says: 'the newest backup, to tell its age' },
+    db_flag,
+    json_flag,
+  ],
+  says: 'say what is wrong with a file and its machine, and what helps',
+  notes: [
+    'Nothing is changed: a closed file is neither upgraded nor checkpointed. Exit: 0 where nothing',
+    'is bad, 1 where something is, 3 where the file cannot be looked at. It looks at:',
+    '',
+    ...columns(doctorChecks.map(({ name, looks_at }) => ['', name, looks_at]))
+      .trimEnd()
+      .split('\n'),
+  ],
+  run: examine,
+}
+
+interface Row extends Verdict {
+  readonly name: string
+}
+
+async function examine(given: Given, io: Io): Promise<Exit> {
+  const { CONVEYOR_KEY: secret_key } = given.env
+  const facts = await collectFacts(
+    {
+      db: dbOf(given),
+      is_full: isOn(given, 'full'),
+      ...{ tls: text(given, 'tls'), backup: text(given, 'backup'), secret_key },
+      public_url: text(given, 'public-url'),
+    },
+    io,
+  )
+  const rows = rowsOf(facts).map((row) => withWords(row, given, io.program))
+  const exit = exitOf(facts, rows)
+  const json = JSON.stringify({ ok: exit === exits.done, checks: rows })
+  return printDone(io, isOn(given, 'json'), json, pageOf(rows)).then(() => exit)
+}
+
+export function rowsOf(facts: Facts): Row[] {
+  return doctorChecks.flatMap(({ name, judge }) => {
+    const verdicts = judge(facts) ?? []
+    return [verdicts].flat().map((verdict) => ({ name, ...verdict }))
+  })
+}
+
+/** Commands as they are run here, on this file. */
+function withWords(row: Row, given: Given, program: string): Row {
+  if (row.help === undefined) return row
+  const db = text(given, 'db') === given.env.CONVEYOR_DB ? undefined : text(given, 'db')
+  const on_file = (command: string): string =>
+    db === undefined || / (certs|serve)\b/.test(command) ? command : `${command} --db ${db}`
+  return { ...row, help: withProgram(withCommands(row.help, on_file), program) }
+}
+
+const unlooked: readonly Facts['state'][] = ['missing', 'held', 'unreadable']
+
+function exitOf({ state }: Facts, rows: readonly Row[]): Exit {
+  if (unlooked.includes(state)) return exits.unreachable
+  return rows.some(({ level }) => level === 'bad') ? exits.refused : exits.done
+}
+
+const marks: Readonly<Record<Level, string>> = { ok: 'ok', warn: 'warn', bad: 'BAD' }
+
+function pageOf(rows: readonly Row[]): string {
+  const width = Math.max(...rows.map(({ name }) => name.length))
+  const lines = rows.flatMap(({ level, name, says, help }) => [
+    `${marks[level].padEnd(5)} ${name.padEnd(width)}  ${says}`,
+    ...(help === undefined ? [] : [`${' '.repeat(width + 8)}→ ${help}`]),
+  ])
+  return lines.map((line) => `${clean(line)}\n`).join('')
+}

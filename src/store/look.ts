@@ -1,0 +1,55 @@
+/**
+ * Reads a data file that nobody has open and changes nothing: what the commit log holds beyond LMDB
+ * is laid over it in memory, as an opening would, but is not written. The caller holds the lock.
+ */
+import { newChangeBuffer } from './change-buffer.ts'
+import { keyAt, valueAt } from './change-encoding.ts'
+import { changeOffsets } from './commit-log/frame.ts'
+import { decodeManifest, manifest_key } from './commit-log/manifest.ts'
+import { recoverCommitLog } from './commit-log/recovery.ts'
+import { openLmdbToLook } from './lmdb/open.ts'
+import { mergedRange } from './merged-range.ts'
+import type { Entry, View } from './store.ts'
+
+export interface LookedFile extends View {
+  /** Commits that are in the commit log alone. */
+  readonly commits: number
+  close(): Promise<void>
+}
+
+/** Rejects with the fault that an opening would meet. `path` has no symbolic links. */
+export async function lookAtFile(path: string): Promise<LookedFile> {
+  const tree = await openLmdbToLook(path)
+  try {
+    const stored = tree.get(manifest_key)
+    const recovered = await recoverCommitLog(path, stored && decodeManifest(stored))
+    const frames = (recovered ?? []).flatMap((segment) => segment.frames)
+    const changes = newChangeBuffer()
+    for (const frame of frames.sort((one, other) => one.seq - other.seq)) {
+      for (const offset of changeOffsets([frame])) {
+        changes.put(keyAt(frame.segment, offset), valueAt(frame.segment, offset))
+      }
+    }
+    return {
+      commits: frames.length,
+      get(key) {
+        const value = changes.get(key)
+        return value === undefined ? tree.get(key) : (value ?? undefined)
+      },
+      scan({ from, to, limit, reverse = false }) {
+        const found: Entry[] = []
+        const both = [changes.range(from, to, reverse), tree.range(from, to, reverse)]
+        for (const { key, value } of limit > 0 ? mergedRange(both, reverse) : []) {
+          // LMDB reads each value into the same buffer.
+          found.push({ key, value: Buffer.from(value) })
+          if (found.length >= limit) break
+        }
+        return found
+      },
+      close: () => tree.close(),
+    }
+  } catch (error) {
+    await tree.close()
+    throw error
+  }
+}
