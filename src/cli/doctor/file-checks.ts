@@ -142,8 +142,9 @@ function scheduleVerdicts(facts: Facts): Verdict[] {
       missed: `${id} has left out due times from ${since} on`,
       refused: `${id} got no task at ${since}: ${code}`,
     }[state]
-    const verb = state === 'paused' ? 'resume' : 'show'
-    return warn(`schedule ${says}`, `\`npx conveyor schedule ${verb} ${id}\``)
+    const resume = `\`npx conveyor schedule resume ${id}\``
+    const show = `\`npx conveyor schedule show ${id}\``
+    return warn(`schedule ${says}`, state === 'paused' ? resume : show)
   })
 }
 
