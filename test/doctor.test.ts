@@ -9,6 +9,7 @@ import { after, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import type { Facts } from '../src/cli/doctor/facts.ts'
 import { rowsOf } from '../src/cli/verbs/doctor.ts'
+import { type Configured, risksOf } from '../src/cli/verbs/risks.ts'
 import { supported_node } from '../src/core/node-version.ts'
 import { openEngine } from '../src/open.ts'
 import { callback_process, failing_process } from './support/cli-process.ts'
@@ -187,4 +188,59 @@ for (const [name, given, says] of judged) {
 test('the versions of Node are those of the package', () => {
   const { engines } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'))
   assert.equal(supported_node, engines.node)
+})
+
+const safe: Configured = {
+  ...{ wanted: {}, window_s: 300, allow_hosts: ['api.example:443'], has_webhook: false },
+  ...{ file_system: 0xef53, uid: 1000 },
+}
+const http = { host: '127.0.0.1', port: 80 }
+const grpc = { ...http, strict: true, reflection: false }
+
+/** [what is risky, as it is configured] */
+// biome-ignore format: a table
+const risky: readonly (readonly [string, Partial<Configured>])[] = [
+  ['', {}],
+  ['', { wanted: { http, grpc }, allow_hosts: ['93.184.216.34:443'] }],
+  ['plain_http',      { wanted: { http: { ...http, host: '0.0.0.0' } } }],
+  ['plain_http',      { wanted: { http, http_sync: { ...http, host: '10.0.0.1' } } }],
+  ['window_off',      { window_s: 0 }],
+  ['grpc_not_strict', { wanted: { grpc: { ...grpc, strict: false } } }],
+  ['reflection',      { wanted: { grpc: { ...grpc, reflection: true } } }],
+  ['private_calls',   { allow_hosts: ['10.1.2.3:80'] }],
+  ['private_calls',   { allow_hosts: ['localhost:80'] }],
+  ['private_calls',   { allow_hosts: ['[::1]:80'] }],
+  ['no_public_url',   { has_webhook: true, wanted: { http } }],
+  ['',                { has_webhook: true, wanted: { http: { ...http, public_url: 'https://a' } } }],
+  ['file_system',     { file_system: 0x01021994 }],
+  ['root',            { uid: 0 }],
+]
+
+for (const [what, given] of risky) {
+  test(`serve judges ${JSON.stringify(given)}: ${what || 'no risk'}`, () => {
+    const found = risksOf({ ...safe, ...given })
+    assert.equal(found.map((one) => one.what).join(), what)
+    for (const { says } of found) assert.match(says, /; /, 'it says what helps')
+  })
+}
+
+test('serve tells its risks in the log, and one line where nothing is logged', async () => {
+  const lines = async (...flags: string[]): Promise<string> => {
+    let stop = (): void => {}
+    const argv = ['serve', '--http', '127.0.0.1:0', '--window', '0', ...flags]
+    const { exit, err } = await run([...argv, '--db', join(folder.path, 'risks.lmdb')], {
+      env: { CONVEYOR_RUNTIME_DIR: join(folder.path, 'run') },
+      onWait: (end) => {
+        stop = end
+      },
+      onOut: () => stop(),
+    })
+    assert.equal(exit, 0, err)
+    return err
+  }
+  assert.match(
+    await lines(),
+    /"level":"warn".*"event":"risky","what":"window_off","says":"with --window 0/,
+  )
+  assert.match(await lines('--log-level', 'silent'), /^conveyor: --log-level silent: no failure/)
 })

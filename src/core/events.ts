@@ -22,6 +22,7 @@ export const eventTable = {
   opened: { level: 'info', text: 'the file is open' },
   closed: { level: 'info', text: 'the file is closed' },
   listening: { level: 'info', text: 'a server listens' },
+  risky: { level: 'warn', text: 'something is risky as it is configured' },
   draining: { level: 'info', text: 'the close begins: what is under way is done first' },
   recovered: { level: 'info', text: 'what the last process left in the commit log is recovered' },
   upgrade_begun: { level: 'info', text: 'a file of an earlier version: all tasks are read once' },

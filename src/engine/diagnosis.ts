@@ -55,6 +55,7 @@ export interface Diagnosis {
     readonly since_ms: number
   }[]
   readonly has_secrets: boolean
+  readonly has_webhook: boolean
 }
 
 const bounds = { processes: 1_000, nodes: 10_000, jobs: 1_000, schedules: 1_000 } as const
@@ -64,10 +65,12 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
   const counted = countsOf(view)
   const records = view.scan({ ...keysOfType('process'), limit: bounds.processes })
   const paused: string[] = []
+  let has_webhook = false
   const processes: Diagnosis['processes'][number][] = []
   for (const { key, value } of records) {
     const conv_id = processOfKey(key)
-    const { title, status } = decodeRecord<ProcessRecord>(value)
+    const { title, status, webhook } = decodeRecord<ProcessRecord>(value)
+    if (webhook !== undefined) has_webhook = true
     const { failed = 0, live = 0 } = counted.get(conv_id) ?? {}
     if (status === 'paused' && live > 0) paused.push(conv_id)
     const late_ms = status === 'paused' ? 0 : lateness(view, conv_id, now_ms)
@@ -86,6 +89,7 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
     paused,
     jobs: jobsOf(view, now_ms),
     schedules: schedulesOf(view, now_ms),
+    has_webhook,
     has_secrets: view.get(metaKey('key_check')) !== undefined,
   }
 }

@@ -11,6 +11,7 @@ import { type Exit, exits, isRangeError, unreachableError, usageError } from '..
 import type { Io } from '../io.ts'
 import { dbOf, type Given, isOn, list, text, type Verb } from '../verb.ts'
 import { makeDemoCertificates } from './demo.ts'
+import { tellRisks } from './risks.ts'
 import { limitsOf, serve_flags } from './serve-flags.ts'
 import { openServeLog, type ServeLog } from './serve-log.ts'
 import { printReady } from './serve-ready.ts'
@@ -65,6 +66,7 @@ async function serveUntil(
     const tls = await certificatesOf(given, io, engine, wanted)
     const servers = await startServers(engine, wanted, tls)
     const failure = await untilEnd(engine, servers, async () => {
+      await tellRisks(given, io, engine, wanted)
       await printReady(given, io, engine, servers, tls)
       return stop.reason
     })

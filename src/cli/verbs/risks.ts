@@ -1,0 +1,137 @@
+/**
+ * What is risky as `serve` is configured: a row for each, judged once when it listens, and told as
+ * an event `risky` with a sentence that says what helps. Nothing is refused. A key file that others
+ * may read is told by the engine (`key_open`), whenever that becomes so.
+ */
+import { statfs } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
+import { isLoopback } from '../../core/host.ts'
+import type { Engine } from '../../engine/api.ts'
+import { servedEngine } from '../../engine/served-engine.ts'
+import { nonPublicReason } from '../../executors/call-address.ts'
+import { fileSystemRisk } from '../doctor/machine-checks.ts'
+import { type Io, print } from '../io.ts'
+import { type Given, list, text } from '../verb.ts'
+import type { WantedServers } from './servers.ts'
+
+export interface Configured {
+  readonly wanted: WantedServers
+  readonly window_s: number
+  readonly allow_hosts: readonly string[]
+  readonly has_webhook: boolean
+  /** Undefined where the system does not say. */
+  readonly file_system: number | undefined
+  readonly uid: number
+}
+
+interface Risk {
+  readonly what: string
+  /** Undefined where there is none. */
+  judge(configured: Configured): string | undefined
+}
+
+const risks: readonly Risk[] = [
+  {
+    what: 'plain_http',
+    judge({ wanted: { http, http_sync } }) {
+      const open = [http, http_sync].find((one) => one !== undefined && isBeyondLoopback(one))
+      if (open === undefined) return undefined
+      const says = `HTTP on ${open.host} has no TLS: no secret is sent, but bodies can be read`
+      return `${says} on the way; put a proxy with TLS in front`
+    },
+  },
+  {
+    what: 'window_off',
+    judge: ({ window_s }) =>
+      window_s > 0
+        ? undefined
+        : 'with --window 0 a recorded request can be sent again at any time; leave it at 300',
+  },
+  {
+    what: 'grpc_not_strict',
+    judge: ({ wanted: { grpc } }) =>
+      grpc === undefined || grpc.strict
+        ? undefined
+        : 'a certificate without a binding may use every process; bind them, add --grpc-strict',
+  },
+  {
+    what: 'reflection',
+    judge: ({ wanted: { grpc } }) =>
+      grpc?.reflection === true
+        ? 'with --reflection gRPC callers learn what the service offers; leave it out if you can'
+        : undefined,
+  },
+  {
+    what: 'private_calls',
+    judge({ allow_hosts }) {
+      const open = allow_hosts.filter(isPrivate)
+      if (open.length === 0) return undefined
+      const says = `processes may call ${open.join(', ')}, no public address (--allow-host)`
+      return `${says}; allow no more than is needed`
+    },
+  },
+  {
+    what: 'no_public_url',
+    judge: ({ has_webhook, wanted: { http } }) =>
+      has_webhook && http !== undefined && http.public_url === undefined
+        ? 'the addresses of webhooks are those of this listener; name the outer by --public-url'
+        : undefined,
+  },
+  {
+    what: 'file_system',
+    judge({ file_system }) {
+      const risk = file_system === undefined ? undefined : fileSystemRisk(file_system)
+      return risk && `${risk.says}; ${risk.help}`
+    },
+  },
+  {
+    what: 'root',
+    judge: ({ uid }) =>
+      uid === 0
+        ? 'it runs as root; give it a user of its own, who owns the data file and its folder'
+        : undefined,
+  },
+]
+
+/** What is risky, and the sentence of each. */
+export function risksOf(
+  configured: Configured,
+): { readonly what: string; readonly says: string }[] {
+  return risks.flatMap(({ what, judge }) => {
+    const says = judge(configured)
+    return says === undefined ? [] : [{ what, says }]
+  })
+}
+
+/** Tells each risk of a server that listens. Where nobody logs, that is told instead. */
+export async function tellRisks(
+  given: Given,
+  io: Io,
+  engine: Engine,
+  wanted: WantedServers,
+): Promise<void> {
+  if (text(given, 'log-level') === 'silent') {
+    await print(io.stderr, 'conveyor: --log-level silent: no failure is told; use warn or info\n')
+    return
+  }
+  const { tell, diagnose } = servedEngine(engine)
+  const file_system = await statfs(dirname(engine.path)).catch(() => undefined)
+  const configured = {
+    ...{ wanted, window_s: engine.limits.window_s, allow_hosts: list(given, 'allow-host') },
+    has_webhook: (await diagnose()).has_webhook,
+    ...{ file_system: file_system?.type, uid: userInfo().uid },
+  }
+  for (const { what, says } of risksOf(configured)) tell('risky', { what, says })
+}
+
+function isBeyondLoopback({ host }: { readonly host: string }): boolean {
+  return host !== 'fd' && !isLoopback(host)
+}
+
+/** Of `host:port`: an address that is not public, or a name of this machine or a local net. */
+function isPrivate(entry: string): boolean {
+  const host = entry.replace(/:[0-9]*$/, '').replace(/^\[|\]$/g, '')
+  if (isLoopback(host) || !host.includes('.')) return true
+  return /^[0-9.]+$/.test(host) && nonPublicReason(host) !== undefined
+}
