@@ -18,7 +18,7 @@ export type {
 } from './core/faults.ts'
 export { isFault } from './core/faults.ts'
 export type { LimitName, Limits } from './core/limits.ts'
-export type { Logger } from './core/logger.ts'
+export type { Logger } from './core/log.ts'
 export type {
   Caller,
   Change,

@@ -9,9 +9,9 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import pino from 'pino'
 import { signatureOf } from '../src/codec/signature.ts'
-import { bugFields, type EventFields, eventTable, newEvents } from '../src/core/events.ts'
-import { lines_max, newLines, window_ms } from '../src/core/lines.ts'
-import type { Logger } from '../src/core/logger.ts'
+import { type EventFields, eventTable } from '../src/core/event-table.ts'
+import { bugFields, newEvents } from '../src/core/events.ts'
+import { type Logger, lines_max, newLog, window_ms } from '../src/core/log.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { go, linesLogger, opened, processWith } from './support/handler-bed.ts'
@@ -277,7 +277,7 @@ test('the search after a run finds a secret, a signature, data and a field of no
   const kept: string[] = []
   const keep = (told: object): void => void kept.push(JSON.stringify(told))
   const logger = { debug: keep, info: keep, warn: keep, error: keep }
-  newLines(eventTable, logger, fakeClock()).tell('op_refused', { data: `{"a":"${planted}"}` })
+  newLog(logger, fakeClock()).tell('op_refused', { data: `{"a":"${planted}"}` })
   assert.equal(wrongIn(kept, documented).length, 2)
   await engine.close()
 })

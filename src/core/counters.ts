@@ -5,7 +5,7 @@
  *
  * How long things take is not counted but told, and only while somebody measures.
  */
-import type { EventName } from './events.ts'
+import type { EventName } from './event-table.ts'
 import { adminFaults, opFaults, wholeFaults } from './faults.ts'
 import type { OpResult, Status } from './model.ts'
 

@@ -11,7 +11,7 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Fault, WholeFaultCode } from '../core/faults.ts'
 import type { LimitName, Limits } from '../core/limits.ts'
-import type { Logger } from '../core/logger.ts'
+import type { Logger } from '../core/log.ts'
 import type { Caller, Change, OpResult, Task } from '../core/model.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
@@ -71,7 +71,7 @@ export interface EngineOptions {
   readonly handlers?: GivenHandlers
   /**
    * Where lines of the log go: a pino logger, or anything with its four levels; default silent. A
-   * line has `event`, one of the table in core/events, ids, codes and times; never data.
+   * line has `event`, one of the table in core/event-table, ids, codes and times; never data.
    */
   readonly logger?: Logger
   /** Makes spans, such as `openTelemetryTracing()` of `conveyor-engine/tracing`; default none. */

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import type { Counters, Counts, JobKind, OpKind, ServerName } from '../core/counters.ts'
-import type { EventName } from '../core/events.ts'
+import type { EventName } from '../core/event-table.ts'
 import type { Store, StoreNumbers } from '../store/store.ts'
 import type { Admission } from './admission.ts'
 import type { ChangeFeed } from './changes/changes.ts'

@@ -7,7 +7,7 @@
  */
 
 import { type Counts, job_kinds, job_results, server_names } from '../core/counters.ts'
-import { eventTable } from '../core/events.ts'
+import { eventTable } from '../core/event-table.ts'
 import { version } from '../core/version.ts'
 import type { EngineStatistics } from '../engine/engine-statistics.ts'
 import type { Readiness } from '../engine/readiness.ts'

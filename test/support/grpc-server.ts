@@ -2,7 +2,8 @@
  * A gRPC server over a real engine in memory, with one user and one process: start, wait for a
  * callback, end.
  */
-import type { EventFields, EventName, Tell } from '../../src/core/events.ts'
+import type { EventFields, EventName } from '../../src/core/event-table.ts'
+import type { Tell } from '../../src/core/events.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'

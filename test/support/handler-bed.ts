@@ -3,7 +3,7 @@
  * `db_call` or by the title `Charge`, and waits that count turns of the event loop instead of time.
  */
 import assert from 'node:assert/strict'
-import type { Logger } from '../../src/core/logger.ts'
+import type { Logger } from '../../src/core/log.ts'
 import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import type { FakeClock } from './fake-clock.ts'

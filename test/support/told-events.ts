@@ -3,7 +3,7 @@
  * core/events, so that whatever opens an engine can be watched.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { EventFields, EventName } from '../../src/core/events.ts'
+import type { EventFields, EventName } from '../../src/core/event-table.ts'
 
 export type EventLine = { readonly event: EventName } & EventFields
 

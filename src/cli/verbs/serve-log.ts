@@ -1,10 +1,10 @@
 /**
- * The log of `serve`: JSON lines by pino on standard error, one for each event of core/events from
+ * The log of `serve`: JSON lines by pino on standard error, one for each event of core/event-table from
  * the wanted level on. pino is loaded here only.
  */
 import type { Clock } from '../../core/clock.ts'
 import { newEvents, type Tell } from '../../core/events.ts'
-import type { Logger } from '../../core/logger.ts'
+import type { Logger } from '../../core/log.ts'
 import type { Io } from '../io.ts'
 import { newLineSink } from '../line-sink.ts'
 import { type Flag, type Given, isOn, oneOf, text } from '../verb.ts'

@@ -19,7 +19,8 @@
 
 import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
 import type { Counters, JobResult } from '../../core/counters.ts'
-import type { EventFields, Tell } from '../../core/events.ts'
+import type { EventFields } from '../../core/event-table.ts'
+import type { Tell } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { StatusDetails, Task } from '../../core/model.ts'

@@ -3,7 +3,7 @@
  * is the embedder's own text and told in part; of a call its cause, its status and the host that it
  * went to; of code, whose texts are made from data, nothing but the tag.
  */
-import type { EventFields, EventName } from '../../core/events.ts'
+import type { EventFields, EventName } from '../../core/event-table.ts'
 import type { StatusDetails } from '../../core/model.ts'
 import type { JobOrder, JobOutcome } from '../../process/logic.ts'
 import type { Variables } from '../variables.ts'

@@ -1,5 +1,5 @@
 /**
- * The lines of the log: each event as one call of the logger, bounded in length and in rate.
+ * Writes the log: each event as one call of the logger, bounded in length and in rate.
  *
  * Of one event and code the first `lines_max` of `window_ms` are written, and the others counted:
  * one line `lines_left_out` tells how many when the window ends. So a flood of refused requests is
@@ -10,34 +10,41 @@
  * a line and nothing else.
  */
 import { type Clock, newAlarm } from './clock.ts'
-import type { EventFields, Logger, LogLevel } from './logger.ts'
+import { type EventFields, type EventName, eventTable, type LogLevel } from './event-table.ts'
+
+/** Where the lines go: pino's loggers have this shape, and so has `console`. */
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
 
 export const lines_max = 20
 export const window_ms = 10_000
 /** Event and code pairs with a window of their own; further codes share that of their event. */
 const windows_max = 256
 
-/** What each event is written with (events.ts). */
-export interface LineTable {
-  readonly [event: string]: { readonly level: LogLevel; readonly text: string }
-  readonly lines_left_out: { readonly level: LogLevel; readonly text: string }
-}
-
 interface Window {
-  readonly of: string
+  readonly of: EventName
   readonly code: string | undefined
   begins_ms: number
   lines: number
   left_out: number
 }
 
-export interface Lines {
-  tell(event: string, fields: EventFields): void
+export interface Log {
+  tell(event: EventName, fields: EventFields): void
   /** Writes what was left out, and sets no timer any more. */
   close(): void
 }
 
-export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines {
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
+/** Throws a TypeError for a logger without the four levels, which would be silent for ever. */
+export function newLog(logger: Logger, clock: Clock): Log {
+  const missing = levels.find((level) => typeof logger[level] !== 'function')
+  if (missing !== undefined) throw new TypeError(`logger: it has no method ${missing}`)
   const windows = new Map<string, Window>()
   const alarm = newAlarm(clock, tellEnded)
 
@@ -45,7 +52,7 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
     return now_ms >= begins_ms + window_ms || now_ms < begins_ms
   }
 
-  function windowOf(of: string, code: string | undefined, now_ms: number): Window {
+  function windowOf(of: EventName, code: string | undefined, now_ms: number): Window {
     const key = code === undefined ? of : `${of} ${code}`
     const known = windows.get(key)
     if (known !== undefined && !isOver(known, now_ms)) return known
@@ -61,19 +68,12 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
 
   function end(key: string, { of, code, left_out }: Window): void {
     windows.delete(key)
-    if (left_out > 0) write('lines_left_out', { of, code, count: left_out }, levelOf(of))
+    if (left_out > 0) write('lines_left_out', { of, code, count: left_out }, eventTable[of].level)
   }
 
-  function levelOf(event: string): LogLevel {
-    return table[event]?.level ?? 'error'
-  }
-
-  function write(event: string, fields: EventFields, level: LogLevel): void {
+  function write(event: EventName, fields: EventFields, level: LogLevel): void {
     try {
-      const written: unknown = logger[level](
-        { event, ...shown(fields) },
-        table[event]?.text ?? event,
-      )
+      const written: unknown = logger[level]({ event, ...shown(fields) }, eventTable[event].text)
       // What an `async` method rejects with would end the process.
       Promise.resolve(written).catch(() => {})
     } catch {
@@ -95,7 +95,7 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
       const window = windowOf(event, code, clock.now_ms())
       if (window.lines < lines_max) {
         window.lines++
-        write(event, fields, levelOf(event))
+        write(event, fields, eventTable[event].level)
         return
       }
       window.left_out++
@@ -110,7 +110,10 @@ export function newLines(table: LineTable, logger: Logger, clock: Clock): Lines 
 
 const chars_max = 128
 const longer_chars_max: Readonly<Record<string, number>> = {
-  ...{ error: 500, thrown_in: 200, path: 1_024, stack: 2_000 },
+  error: 500,
+  thrown_in: 200,
+  path: 1_024,
+  stack: 2_000,
 }
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 

@@ -1,0 +1,96 @@
+/**
+ * The table of events: what happens in an engine and its servers that whoever is on call wants to
+ * know. Each is one line of the log, with `event` as its name, and is counted. The fields are ids,
+ * codes and times; never data of tasks, secrets, signatures or what a caller sent.
+ *
+ * What happens as often as ops do is no event. Ops are counted (counters.ts) instead.
+ */
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+/** Flat, so that any logger shows it whole. */
+export type EventFields = Readonly<Record<string, string | number | boolean | undefined>>
+
+interface EventRow {
+  readonly level: LogLevel
+  /** The message of the line. */
+  readonly text: string
+}
+
+export const eventTable = {
+  opened: { level: 'info', text: 'the file is open' },
+  closed: { level: 'info', text: 'the file is closed' },
+  listening: { level: 'info', text: 'a server listens' },
+  risky: { level: 'warn', text: 'something is risky as it is configured' },
+  draining: { level: 'info', text: 'the close begins: what is under way is done first' },
+  recovered: { level: 'info', text: 'what the last process left in the commit log is recovered' },
+  upgrade_begun: { level: 'info', text: 'a file of an earlier version: all tasks are read once' },
+  upgraded: { level: 'info', text: 'the file is upgraded' },
+  slow_writes: {
+    level: 'warn',
+    text: 'the disk does not take writes with this flag, so commits are slower',
+  },
+  slow_commit: { level: 'warn', text: 'a commit takes longer than slow_commit_ms' },
+  checkpoint: { level: 'debug', text: 'the data file has what was in the commit log' },
+  checkpoint_waits: { level: 'warn', text: 'the disk is full, so a checkpoint waits for room' },
+  checkpoint_failed: { level: 'error', text: 'a checkpoint has failed' },
+  no_space: { level: 'error', text: 'the disk is full, so writes are refused' },
+  space_back: { level: 'info', text: 'the disk has room again, and writes are accepted' },
+  backup_begun: { level: 'info', text: 'a backup is made' },
+  backup_done: { level: 'info', text: 'the backup is complete' },
+  request_refused: { level: 'warn', text: 'a request is refused' },
+  certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
+  op_refused: { level: 'info', text: 'an op is refused' },
+  task_failed: { level: 'error', text: 'a task has failed, and rests until it is retried' },
+  handler_failed: {
+    level: 'error',
+    text: 'a handler has failed, and its task goes on in the error node',
+  },
+  handler_repeats: { level: 'warn', text: 'a handler has failed and is called again' },
+  call_gave_up: {
+    level: 'warn',
+    text: 'a call has failed, and its task goes on in the error node',
+  },
+  call_repeats: { level: 'debug', text: 'a call has failed and is made again' },
+  code_failed: { level: 'info', text: 'code has failed, and its task goes on in the error node' },
+  handler_unused: { level: 'warn', text: 'no node of the process waits for the handler' },
+  job_aborted: { level: 'warn', text: 'a job is aborted at the close, and will be done again' },
+  job_postponed: {
+    level: 'warn',
+    text: 'the process is paused at the close, so a job will be done again',
+  },
+  schedule_refused: { level: 'warn', text: 'a due time has no task' },
+  schedule_left_out: { level: 'warn', text: 'missed due times are left out' },
+  store_failed: {
+    level: 'error',
+    text: 'a commit has failed, so nothing is written any more: look at the disk',
+  },
+  write_hangs: {
+    level: 'error',
+    text: 'a write hangs, so the process is killed; what was answered is in the commit log',
+  },
+  certificates_reloaded: {
+    level: 'info',
+    text: 'the certificate files have changed and are in use',
+  },
+  certificates_unusable: {
+    level: 'error',
+    text: 'the certificate files have changed and cannot be used; those before stay in use',
+  },
+  variables_unusable: {
+    level: 'error',
+    text: 'the file of variables has changed and cannot be used; the values stay as they were',
+  },
+  lines_left_out: { level: 'warn', text: 'lines of this event and code are left out' },
+  lines_dropped: { level: 'warn', text: 'lines were dropped, because nobody took them' },
+  key_missing: { level: 'error', text: 'the key file is missing, wrong or cannot be read' },
+  key_open: { level: 'warn', text: 'other users may read the key file' },
+  key_back: { level: 'info', text: 'the key file is as it should be again' },
+  traces_without_sdk: {
+    level: 'warn',
+    text: 'no OpenTelemetry SDK is registered, so nobody takes the spans',
+  },
+  bug: { level: 'error', text: 'this is a bug of conveyor, please report it' },
+} as const satisfies Record<string, EventRow>
+
+export type EventName = keyof typeof eventTable
