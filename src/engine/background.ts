@@ -33,7 +33,7 @@ export interface BackgroundOptions {
   readonly admission: Admission
   readonly works: readonly Work[]
   /** Called for a bug, an exception that is no Fault, which a step has not isolated: all stops. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 export function newBackground(options: BackgroundOptions): Background {
@@ -66,7 +66,7 @@ export function newBackground(options: BackgroundOptions): Background {
           return
         }
         is_stopped = true
-        if (!isStoreClosed(error)) options.onError(error)
+        if (!isStoreClosed(error)) options.onBug(error)
       })
       .finally(() => {
         running = undefined

@@ -123,7 +123,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const traces = tracing === undefined ? undefined : newTraces(tracing, masked)
   const running = {
     ...{ clock, limits, store, transactions, admission, wake, counters, traces },
-    onError: onBug,
+    onBug,
   }
   const { submit, change, run, flush } = newSubmission(running)
   const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, tell })

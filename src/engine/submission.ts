@@ -43,7 +43,7 @@ export interface SubmissionOptions {
   readonly counters: Counters
   readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 export function newSubmission(options: SubmissionOptions): Submission {
@@ -132,7 +132,7 @@ export function newSubmission(options: SubmissionOptions): Submission {
 
   function faultOf(error: unknown): unknown {
     if (isStoreUnavailable(error)) return error
-    options.onError(error)
+    options.onBug(error)
     return fault('internal_error', undefined, { cause: error })
   }
 

@@ -33,7 +33,7 @@ export interface TimersOptions {
   /** Called when one of `works` may be due earlier. */
   wake(): void
   /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 export interface Timers {
@@ -109,7 +109,7 @@ export function newTimers(options: TimersOptions): Timers {
   /** Reports a bug and continues in another way; a fault of the store is thrown on. */
   function isolateFault<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
     if (isStoreUnavailable(error)) throw error
-    options.onError(error)
+    options.onBug(error)
     return otherwise()
   }
 

@@ -1,6 +1,6 @@
 /**
- * The log of `serve`: JSON lines by pino on standard error, one for each event of core/event-table from
- * the wanted level on. pino is loaded here only.
+ * The log of `serve`: JSON lines by pino on standard error, one for each event (core/event-table)
+ * from the wanted level on. pino is loaded here only.
  */
 import type { Clock } from '../../core/clock.ts'
 import { newEvents, type Tell } from '../../core/events.ts'

@@ -36,7 +36,7 @@ export interface HandOverOptions {
   /** Called when `work` has become due. */
   wake(): void
   /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 export interface HandOver {
@@ -92,7 +92,7 @@ export function newHandOver(options: HandOverOptions): HandOver {
       if (next !== undefined) add(conv_id, names, next)
     } catch (error) {
       // A bug would come again; what the store did not take is handed over later.
-      if (!isStoreUnavailable(error)) return options.onError(error)
+      if (!isStoreUnavailable(error)) return options.onBug(error)
       add(conv_id, names, from)
       throw error
     }

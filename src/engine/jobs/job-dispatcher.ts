@@ -79,7 +79,7 @@ export interface JobDispatcherOptions {
   readonly tell: Tell
   readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 export interface JobDispatcher {
@@ -128,8 +128,8 @@ interface Flight {
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   const { clock, limits, store, engine, transactions, admission, executors, tell } = options
   const { counters, traces } = options
-  const onError = (error: unknown): void => {
-    if (!isStoreUnavailable(error)) options.onError(error)
+  const onThrown = (error: unknown): void => {
+    if (!isStoreUnavailable(error)) options.onBug(error)
   }
   const in_flight = new Map<string, Flight>()
   const quarantined = new Set<string>()
@@ -138,7 +138,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     isInFlight: (obj_id) => in_flight.has(obj_id) || quarantined.has(obj_id),
     limitsOf: ({ order, logic_key }) =>
       order.job === 'none' ? [] : executors.limitKeys(order, logic_key),
-    onError,
+    onBug: onThrown,
   })
   /** Jobs whose outcome waits for a paused process; they hold no slot. */
   const paused_jobs = new Set<() => void>()
@@ -156,7 +156,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     if (!is_started || is_draining || is_stopped) return
     is_due_again = true
     dispatching ??= startDue()
-      .catch(onError)
+      .catch(onThrown)
       .finally(() => {
         dispatching = undefined
         if (is_due_again) dispatch()
@@ -209,7 +209,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
         // A failed store takes no outcome any more; a bug would come again at once.
         if (isStoreClosed(error)) is_stopped = true
         else quarantined.add(obj_id)
-        onError(error)
+        onThrown(error)
       })
       .finally(() => {
         release()

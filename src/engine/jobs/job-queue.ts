@@ -75,7 +75,7 @@ export interface JobQueueOptions {
   /** Whether a job of this task is in flight or quarantined. */
   isInFlight(obj_id: string): boolean
   /** Called for a bug while a job is read. The job stays listed until the next rescan. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 /** Keys scanned in one view of the store. */
@@ -84,7 +84,7 @@ const slice_keys = 256
 const range = keysOfType('outbox')
 
 export function newJobQueue(options: JobQueueOptions): JobQueue {
-  const { limits, limitsOf, isInFlight, onError } = options
+  const { limits, limitsOf, isInFlight, onBug } = options
   let cursor: Key = range.from
   const parked = newParkedJobs(limits)
   let scanned_ms = 0
@@ -170,7 +170,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     try {
       return dueJobOf(context, obj_id)
     } catch (error) {
-      onError(error)
+      onBug(error)
       return undefined
     } finally {
       steps_left -= steps_max - context.steps.left

@@ -46,7 +46,7 @@ export interface SchedulesOptions {
   readonly counters: Counters
   readonly tell: Tell
   /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 /** What the timers need. */
@@ -99,7 +99,7 @@ export function newSchedules(options: SchedulesOptions): {
       .run((tx) => fireSchedule(tx, id, is_catching_up))
       .catch((error: unknown) => {
         if (isStoreUnavailable(error)) throw error
-        options.onError(error)
+        options.onBug(error)
         return transactions.run((tx): Fired => quarantineSchedule(tx, id))
       })
       .catch((error: unknown) => {

@@ -119,12 +119,12 @@ export interface StepParts extends SearchParts {
   readonly clock: Clock
   readonly transactions: TransactionQueue
   /** Called for a bug: an exception that is no Fault. */
-  onError(error: unknown): void
+  onBug(error: unknown): void
 }
 
 /** Deals with a batch. One task on which the engine throws is refused, and the others go on. */
 export async function takeStep(
-  { transactions, onError }: StepParts,
+  { transactions, onBug }: StepParts,
   id: string,
   checked: CheckedWork,
   record: BulkRecord,
@@ -136,7 +136,7 @@ export async function takeStep(
     return await step(batch, record)
   } catch (error) {
     if (isStoreUnavailable(error)) throw error
-    onError(error)
+    onBug(error)
   }
   let state = record
   for (const [at, obj_id] of batch.obj_ids.entries()) {

@@ -41,7 +41,7 @@ export interface ListenOptions {
   readonly readCertificate: CertificateReader
   readonly tell: Tell
   readonly onConnection: (socket: Socket) => void
-  readonly onError: (error: unknown) => void
+  readonly onBug: (error: unknown) => void
 }
 
 /** Rejects with the system's error where it cannot listen. */
@@ -64,7 +64,7 @@ export async function listen(how: ListenOptions): Promise<Listener> {
   })
   server.listen({ host: how.host, port: how.port })
   await once(server, 'listening')
-  server.on('error', how.onError)
+  server.on('error', how.onBug)
   return {
     address: server.address() as AddressInfo,
     use: (set) => (server as TlsServer).setSecureContext(secureOptions(set)),

@@ -107,7 +107,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       readCertificate: await newCertificateReader(),
       tell: served.tell,
       onConnection: (socket) => sockets.injectConnection(socket),
-      onError: onBug,
+      onBug,
     })
   } catch (error) {
     endHealth()
