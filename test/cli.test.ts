@@ -3,7 +3,7 @@
  * code. The same verbs against a running server are in cli-serve.
  */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openEngine } from '../src/open.ts'
@@ -94,6 +94,29 @@ test('user add, list, rotate, remove', async () => {
   assert.ok(readdirSync(folder.path).includes(`a.lmdb.key.${old_key_id}`))
   assert.deepEqual(await okJson('user remove 14001'), { id: 14001, removed: true })
   assert.equal((await on('user remove 14001')).exit, 1)
+})
+
+test('user rekey --forget-secrets asks for the number of users', async () => {
+  const lost = join(folder.path, 'lost.lmdb')
+  const forget = (stdin: string, ...flags: string[]) =>
+    run(['user', 'rekey', '--forget-secrets', '--db', lost, ...flags], { stdin })
+  await run(['user', 'add', '--db', lost])
+  const kept = await forget('1\n')
+  assert.equal(kept.exit, 1)
+  assert.match(kept.err, /nothing is lost: the secrets can be read/)
+  rmSync(`${lost}.key`)
+  const unsure = await forget('2\n')
+  assert.equal(unsure.exit, 1)
+  assert.match(unsure.err, /^all 1 users lose .* nothing was changed\n$/s)
+  const { exit, out } = await forget('1\n')
+  assert.equal(exit, 0)
+  assert.match(
+    out,
+    /^forgot 1 secrets; .*\nit is in .*\n.* user rotate ID gives a new one: 13000\n$/,
+  )
+  assert.equal((await run(['user', 'rotate', '13000', '--db', lost])).exit, 0)
+  rmSync(`${lost}.key`)
+  assert.equal((await forget('', '--yes', '--json')).exit, 0)
 })
 
 test('user sign: which signatures a user may use', async () => {

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { it } from 'node:test'
+import { defineProcess, end, go } from '../src/define.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
 import { fileBed } from './support/model-setup.ts'
@@ -130,6 +131,71 @@ it('a rekey of a file whose key file was taken away while in use keeps the secre
     const again = await open()
     assert.deepEqual(again.users.secrets(id), [secret])
     await again.close()
+  }))
+
+const order = defineProcess({ id: 1, nodes: { start: go('end'), end: end() } })
+
+/** What a crash leaves while the secrets of a lost key are forgotten. `another` is a wrong key. */
+const forgotten = [
+  { when: 'none', store: 'new', file: 'new', next: undefined },
+  { when: 'a crash before the commit', store: 'old', file: undefined, next: 'new' },
+  { when: 'a crash after it', store: 'new', file: undefined, next: 'new' },
+  { when: 'a crash after it, beside a wrong key', store: 'new', file: 'another', next: 'new' },
+] as const
+
+for (const { when, store, file, next } of forgotten) {
+  it(`a lost key is given up with all secrets, and users get new ones; ${when}`, () =>
+    withFile(async ({ path, key_path, open }) => {
+      const engine = await open()
+      const { id } = await engine.users.add()
+      await engine.putProcess(order)
+      await engine.processes.share('1', id)
+      const { address } = await engine.processes.webhook('1', { address: 'new' })
+      const forget = (which: Engine) => which.users.rekey({ forget_secrets: true })
+      await assert.rejects(forget(engine), { code: 'not_possible' })
+      await engine.close()
+      await rename(key_path, `${key_path}.away`)
+      const old = await readFile(path)
+      const shut = await open()
+      await assert.rejects(shut.users.rotate(id), { code: 'key_missing' })
+      const { secrets, key_id, ...paths } = await forget(shut)
+      assert.deepEqual({ secrets, paths }, { secrets: 2, paths: { key_path } })
+      assert.deepEqual(shut.users.secrets(id), [])
+      await shut.close()
+
+      const fresh = await readFile(key_path)
+      if (store === 'old') await writeFile(path, old)
+      if (file === undefined) await rm(key_path)
+      if (file === 'another') await writeFile(key_path, 'ab'.repeat(32))
+      if (next !== undefined) await writeFile(`${key_path}.new`, fresh, { mode: 0o600 })
+      const again = await open()
+      if (store === 'old') await forget(again)
+      assert.equal((await again.ready()).checks.key.ok, true)
+      const { secret } = await again.users.rotate(id)
+      assert.deepEqual(again.users.secrets(id), [secret])
+      assert.equal((await again.users.list())[0]?.grants.length, 1)
+      assert.notEqual((await again.processes.webhook('1')).address ?? address, address)
+      assert.deepEqual((await again.check()).breaches, [])
+      await again.close()
+      const last = await open()
+      assert.deepEqual(last.users.secrets(id), [secret])
+      await last.close()
+    }))
+}
+
+it('what is no key file stays where it is when secrets are forgotten', () =>
+  withFile(async ({ key_path, open }) => {
+    const engine = await open()
+    await engine.users.add()
+    await engine.close()
+    await writeFile(key_path, 'half a k')
+    const shut = await open()
+    const forget = () => shut.users.rekey({ forget_secrets: true })
+    await assert.rejects(forget, /is no key file; move it away/)
+    assert.equal(await readFile(key_path, 'utf8'), 'half a k')
+    await rename(key_path, `${key_path}.broken`)
+    assert.equal((await forget()).secrets, 1)
+    await shut.close()
   }))
 
 it('changes of users sent at once leave a file that opens and passes its check', () =>

@@ -85,6 +85,10 @@ export const eventTable = {
   lines_dropped: { level: 'warn', text: 'lines were dropped, because nobody took them' },
   key_missing: { level: 'error', text: 'the key file is missing, wrong or cannot be read' },
   key_open: { level: 'warn', text: 'other users may read the key file' },
+  secrets_forgotten: {
+    level: 'warn',
+    text: 'the key was given up, so nobody can sign before he has a new secret',
+  },
   key_back: { level: 'info', text: 'the key file is as it should be again' },
   traces_without_sdk: {
     level: 'warn',

@@ -48,8 +48,11 @@ export interface EncryptionKey {
   decrypt(about: string, sealed: string): string | undefined
   /** A check value for the store, by which a later key is recognised as right or wrong. */
   check(): string
-  /** A new key to encrypt everything with; `commit` puts it in place of the old one. */
-  rekey(given: string | undefined): Promise<NextKey>
+  /**
+   * A new key to encrypt everything with; `commit` puts it in place of the old one. Where that is
+   * lost for good `is_lost` takes its place without it.
+   */
+  rekey(given: string | undefined, is_lost: boolean): Promise<NextKey>
 }
 
 export interface NextKey {
@@ -169,8 +172,11 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
     encrypt: (about, plain) => encrypterOf(requireKey())(about, plain),
     decrypt: (about, sealed) => decrypt(requireKey(), about, sealed),
     check: () => encrypterOf(requireKey())(check_about, check_plain),
-    async rekey(next_given) {
-      const present = requireKey()
+    async rekey(next_given, is_lost) {
+      if (is_lost && problem === undefined) {
+        throw fault('not_possible', 'nothing is lost: the secrets can be read')
+      }
+      const present = is_lost ? undefined : requireKey()
       if (given !== undefined && next_given === undefined) {
         throw fault('not_possible', 'the key comes from CONVEYOR_KEY; give the new one as well')
       }
@@ -183,7 +189,8 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
         const next_path = nextPath(to_file)
         // The store is under the present key until the commit. That of an earlier rekey may not be
         // in place yet, and the key file may have been taken away.
-        if (!fits(readKeyFile(to_file).key)) {
+        if (present === undefined) refuseNoKey(to_file)
+        else if (!fits(readKeyFile(to_file).key)) {
           if (!fits(readKeyFile(next_path).key)) await makeAgain(next_path, present)
           await replaceKeyFile(next_path, to_file)
         }
@@ -202,12 +209,18 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
           } finally {
             is_replacing = false
           }
+          problem = undefined
           warning = undefined
-          look()
-          const old_path = to_file === undefined ? from_file : oldKeyPath(to_file, present)
-          return {
+          if (given === undefined) look()
+          else enter(undefined, 'CONVEYOR_KEY')
+          const made = {
             key_id: keyId(next),
             ...(to_file === undefined ? {} : { key_path: to_file }),
+          }
+          if (present === undefined) return made
+          const old_path = to_file === undefined ? from_file : oldKeyPath(to_file, present)
+          return {
+            ...made,
             old_key_id: keyId(present),
             ...(from_file === undefined || old_path === undefined
               ? {}
@@ -237,12 +250,16 @@ function findKey(key_path: string, fits: (key: Buffer | undefined) => boolean): 
 
 /** A key file beside a store without secrets was left by a crash, and is used. */
 async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
-  const { key, trouble } = readKeyFile(key_path)
+  const key = refuseNoKey(key_path)
   if (key !== undefined) return key
-  if (trouble !== 'missing') {
-    throw fault('key_missing', `${key_path} is no key file; move it away and try again`)
-  }
   const made = chance.bytes(encryption_key_bytes)
   await makeKeyFile(key_path, made)
   return made
+}
+
+/** What is there and is no key stays where it is: it may be what is left of one. */
+function refuseNoKey(key_path: string): Buffer | undefined {
+  const { key, trouble } = readKeyFile(key_path)
+  if (key !== undefined || trouble === 'missing') return key
+  throw fault('key_missing', `${key_path} is no key file; move it away and try again`)
 }

@@ -3,7 +3,14 @@
  * file is opened, or else once its key is there, and kept in memory. A stored secret is encrypted,
  * and bound to its owner and its number.
  */
-import { keysOfType, metaKey, secretKey, secretOfKey, secretsOf } from '../codec/keys.ts'
+import {
+  address_secret,
+  keysOfType,
+  metaKey,
+  secretKey,
+  secretOfKey,
+  secretsOf,
+} from '../codec/keys.ts'
 import { decodeRecord, encodeRecord, type SecretRecord } from '../codec/records.ts'
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
@@ -36,8 +43,11 @@ export interface Secrets {
   rotate(owner: string, grace_ms: number, check: (tx: Tx) => void): Promise<OwnSecret>
   /** After the secrets of an owner were removed from the store. */
   forget(owner: string): void
-  /** Encrypts all with another key; returns their number. */
-  rekey(secret_key: string | undefined): Promise<Rekeyed & { readonly secrets: number }>
+  /**
+   * Encrypts all with another key; returns their number. Where the key is lost `forgets` removes
+   * all in the same commit, and makes a new secret of addresses where there was one.
+   */
+  rekey(secret_key: string | undefined, forgets: boolean): Promise<Rekeyed & { secrets: number }>
 }
 
 export interface KeyState {
@@ -73,7 +83,7 @@ const looks_ms = { locked: 1_000, usable: 60_000 }
 const outside = 'the secrets cannot be read now; whoever runs this server was told why'
 
 export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
-  const { store, clock, chance } = options
+  const { store, clock, chance, tell } = options
   const stored = await store.view((view) => ({
     check: view.get(check_key)?.toString('utf8'),
     secrets: view.scan({ ...keysOfType('secret'), limit: Infinity }).map(({ key, value }) => ({
@@ -180,10 +190,16 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       })
       return { owner, secret: made.plain }
     },
-    forget: (owner) => void kept.delete(owner),
-    async rekey(secret_key) {
-      await prepare()
-      const next = await encryptionKey.rekey(secret_key)
+    forget(owner) {
+      kept.delete(owner)
+      sealed = sealed.filter(({ user }) => user !== owner)
+    },
+    async rekey(secret_key, forgets) {
+      if (forgets) look(0)
+      else await prepare()
+      const next = await encryptionKey.rekey(secret_key, forgets)
+      const lost = forgets ? sealed : []
+      if (lost.some(({ user }) => user === address_secret)) kept.set(address_secret, [fresh(1)])
       const all = [...kept].flatMap(([owner, secrets]) => secrets.map((one) => ({ owner, one })))
       const encrypted = all.map(({ owner, one }) => {
         return { owner, one, text: next.encrypt(aboutSecret(owner, one.n), one.plain) }
@@ -191,9 +207,14 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       const check = next.check()
       await store.update((tx) => {
         tx.put(check_key, Buffer.from(check))
+        for (const { user, n } of lost) tx.del(secretKey(user, n))
         for (const { owner, one, text } of encrypted) putSecret(tx, owner, one, text)
       })
-      return { secrets: all.length, ...(await next.commit()) }
+      if (forgets) {
+        sealed = []
+        tell('secrets_forgotten', { secrets: lost.length })
+      }
+      return { secrets: forgets ? lost.length : all.length, ...(await next.commit()) }
     },
   }
 }

@@ -29,7 +29,8 @@ export interface Rekeyed {
   readonly key_id: string
   /** Undefined where the new key was given. */
   readonly key_path?: string
-  readonly old_key_id: string
+  /** Undefined where that is lost. */
+  readonly old_key_id?: string
   /** Undefined where the old key was given. */
   readonly old_key_path?: string
 }
@@ -64,8 +65,15 @@ export interface Users {
    * Encrypts all secrets with the key of a new key file, or with `secret_key`. The old key file
    * stays under another name, `old_key_path`: older backups need it. Rejects with `key_missing` or
    * `not_possible`.
+   *
+   * `forget_secrets` is for a key that is lost for good, and refused while there is one: all
+   * secrets are removed, and `secrets` is how many. Users keep their grants and get a new one by
+   * `rotate`; webhooks and callbacks have new addresses.
    */
-  rekey(options?: { readonly secret_key?: string }): Promise<Rekeyed & { readonly secrets: number }>
+  rekey(options?: {
+    readonly secret_key?: string
+    readonly forget_secrets?: boolean
+  }): Promise<Rekeyed & { readonly secrets: number }>
   /** Lets a certificate name act as a user. */
   bind(id: string | number, name: string): Promise<void>
   /** Lets a certificate name use every process. */

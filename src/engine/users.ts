@@ -89,7 +89,8 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         only.delete(id)
         bindings.refused(names)
       }),
-    rekey: ({ secret_key } = {}) => inTurn(() => secrets.rekey(secret_key)),
+    rekey: ({ secret_key, forget_secrets = false } = {}) =>
+      inTurn(() => secrets.rekey(secret_key, forget_secrets)),
     bind: async (wanted, name) => {
       const user = userId(wanted)
       await bindings.set(name, { acts_as: 'user', user }, (tx) => void requireUser(tx, user))

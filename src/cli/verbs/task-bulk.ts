@@ -9,8 +9,9 @@ import type { SentBulk, SentJob } from '../../server/admin/search-verbs.ts'
 import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
+import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { type Io, linesOf, print } from '../io.ts'
+import { type Io, print } from '../io.ts'
 import { clean, jsonOf, printDone, printLines, table, taskJson, timeText } from '../output.ts'
 import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 import { filterOf } from './task-filter.ts'
@@ -70,7 +71,8 @@ export async function changeMany(given: Given, io: Io, action: BulkAction): Prom
       if (isOn(given, 'dry-run')) return printTried(given, io, matched, sample)
       if (matched === 0) return printTried(given, io, matched, sample)
       await print(io.stderr, rowsOf(sample, true, false))
-      if (!(await isConfirmed(io, action, matched))) return exits.refused
+      if (!(await isConfirmed(io, `${action} ${matched}? Type their number: `, matched)))
+        return exits.refused
     }
     const job = await admin.call('task.bulk', id === undefined ? work : { ...work, id })
     return finish(given, io, admin, job)
@@ -113,17 +115,6 @@ async function printTried(
   const more = matched > sample.length ? `the first ${sample.length} of ` : ''
   const says = `${more}${matched} ${matched === 1 ? 'task' : 'tasks'}, nothing was changed\n`
   return printDone(io, isOn(given, 'json'), json, `${rowsOf(sample, true, false)}${says}`)
-}
-
-/** Asks for the number of tasks. */
-async function isConfirmed(io: Io, action: BulkAction, matched: number): Promise<boolean> {
-  await print(io.stderr, `${action} ${matched}? Type their number: `)
-  for await (const line of linesOf(io.stdin, 100)) {
-    if ('text' in line && line.text.trim() === String(matched)) return true
-    break
-  }
-  await print(io.stderr, 'that is not their number, nothing was changed\n')
-  return false
 }
 
 const resume = (admin: Admin, id: string): Promise<SentJob> => admin.call('task.resumeBulk', { id })

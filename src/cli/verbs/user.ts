@@ -5,7 +5,8 @@
 
 import type { Sign } from '../../engine/user-api.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, usageError } from '../exit-codes.ts'
+import { isConfirmed } from '../confirm.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { decodeText, type Io, readInput } from '../io.ts'
 import { clean, idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
 import { durationMs } from '../times.ts'
@@ -131,6 +132,11 @@ export const userVerbs: readonly Verb[] = [
         value: 'FILE',
         says: 'has the new key, for one that lives elsewhere',
       },
+      {
+        name: 'forget-secrets',
+        says: 'where the key is lost for good: remove all secrets, and make a new key',
+      },
+      { name: 'yes', says: 'forget without asking for the number of users' },
       ...flags,
     ],
     says: 'seal all secrets anew under a fresh key file',
@@ -139,20 +145,35 @@ export const userVerbs: readonly Verb[] = [
       'file beside the data, or what CONVEYOR_NEW_KEY or the file of --new-key-file holds (32',
       'bytes in hex or base64); then CONVEYOR_KEY must hold it from the next start on.',
       'Backups made before need the old key: keep it until they are gone.',
+      'With --forget-secrets users keep their processes and cannot sign until `user rotate` gives',
+      'them a new secret; webhooks and callbacks get new addresses.',
     ],
     async run(given, io) {
       const secret_key = await newKeyOf(given, io)
-      const args = secret_key === undefined ? {} : { secret_key }
-      const made = await withAdmin(given, io, (admin) => admin.call('user.rekey', args))
+      const forget_secrets = isOn(given, 'forget-secrets')
+      const args = { forget_secrets, ...(secret_key === undefined ? {} : { secret_key }) }
+      const users: string[] = []
+      const made = await withAdmin(given, io, async (admin) => {
+        if (forget_secrets) users.push(...(await admin.call('user.list', {})).map(({ id }) => id))
+        const asks = `all ${users.length} users lose their secret for ever. Type their number: `
+        const is_sure = !forget_secrets || isOn(given, 'yes')
+        if (!is_sure && !(await isConfirmed(io, asks, users.length))) return undefined
+        return admin.call('user.rekey', args)
+      })
+      if (made === undefined) return exits.refused
       const { secrets, key_id, key_path, old_key_id, old_key_path } = made
       const text = [
-        `sealed ${secrets} secrets anew under the key ${key_id}`,
+        forget_secrets
+          ? `forgot ${secrets} secrets; what is made from now on is under the key ${key_id}`
+          : `sealed ${secrets} secrets anew under the key ${key_id}`,
         key_path === undefined
           ? 'CONVEYOR_KEY must hold it from the next start on'
           : `it is in ${key_path}: keep a copy elsewhere`,
-        `backups made before need the key ${old_key_id}: keep ${
-          old_key_path ?? 'it'
-        } until they are gone`,
+        forget_secrets
+          ? `${io.program} user rotate ID gives a new one: ${users.join(' ')}`
+          : `backups made before need the key ${old_key_id}: keep ${
+              old_key_path ?? 'it'
+            } until they are gone`,
       ]
       const lines = text.map((line) => `${clean(line)}\n`).join('')
       return printDone(io, isOn(given, 'json'), JSON.stringify(made), lines)

@@ -46,7 +46,7 @@ export const adminVerbs = {
   'user.sign': (engine: Engine, args: ById & { readonly sign: Sign }) =>
     done(engine.users.sign(args.id, args.sign)),
   'user.remove': (engine: Engine, args: ById) => done(engine.users.remove(args.id)),
-  'user.rekey': (engine: Engine, args: { readonly secret_key?: string }) =>
+  'user.rekey': (engine: Engine, args: Parameters<Engine['users']['rekey']>[0]) =>
     engine.users.rekey(args),
   'user.bind': (engine: Engine, args: ById & { readonly name: string }) =>
     done(engine.users.bind(args.id, args.name)),
