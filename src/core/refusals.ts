@@ -1,27 +1,36 @@
 /**
- * Tells the log what a server has refused, once, where it answers: a whole request, or single ops
- * of one. A bug has a line of its own, so the `internal_error` that it becomes has none.
+ * What a server does about what it refuses, once, where it answers: a refused request is counted
+ * and told, a refused op told, for the engine counts ops. A bug has a line of its own, so the
+ * `internal_error` that it becomes has none.
  */
-
-import type { ServerName } from './counters.ts'
+import type { Counters, ServerName } from './counters.ts'
 import type { Tell } from './events.ts'
 import { type FaultCode, isOpFaultCode } from './faults.ts'
 import type { Op, OpResult } from './model.ts'
 
-export interface RefusedBy {
-  readonly tell: Tell
+export interface Refusal {
   readonly server: ServerName
+  /** Of the fault that answers the request. */
+  readonly code: FaultCode
   readonly user?: string | undefined
   readonly address?: string | undefined
+  /** The process of the single op that a call has, as it was sent. */
+  readonly conv_id?: unknown
+  /** Of `Counters.beginRequest`. */
+  readonly began_ms?: number
 }
 
-export function tellRefusal({ tell, ...by }: RefusedBy, code: FaultCode, conv_id?: unknown): void {
+export function tellRefused(
+  { counters, tell }: { readonly counters: Pick<Counters, 'countRequest'>; readonly tell: Tell },
+  { server, code, conv_id, began_ms, ...caller }: Refusal,
+): void {
+  counters.countRequest(server, code, began_ms)
   if (code === 'internal_error') return
-  if (isOpFaultCode(code)) {
-    const { server, user } = by
+  // The operator's listener takes no ops.
+  if (isOpFaultCode(code) && server !== 'operator') {
     const process = typeof conv_id === 'string' ? conv_id : undefined
-    tell('op_refused', { server, code, conv_id: process, user })
-  } else tell('request_refused', { ...by, code })
+    tell('op_refused', { server, code, conv_id: process, user: caller.user })
+  } else tell('request_refused', { server, code, ...caller })
 }
 
 /** `results[i]` is that of `ops[i]`; the engine answers a malformed op with itself. */

@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { parsePlain } from '../../codec/json.ts'
 import { bugFields } from '../../core/events.ts'
 import { codeOf, fault, isFault } from '../../core/faults.ts'
-import { tellRefusal } from '../../core/refusals.ts'
+import { tellRefused } from '../../core/refusals.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import {
@@ -80,18 +80,17 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 async function answer(engine: Engine, mine: Endpoint, body: string): Promise<AdminResponse> {
-  const { counters, tell } = servedEngine(engine)
+  const served = servedEngine(engine)
   try {
     const request = parsePlain(body) as AdminRequest
     checkEndpoint(request, mine)
     if (!isAdminVerb(request.verb)) throw fault('not_found', `no such verb: ${request.verb}`)
     const value = await runVerb(engine, request.verb, request.args)
-    counters.countRequest('admin', 'ok')
+    served.counters.countRequest('admin', 'ok')
     return { ...mine, value: value ?? null }
   } catch (error) {
-    counters.countRequest('admin', codeOf(error))
-    if (isFault(error)) tellRefusal({ tell, server: 'admin' }, error.code)
-    else tell('bug', bugFields(error))
+    if (!isFault(error)) served.tell('bug', bugFields(error))
+    tellRefused(served, { server: 'admin', code: codeOf(error) })
     return { ...mine, fault: faultView(error) }
   }
 }

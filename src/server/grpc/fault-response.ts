@@ -15,7 +15,7 @@ import {
   type ServedFaultCode,
   wholeFaults,
 } from '../../core/faults.ts'
-import { tellRefusal } from '../../core/refusals.ts'
+import { type Refusal, tellRefused } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import {
   number_field,
@@ -37,31 +37,26 @@ export interface FaultContext {
   readonly onBug: (bug: unknown) => void
 }
 
-/** What the log is told of a call that ends with a fault. */
-export interface EndedCall {
-  readonly address?: string
-  /** Of the process that it names. */
-  readonly conv_id?: unknown
+/** What counters and log are told of a call, or of a batch, that ends with a fault. */
+export interface EndedCall extends Pick<Refusal, 'address' | 'conv_id' | 'began_ms'> {
   /** Whether `shutting_down` is how such a call ends in its time. */
   readonly is_long?: true
 }
 
-/** The public form of what ends a request; a bug also goes to `onBug`. */
-export function publicFault(
+/** The public form of what ends a call, which is counted and told; a bug also goes to `onBug`. */
+export function endInFault(
   thrown: unknown,
   { engine, onBug }: FaultContext,
-  began_ms = 0,
-  { address, conv_id, is_long }: EndedCall = {},
+  { is_long, ...call }: EndedCall,
 ): PublicFault {
-  const found = withoutSecrets(thrown, onBug)
-  engine.counters.countRequest('grpc', found.code, began_ms)
-  if (is_long === undefined || found.code !== 'shutting_down') {
-    tellRefusal({ tell: engine.tell, server: 'grpc', address }, found.code, conv_id)
-  }
+  const found = publicFault(thrown, onBug)
+  const { code } = found
+  if (is_long && code === 'shutting_down') engine.counters.countRequest('grpc', code)
+  else tellRefused(engine, { ...call, server: 'grpc', code })
   return found
 }
 
-function withoutSecrets(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
+function publicFault(thrown: unknown, onBug: (bug: unknown) => void): PublicFault {
   if (isFault(thrown)) {
     const { code, message, outside = message } = thrown
     if (code === 'internal_error') return { code, description: wholeFaults[code].text }
@@ -72,13 +67,8 @@ function withoutSecrets(thrown: unknown, onBug: (bug: unknown) => void): PublicF
 }
 
 /** The status with which grpc-js ends a failed call. */
-export function faultStatus(
-  thrown: unknown,
-  context: FaultContext,
-  call: EndedCall,
-  began_ms = 0,
-): StatusObject {
-  const { code, description } = publicFault(thrown, context, began_ms, call)
+export function faultStatus(thrown: unknown, context: FaultContext, call: EndedCall): StatusObject {
+  const { code, description } = endInFault(thrown, context, call)
   const number = status[grpcStatusOf(code) as keyof typeof status]
   // A lone surrogate cannot be encoded as UTF-8.
   const details = `${code}: ${description}`.toWellFormed()

@@ -14,13 +14,13 @@
  */
 import { type handleBidiStreamingCall, type ServerDuplexStream, status } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
-import { isFault } from '../../core/faults.ts'
+import { codeOf, isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
-import { faultStatus, publicFault } from './fault-response.ts'
+import { endInFault, faultStatus } from './fault-response.ts'
 import type { CallContext, ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { endInTime } from './long-call.ts'
 import { readBatch } from './message-ops.ts'
@@ -170,7 +170,7 @@ function openStream(
       const may_wait = !one.is_submitted && isQueueFull(thrown) && systemClock.now_ms() < until_ms
       if (may_wait) one.is_refused_as_full = true
       else {
-        one.error = isFault(thrown) ? thrown.code : 'internal_error'
+        one.error = codeOf(thrown)
         answer(encodeRefusal(context, one, thrown))
       }
     }
@@ -253,7 +253,7 @@ function encodeRefusal(
   { batch, began_ms }: PendingBatch,
   thrown: unknown,
 ): Buffer {
-  const { code, description } = publicFault(thrown, context, began_ms)
+  const { code, description } = endInFault(thrown, context, { began_ms })
   return encodeStreamResponse(batch, { proc: code, description, results: [] })
 }
 

@@ -3,7 +3,7 @@
  * an op is one of the results; in the others, which have one op, it becomes the status of the call.
  */
 import { type handleUnaryCall, type ServerUnaryCall, status } from '@grpc/grpc-js'
-import { fault, isFault, type OpFaultCode } from '../../core/faults.ts'
+import { codeOf, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
@@ -130,9 +130,9 @@ export function answerWith<Message>(
       },
       (thrown: unknown) => {
         const { conv_id } = call.request as { conv_id?: unknown }
-        const refused = { address: call.getPeer(), conv_id }
-        const refusal = faultStatus(thrown, context, refused, began_ms)
-        endCall(trace, refusal.code, isFault(thrown) ? thrown.code : 'internal_error')
+        const ended = { address: call.getPeer(), conv_id, began_ms }
+        const refusal = faultStatus(thrown, context, ended)
+        endCall(trace, refusal.code, codeOf(thrown))
         callback(refusal)
       },
     )

@@ -3,7 +3,7 @@
  * call of `reply` or `replyFault`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type RefusedBy, tellRefusal } from '../../core/refusals.ts'
+import { type Refusal, tellRefused } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
@@ -56,17 +56,17 @@ function send(response: ServerResponse, body: string | Buffer, encoding?: 'latin
 
 /** Sends what was thrown as a fault. */
 export function replyFault(exchange: Exchange, thrown: unknown): void {
-  const { context, connection, request, response, expects_continue } = exchange
+  const { context, connection, request, response, expects_continue, began_ms } = exchange
   const fault_response = faultResponseOf(thrown, context.onBug)
   endRequest(exchange, fault_response.status, fault_response.code)
   if (hasAnswered(response)) return
-  context.engine.counters.countRequest(context.name, fault_response.code, exchange.began_ms)
+  const { code } = fault_response
+  tellRefused(context.engine, { ...callerOf(exchange), server: context.name, code, began_ms })
   // A bug while the response was written: the client must not take it for complete.
   if (response.headersSent) {
     response.destroy()
     return
   }
-  tellRefusal(refusedBy(exchange), fault_response.code)
   // The rest of a short body is read and discarded, so that the connection stays usable.
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
@@ -79,13 +79,11 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   response.end(fault_response.body)
 }
 
-function refusedBy({ context, request }: Exchange): RefusedBy {
-  const { engine, name } = context
+/** Who has sent a request that is refused, as far as it says so. */
+function callerOf({ context, request }: Exchange): Pick<Refusal, 'user' | 'address'> {
   const target = context.route(request)
   const login = target?.kind === 'signed' ? target.user : request.headers['x-api-login']
   return {
-    tell: engine.tell,
-    server: name,
     user: /^[0-9]{1,20}$/.test(String(login)) ? String(login) : undefined,
     address: request.socket.remoteAddress,
   }

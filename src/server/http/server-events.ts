@@ -8,7 +8,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, within } from '../../core/clock.ts'
-import { tellRefusal } from '../../core/refusals.ts'
+import { tellRefused } from '../../core/refusals.ts'
 import { abortReading } from './body.ts'
 import {
   type Connection,
@@ -141,10 +141,8 @@ function onClientError(connection: Connection, error: ClientError, context: Serv
 /** Answers what is no request. */
 function refuse(connection: Connection, context: ServerContext, fault: Error): void {
   const refusal = faultResponseOf(fault, context.onBug)
-  const { engine, name } = context
-  engine.counters.countRequest(name, refusal.code)
   const address = connection.socket.remoteAddress
-  tellRefusal({ tell: engine.tell, server: name, address }, refusal.code)
+  tellRefused(context.engine, { server: context.name, code: refusal.code, address })
   sendFinalError(connection, refusal)
 }
 

@@ -3,7 +3,15 @@
  * kept by a cache or read by a page of another origin.
  */
 import type { ServerResponse } from 'node:http'
-import { type FaultCode, isFault, isWholeFaultCode, wholeFaults } from '../../core/faults.ts'
+import {
+  codeOf,
+  type Fault,
+  type FaultCode,
+  isFault,
+  isWholeFaultCode,
+  wholeFaults,
+} from '../../core/faults.ts'
+import { tellRefused } from '../../core/refusals.ts'
 import { challengeOf, type HttpDetail } from '../http/fault-response.ts'
 import type { OperatorContext } from './exchange.ts'
 
@@ -34,16 +42,15 @@ const statuses: Partial<Record<FaultCode, number>> = { conv_not_found: 404, not_
 
 /** Sends what was thrown: `{"error":code,"description":…}`. A bug also goes to `onBug`. */
 export function refuse(context: OperatorContext, response: ServerResponse, thrown: unknown): void {
-  const is_bug = !isFault(thrown) || thrown.code === 'internal_error'
-  if (is_bug) context.onBug(thrown)
-  const code = is_bug ? 'internal_error' : thrown.code
+  if (!isFault(thrown)) context.onBug(thrown)
+  const code = codeOf(thrown)
   const address = response.req.socket.remoteAddress
-  context.engine.tell('request_refused', { server: 'operator', code, address })
+  tellRefused(context.engine, { server: 'operator', code, address })
   // It has begun: the reader must not take it for complete.
   if (response.headersSent) return void response.destroy()
   const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
   const { status, allow, challenge } = (thrown as { http?: HttpDetail }).http ?? {}
-  const description = is_bug ? wholeFaults.internal_error.text : thrown.message
+  const description = code === 'internal_error' ? wholeFaults[code].text : (thrown as Fault).message
   const headers = {
     ...(allow === undefined ? {} : { Allow: allow }),
     ...(challenge === undefined ? {} : { 'WWW-Authenticate': challengeOf(challenge) }),

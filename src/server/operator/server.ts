@@ -10,7 +10,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { bugTeller } from '../../core/events.ts'
-import { codeOf } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -171,7 +170,6 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { counters } = context.engine
   try {
     checkSource(request.headers, context.access.is_open)
     const [target, base] = [request.url as string, 'http://localhost']
@@ -190,9 +188,8 @@ async function serve(
     }
     const is_trusted = refusal === undefined
     await row.serve({ context, request, response, query: url.searchParams, is_trusted })
-    counters.countRequest('operator', 'ok')
+    context.engine.counters.countRequest('operator', 'ok')
   } catch (thrown) {
-    counters.countRequest('operator', codeOf(thrown))
     refuse(context, response, thrown)
   }
 }
