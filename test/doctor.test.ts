@@ -127,6 +127,12 @@ test('a file of format 1 is not upgraded, and what an opening would do is said',
     /^warn: .* is of format 1: the next opening, by any verb, upgrades/,
   )
   assert.deepEqual(contents(db), before)
+  const env = { CONVEYOR_RUNTIME_DIR: join(folder.path, 'run') }
+  const first = await run(['task', 'list', '--db', db, '--limit', '1'], { env })
+  assert.equal(first.exit, 0, first.err)
+  assert.match(first.err, /was of an earlier format and is upgraded: earlier versions refuse it/)
+  const second = await run(['task', 'list', '--db', db, '--limit', '1'], { env })
+  assert.doesNotMatch(second.err, /upgraded/)
 })
 
 test('what is missing or held is exit 3, what is not ours 1', async () => {

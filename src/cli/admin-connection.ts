@@ -7,6 +7,7 @@
  */
 import { existsSync } from 'node:fs'
 import { isFault } from '../core/faults.ts'
+import type { Logger } from '../core/log.ts'
 import { version } from '../core/version.ts'
 import type { EngineOptions } from '../engine/api.ts'
 import { openEngine } from '../open.ts'
@@ -14,7 +15,7 @@ import { adminClient } from '../server/admin/client.ts'
 import { type Admin, localAdmin } from '../server/admin/verbs.ts'
 import { readOwner } from '../store/owner-file.ts'
 import { unreachableError } from './exit-codes.ts'
-import type { Env, Io } from './io.ts'
+import { type Env, type Io, print } from './io.ts'
 import { dbOf, type Given } from './verb.ts'
 
 /**
@@ -47,7 +48,7 @@ async function connectAdmin(given: Given, io: Io, creates: boolean): Promise<Adm
     )
   }
   for (let tries = 1; ; tries++) {
-    const admin = (await openHere(path, given)) ?? (await connectOwner(path))
+    const admin = (await openHere(path, given, io)) ?? (await connectOwner(path))
     if (admin !== undefined) return admin
     if (tries === tries_max) throw await heldFault(path)
     await io.sleep_ms(pause_ms)
@@ -55,10 +56,11 @@ async function connectAdmin(given: Given, io: Io, creates: boolean): Promise<Adm
 }
 
 /** Undefined where another process holds the file. */
-async function openHere(path: string, given: Given): Promise<Admin | undefined> {
+async function openHere(path: string, given: Given, io: Io): Promise<Admin | undefined> {
   try {
     const engine = await openEngine(path, {
       timers: false,
+      logger: upgradeTeller(path, io),
       ...engineOptionsFrom(given.env),
     })
     return localAdmin(engine)
@@ -66,6 +68,19 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
     if (!isFault(error)) throw error
     if (error.code === 'file_held') return undefined
     throw unreachableError(error.message, error.code)
+  }
+}
+
+/** A verb upgrades a file of an earlier format as `serve` does, and says so. */
+function upgradeTeller(path: string, io: Io): Logger {
+  const nothing = (): void => {}
+  return {
+    ...{ debug: nothing, warn: nothing, error: nothing },
+    info(fields) {
+      if (!('event' in fields) || fields.event !== 'upgraded') return
+      const says = `${path} was of an earlier format and is upgraded: earlier versions refuse it`
+      void print(io.stderr, `conveyor: ${says}\n`)
+    },
   }
 }
 

@@ -34,7 +34,7 @@ const upgrade_key = metaKey('upgrade')
 const slice_tasks_max = 2_000
 const slice_bytes_max = 4 * 1024 * 1024
 const page_keys = 50
-/** An upgrade with more slices is told of. */
+/** Of an upgrade with more slices the beginning is told too. */
 const told_slices = 10
 const no_value = Buffer.alloc(0)
 
@@ -69,9 +69,7 @@ export async function upgradeFile(
     if (slice.is_last) break
     if (slices === told_slices) tell('upgrade_begun', {})
   }
-  if (tasks > told_slices * slice_tasks) {
-    tell('upgraded', { tasks, ms: Math.round(performance.now() - began_ms) })
-  }
+  tell('upgraded', { tasks, ms: Math.round(performance.now() - began_ms) })
 }
 
 function putCursor(changes: Pick<Tx, 'put'>, key: Key): void {
