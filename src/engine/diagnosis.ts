@@ -22,8 +22,14 @@ import {
   type ProcessRecord,
   type ScheduleRecord,
 } from '../codec/records.ts'
-import type { View } from '../store/store.ts'
+import type { Clock } from '../core/clock.ts'
+import type { WholeFaultCode } from '../core/faults.ts'
+import type { Store, View } from '../store/store.ts'
+import type { Admission } from './admission.ts'
+import type { Secrets } from './secrets.ts'
 import { loadTask } from './task-store.ts'
+import { type MissingHandler, missingHandlers } from './task-wait.ts'
+import { type EngineContext, newReadContext } from './transaction.ts'
 
 export interface Diagnosis {
   /** When the newest task was made; 0 without one. */
@@ -60,6 +66,41 @@ export interface Diagnosis {
 
 const bounds = { processes: 1_000, nodes: 10_000, jobs: 1_000, schedules: 1_000 } as const
 const late_ms_min = 5_000
+
+/** What an open engine adds. */
+export interface EngineDiagnosis extends Diagnosis {
+  readonly health: 'ok' | WholeFaultCode
+  /** Sentences on the key of the secrets that name its file. */
+  readonly key_problem?: string
+  readonly key_warning?: string
+  readonly missing_handlers: readonly MissingHandler[]
+}
+
+export interface DiagnosisParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly engine: EngineContext
+  readonly has_timers: boolean
+  readonly health: Admission['health']
+  readonly keyState: Secrets['keyState']
+}
+
+export function newDiagnosis(parts: DiagnosisParts): () => Promise<EngineDiagnosis> {
+  const { store, clock, engine, has_timers, health, keyState } = parts
+  return async () => {
+    const found = await store.view((view) => {
+      const context = newReadContext(view, engine, clock.now_ms())
+      const missing_handlers = has_timers ? missingHandlers(context) : []
+      return { ...diagnose(view, context.now_ms), missing_handlers }
+    })
+    const { problem, warning } = keyState()
+    return {
+      ...{ ...found, health: health() },
+      ...(problem === undefined ? {} : { key_problem: problem }),
+      ...(warning === undefined ? {} : { key_warning: warning }),
+    }
+  }
+}
 
 export function diagnose(view: View, now_ms: number): Diagnosis {
   const counted = countsOf(view)

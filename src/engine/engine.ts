@@ -16,13 +16,12 @@
  */
 
 import { type Key, metaKey } from '../codec/keys.ts'
-import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
 import { bugTeller, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Caller, OpResult, OpType, ShowOp, Task } from '../core/model.ts'
+import type { Task } from '../core/model.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './addresses.ts'
 import { newAdmission } from './admission.ts'
@@ -33,35 +32,23 @@ import { openBindings } from './certificate-bindings.ts'
 import { openChangeWindow } from './changes/change-window.ts'
 import { newChangeFeed } from './changes/changes.ts'
 import { checkStore } from './check.ts'
-import { diagnose } from './diagnosis.ts'
+import { newDiagnosis } from './diagnosis.ts'
 import { newStatisticsReader } from './engine-statistics.ts'
 import { newImporter } from './imports.ts'
 import { newHandOver } from './jobs/hand-over.ts'
 import type { Handlers } from './jobs/handlers.ts'
 import { type Executors, newJobDispatcher } from './jobs/job-dispatcher.ts'
-import { readTask, requireRight, taskInView } from './ops.ts'
 import { newProcesses } from './processes.ts'
 import { newReadiness } from './readiness.ts'
 import { newResults } from './results.ts'
 import { newSchedules } from './schedules/schedules.ts'
-import { newBulkJobs } from './search/bulk.ts'
-import { listTasks } from './search/search.ts'
-import { countTasks } from './search/task-counts.ts'
 import { openSecrets } from './secrets.ts'
 import type { ServedEngine } from './served-engine.ts'
 import { newSubmission } from './submission.ts'
-import type { ActionResult, TargetInput } from './task-api.ts'
-import { missingHandlers, waitsOf } from './task-wait.ts'
-import { cancelTask, moveTask, retryTask } from './tasks.ts'
+import { newTaskCalls } from './task-calls.ts'
 import { newTimers } from './timers.ts'
-import { newTraces, type TracedOrder } from './traces.ts'
-import {
-  type CommitEffects,
-  type EngineContext,
-  newReadContext,
-  type ReadContext,
-  type Transaction,
-} from './transaction.ts'
+import { newTraces } from './traces.ts'
+import type { CommitEffects, EngineContext } from './transaction.ts'
 import { newTransactionQueue } from './transaction-queue.ts'
 import { typedProcess } from './typed-process.ts'
 import { newAnswerAccounts } from './unread-answers.ts'
@@ -125,10 +112,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ clock, limits, store, transactions, admission, wake, counters, traces },
     onBug,
   }
-  const { submit, change, run, flush } = newSubmission(running)
-  const { schedules, due_schedules } = newSchedules({ ...running, catalog, submit, tell })
-  const searched = { store, catalog, limits }
-  const bulk_jobs = newBulkJobs({ ...running, ...searched, chance })
+  const submission = newSubmission(running)
+  const { schedules, due_schedules } = newSchedules({
+    ...{ ...running, catalog, tell },
+    submit: submission.submit,
+  })
   const timers = newTimers({ ...running, schedules: due_schedules })
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, tell })
   const hand_over = newHandOver({ ...running, handlers })
@@ -175,6 +163,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     flush: () => transactions.update(() => {}).catch(() => {}),
   })
   void parts.failed.then(results.close)
+  const task_calls = newTaskCalls({
+    ...{ ...running, engine: engine_context, catalog, chance },
+    ...{ submission, results, has_timers },
+  })
 
   function publish(effects: CommitEffects): void {
     const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs } = effects
@@ -187,29 +179,6 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     for (const one of failures ?? []) tell('task_failed', { ...one, ...jobs.failureOf(one) })
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
-  }
-
-  const readsOf = (view: View): ReadContext => newReadContext(view, engine_context, clock.now_ms())
-
-  async function submitOne(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
-    const [result] = await submit([parseTaskOp(type, raw, limits)], caller, true)
-    return result as OpResult
-  }
-
-  /** The show op of a target. Throws a TypeError for a malformed one. */
-  function targetOp(target: TargetInput): ShowOp {
-    const op = parseTaskOp('show', target, limits)
-    if (isOp(op)) return op as ShowOp
-    throw new TypeError(`${op.key}: ${op.description}`)
-  }
-
-  async function act(
-    name: TracedOrder['name'],
-    target: TargetInput,
-    change: (tx: Transaction, op: ShowOp) => ActionResult,
-  ): Promise<ActionResult> {
-    const op = targetOp(target)
-    return run({ name, conv_id: op.conv_id }, {}, (tx) => change(tx, op))
   }
 
   let draining: Promise<unknown> | undefined
@@ -253,44 +222,12 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     tracing,
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),
-    submit,
-    cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
-    listTasks: (query, caller) => listTasks(searched, query, caller),
-    async diagnose() {
-      const found = await store.view((view) => ({
-        ...diagnose(view, clock.now_ms()),
-        missing_handlers: has_timers ? missingHandlers(readsOf(view)) : [],
-      }))
-      const { problem, warning } = secrets.keyState()
-      return {
-        ...{ ...found, health: admission.health() },
-        ...(problem === undefined ? {} : { key_problem: problem }),
-        ...(warning === undefined ? {} : { key_warning: warning }),
-      }
-    },
-    waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
+    diagnose: newDiagnosis({
+      ...{ store, clock, has_timers, engine: engine_context },
+      ...{ health: admission.health, keyState: secrets.keyState },
+    }),
+    ...task_calls,
     changesSeenBy: feed.seenBy,
-    countTasks: (filter, caller) => countTasks(searched, filter, caller),
-    retryTask: (op, caller) =>
-      change('retry', op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
-    apply: async (ops, caller = {}) =>
-      submit(
-        ops.map((raw) => parseOp(raw, limits)),
-        caller,
-        true,
-      ),
-    create: (op, caller) => submitOne('create', op, caller),
-    modify: (op, caller) => submitOne('modify', op, caller),
-    task: (target) => store.view((view) => taskInView(view, targetOp(target))),
-    result: async (target, options) => engine.awaitResult(targetOp(target), {}, options),
-    async awaitResult(op, caller, options) {
-      const task = await results.wait((view) => readTask(readsOf(view), op, caller), options)
-      // A user may have lost the right meanwhile.
-      if (caller.user !== undefined) {
-        await store.view((view) => requireRight(readsOf(view), op, caller))
-      }
-      return task
-    },
     changes: feed.changes,
     watch: feed.watch,
     process: (definition) => typedProcess(engine, definition),
@@ -298,16 +235,6 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     putProcesses: importer.putMany,
     importFiles: importer.importFiles,
     processes,
-    tasks: {
-      list: (query = {}) => listTasks(searched, query),
-      count: (filter = {}) => countTasks(searched, filter),
-      retry: (target, node_id) => act('retry', target, (tx, op) => retryTask(tx, op, node_id)),
-      move: (target, node_id) => act('move', target, (tx, op) => moveTask(tx, op, node_id)),
-      cancel: (target) => act('cancel', target, cancelTask),
-      bulk: bulk_jobs.start,
-      resumeBulk: bulk_jobs.resume,
-      bulkJobs: bulk_jobs.list,
-    },
     schedule: schedules.put,
     schedules,
     users,
@@ -330,7 +257,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     keyState: secrets.keyState,
     answerAccount: newAnswerAccounts(limits),
     callerOf: bindings.boundCaller,
-    flush,
+    flush: submission.flush,
     check: () => checkStore(store, count_listeners),
     backup: async (to) => {
       const { id } = secrets.keyState()

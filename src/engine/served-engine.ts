@@ -5,18 +5,17 @@
 import type { Chance } from '../core/clock.ts'
 import type { Counters } from '../core/counters.ts'
 import type { Tell } from '../core/events.ts'
-import type { WholeFaultCode } from '../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { Addresses } from './addresses.ts'
 import type { Engine } from './api.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { ChangeFeed } from './changes/changes.ts'
-import type { Diagnosis } from './diagnosis.ts'
+import type { EngineDiagnosis } from './diagnosis.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
 import type { Secrets } from './secrets.ts'
-import type { MissingHandler, TaskWait } from './task-wait.ts'
+import type { TaskWait } from './task-wait.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 
 export interface ServedEngine extends Engine {
@@ -74,14 +73,6 @@ export interface ServedEngine extends Engine {
    * before the results of the ops of that commit. The returned function ends it.
    */
   onEnd(listener: (task: Task) => void): () => void
-}
-
-export interface EngineDiagnosis extends Diagnosis {
-  readonly health: 'ok' | WholeFaultCode
-  /** Sentences on the key of the secrets that name its file. */
-  readonly key_problem?: string
-  readonly key_warning?: string
-  readonly missing_handlers: readonly MissingHandler[]
 }
 
 /** Throws a TypeError for an engine that `openEngine` has not made. */

@@ -2,7 +2,7 @@
  * The checks of `doctor` on the data file and what is in it: whether it opens, its commit log, its
  * key, and what stands in the way of its tasks.
  */
-import type { EngineDiagnosis } from '../../engine/served-engine.ts'
+import type { EngineDiagnosis } from '../../engine/diagnosis.ts'
 import { timeText } from '../output.ts'
 import { bad, type Check, ok, spanText, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'

@@ -1,0 +1,119 @@
+/**
+ * The calls of an engine that apply ops, read tasks or change them. An embedder gives plain values,
+ * which are parsed here, and may use all tasks; a server gives typed ops and the caller whose
+ * rights bound them.
+ */
+import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
+import type { Caller, OpResult, OpType, ShowOp } from '../core/model.ts'
+import type { View } from '../store/store.ts'
+import { readTask, requireRight, taskInView } from './ops.ts'
+import type { Results } from './results.ts'
+import { type BulkParts, newBulkJobs } from './search/bulk.ts'
+import { listTasks } from './search/search.ts'
+import { countTasks } from './search/task-counts.ts'
+import type { ServedEngine } from './served-engine.ts'
+import type { Submission } from './submission.ts'
+import type { ActionResult, TargetInput } from './task-api.ts'
+import { waitsOf } from './task-wait.ts'
+import { cancelTask, moveTask, retryTask } from './tasks.ts'
+import type { TracedOrder } from './traces.ts'
+import {
+  type EngineContext,
+  newReadContext,
+  type ReadContext,
+  type Transaction,
+} from './transaction.ts'
+
+export interface TaskCallsParts extends BulkParts {
+  readonly engine: EngineContext
+  readonly submission: Submission
+  readonly results: Results
+  /** Whether this engine does jobs and fires timers. */
+  readonly has_timers: boolean
+}
+
+export type TaskCalls = Pick<
+  ServedEngine,
+  | 'apply'
+  | 'create'
+  | 'modify'
+  | 'task'
+  | 'result'
+  | 'tasks'
+  | 'submit'
+  | 'cancelTask'
+  | 'retryTask'
+  | 'listTasks'
+  | 'countTasks'
+  | 'awaitResult'
+  | 'waitsOf'
+>
+
+export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
+  const { store, limits, clock, engine, results, has_timers } = parts
+  const { submit, change, run } = parts.submission
+  const bulk_jobs = newBulkJobs(parts)
+
+  const readsOf = (view: View): ReadContext => newReadContext(view, engine, clock.now_ms())
+
+  async function submitOne(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
+    const [result] = await submit([parseTaskOp(type, raw, limits)], caller, true)
+    return result as OpResult
+  }
+
+  /** The show op of a target. Throws a TypeError for a malformed one. */
+  function targetOp(target: TargetInput): ShowOp {
+    const op = parseTaskOp('show', target, limits)
+    if (isOp(op)) return op as ShowOp
+    throw new TypeError(`${op.key}: ${op.description}`)
+  }
+
+  async function act(
+    name: TracedOrder['name'],
+    target: TargetInput,
+    action: (tx: Transaction, op: ShowOp) => ActionResult,
+  ): Promise<ActionResult> {
+    const op = targetOp(target)
+    return run({ name, conv_id: op.conv_id }, {}, (tx) => action(tx, op))
+  }
+
+  const awaitResult: TaskCalls['awaitResult'] = async (op, caller, options) => {
+    const task = await results.wait((view) => readTask(readsOf(view), op, caller), options)
+    // A user may have lost the right meanwhile.
+    if (caller.user !== undefined) {
+      await store.view((view) => requireRight(readsOf(view), op, caller))
+    }
+    return task
+  }
+
+  return {
+    apply: async (ops, caller = {}) =>
+      submit(
+        ops.map((raw) => parseOp(raw, limits)),
+        caller,
+        true,
+      ),
+    create: (op, caller) => submitOne('create', op, caller),
+    modify: (op, caller) => submitOne('modify', op, caller),
+    task: (target) => store.view((view) => taskInView(view, targetOp(target))),
+    result: async (target, options) => awaitResult(targetOp(target), {}, options),
+    tasks: {
+      list: (query = {}) => listTasks(parts, query),
+      count: (filter = {}) => countTasks(parts, filter),
+      retry: (target, node_id) => act('retry', target, (tx, op) => retryTask(tx, op, node_id)),
+      move: (target, node_id) => act('move', target, (tx, op) => moveTask(tx, op, node_id)),
+      cancel: (target) => act('cancel', target, cancelTask),
+      bulk: bulk_jobs.start,
+      resumeBulk: bulk_jobs.resume,
+      bulkJobs: bulk_jobs.list,
+    },
+    submit,
+    cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
+    retryTask: (op, caller) =>
+      change('retry', op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
+    listTasks: (query, caller) => listTasks(parts, query, caller),
+    countTasks: (filter, caller) => countTasks(parts, filter, caller),
+    awaitResult,
+    waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
+  }
+}
