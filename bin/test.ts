@@ -20,8 +20,8 @@ const test_ms_max = 120_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
   ...['vectors', 'commit-log-recover', 'power-cut', 'store-commit-log', 'package', 'model'],
-  ...['shop', 'crash-servers', 'serve-disk', 'crash', 'commit-log-faults', 'power-engine'],
-  'crash-work',
+  ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'crash-servers', 'readme', 'crash'],
+  ...['commit-log-faults', 'restart', 'power-engine', 'restore', 'line-sink', 'crash-work'],
 ]
 
 const top = fileURLToPath(new URL('..', import.meta.url))

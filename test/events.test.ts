@@ -269,7 +269,9 @@ test('the search after a run finds a secret, a signature, data and a field of no
     [{ event, code: 'bad_signature', user: secret }, 1],
     [{ event, code: signature }, 1],
     [{ event, code: `${planted}-data` }, 1],
-    [{ event: 'task_failed', data: '{"a":1}' }, 1],
+    [{ event: 'store_failed', error: 'in {"a":1}' }, 1],
+    [{ event: 'store_failed', error: [1] }, 1],
+    [{ event: 'task_failed', data: 'a' }, 1],
     [{ event: 'no_such_event', code: 'x' }, 1],
   ]
   for (const [fields, count] of rows) assert.equal(wrong(fields), count, JSON.stringify(fields))
@@ -278,6 +280,6 @@ test('the search after a run finds a secret, a signature, data and a field of no
   const keep = (told: object): void => void kept.push(JSON.stringify(told))
   const logger = { debug: keep, info: keep, warn: keep, error: keep }
   newLog(logger, fakeClock()).tell('op_refused', { data: `{"a":"${planted}"}` })
-  assert.equal(wrongIn(kept, documented).length, 2)
+  assert.equal(wrongIn(kept, documented).length, 3)
   await engine.close()
 })

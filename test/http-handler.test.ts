@@ -113,7 +113,7 @@ for (const [at, [name, base, options, mount]] of mounts.entries()) {
       const answer = await exchange(port, signed(base, createBody(`${ref}-${sign}`), sign))
       assert.deepEqual([answer.status, codeOf(answer)], [200, 'ok'])
     }
-    const wrong = signed(base, createBody(ref)).replace('"data":{}', '"data": 1')
+    const wrong = signed(base, createBody(ref, {})).replace('"data":{}', '"data": 1')
     assert.equal(codeOf(await exchange(port, wrong)), 'bad_signature')
 
     const { address, callbacks } = await http.engine.processes.webhook(conv_id, { address: 'new' })

@@ -21,6 +21,7 @@ import type { StreamOpsResponse__Output } from '../../src/server/grpc/generated/
 import type { TaskServiceDefinition } from '../../src/server/grpc/generated/conveyor/v1/TaskService.ts'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
 import type { TestCertificate } from './grpc-certs.ts'
+import { planted } from './kept-lines.ts'
 
 type UnaryName = Exclude<keyof TaskServiceDefinition & string, 'StreamOps'>
 type RequestOf<Name extends UnaryName> = Parameters<
@@ -128,6 +129,6 @@ export async function collect(
   })
 }
 
-export const createOp = (ref: string, data: unknown = {}): Op => ({
+export const createOp = (ref: string, data: unknown = { note: planted }): Op => ({
   create: { conv_id: '1234', ref, data_json: Buffer.from(JSON.stringify(data)) },
 })

@@ -8,6 +8,7 @@ import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.
 import { type HttpOptions, type HttpServer, serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
 import { type Answer, exchange } from './http-raw.ts'
+import { planted } from './kept-lines.ts'
 
 export const user = '13000'
 export const conv_id = '1234'
@@ -98,7 +99,7 @@ export async function openHttp(
 }
 
 /** The text of a body with one create. */
-export function createBody(ref: string, data: unknown = {}): string {
+export function createBody(ref: string, data: unknown = { note: planted }): string {
   return JSON.stringify({ ops: [{ type: 'create', obj: 'task', conv_id, ref, data }] })
 }
 

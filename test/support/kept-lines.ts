@@ -1,7 +1,7 @@
 /**
  * The search through the events of a whole test run: none may have a field that its row in
- * core/events.md does not name, and none a secret, a signature or data. Secrets and signatures are
- * known by their form, data by `planted`, which tests put into it.
+ * core/events.md does not name, and none a secret, a signature or data. Secrets, signatures and the
+ * JSON that data is are known by their form, a single value by `planted`, which tests put into data.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,7 +39,8 @@ export function wrongIn(
   for (const line of lines) {
     const { event = '', ...fields } = JSON.parse(line) as Record<string, unknown>
     for (const [what, form] of forbidden) if (form.test(line)) wrong.add(`${what}: ${line}`)
-    for (const field of Object.keys(fields)) {
+    for (const [field, value] of Object.entries(fields)) {
+      if (typeof value === 'object' || /[{"]/.test(String(value))) wrong.add(`JSON: ${line}`)
       if (documented.get(String(event))?.has(field)) continue
       wrong.add(`${event} has the field ${field}, of which core/events.md does not know`)
     }
