@@ -15,6 +15,7 @@ import type { Engine } from '../src/engine/api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine, type Readiness, rawJson } from '../src/index.ts'
 import { type OperatorServer, serveOperator } from '../src/operator.ts'
+import { open_requests_max } from '../src/server/operator/strays.ts'
 import {
   makeCa,
   makeClient,
@@ -32,11 +33,14 @@ const recorder =
 
 let engine: Engine
 let server: OperatorServer
+/** What the listener of all tests has told. */
+const told: object[] = []
 
 before(async () => {
   engine = await openEngine(':memory:')
   await engine.putProcess(process_definition)
-  server = await serveOperator(engine, { port: 0 })
+  const seen = { ...servedEngine(engine), tell: recorder(told) }
+  server = await serveOperator(seen, { port: 0 })
 })
 after(async () => {
   await server.drain()
@@ -125,7 +129,17 @@ describe('whom it answers', () => {
     ['POST', '/changes', ['Host: 127.0.0.1', 'Content-Length: 0'],                   405, 'method_not_allowed'],
     ['GET',  '/',        ['Host: 127.0.0.1'],                                        404, 'not_found'],
     ['GET',  '//changes', ['Host: 127.0.0.1'],                                       404, 'not_found'],
-    ['GET',  '//',       ['Host: 127.0.0.1'],                                        400, 'bad_request'],
+    ['GET',  '//',       ['Host: 127.0.0.1'],                                        404, 'not_found'],
+    ['GET',  '/healthz/../metrics', ['Host: 127.0.0.1'],                             404, 'not_found'],
+    ['GET',  '/healthz/%2e%2e/metrics', ['Host: 127.0.0.1'],                         404, 'not_found'],
+    ['GET',  '//x/metrics', ['Host: 127.0.0.1'],                                     404, 'not_found'],
+    ['GET',  'http://x/metrics', ['Host: 127.0.0.1'],                                404, 'not_found'],
+    ['GET',  '/metrics', [],                                                         403, 'bad_request'],
+    ['GET',  '/metrics', ['Host: 127.0.0.1', 'Expect: all'],                         200, 'metrics'],
+    ['CONNECT', 'x:1',   ['Host: 127.0.0.1'],                                        404, 'not_found'],
+    ['GE T', '/metrics', ['Host: 127.0.0.1'],                                        400, 'bad_request'],
+    ['GET',  '/metrics', ['Host: 127.0.0.1', `X: ${'x'.repeat(65_536)}`],            431, 'bad_request'],
+    ['GET',  '/metrics', ['Host: 127.0.0.1', 'Content-Length: x'],                   400, 'bad_request'],
     ['GET',  '/changes?to=1',       ['Host: 127.0.0.1'],                             400, 'bad_request'],
     ['GET',  '/changes?data=yes',   ['Host: 127.0.0.1'],                             400, 'bad_request'],
     ['GET',  '/changes?from=x',     ['Host: 127.0.0.1'],                             400, 'not_possible'],
@@ -133,15 +147,35 @@ describe('whom it answers', () => {
     ['GET',  '/changes?conv_id=77', ['Host: 127.0.0.1'],                             404, 'conv_not_found'],
   ]
   for (const [method, path, headers, status, answer] of rows) {
-    test(`${method} ${path} with ${headers.join(', ')}: ${status}`, async () => {
+    test(`${method} ${path} with ${headers.join(', ').slice(0, 80)}: ${status}`, async () => {
       const bytes = `${method} ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`
+      told.length = 0
       const given = await exchange(server.address.port, bytes)
-      const { ok, error = String(ok) } = JSON.parse(given.body)
+      const is_text = given.body.startsWith('# HELP')
+      const { ok, error = String(ok) } = is_text ? { error: 'metrics' } : JSON.parse(given.body)
       assert.deepEqual([given.status, error], [status, answer])
+      const refusal = { event: 'request_refused', server: 'operator', code: error }
+      const line = { ...refusal, address: '127.0.0.1' }
+      assert.deepEqual(told, status === 200 ? [] : [line])
       assert.equal(given.headers['access-control-allow-origin'], undefined)
       assert.equal(given.headers['cache-control'], 'no-store')
     })
   }
+
+  test('a connection on which too many ask and nobody reads ends, and holds little', async () => {
+    const socket = connect(server.address.port, '127.0.0.1').resume()
+    await once(socket, 'connect')
+    told.length = 0
+    const { requests } = servedEngine(engine).statistics()
+    const scrape = 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
+    socket.on('error', () => {}).write(scrape.repeat(1_000))
+    await once(socket, 'close')
+    const refusal = { event: 'request_refused', server: 'operator', code: 'overloaded' }
+    assert.deepEqual(told, [{ ...refusal, address: '127.0.0.1' }])
+    const counted = servedEngine(engine).statistics().requests.operator
+    assert.equal((counted?.overloaded ?? 0) - (requests.operator?.overloaded ?? 0), 1)
+    assert.ok((counted?.ok ?? 0) - (requests.operator?.ok ?? 0) <= open_requests_max)
+  })
 
   test('HEAD /changes has the head of a feed alone', async () => {
     const answer = await fetch(`${server.url}/changes`, { method: 'HEAD' })
@@ -180,10 +214,11 @@ describe('who may read', () => {
   const bearer = (given: string) => ({ headers: { authorization: given } })
 
   for (const [bad, says] of [
-    ['short', /at least 16/],
+    ['short', /16 to 1024 characters/],
+    ['x'.repeat(1_025), /16 to 1024 characters/],
     ['with a space in the token', /none a space/],
   ] as const) {
-    test(`not by the token ${bad}`, () =>
+    test(`not by the token ${bad.slice(0, 40)}`, () =>
       assert.rejects(serveOperator(engine, { port: 0, token: bad }), says))
   }
 

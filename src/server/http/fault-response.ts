@@ -68,7 +68,7 @@ export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void):
 }
 
 /** A complete HTTP/1.1 message for a socket without an open request. Always closes. */
-export function rawResponse(refusal: FaultResponse): string {
+export function rawResponse(refusal: Pick<FaultResponse, 'status' | 'headers' | 'body'>): string {
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
   const { headers } = refusal
   for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`

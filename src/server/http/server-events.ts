@@ -8,6 +8,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, within } from '../../core/clock.ts'
+import type { Fault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
 import { abortReading } from './body.ts'
 import {
@@ -152,7 +153,9 @@ interface ClientError extends NodeJS.ErrnoException {
   readonly rawPacket?: Uint8Array
 }
 
-function clientErrorFault({ code = '', reason, rawPacket }: ClientError): Error | undefined {
+/** The fault of such input; undefined where its connection has broken. */
+export function clientErrorFault(error: ClientError): Fault | undefined {
+  const { code = '', reason, rawPacket } = error
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return httpFault('request_timeout', 'the request did not arrive in time')
   }

@@ -12,6 +12,8 @@ import { httpFault } from '../http/fault-response.ts'
 import type { CertificateReader } from '../tls/client-certificates.ts'
 
 export const token_chars_min = 16
+/** A longer one would not fit into the head of a request. */
+const token_chars_max = 1_024
 
 export interface Access {
   /** Throws the refusal of who may not read. */
@@ -22,10 +24,12 @@ export interface Access {
 
 export const open_access: Access = { check() {}, is_open: true }
 
-/** Throws a RangeError for a token that may be guessed. */
+/** Throws a RangeError for a token that may be guessed, or that nobody can send. */
 export function tokenAccess(token: string): Access {
-  if (!/^[!-~]+$/.test(token) || token.length < token_chars_min) {
-    throw new RangeError(`token: it takes at least ${token_chars_min} characters, none a space`)
+  const { length } = token
+  if (!/^[!-~]+$/.test(token) || length < token_chars_min || length > token_chars_max) {
+    const bounds = `${token_chars_min} to ${token_chars_max}`
+    throw new RangeError(`token: it takes ${bounds} characters of ASCII, none a space`)
   }
   // Digests are of one length, so comparing them takes one time.
   const wanted = Buffer.from(hash('sha256', token))

@@ -7,6 +7,7 @@ import {
   codeOf,
   type Fault,
   type FaultCode,
+  fault,
   isFault,
   isWholeFaultCode,
   wholeFaults,
@@ -48,17 +49,23 @@ export function refuse(context: OperatorContext, response: ServerResponse, throw
   tellRefused(context.engine, { server: 'operator', code, address })
   // It has begun: the reader must not take it for complete.
   if (response.headersSent) return void response.destroy()
-  const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
-  const { status, allow, challenge } = (thrown as { http?: HttpDetail }).http ?? {}
-  const description = code === 'internal_error' ? wholeFaults[code].text : (thrown as Fault).message
+  const told = code === 'internal_error' ? fault(code) : (thrown as Fault)
+  const { status, value } = refusalOf(told)
+  const { allow, challenge } = (thrown as { http?: HttpDetail }).http ?? {}
   const headers = {
     ...(allow === undefined ? {} : { Allow: allow }),
     ...(challenge === undefined ? {} : { 'WWW-Authenticate': challengeOf(challenge) }),
   }
-  reply(
-    response,
-    status ?? row?.http ?? statuses[code] ?? 400,
-    { error: code, description },
-    context.draining ? { ...headers, Connection: 'close' } : headers,
-  )
+  reply(response, status, value, context.draining ? { ...headers, Connection: 'close' } : headers)
+}
+
+/** How a fault is answered. */
+export function refusalOf(of: Fault & { readonly http?: HttpDetail }): {
+  readonly status: number
+  readonly value: { readonly error: FaultCode; readonly description: string }
+} {
+  const { code, message: description, http } = of
+  const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
+  const status = http?.status ?? row?.http ?? statuses[code] ?? 400
+  return { status, value: { error: code, description } }
 }

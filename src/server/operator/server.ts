@@ -25,6 +25,7 @@ import { checkSource } from './check-source.ts'
 import type { OperatorContext } from './exchange.ts'
 import { paths } from './paths.ts'
 import { refuse } from './reply.ts'
+import { refuseStrays } from './strays.ts'
 
 /** Connections of requests that are answered at once. More are closed unread. */
 const other_connections_max = 64
@@ -40,7 +41,7 @@ export interface OperatorOptions {
    */
   readonly tls?: TlsOptions
   /**
-   * What callers send as `Authorization: Bearer …`, for all but health: at least 16 characters.
+   * What callers send as `Authorization: Bearer …`, for all but health: 16 to 1,024 characters.
    */
   readonly token?: string
   /** Bounds of the listener's own connections, heads and readers. */
@@ -76,11 +77,15 @@ export async function serveOperator(
   const { newMetricsText } = await import('../../metrics/metrics-text.ts')
   const underway = newUnderway()
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!mayServe(request, response)) return
     underway.begin()
     whenOver(request, response, () => underway.end())
     void serve(context, request, response)
   }
   const { server, use } = serverFor(served, limits, tls, onRequest)
+  const mayServe = refuseStrays(server, served)
+  // HTTP lets a server ignore an expectation that it does not know.
+  server.on('checkExpectation', onRequest)
   server.maxConnections = limits.readers_max + other_connections_max
   server.listen({ host, port })
   await once(server, 'listening')
@@ -154,11 +159,13 @@ function serverFor(
   tls: TlsSet | undefined,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): { server: Server; use: (set: TlsSet) => void } {
-  if (tls === undefined) return { server: createServer(boundsOf(limits), onRequest), use() {} }
+  // A request without a Host is refused where all others are.
+  const bounds = { ...boundsOf(limits), requireHostHeader: false }
+  if (tls === undefined) return { server: createServer(bounds, onRequest), use() {} }
   const handshakeTimeout = limits.header_ms_max
   // A certificate is looked at with each request, so that its refusal can be told to its caller.
   const demands = { requestCert: tls.ca !== undefined, rejectUnauthorized: false, handshakeTimeout }
-  const options = { ...boundsOf(limits), ...secureOptions(tls), ...demands }
+  const options = { ...bounds, ...secureOptions(tls), ...demands }
   const server = createTlsServer(options, onRequest)
   refuseHandshakes(server, 'operator', tell)
   return { server, use: (set) => server.setSecureContext(secureOptions(set)) }
@@ -172,10 +179,9 @@ async function serve(
 ): Promise<void> {
   try {
     checkSource(request.headers, context.access.is_open)
-    const [target, base] = [request.url as string, 'http://localhost']
-    if (!URL.canParse(target, base)) throw httpFault('bad_request', 'the path is no URL')
-    const url = new URL(target, base)
-    const row = paths.find(({ path }) => path === url.pathname)
+    // Nothing is resolved: a proxy may let some paths through by how they begin.
+    const [path, query = ''] = (request.url as string).split(/\?(.*)/s)
+    const row = paths.find((one) => one.path === path)
     const refusal = refusalOf(context.access, request)
     if (refusal !== undefined && row?.is_for_all !== true) throw refusal
     if (row === undefined) {
@@ -187,7 +193,10 @@ async function serve(
       throw httpFault('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
     }
     const is_trusted = refusal === undefined
-    await row.serve({ context, request, response, query: url.searchParams, is_trusted })
+    await row.serve({
+      ...{ context, request, response, is_trusted },
+      query: new URLSearchParams(query),
+    })
     context.engine.counters.countRequest('operator', 'ok')
   } catch (thrown) {
     refuse(context, response, thrown)

@@ -1,0 +1,68 @@
+/**
+ * What comes over a connection of the operator's listener and is no request that it serves: bytes
+ * that are no HTTP, CONNECT, and requests sent ahead of answers that nobody reads. Each is refused
+ * as a request is, counted and told once, and its connection ends.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Fault } from '../../core/faults.ts'
+import { tellRefused } from '../../core/refusals.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
+import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
+import { clientErrorFault } from '../http/server-events.ts'
+import { whenOver } from '../http/underway.ts'
+import { answer_headers, refusalOf } from './reply.ts'
+
+/** Requests of one connection that wait for their answers to be read; each holds some kilobytes. */
+export const open_requests_max = 32
+
+/** Whether a request may be served; if not, its connection has ended. */
+export type MayServe = (request: IncomingMessage, response: ServerResponse) => boolean
+
+export function refuseStrays(
+  server: Server,
+  engine: Pick<ServedEngine, 'counters' | 'tell'>,
+): MayServe {
+  const open = new WeakMap<Socket, number>()
+  const openOn = (socket: Socket): number => open.get(socket) ?? 0
+
+  function told({ remoteAddress: address }: Socket, { code }: Fault): void {
+    tellRefused(engine, { server: 'operator', code, address })
+  }
+
+  function refuse(socket: Socket, fault: Fault | undefined): void {
+    // Nobody reads an answer after a reset, and one that is under way must not get another inside.
+    if (fault === undefined || !socket.writable || openOn(socket) > 0) {
+      socket.destroySoon()
+      return
+    }
+    told(socket, fault)
+    const { status, value } = refusalOf(fault)
+    const body = `${JSON.stringify(value)}\n`
+    const head = {
+      ...{ ...answer_headers, 'Content-Type': content_type },
+      'Content-Length': String(Buffer.byteLength(body)),
+    }
+    socket.end(rawResponse({ status, headers: Object.entries(head).flat(), body }))
+  }
+
+  server.on('clientError', (error, stream) => {
+    const socket = stream as Socket
+    refuse(socket, socket.bytesRead === 0 ? undefined : clientErrorFault(error))
+  })
+  server.on('connect', (_request, stream) => refuse(stream as Socket, httpFault('not_found')))
+
+  return (request, response) => {
+    const { socket } = request
+    const count = openOn(socket)
+    if (socket.destroyed) return false
+    if (count >= open_requests_max) {
+      told(socket, httpFault('overloaded'))
+      socket.destroy()
+      return false
+    }
+    open.set(socket, count + 1)
+    whenOver(request, response, () => open.set(socket, openOn(socket) - 1))
+    return true
+  }
+}
