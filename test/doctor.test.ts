@@ -66,6 +66,7 @@ test('a served file: failed tasks, a handler that nobody has, a lost key, and no
   await engine.create({ conv_id: 77, ref: 'f', data: { text: 's3cret' } })
   await engine.create({ conv_id: 1234, ref: 'w', data: {} })
   remove()
+  await engine.processes.pause('77')
   const { exit, rows } = await doctor(db, '--full')
   assert.equal(exit, 0, JSON.stringify(rows))
   assert.match(saysOf(rows, 'file'), /^ok: .* is served by process \d+$/)
@@ -73,6 +74,7 @@ test('a served file: failed tasks, a handler that nobody has, a lost key, and no
     saysOf(rows, 'failed tasks'),
     /^warn: 1 failed in process 77, the newest at .* with /,
   )
+  assert.match(saysOf(rows, 'paused'), /^warn: process 77 is paused: it refuses ops, and its 1 /)
   assert.match(saysOf(rows, 'jobs'), /1 tasks of process 1234 wait for the handler Wait "bank"/)
   assert.equal(saysOf(rows, 'invariants'), 'ok: all of them hold')
   const failed = rows.find(({ name }) => name === 'failed tasks')
@@ -181,6 +183,7 @@ const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ['certificates', { certificates: [{ ...certificate, trouble: 'is missing' }] }, /^bad: .*is missing/],
   ['public url',   { public_url: 'http://shop.example' },            /^warn: .*no https/],
   ['public url',   { public_url: 'https://shop.example' },           /^ok/],
+  ['system limits', { container: { files_max: 40, files_open: 40 } }, /^bad: it has 40 files open of 40/],
   ['backup',       { backup: 'missing' },                            /^bad/],
   ['backup',       { backup: { ...file, at_ms: now_ms - 5 * day_ms } }, /^warn: the backup is 5 d old/],
 ]
@@ -198,7 +201,7 @@ test('the versions of Node are those of the package', () => {
 
 const safe: Configured = {
   ...{ wanted: {}, window_s: 300, allow_hosts: ['api.example:443'], has_webhook: false },
-  ...{ file_system: 0xef53, uid: 1000 },
+  ...{ file_system: 0xef53, uid: 1000, now_ms, certificates_until_ms: {} },
 }
 const http = { host: '127.0.0.1', port: 80 }
 const grpc = { ...http, strict: true, reflection: false }
@@ -219,6 +222,9 @@ const risky: readonly (readonly [string, Partial<Configured>])[] = [
   ['no_public_url',   { has_webhook: true, wanted: { http } }],
   ['',                { has_webhook: true, wanted: { http: { ...http, public_url: 'https://a' } } }],
   ['file_system',     { file_system: 0x01021994 }],
+  ['certificate_ends', { certificates_until_ms: { grpc: now_ms - 1 } }],
+  ['certificate_ends', { certificates_until_ms: { operator: now_ms + 90 * day_ms, grpc: now_ms + 13 * day_ms } }],
+  ['',                { certificates_until_ms: { grpc: now_ms + 15 * day_ms } }],
   ['root',            { uid: 0 }],
 ]
 

@@ -4,7 +4,7 @@
  * runbook's table has the same rows.
  */
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, renameSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { connect, isClientFault } from '../src/client.ts'
@@ -36,7 +36,7 @@ interface Played {
   /** Lines besides those of the engine's log. */
   readonly told: string[]
   /** Closes the engine and opens the file again, with other options. */
-  reopen(options: EngineOptions): Promise<Engine>
+  reopen(options: EngineOptions, meanwhile?: () => void): Promise<Engine>
   /** The code of a signed create over HTTP, with the user's secret or another. */
   create(secret?: string): Promise<string>
 }
@@ -50,7 +50,7 @@ interface Incident {
   readonly line?: string
   /** What is above 0 then and was not before; none where there is no process to ask. */
   readonly metric?: string
-  /** The status of /readyz, and the checks that fail. */
+  /** The status of /readyz, and the checks that fail; none where it may not answer. */
   readonly ready?: string
   readonly options?: EngineOptions
   play(played: Played): Promise<void>
@@ -115,6 +115,16 @@ const incidents: readonly Incident[] = [
     async play({ path, create, reopen }) {
       renameSync(`${path}.key`, `${path}.key-away`)
       await reopen({})
+      assert.equal(await create(), 'store_failed')
+    },
+  },
+  {
+    incident: 'the key file is that of another file',
+    line: 'key_missing',
+    metric: 'conveyor_events_total{event="key_missing"}',
+    ready: '503 key',
+    async play({ path, create, reopen }) {
+      await reopen({}, () => writeFileSync(`${path}.key`, 'ab'.repeat(32)))
       assert.equal(await create(), 'store_failed')
     },
   },
@@ -199,6 +209,45 @@ const incidents: readonly Incident[] = [
     },
   },
   {
+    incident: 'somebody has paused a process',
+    line: 'process_paused',
+    metric: 'conveyor_ops_total{type="create",code="conveyor_is_not_active"}',
+    ready: '200',
+    async play({ engine, create }) {
+      await engine.processes.pause(1)
+      assert.equal(await create(), 'conveyor_is_not_active')
+    },
+  },
+  {
+    incident: 'the disk is slow',
+    line: 'slow_commit',
+    metric: 'conveyor_events_total{event="slow_commit"}',
+    ready: '200',
+    options: { limits: { slow_commit_ms: 0 } },
+    async play({ create }) {
+      assert.equal(await create(), 'ok')
+    },
+  },
+  {
+    incident: 'open files run out',
+    metric: 'process_open_fds',
+    async play() {},
+  },
+  {
+    incident: 'the process was killed, as when memory runs out',
+    line: 'recovered',
+    metric: 'conveyor_events_total{event="recovered"}',
+    ready: '200',
+    async play({ path, create, reopen }) {
+      assert.equal(await create(), 'ok')
+      const ends = ['', '-log-0', '-log-1']
+      for (const end of ends) copyFileSync(path + end, `${path}-killed${end}`)
+      await reopen({}, () => {
+        for (const end of ends) copyFileSync(`${path}-killed${end}`, path + end)
+      })
+    },
+  },
+  {
     incident: 'a file was copied without its commit log',
     line: 'was copied without its commit log',
     async play({ path, engine, told }) {
@@ -214,7 +263,8 @@ const incidents: readonly Incident[] = [
 for (const [at, { incident, line, metric, ready, options = {}, play }] of incidents.entries()) {
   test(incident, async () => {
     const path = join(folder.path, `${at}.lmdb`)
-    const logger = linesLogger()
+    const kept = linesLogger()
+    const logger = { ...kept, info: (fields: object) => void kept.lines.push(['info', fields]) }
     const open = (given: EngineOptions): Promise<Engine> =>
       openEngine(path, { ...options, ...given, logger })
     const setup = await openEngine(path)
@@ -237,8 +287,9 @@ for (const [at, { incident, line, metric, ready, options = {}, play }] of incide
         await http.drain()
       }
     }
-    const reopen = async (given: EngineOptions): Promise<Engine> => {
+    const reopen = async (given: EngineOptions, meanwhile?: () => void): Promise<Engine> => {
       await engine.close()
+      meanwhile?.()
       engine = await open(given)
       return engine
     }

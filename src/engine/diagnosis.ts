@@ -47,8 +47,7 @@ export interface Diagnosis {
     /** How long its earliest timer is overdue. */
     readonly late_ms?: number
   }[]
-  /** Processes with tasks that are paused. */
-  readonly paused: readonly string[]
+  readonly paused: readonly { readonly conv_id: string; readonly live: number }[]
   readonly jobs: {
     readonly waiting: number
     readonly oldest_ms?: number
@@ -105,7 +104,7 @@ export function newDiagnosis(parts: DiagnosisParts): () => Promise<EngineDiagnos
 export function diagnose(view: View, now_ms: number): Diagnosis {
   const counted = countsOf(view)
   const records = view.scan({ ...keysOfType('process'), limit: bounds.processes })
-  const paused: string[] = []
+  const paused: Diagnosis['paused'][number][] = []
   let has_webhook = false
   const processes: Diagnosis['processes'][number][] = []
   for (const { key, value } of records) {
@@ -113,7 +112,7 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
     const { title, status, webhook } = decodeRecord<ProcessRecord>(value)
     if (webhook !== undefined) has_webhook = true
     const { failed = 0, live = 0 } = counted.get(conv_id) ?? {}
-    if (status === 'paused' && live > 0) paused.push(conv_id)
+    if (status === 'paused') paused.push({ conv_id, live })
     const late_ms = status === 'paused' ? 0 : lateness(view, conv_id, now_ms)
     if (failed === 0 && late_ms < late_ms_min) continue
     const newest = failed === 0 ? undefined : newestFailed(view, conv_id)

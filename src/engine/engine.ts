@@ -148,10 +148,11 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     addresses,
     handlers,
     onChanged,
+    tell,
   }
   const processes = newProcesses(administered)
   const { variables } = engine_context
-  const importer = newImporter({ ...administered, variables, tell })
+  const importer = newImporter({ ...administered, variables })
 
   const onEnd = (listener: (task: Task) => void): (() => void) => {
     end_listeners.add(listener)

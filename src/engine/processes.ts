@@ -23,6 +23,7 @@ import {
   type ProcessRecord,
 } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
+import type { Tell } from '../core/events.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Store, View } from '../store/store.ts'
@@ -45,12 +46,13 @@ export interface ProcessesOptions {
   readonly chance: Chance
   readonly addresses: Addresses
   readonly handlers: Pick<Handlers, 'nameIn'>
+  readonly tell: Tell
   /** Called after a process was resumed, or got or lost an alias. */
   onChanged(conv_id: string): void
 }
 
 export function newProcesses(options: ProcessesOptions): Processes {
-  const { store, catalog, limits, chance, addresses, handlers, onChanged } = options
+  const { store, catalog, limits, chance, addresses, handlers, onChanged, tell } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
@@ -59,10 +61,13 @@ export function newProcesses(options: ProcessesOptions): Processes {
 
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
     const conv_id = convId(given)
-    await store.update((tx) => {
+    const is_changed = await store.update((tx) => {
       const { record } = requireProcess(tx, catalog, conv_id)
-      if (record.status !== status) tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
+      if (record.status === status) return false
+      tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
+      return true
     })
+    if (is_changed) tell(status === 'paused' ? 'process_paused' : 'process_resumed', { conv_id })
     if (status === 'active') onChanged(conv_id)
   }
 

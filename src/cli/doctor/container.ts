@@ -2,10 +2,12 @@
  * The limits that the system sets to a process: open files, and the memory of its control group. Of
  * the process that holds the file, or of this one. Without Linux nothing is known.
  */
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 
 export interface ContainerFacts {
   readonly files_max?: number
+  /** How many the process that holds the file has open. */
+  readonly files_open?: number
   readonly memory_bytes_max?: number
 }
 
@@ -18,6 +20,7 @@ export async function containerFacts(pid: number | undefined): Promise<Container
   const [, soft, hard] = /^Max open files\s+(\d+|unlimited)\s+(\d+|unlimited)/m.exec(limits) ?? []
   // Node raises its own limit to the hard one at the start.
   const files_max = Number(pid === undefined ? hard : soft)
+  const open = pid === undefined ? [] : await readdir(`${process}/fd`).catch(() => [])
   const [, path = '/'] = /^0::(\/.*)$/m.exec(group) ?? []
   const found = await Promise.all(
     [`/sys/fs/cgroup${path}/memory.max`, '/sys/fs/cgroup/memory.max', v1_path].map(systemText),
@@ -25,6 +28,7 @@ export async function containerFacts(pid: number | undefined): Promise<Container
   const memory = found.map((text) => Number.parseInt(text, 10)).find((one) => one > 0)
   return {
     ...(Number.isFinite(files_max) ? { files_max } : {}),
+    ...(open.length > 0 ? { files_open: open.length } : {}),
     ...(memory === undefined || memory > no_limit_bytes ? {} : { memory_bytes_max: memory }),
   }
 }

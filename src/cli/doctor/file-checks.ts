@@ -64,11 +64,12 @@ function commitLogVerdict({ state, owner, inside }: Facts): Verdict | undefined 
 function keyVerdict({ inside, state }: Facts): Verdict | undefined {
   if (inside === undefined) return undefined
   const { diagnosis, key } = inside
-  const help = 'put the key file back (the .key beside the data file), or set CONVEYOR_KEY'
+  const put_back = 'put the key file back (the .key beside the data file), or set CONVEYOR_KEY'
+  const help = `${put_back}; with no copy left \`npx conveyor user rekey --forget-secrets\``
   if (state === 'served') {
     const { key_problem, key_warning } = diagnosis as EngineDiagnosis
     if (key_problem !== undefined) return bad(key_problem, help)
-    if (key_warning !== undefined) return warn(key_warning, help)
+    if (key_warning !== undefined) return warn(key_warning, put_back)
     return ok('secrets can be read')
   }
   if (key === undefined) return ok('there is no secret yet')
@@ -90,10 +91,10 @@ function failedVerdicts(inside: Inside): Verdict[] {
   return failed.map(({ conv_id, failed: count, newest_failed: newest }) => {
     const when = newest && `, the newest at ${timeText(newest.at_ms)} with ${newest.tag}`
     const example =
-      newest && `\`npx conveyor task show ${conv_id} ${newest.obj_id} --history\`, then `
+      newest && `\`npx conveyor task show ${conv_id} ${newest.obj_id} --history\` says why; `
     return warn(
       `${count} failed in process ${conv_id}${when ?? ''}`,
-      `${example ?? ''}\`npx conveyor task retry ${conv_id} --status failed\``,
+      `${example ?? ''}once that is mended \`npx conveyor task retry ${conv_id} --status failed\``,
     )
   })
 }
@@ -200,10 +201,13 @@ export const fileChecks: readonly Check[] = [
   },
   {
     name: 'paused',
-    looks_at: 'paused processes with live tasks',
+    looks_at: 'processes that are paused',
     judge: ({ inside }) =>
-      inside?.diagnosis.paused.map((id) =>
-        warn(`process ${id} is paused and has live tasks`, `\`npx conveyor process resume ${id}\``),
+      inside?.diagnosis.paused.map(({ conv_id, live }) =>
+        warn(
+          `process ${conv_id} is paused: it refuses ops, and its ${live} live tasks do not move`,
+          `\`npx conveyor process resume ${conv_id}\``,
+        ),
       ),
   },
 ]

@@ -85,6 +85,9 @@ function publicUrlVerdict(given: string): Verdict {
   return ok('--public-url has https')
 }
 
+/** Beyond this share of the open files that are allowed a process will soon be stuck. */
+const files_share_max = 0.9
+
 /** What the buffers that limits allow may take together, beside Node and the pages of the file. */
 function memoryNeeded(limits: Limits): number {
   const { queue_bytes_max, waiting_bytes_max, answers_bytes_max, unverified_bytes_max } = limits
@@ -96,8 +99,12 @@ function memoryNeeded(limits: Limits): number {
 const other_files = 200
 
 function systemVerdicts({ container, inside }: Facts): Verdict[] {
-  const { files_max, memory_bytes_max } = container
+  const { files_max, files_open = 0, memory_bytes_max } = container
   const verdicts: Verdict[] = []
+  if (files_max !== undefined && files_open > files_max * files_share_max) {
+    const says = `it has ${files_open} files open of ${files_max}, and then takes no connection`
+    verdicts.push(bad(says, 'raise LimitNOFILE (ulimit -n) and restart it, or end connections'))
+  }
   if (inside === undefined) return verdicts
   const { limits } = inside
   const needed = limits.connections_max + limits.readers_max + limits.jobs_max + other_files

@@ -23,6 +23,9 @@ export interface Configured {
   /** Undefined where the system does not say. */
   readonly file_system: number | undefined
   readonly uid: number
+  readonly now_ms: number
+  /** Of the servers that have one. */
+  readonly certificates_until_ms: Readonly<Record<string, number>>
 }
 
 interface Risk {
@@ -30,6 +33,9 @@ interface Risk {
   /** Undefined where there is none. */
   judge(configured: Configured): string | undefined
 }
+
+const day_ms = 86_400_000
+const certificate_days_min = 14
 
 const risks: readonly Risk[] = [
   {
@@ -86,6 +92,17 @@ const risks: readonly Risk[] = [
     },
   },
   {
+    what: 'certificate_ends',
+    judge({ now_ms, certificates_until_ms }) {
+      const [until_ms] = Object.values(certificates_until_ms).sort((one, other) => one - other)
+      if (until_ms === undefined || until_ms - now_ms > certificate_days_min * day_ms)
+        return undefined
+      const says = `server.crt ${until_ms < now_ms ? 'has expired on' : 'expires on'}`
+      const renew = 'move server.crt and server.key away, and run `npx conveyor certs init DIR`'
+      return `${says} ${new Date(until_ms).toISOString().slice(0, 10)}; ${renew}`
+    },
+  },
+  {
     what: 'root',
     judge: ({ uid }) =>
       uid === 0
@@ -120,7 +137,8 @@ export async function tellRisks(
   const configured = {
     ...{ wanted, window_s: engine.limits.window_s, allow_hosts: list(given, 'allow-host') },
     has_webhook: (await diagnose()).has_webhook,
-    ...{ file_system: file_system?.type, uid: userInfo().uid },
+    ...{ file_system: file_system?.type, uid: userInfo().uid, now_ms: io.clock.now_ms() },
+    certificates_until_ms: engine.statistics().certificates_until_ms,
   }
   for (const { what, says } of risksOf(configured)) tell('risky', { what, says })
 }
