@@ -266,9 +266,21 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
 }
 
 function writeTrace(bytes: Buffer, { trace_id, span_id, flags }: TraceContext): void {
-  bytes.write(trace_id, head_bytes, 'hex')
-  bytes.write(span_id, head_bytes + trace_id_bytes, 'hex')
+  writeHex(bytes, head_bytes, trace_id)
+  writeHex(bytes, head_bytes + trace_id_bytes, span_id)
   bytes[traced_head_bytes - 1] = flags
+}
+
+/** For so few digits, `Buffer.write` takes longer. */
+function writeHex(bytes: Buffer, at: number, text: string): void {
+  for (let n = 0; n < text.length; n += 2) {
+    bytes[at + (n >> 1)] = (hexDigit(text, n) << 4) | hexDigit(text, n + 1)
+  }
+}
+
+function hexDigit(text: string, at: number): number {
+  const code = text.charCodeAt(at)
+  return (code & 15) + (code >> 6) * 9
 }
 
 function readTrace(bytes: Buffer): TraceContext {

@@ -71,7 +71,9 @@ export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = 
         return undefined
       }
     },
-    detached: (fn) => active_context.with(ROOT_CONTEXT, fn),
+    // Node may take longer for every promise of the program once a context was entered.
+    detached: (fn) =>
+      active_context.active() === ROOT_CONTEXT ? fn() : active_context.with(ROOT_CONTEXT, fn),
     hasSdk() {
       try {
         // Never ended, so nobody sees it.

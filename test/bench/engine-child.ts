@@ -12,7 +12,7 @@ import { closedLoop } from './closed-loop.ts'
 import type { Load, OpenOptions } from './load.ts'
 import { cpuSeconds, footprintOf, removeFiles, waitUntilIdle } from './resource-usage.ts'
 import type { Footprint, Slot } from './statistics.ts'
-import { scrape, watchOptions } from './watches.ts'
+import { type Around, scrape, watch } from './watches.ts'
 import {
   assertOk,
   assertRead,
@@ -53,6 +53,7 @@ let current:
       options: EngineOptions
       engine: Engine
       server: RunningServer | undefined
+      around: Around
       stopScrapes(): void
     }
   | undefined
@@ -61,7 +62,8 @@ const calls = {
   /** Opens a file until `close`; the port is 0 without a server. */
   async open(options: EngineOptions): Promise<{ port: number; secret: string }> {
     const { path, is_new, tasks, refs, watches = [] } = options
-    const engine = await openEngine(path, { secret_key, ...watchOptions(watches) })
+    const { options: watched, around } = watch(watches)
+    const engine = await openEngine(path, { secret_key, ...watched })
     if (is_new) {
       await engine.putProcess(definition)
       await engine.users.add({ id: user })
@@ -70,19 +72,20 @@ const calls = {
       await fill(engine, tasks, refs)
     }
     const server = await startServer(engine, options)
-    current = { options, engine, server, stopScrapes: scrape(engine, watches) }
+    current = { options, engine, server, around, stopScrapes: scrape(engine, watches) }
     return { port: server?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
   },
 
   run(load: Load): Promise<Slot> {
-    const { engine, options } = currentFile()
+    const { engine, options, around } = currentFile()
     const { verb, ops } = load
     const { refs } = options
     const source = opSource(options.tasks, refs)
     if (verb === 'read')
       return closedLoop(load, () => read(engine, source.take(verb, 1)[0] as number))
     return closedLoop(load, async () => {
-      assertOk(await engine.apply(source.take(verb, ops).map((n) => opOf(verb, n, refs))))
+      const given = source.take(verb, ops).map((n) => opOf(verb, n, refs))
+      assertOk(await around(() => engine.apply(given)))
     })
   },
 

@@ -1,7 +1,8 @@
 /**
  * What it costs to have an engine watched (see watches): cells without a rival, in-process, over HTTP
  * and over gRPC, with logs, metrics and traces each, with all of them, and with none. A repetition
- * measures all of these one after the other, so that noise of the machine falls on all.
+ * measures all of these one after the other, so that noise of the machine falls on all. Traces are
+ * compared with the SDK alone too, which is the embedder's: what is more than that is the engine's.
  */
 import { type Cell, cellName, cells, type Scale, serverOf } from './cells.ts'
 import type { BenchFolder } from './folder.ts'
@@ -11,21 +12,30 @@ import { rotated } from './measure.ts'
 import type { Side } from './side.ts'
 import { startOurs } from './side-ours.ts'
 import { type SideSlot, type Summary, summaryOf } from './statistics.ts'
+import type { Span } from './stopwatch.ts'
 import { makeTemplates } from './templates.ts'
-import { type WatchName, watch_names } from './watches.ts'
+import type { WatchName } from './watches.ts'
 
 interface WatchedRun {
   readonly folder: BenchFolder
   readonly isChosen: (name: string) => boolean
   readonly scale: Scale
   readonly is_quick: boolean
+  readonly slot_s: number | undefined
 }
 
-/** [what is told of, the watches that are on] */
-const forms: readonly (readonly [string, readonly WatchName[]])[] = [
-  ['off', []],
-  ...watch_names.map((name) => [name, [name]] as const),
-  ['all', watch_names],
+/** Slots that outweigh the opening of their file, so that all cells take ten minutes. */
+const usual_span = { warmup_s: 0.1, slot_s: 0.5 }
+const usual_reps = 5
+
+/** [what is told of, the watches that are on, what it is compared with] */
+const forms: readonly (readonly [string, readonly WatchName[], readonly string[]])[] = [
+  ['off', [], []],
+  ['logs', ['logs'], ['off']],
+  ['metrics', ['metrics'], ['off']],
+  ['sdk', ['sdk'], ['off']],
+  ['traces', ['traces'], ['off', 'sdk']],
+  ['all', ['logs', 'metrics', 'traces'], ['off', 'sdk']],
 ]
 
 const servers = ['in-process', 'http', 'grpc'] as const
@@ -37,7 +47,8 @@ function isWatched({ file, refs, kind, verb, transport, ops, callers }: Cell): b
 }
 
 export async function* watchedOnAndOff(given: WatchedRun): AsyncGenerator<OnOffLine> {
-  const { folder, scale, isChosen, is_quick } = given
+  const { folder, scale, isChosen, is_quick, slot_s = usual_span.slot_s } = given
+  const span = is_quick ? scale : { ...usual_span, slot_s }
   const clients = startLoadClients(folder)
   const templates = makeTemplates(folder, () => {})
   const run = { folder, scale, clients, templates, engine_flags: [], print: () => {} }
@@ -54,7 +65,7 @@ export async function* watchedOnAndOff(given: WatchedRun): AsyncGenerator<OnOffL
           return [name, await startOurs(run, group, form)] as const
         }),
       )
-      for (const cell of chosen) yield* linesOf(cell, sides, scale, is_quick ? 1 : 9)
+      for (const cell of chosen) yield* linesOf(cell, sides, span, is_quick ? 1 : usual_reps)
       for (const [, side] of sides) await side.stop()
     }
   } finally {
@@ -65,32 +76,34 @@ export async function* watchedOnAndOff(given: WatchedRun): AsyncGenerator<OnOffL
 async function* linesOf(
   cell: Cell,
   sides: readonly (readonly [string, Side])[],
-  { warmup_s, slot_s }: Scale,
+  span: Span,
   reps: number,
 ): AsyncGenerator<OnOffLine> {
   const slots = new Map<string, SideSlot[]>(sides.map(([name]) => [name, []]))
   // The first repetition warms up, and does not count.
   for (let rep = 0; rep <= reps; rep++) {
     for (const [name, side] of rotated(sides, rep)) {
-      const slot = await side.measure(cell, { warmup_s, slot_s })
+      const slot = await side.measure(cell, span)
       if (rep > 0) slots.get(name)?.push(slot)
     }
   }
-  const off = slots.get('off') ?? []
-  for (const [name, on] of slots) {
-    if (name === 'off') continue
-    const over = (of: (slot: SideSlot) => number): Summary =>
-      summaryOf(on.map((slot, rep) => of(slot) / of(off[rep] as SideSlot)))
-    const [on_per_s, off_per_s] = [
-      summaryOf(on.map(rateOf)).median,
-      summaryOf(off.map(rateOf)).median,
-    ]
-    const ratios = {
-      ratio: over(rateOf),
-      cpu: over(({ cpu_s = Number.NaN, whole }) => cpu_s / whole.ops),
+  for (const [name, , others] of forms) {
+    for (const other of others) {
+      const what = `${cellName(cell)} ${name}${other === 'off' ? '' : ` over ${other}`}`
+      yield lineOf(what, slots.get(name) ?? [], slots.get(other) ?? [])
     }
-    yield { kind: 'on-off', cell: `${cellName(cell)} ${name}`, on_per_s, off_per_s, ...ratios }
+  }
+}
+
+function lineOf(cell: string, on: readonly SideSlot[], off: readonly SideSlot[]): OnOffLine {
+  const over = (of: (slot: SideSlot) => number): Summary =>
+    summaryOf(on.map((slot, rep) => of(slot) / of(off[rep] as SideSlot)))
+  return {
+    ...{ kind: 'on-off', cell, ratio: over(rateOf), cpu: over(cpuOf) },
+    on_per_s: summaryOf(on.map(rateOf)).median,
+    off_per_s: summaryOf(off.map(rateOf)).median,
   }
 }
 
 const rateOf = ({ whole }: SideSlot): number => whole.ops / whole.seconds
+const cpuOf = ({ cpu_s = Number.NaN, whole }: SideSlot): number => cpu_s / whole.ops

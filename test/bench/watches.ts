@@ -2,7 +2,11 @@
  * What somebody on call has an engine watched with, as `serve` would: lines of the log as JSON to a
  * file that takes all, metrics with a scrape a second, and traces through the SDK of OpenTelemetry,
  * one request in a hundred recorded, to an exporter that takes all.
+ *
+ * `sdk` is what an embedder has before the engine makes any trace: the SDK is registered, and each
+ * call in-process is made under a span of the caller. That belongs to `traces` too.
  */
+import { type Tracer, trace } from '@opentelemetry/api'
 import {
   BatchSpanProcessor,
   NodeTracerProvider,
@@ -15,18 +19,29 @@ import type { Engine, EngineOptions } from '../../src/index.ts'
 import { newMetricsText } from '../../src/metrics/metrics-text.ts'
 import { openTelemetryTracing } from '../../src/tracing.ts'
 
-export const watch_names = ['logs', 'metrics', 'traces'] as const
-export type WatchName = (typeof watch_names)[number]
+export type WatchName = 'logs' | 'metrics' | 'sdk' | 'traces'
 
 const recorded_part = 0.01
 const scrape_every_ms = 1_000
 
-/** The options of an engine that is watched so. */
-export function watchOptions(names: readonly WatchName[]): EngineOptions {
+/** Runs a call as its caller would. */
+export type Around = <T>(call: () => Promise<T>) => Promise<T>
+
+/** The options of an engine that is watched so, and what its callers do around a call. */
+export function watch(names: readonly WatchName[]): { options: EngineOptions; around: Around } {
+  const has_traces = names.includes('traces')
+  const tracer = has_traces || names.includes('sdk') ? registeredTracer() : undefined
   return {
-    ...(names.includes('logs') ? { logger: newLogger() } : {}),
-    ...(names.includes('traces') ? { tracing: openTelemetryTracing(newProvider()) } : {}),
+    options: {
+      ...(names.includes('logs') ? { logger: newLogger() } : {}),
+      ...(has_traces ? { tracing: openTelemetryTracing() } : {}),
+    },
+    around: tracer === undefined ? (call) => call() : (call) => underSpan(tracer, call),
   }
+}
+
+function underSpan<T>(tracer: Tracer, call: () => Promise<T>): Promise<T> {
+  return tracer.startActiveSpan('call', (span) => call().finally(() => span.end()))
 }
 
 /** Scrapes until the returned function is called. */
@@ -44,12 +59,18 @@ function newLogger(): NonNullable<EngineOptions['logger']> {
   return pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false }))
 }
 
-function newProvider(): { tracerProvider: NodeTracerProvider } {
+let registered: Tracer | undefined
+
+/** Of the one provider of this process. */
+function registeredTracer(): Tracer {
+  if (registered !== undefined) return registered
   const exporter: SpanExporter = {
     export: (_spans, done) => done({ code: 0 }),
     shutdown: async () => {},
   }
   const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(recorded_part) })
   const spanProcessors = [new BatchSpanProcessor(exporter)]
-  return { tracerProvider: new NodeTracerProvider({ sampler, spanProcessors }) }
+  new NodeTracerProvider({ sampler, spanProcessors }).register()
+  registered = trace.getTracer('bench')
+  return registered
 }
