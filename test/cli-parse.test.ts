@@ -242,9 +242,11 @@ for (const [given, place] of places) {
 test('tables are aligned, and text from callers moves no cursor', () => {
   const rows = [
     ['x\u001b[2Jy', '1'],
+    ['\u202ecod\u2066.\u2028z', '\u009b'],
     ['zz', 'é'],
   ]
-  assert.equal(table(['A', 'LONG'], rows), 'A       LONG\nx·[2Jy  1\nzz      é\n')
+  const page = 'A         LONG\nx·[2Jy    1\n·cod·.·z  ·\nzz        é\n'
+  assert.equal(table(['A', 'LONG'], rows), page)
   assert.equal(table(['A'], []), '')
 })
 

@@ -174,6 +174,7 @@ const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ['file system',  { disk: { type: -11317950, free_bytes: 1e12 } },  /^warn: .*\(CIFS\)/],
   ['file system',  { disk: { type: 0xef53, free_bytes: 1e12 } },     /^ok/],
   ['rights',       { file: { ...file, mode: 0o100640 } },            /^warn: others may read the data/],
+  ['rights',       { file: { ...file, mode: 0o010640 } },            /^$/],
   ['clock',        { now_ms: Date.UTC(2009, 1, 1) },                 /^bad: it is 2009/],
   ['certificates', { certificates: [certificate] },                  /^ok: .*2026-08-30, for DNS:a/],
   ['certificates', { certificates: [{ ...certificate, until_ms: now_ms + 29 * day_ms }] }, /^warn: .*expires/],

@@ -133,9 +133,9 @@ export function columns(rows: readonly (readonly string[])[]): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join('')
 }
 
-/** Text without control characters. */
+/** Text without control characters, line ends, and what turns the direction of text around. */
 export function clean(text: string): string {
-  return text.replace(/\p{Cc}/gu, '·')
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, '·')
 }
 
 function length(text: string): number {

@@ -22,7 +22,12 @@ export function programOf(
   if (command === 'exec' && script_name === 'npx') return quoted
   if (/[/\\]node_modules[/\\]/.test(script)) return quoted
   if (/[/\\]conveyor$/.test(script)) return 'conveyor'
-  return /^[\w@%+=:,./-]+$/.test(script) ? `node ${script}` : `node '${script}'`
+  return `node ${shellWord(script)}`
+}
+
+/** A word of a command line, quoted for a shell where needed. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** The text with the words of `program` in each command that it quotes. */

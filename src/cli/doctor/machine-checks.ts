@@ -5,6 +5,7 @@
 import type { Limits } from '../../core/limits.ts'
 import { isSupportedNode, supported_node } from '../../core/node-version.ts'
 import { timeText } from '../output.ts'
+import { shellWord } from '../program.ts'
 import type { CertificateFacts } from './certificates.ts'
 import { bad, bytesText, type Check, ok, spanText, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
@@ -42,6 +43,11 @@ export function isOpenToOthers(mode: number): boolean {
   return (mode & 0o077) !== 0
 }
 
+/** Whether this is no pipe, folder or device, whose rights nobody must change for us. */
+function isPlainFile(mode: number): boolean {
+  return (mode & 0o170000) === 0o100000
+}
+
 /** The disk space below which a running engine stops writing soon. */
 function spaceVerdict(free_bytes: number, { disk_free_bytes_min }: Limits): Verdict {
   const free = `${bytesText(free_bytes)} are free`
@@ -69,7 +75,7 @@ function certificateVerdict(facts: CertificateFacts, now_ms: number): Verdict {
   if (key === 'another') return bad(`the key beside ${path} is not its own`, again)
   if (key === 'open') {
     const key_path = path.replace(/crt$/, 'key')
-    return bad(`${key_path} can be read by others`, `chmod 600 '${key_path}'`)
+    return bad(`${key_path} can be read by others`, `chmod 600 ${shellWord(key_path)}`)
   }
   if (until_ms - now_ms < 30 * day_ms) return warn(`${path} expires on ${until}`, again)
   return ok(`${path} is valid until ${until}${names === '' ? '' : `, for ${names}`}`)
@@ -159,11 +165,14 @@ export const machineChecks: readonly Check[] = [
     looks_at: 'who may read the data file and the key',
     judge({ file, key_file }) {
       const verdicts: Verdict[] = []
+      if (file !== undefined && !isPlainFile(file.mode)) return verdicts
       if (file !== undefined && isOpenToOthers(file.mode)) {
-        verdicts.push(warn('others may read the data file', `chmod 600 '${file.path}'`))
+        verdicts.push(warn('others may read the data file', `chmod 600 ${shellWord(file.path)}`))
       }
       if (key_file !== undefined && isOpenToOthers(key_file.mode)) {
-        verdicts.push(bad('others may read the key of the secrets', `chmod 600 '${key_file.path}'`))
+        verdicts.push(
+          bad('others may read the key of the secrets', `chmod 600 ${shellWord(key_file.path)}`),
+        )
       }
       if (verdicts.length > 0 || file === undefined) return verdicts
       return ok('the files are closed to others')

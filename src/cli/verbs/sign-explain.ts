@@ -5,6 +5,7 @@
  */
 import { type Signed, type Signer, signed } from '../../client/http-messages.ts'
 import { clean, columns } from '../output.ts'
+import { shellWord } from '../program.ts'
 
 interface Parts {
   readonly signer: Pick<Signer, 'user' | 'secret'>
@@ -117,13 +118,8 @@ export function curlLine(request: {
   readonly body: string
 }): string {
   const lines_of_head = Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`)
-  const options = lines_of_head.map((line) => ` -H ${quoted(line)}`).join('')
-  return `curl -sS${options} --data-binary ${quoted(request.body)} ${quoted(request.url)}`
-}
-
-/** Quoted for a shell where needed. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+  const options = lines_of_head.map((line) => ` -H ${shellWord(line)}`).join('')
+  return `curl -sS${options} --data-binary ${shellWord(request.body)} ${shellWord(request.url)}`
 }
 
 const shown_chars_max = 400
