@@ -8,6 +8,7 @@
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey } from './codec/keys.ts'
 import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
+import type { EventName } from './core/event-table.ts'
 import { newEvents, type Tell } from './core/events.ts'
 import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
@@ -53,6 +54,9 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const { clock = systemClock, chance = systemChance } = options
   const events = newEvents(options.logger, clock)
   const { tell } = events
+  // What happens before the engine can count it, such as a recovery.
+  const early_events: EventName[] = []
+  const endEarly = events.on((event) => void early_events.push(event))
   const began_ms = clock.now_ms()
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   const is_memory = path === ':memory:'
@@ -81,7 +85,9 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     })
     file.onClose(() => store.close())
     await upgradeFile(store, { tell })
+    endEarly()
     const engine = await startEngine({
+      early_events,
       path: file.path,
       store,
       limits,

@@ -18,6 +18,7 @@
 import { type Key, metaKey } from '../codec/keys.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
+import type { EventName } from '../core/event-table.ts'
 import { bugTeller, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
@@ -69,6 +70,8 @@ export interface EngineParts {
   readonly failed: Promise<Fault>
   readonly options: EngineOptions
   readonly events: Events
+  /** Those that were told before. */
+  readonly early_events?: readonly EventName[]
   readonly executors: Executors
   readonly handlers: Handlers
 }
@@ -78,6 +81,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const { tell } = parts.events
   const counters = newCounters(store.onCommit)
+  for (const event of parts.early_events ?? []) counters.countEvent(event)
   parts.events.on(counters.countEvent)
   const { tracing } = options
   const onBug = bugTeller(tell, options.onBug)
