@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventTable } from '../src/core/event-table.ts'
-import { process_metrics } from '../src/metrics/process-metrics.ts'
+import { runtime_metrics } from '../src/metrics/runtime-metrics.ts'
 import { histogramTable, metricTable } from '../src/metrics/table.ts'
 import { top } from './support/package-folder.ts'
 
@@ -30,7 +30,7 @@ const known = new Map<string, readonly string[]>([
   ...Object.values(histogramTable).map(
     ({ name, labels }) => [`${name}_bucket`, [...labels, 'le']] as const,
   ),
-  ...process_metrics.map((name) => [name, []] as const),
+  ...runtime_metrics.map((name) => [name, []] as const),
   ['up', []],
 ])
 

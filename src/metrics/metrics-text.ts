@@ -4,7 +4,7 @@
  */
 import type { Engine } from '../engine/api.ts'
 import { engineMetrics } from './engine-metrics.ts'
-import { addProcessMetrics } from './process-metrics.ts'
+import { addRuntimeMetrics } from './runtime-metrics.ts'
 
 export interface MetricsText {
   readonly content_type: string
@@ -19,7 +19,7 @@ const made_every_ms = 1_000
 /** Measures from now on. */
 export function newMetricsText(engine: Engine): MetricsText {
   const { register, close } = engineMetrics(engine)
-  addProcessMetrics(register)
+  addRuntimeMetrics(register)
   let made: Promise<Buffer> | undefined
   let made_ms = 0
   return {

@@ -8,8 +8,15 @@ import { type Signed, signed } from '../../client/http-messages.ts'
 import { parsePlain } from '../../codec/json.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
 import { print, readAll } from '../io.ts'
+import {
+  baseOf,
+  body_note,
+  fileOf,
+  readSigner,
+  secret_notes,
+  signer_flags,
+} from '../sign/signer.ts'
 import type { Verb } from '../verb.ts'
-import { baseOf, body_note, fileOf, readSigner, secret_notes, signer_flags } from './signer.ts'
 
 export const sendVerb: Verb = {
   name: 'send',

@@ -9,16 +9,16 @@ import { openEngine } from '../../open.ts'
 import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
+import { makeDemoCertificates } from '../serve/demo.ts'
+import { limitsOf, serve_flags } from '../serve/flags.ts'
+import { printListening } from '../serve/listening.ts'
+import { openServeLog, type ServeLog } from '../serve/log.ts'
+import { tellRisks } from '../serve/risks.ts'
+import { startServers, type WantedServers, wantedServers } from '../serve/servers.ts'
+import { killIfHung, newStop, type Stop, untilEnd } from '../serve/stop.ts'
+import { tracingOf } from '../serve/traces.ts'
+import { variablesOf } from '../serve/variables-file.ts'
 import { dbOf, type Given, isOn, list, text, type Verb } from '../verb.ts'
-import { makeDemoCertificates } from './demo.ts'
-import { tellRisks } from './risks.ts'
-import { limitsOf, serve_flags } from './serve-flags.ts'
-import { openServeLog, type ServeLog } from './serve-log.ts'
-import { printReady } from './serve-ready.ts'
-import { killIfHung, newStop, type Stop, untilEnd } from './serve-stop.ts'
-import { tracingOf } from './serve-traces.ts'
-import { startServers, type WantedServers, wantedServers } from './servers.ts'
-import { variablesOf } from './variables-file.ts'
 
 export const serveVerb: Verb = {
   name: 'serve',
@@ -67,7 +67,7 @@ async function serveUntil(
     const servers = await startServers(engine, wanted, tls)
     const failure = await untilEnd(engine, servers, async () => {
       await tellRisks(given, io, engine, wanted)
-      await printReady(given, io, engine, servers, tls)
+      await printListening(given, io, engine, servers, tls)
       return stop.reason
     })
     // The log has said why.

@@ -7,14 +7,13 @@ import { type Signer, signed } from '../../client/http-messages.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, readInput } from '../io.ts'
 import { clean, printDone } from '../output.ts'
-import { type Given, isOn, text, type Verb } from '../verb.ts'
-import { curlLine, explained, explainText, testVector } from './sign-explain.ts'
+import { curlLine, explained, explainText, testVector } from '../sign/explain.ts'
 import {
   type FoundSignature,
   findSignature,
   timestampMistake,
   usualMistakes,
-} from './sign-mistakes.ts'
+} from '../sign/mistakes.ts'
 import {
   baseOf,
   body_note,
@@ -23,7 +22,8 @@ import {
   readSigner,
   secret_notes,
   signer_flags,
-} from './signer.ts'
+} from '../sign/signer.ts'
+import { type Given, isOn, text, type Verb } from '../verb.ts'
 
 export const signVerb: Verb = {
   name: 'sign',

@@ -6,8 +6,8 @@ import type { Clock } from '../../core/clock.ts'
 import { newEvents, type Tell } from '../../core/events.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Io } from '../io.ts'
-import { newLineSink } from '../line-sink.ts'
 import { type Flag, type Given, isOn, oneOf, text } from '../verb.ts'
+import { newLineSink } from './line-sink.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 

@@ -2,8 +2,8 @@
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, type Given, json_flag, text } from '../verb.ts'
-import { log_level_flag } from './serve-log.ts'
-import { traces_flag } from './serve-traces.ts'
+import { log_level_flag } from './log.ts'
+import { traces_flag } from './traces.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   name: name.replaceAll('_', '-'),

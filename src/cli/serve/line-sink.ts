@@ -5,8 +5,8 @@
  * stream that has failed is opened anew after `reopen_ms`.
  */
 import type { Writable } from 'node:stream'
-import { type Clock, keepAlive, within } from '../core/clock.ts'
-import type { LineStream } from './line-stream.ts'
+import { type Clock, keepAlive, within } from '../../core/clock.ts'
+import type { LineStream } from '../line-stream.ts'
 
 export const waiting_bytes_max = 1024 * 1024
 const reopen_ms = 1_000

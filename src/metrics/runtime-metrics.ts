@@ -5,7 +5,7 @@
  */
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
-export const process_metrics = [
+export const runtime_metrics = [
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',
   'process_cpu_seconds_total',
@@ -24,12 +24,12 @@ export const process_metrics = [
 
 let collected: Registry | undefined
 
-export function addProcessMetrics(register: Registry): void {
+export function addRuntimeMetrics(register: Registry): void {
   if (collected === undefined) {
     collected = new Registry()
     collectDefaultMetrics({ register: collected })
   }
-  for (const name of process_metrics) {
+  for (const name of runtime_metrics) {
     const metric = collected.getSingleMetric(name)
     // Those of another system than Linux are fewer.
     if (metric !== undefined) register.registerMetric(metric)

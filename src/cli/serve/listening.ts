@@ -5,7 +5,7 @@ import { type Given, isOn } from '../verb.ts'
 import { bindDemo, demoGrpcText, demoJson, demoText, hasDemoClient, makeDemo } from './demo.ts'
 import type { RunningServers } from './servers.ts'
 
-export async function printReady(
+export async function printListening(
   given: Given,
   io: Io,
   engine: Engine,

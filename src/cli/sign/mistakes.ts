@@ -6,7 +6,7 @@
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { SignatureKind } from '../../core/model.ts'
-import { type SignedParts, variantsOf } from './sign-variants.ts'
+import { type SignedParts, variantsOf } from './variants.ts'
 
 /** Where a signature was found: the kind, and what is wrong; nothing where it is right. */
 export interface FoundSignature {
