@@ -58,7 +58,7 @@ test('codes without number take a bounded room, and their lines are bounded toge
 })
 
 test('a value cannot forge a line, move a cursor, or be as long as it likes', () => {
-  const forged = `x\n{"level":"error"}\r\u001b[2J\u009b2J\u2028\u202e${'y'.repeat(500)}😀`
+  const forged = `x\n{level: "error"}\r\u001b[2J\u009b2J\u2028\u202e${'y'.repeat(500)}😀`
   const texts: string[] = []
   const stream = new PassThrough()
   stream.on('data', (chunk) => texts.push(String(chunk)))
