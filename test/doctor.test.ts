@@ -155,7 +155,7 @@ test('what is missing or held is exit 3, what is not ours 1', async () => {
 const now_ms = Date.UTC(2026, 5, 1)
 const day_ms = 86_400_000
 const facts: Facts = {
-  ...{ now_ms, node: 'v20.20.2', is_full: false, db: 'x', state: 'missing', container: {} },
+  ...{ now_ms, node: 'v20.20.2', is_full: false, db: 'x', state: 'missing', system: {} },
 }
 const certificate = {
   ...{ path: 'd/server.crt', from_ms: 0, until_ms: now_ms + 90 * day_ms, names: 'DNS:a' },
@@ -184,7 +184,7 @@ const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ['certificates', { certificates: [{ ...certificate, trouble: 'is missing' }] }, /^bad: .*is missing/],
   ['public url',   { public_url: 'http://shop.example' },            /^warn: .*no https/],
   ['public url',   { public_url: 'https://shop.example' },           /^ok/],
-  ['system limits', { container: { files_max: 40, files_open: 40 } }, /^bad: it has 40 files open of 40/],
+  ['system limits', { system: { files_max: 40, files_open: 40 } }, /^bad: it has 40 files open of 40/],
   ['backup',       { backup: 'missing' },                            /^bad/],
   ['backup',       { backup: { ...file, at_ms: now_ms - 5 * day_ms } }, /^warn: the backup is 5 d old/],
 ]

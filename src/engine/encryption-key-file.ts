@@ -8,7 +8,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
 import { keyId, parseKey } from '../codec/encryption.ts'
-import { syncFolder } from '../store/file-system.ts'
+import { isOpenToOthers, syncFolder } from '../store/file-system.ts'
 
 export interface KeyFile {
   /** Undefined where `trouble` says why. */
@@ -36,7 +36,7 @@ export function readKeyFile(path: string): KeyFile {
     const length = readSync(fd, bytes, 0, text_bytes_max, 0)
     const key = parseKey(bytes.toString('latin1', 0, length))
     if (key === undefined) return { ...none, trouble: 'no_key' }
-    return { key, is_open: (stats.mode & 0o077) !== 0 }
+    return { key, is_open: isOpenToOthers(stats.mode) }
   } catch (error) {
     const { code = String(error) } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return { ...none, trouble: 'missing' }

@@ -1,6 +1,6 @@
 /**
- * Explains why a file cannot be opened, in a sentence that says what to do, and syncs folders, so
- * that a new or removed name survives a power cut.
+ * What files need of the system: why one cannot be opened, in a sentence that says what to do; a
+ * sync of folders, so that a new or removed name survives a power cut; who may read one.
  */
 import { open } from 'node:fs/promises'
 import { constants as system } from 'node:os'
@@ -60,4 +60,9 @@ export async function syncPath(path: string): Promise<void> {
 /** Syncs the names in the folder of `path`. */
 export function syncFolder(path: string): Promise<void> {
   return syncPath(dirname(path))
+}
+
+/** Whether users other than the owner may read or write what has this mode. */
+export function isOpenToOthers(mode: number): boolean {
+  return (mode & 0o077) !== 0
 }

@@ -5,6 +5,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isOpenToOthers } from '../../store/file-system.ts'
 
 export interface CertificateFacts {
   readonly path: string
@@ -57,7 +58,7 @@ async function keyState(
     const { mode } = await stat(path)
     const key = createPrivateKey(await readFile(path))
     if (!certificate.checkPrivateKey(key)) return 'another'
-    return (mode & 0o077) === 0 ? 'fits' : 'open'
+    return isOpenToOthers(mode) ? 'open' : 'fits'
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'another'
   }

@@ -21,7 +21,7 @@ import { type OwnerRecord, readOwner } from '../../store/owner-file.ts'
 import { connectOwner } from '../admin-connection.ts'
 import type { Io } from '../io.ts'
 import { type CertificateFacts, certificateFacts } from './certificates.ts'
-import { type ContainerFacts, containerFacts } from './container.ts'
+import { type SystemLimits, systemLimits } from './system-limits.ts'
 
 export interface FileFacts {
   readonly path: string
@@ -61,7 +61,7 @@ export interface Facts {
   readonly format?: number
   readonly inside?: Inside
   readonly certificates?: readonly CertificateFacts[]
-  readonly container: ContainerFacts
+  readonly system: SystemLimits
   readonly backup?: FileFacts | 'missing'
 }
 
@@ -92,7 +92,7 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
     ...(disk === undefined ? {} : { disk }),
     ...found,
     ...(tls === undefined ? {} : { certificates: await certificateFacts(tls) }),
-    container: await containerFacts(pid),
+    system: await systemLimits(pid),
     ...(options.backup === undefined ? {} : { backup: backup ?? 'missing' }),
   }
 }

@@ -3,13 +3,14 @@
  * key, and what stands in the way of its tasks.
  */
 import type { EngineDiagnosis } from '../../engine/diagnosis.ts'
+import { format } from '../../engine/upgrade.ts'
 import { timeText } from '../output.ts'
 import { bad, type Check, ok, spanText, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'
 
 const minute_ms = 60_000
 
-function fileVerdict({ state, db, fault, owner, format }: Facts): Verdict {
+function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict {
   const holder = owner === undefined ? 'another process' : `process ${owner.pid}`
   const says = fault === undefined ? '' : `: ${fault.message}`
   switch (state) {
@@ -30,21 +31,19 @@ function fileVerdict({ state, db, fault, owner, format }: Facts): Verdict {
     case 'refused':
       return bad(`it does not open${says}`, 'do as the sentence says; keep the files as they are')
     case 'closed':
-      return closedVerdict(db, format ?? 0)
+      return closedVerdict(db, found ?? 0)
   }
 }
 
-const format_now = 2
-
-function closedVerdict(db: string, format: number): Verdict {
-  if (format === format_now) return ok(`${db} is held by nobody, and opens`)
-  if (format === 0) return bad(`${db} holds something else`, 'name the data file with --db')
-  if (format > format_now) {
+function closedVerdict(db: string, found: number): Verdict {
+  if (found === format) return ok(`${db} is held by nobody, and opens`)
+  if (found === 0) return bad(`${db} holds something else`, 'name the data file with --db')
+  if (found > format) {
     return bad(`${db} was written by a newer conveyor`, 'use that one, or a backup made before')
   }
-  const how = `upgrades it to ${format_now} for good`
+  const how = `upgrades it to ${format} for good`
   return warn(
-    `${db} is of format ${format}: the next opening, by any verb, ${how}`,
+    `${db} is of format ${found}: the next opening, by any verb, ${how}`,
     'copy the file and its key first; nothing else was looked at',
   )
 }

@@ -4,6 +4,7 @@
  */
 import type { Limits } from '../../core/limits.ts'
 import { isSupportedNode, supported_node } from '../../core/node-version.ts'
+import { isOpenToOthers } from '../../store/file-system.ts'
 import { timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
 import type { CertificateFacts } from './certificates.ts'
@@ -36,11 +37,6 @@ export function fileSystemRisk(
   const help = 'put the file on a disk of this machine, such as ext4 or xfs'
   if (kind === 'memory') return { says: `it is in memory (${name}): a restart loses it`, help }
   return { says: `it is on a network file system (${name}): locks and syncs may not hold`, help }
-}
-
-/** Whether users other than the owner may read what has this mode. */
-export function isOpenToOthers(mode: number): boolean {
-  return (mode & 0o077) !== 0
 }
 
 /** Whether this is no pipe, folder or device, whose rights nobody must change for us. */
@@ -104,8 +100,8 @@ function memoryNeeded(limits: Limits): number {
 /** Descriptors beside those of connections: the file, the commit log, sockets, modules. */
 const other_files = 200
 
-function systemVerdicts({ container, inside }: Facts): Verdict[] {
-  const { files_max, files_open = 0, memory_bytes_max } = container
+function systemVerdicts({ system, inside }: Facts): Verdict[] {
+  const { files_max, files_open = 0, memory_bytes_max } = system
   const verdicts: Verdict[] = []
   if (files_max !== undefined && files_open > files_max * files_share_max) {
     const says = `it has ${files_open} files open of ${files_max}, and then takes no connection`

@@ -65,7 +65,8 @@ async function restore(given: Given, io: Io): Promise<Exit> {
       const is_key_new = checked.key_from !== undefined && checked.key_from !== `${path}.key`
       await putRestored(path, copy, is_key_new ? `${copy}.key` : undefined)
       is_done = true
-      return await tell(given, io, { path, backup, aside, began_ms, is_key_new, ...checked })
+      const restored = { path, backup, aside, began_ms, is_key_new, ...checked }
+      return await printRestored(given, io, restored)
     } finally {
       await folder.remove()
     }
@@ -195,7 +196,7 @@ interface Restored extends Checked {
   readonly is_key_new: boolean
 }
 
-function tell(given: Given, io: Io, restored: Restored): Promise<Exit> {
+function printRestored(given: Given, io: Io, restored: Restored): Promise<Exit> {
   const { path, backup, aside, began_ms, report, key_id, key_from, is_key_new } = restored
   const { task: tasks = 0, process: processes = 0, user: users = 0 } = report.counts
   const took_ms = io.clock.now_ms() - began_ms

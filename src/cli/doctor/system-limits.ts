@@ -4,14 +4,14 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 
-export interface ContainerFacts {
+export interface SystemLimits {
   readonly files_max?: number
   /** How many the process that holds the file has open. */
   readonly files_open?: number
   readonly memory_bytes_max?: number
 }
 
-export async function containerFacts(pid: number | undefined): Promise<ContainerFacts> {
+export async function systemLimits(pid: number | undefined): Promise<SystemLimits> {
   const process = `/proc/${pid ?? 'self'}`
   const [limits, group] = await Promise.all([
     systemText(`${process}/limits`),
