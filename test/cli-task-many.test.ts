@@ -133,7 +133,10 @@ for (const [name, open] of ways) {
           'night',
         ])
         assert.equal(moved.out, 'move: 1200 of 1200 done\n', moved.err)
-        assert.match(moved.err, /job night: if cut off, go on with `conveyor task bulk night`/)
+        assert.match(
+          moved.err,
+          /job night: if cut off, go on with `conveyor task bulk night --db \S+`/,
+        )
         const again = await on(['task', 'bulk', 'night'])
         assert.equal(again.out, moved.out)
         const [job] = await rows('task', 'bulk', 'night')

@@ -74,7 +74,10 @@ test('a served file: failed tasks, a handler that nobody has, a lost key, and no
     saysOf(rows, 'failed tasks'),
     /^warn: 1 failed in process 77, the newest at .* with /,
   )
-  assert.match(saysOf(rows, 'paused'), /^warn: process 77 is paused: it refuses ops, and its 1 /)
+  assert.match(
+    saysOf(rows, 'paused'),
+    /^warn: process 77 is paused: it refuses ops, and its live tasks \(1\) /,
+  )
   assert.match(saysOf(rows, 'jobs'), /1 tasks of process 1234 wait for the handler Wait "bank"/)
   assert.equal(saysOf(rows, 'invariants'), 'ok: all of them hold')
   const failed = rows.find(({ name }) => name === 'failed tasks')

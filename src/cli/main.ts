@@ -7,7 +7,7 @@ import { exits, failureOf } from './exit-codes.ts'
 import { type Env, type Io, print } from './io.ts'
 import { clean } from './output.ts'
 import { type Parsed, parseWords } from './parse.ts'
-import { withProgram } from './program.ts'
+import { withFile, withProgram } from './program.ts'
 import { isOn } from './verb.ts'
 import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
 
@@ -18,10 +18,11 @@ import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
 export async function main(argv: readonly string[], env: Env, given_io: Io): Promise<number> {
   const { program, stderr } = given_io
   // What stands on standard error is the program's own words, and may quote commands.
+  let onFile = (text: string): string => text
   const io: Io = {
     ...given_io,
     stderr: {
-      write: (text, done) => stderr.write(withProgram(text, program), done),
+      write: (text, done) => stderr.write(withProgram(onFile(text), program), done),
       isTTY: stderr.isTTY === true,
     },
   }
@@ -29,7 +30,10 @@ export async function main(argv: readonly string[], env: Env, given_io: Io): Pro
   try {
     const parsed = parseWords(argv, env, verbs)
     if (parsed.kind === 'run') {
-      json = isOn(parsed.given, 'json')
+      const { given } = parsed
+      json = isOn(given, 'json')
+      // What `serve` writes are lines of JSON, as is a refusal with --json.
+      if (!json && given.verb.name !== 'serve') onFile = (text) => withFile(text, given)
       return await parsed.given.verb.run(parsed.given, io)
     }
     await print(io.stdout, withProgram(textOf(parsed), program))

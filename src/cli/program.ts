@@ -4,6 +4,8 @@
  * line prints the words by which it was started itself.
  */
 
+import type { Given } from './verb.ts'
+
 /** How the sources quote the program. */
 const quoted = 'npx conveyor'
 
@@ -35,7 +37,11 @@ export function withProgram(text: string, program: string): string {
   return text.replaceAll(quoted, program)
 }
 
-/** The text with each command that it quotes as `change` makes it. */
-export function withCommands(text: string, change: (command: string) => string): string {
-  return text.replaceAll(/`(npx conveyor [^`]*)`/g, (_all, command) => `\`${change(command)}\``)
+/** The text with the file that `--db` has named, if it has, in each command that it quotes. */
+export function withFile(text: string, given: Given): string {
+  const { db } = given.flags
+  if (typeof db !== 'string' || db === given.env.CONVEYOR_DB) return text
+  return text.replaceAll(/`npx conveyor (?!certs|serve)[^`]*`/g, (command) =>
+    / --(db|help)\b/.test(command) ? command : `${command.slice(0, -1)} --db ${shellWord(db)}\``,
+  )
 }

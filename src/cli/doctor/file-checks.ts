@@ -204,7 +204,7 @@ export const fileChecks: readonly Check[] = [
     judge: ({ inside }) =>
       inside?.diagnosis.paused.map(({ conv_id, live }) =>
         warn(
-          `process ${conv_id} is paused: it refuses ops, and its ${live} live tasks do not move`,
+          `process ${conv_id} is paused: it refuses ops, and its live tasks (${live}) do not move`,
           `\`npx conveyor process resume ${conv_id}\``,
         ),
       ),

@@ -9,7 +9,7 @@ import { machineChecks } from '../doctor/machine-checks.ts'
 import { type Exit, exits } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { clean, columns, printDone } from '../output.ts'
-import { shellWord, withCommands, withProgram } from '../program.ts'
+import { withFile, withProgram } from '../program.ts'
 import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
 
 export const doctorChecks: readonly Check[] = [...fileChecks, ...machineChecks]
@@ -68,12 +68,7 @@ export function rowsOf(facts: Facts): Row[] {
 /** Commands as they are run here, on this file. */
 function withWords(row: Row, given: Given, program: string): Row {
   if (row.help === undefined) return row
-  const db = text(given, 'db') === given.env.CONVEYOR_DB ? undefined : text(given, 'db')
-  const on_file = (command: string): string =>
-    db === undefined || / (certs|serve)\b/.test(command)
-      ? command
-      : `${command} --db ${shellWord(db)}`
-  return { ...row, help: withProgram(withCommands(row.help, on_file), program) }
+  return { ...row, help: withProgram(withFile(row.help, given), program) }
 }
 
 const unlooked: readonly Facts['state'][] = ['missing', 'held', 'unreadable']

@@ -13,7 +13,7 @@ import { svgOf } from '../diagram/svg.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import { clean, columns, idJson, jsonOf, printDone, printList, table } from '../output.ts'
-import { withProgram } from '../program.ts'
+import { withFile, withProgram } from '../program.ts'
 import { db_flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 import { importVerb } from './process-import.ts'
 import { rowsOf } from './task-list.ts'
@@ -64,7 +64,7 @@ export const processVerbs: readonly Verb[] = [
         return [shown, (await admin.call('task.list', page)).tasks] as const
       })
       const { definition_text: _long, ...shown } = found
-      const page = (): string => pageOf(found, tasks, io.program)
+      const page = (): string => withProgram(withFile(pageOf(found, tasks), given), io.program)
       const textOf = isOn(given, 'svg') ? svgOf : isOn(given, 'mermaid') ? mermaidOf : page
       return printDone(io, isOn(given, 'json'), JSON.stringify(shown), textOf(found))
     },
@@ -183,11 +183,7 @@ function printState(given: Given, io: Io, members: Record<string, string>): Prom
 /** With a process the oldest of its live tasks are shown, without those its newest. */
 const shown_tasks_max = 5
 
-function pageOf(
-  found: AdminValue<'process.show'>,
-  shown: readonly TaskView[],
-  program: string,
-): string {
+function pageOf(found: AdminValue<'process.show'>, shown: readonly TaskView[]): string {
   const { conv_id, title, status, version, hash, tasks, nodes, shared_with } = found
   const sum = (of: Status): number => nodes.reduce((all, { by_status }) => all + by_status[of], 0)
   const head = columns([
@@ -214,10 +210,7 @@ function pageOf(
   const page = `${head}\n${table([...heads, 'ID'], rows)}`
   if (shown.length === 0) return page
   const verb = `npx conveyor task list ${conv_id}${tasks > 0 ? '' : ' --status any'}`
-  const says = withProgram(
-    `${tasks > 0 ? 'The oldest live' : 'The newest'} tasks (${verb}):`,
-    program,
-  )
+  const says = `${tasks > 0 ? 'The oldest live' : 'The newest'} tasks (\`${verb}\`):`
   return `${page}\n${clean(says)}\n${rowsOf(shown, true, false)}`
 }
 
