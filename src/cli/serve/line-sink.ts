@@ -90,7 +90,10 @@ export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): Line
       const end = await within(clock, ms_max, written)
       release()
       if (end !== 'late') return 'written'
-      return opened?.holds_thread === true ? 'late_in_thread' : 'late'
+      if (opened?.holds_thread === true) return 'late_in_thread'
+      // A write that is under way would keep the process alive.
+      opened?.stream.destroy()
+      return 'late'
     },
   }
 }
