@@ -135,7 +135,7 @@ test('another secret leads to no usual mistake, and a timestamp of another form 
   const in_ms = `${T}000`
   const ms = await check(sha1(in_ms, secret, body, secret), ['--timestamp', in_ms])
   assert.equal(ms.exit, 1)
-  assert.match(ms.out, /the timestamp is in milliseconds; a server takes Unix seconds/)
+  assert.match(ms.out, /timestamp: Unix seconds; this looks like milliseconds/)
   const json = JSON.parse((await check(path(`${body}\n`), ['--timestamp', T, '--json'])).out)
   assert.deepEqual([json.right, json.kind, json.mistakes.length], [false, 'path', 1])
   assert.equal((await check(path(body), [])).exit, 2)

@@ -1,6 +1,7 @@
 /**
  * The engine over a store. Its parts, in the order in which an op goes through them:
  *
+ *     task-calls           parses what an embedder gives; servers parse themselves
  *     submission           takes the ops of a request
  *     admission            refuses, or holds back, what may not enter; bounds what waits
  *     transaction-queue    runs the requests of one turn in one store transaction

@@ -7,7 +7,7 @@
  * of a trace that is not recorded make no spans, but their tasks remember it.
  */
 import { isOp } from '../codec/op.ts'
-import { isFault, isStoreUnavailable } from '../core/faults.ts'
+import { codeOf, isStoreUnavailable } from '../core/faults.ts'
 import type { Caller, Op, OpResult } from '../core/model.ts'
 import { isSampled, type Span, type TraceContext, type Tracing } from '../core/tracing.ts'
 import type { JobOutcome } from '../process/logic.ts'
@@ -88,7 +88,7 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
       tracing.begin({ ...named, parent, attributes, began_ms: applied_ms }).end()
       return result
     } catch (thrown) {
-      const error = codeOf(thrown)
+      const error = answeredCode(thrown)
       for (const span of spans) {
         open.delete(span.context.span_id)
         span.end({ error })
@@ -182,8 +182,8 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
 }
 
 /** What the caller gets: see submission. */
-function codeOf(thrown: unknown): string {
-  return isFault(thrown) && isStoreUnavailable(thrown) ? thrown.code : 'internal_error'
+function answeredCode(thrown: unknown): string {
+  return isStoreUnavailable(thrown) ? codeOf(thrown) : 'internal_error'
 }
 
 /** The path and the query may hold data or secrets, so the span of a call has neither. */

@@ -75,18 +75,6 @@ function foundInMs(
   return undefined
 }
 
-/** What the timestamp itself tells; undefined for a form that a server takes. */
-export function timestampMistake(timestamp: string): string | undefined {
-  if (/^[1-9][0-9]{0,9}(\.[0-9]{1,9})?$/.test(timestamp)) return undefined
-  if (/^[1-9][0-9]{12}$/.test(timestamp)) {
-    return 'the timestamp is in milliseconds; a server takes Unix seconds'
-  }
-  if (/^\d{4}-\d{2}-\d{2}/.test(timestamp)) {
-    return 'the timestamp is a date; a server takes Unix seconds'
-  }
-  return 'the timestamp is no number of Unix seconds'
-}
-
 type Order = (timestamp: string, secret: Buffer, body: Buffer) => readonly (string | Buffer)[]
 
 function form(kind: SignatureKind, says: string, digest: Form['digest']): Form {

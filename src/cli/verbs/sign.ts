@@ -4,16 +4,12 @@
  * that of the test vector.
  */
 import { type Signer, signed } from '../../client/http-messages.ts'
+import { timestampMistake } from '../../server/http/credentials.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, readInput } from '../io.ts'
 import { clean, printDone } from '../output.ts'
 import { curlLine, explained, explainText, testVector } from '../sign/explain.ts'
-import {
-  type FoundSignature,
-  findSignature,
-  timestampMistake,
-  usualMistakes,
-} from '../sign/mistakes.ts'
+import { type FoundSignature, findSignature, usualMistakes } from '../sign/mistakes.ts'
 import {
   baseOf,
   body_note,
@@ -101,11 +97,12 @@ async function checkSignature(given: Given, io: Io, check: string): Promise<Exit
     secret: await readSecret(given, io, file),
     body: await readInput(file, io),
   }
-  const form = timestampMistake(timestamp)
+  const mistake = timestampMistake(timestamp)
+  const form = mistake === undefined ? [] : [`timestamp: ${mistake}`]
   const found = findSignature(of_path ?? check, parts)
   const off_s = Math.round(io.clock.now_ms() / 1_000 - Number(timestamp))
-  const is_right = form === undefined && found?.mistakes.length === 0
-  const lines = [...(form === undefined ? [] : [form]), ...verdictOf(found)]
+  const is_right = mistake === undefined && found?.mistakes.length === 0
+  const lines = [...form, ...verdictOf(found)]
   if (is_right && Math.abs(off_s) > window_s) {
     const how = `${Math.abs(off_s)} s ${off_s > 0 ? 'ago' : 'ahead'}`
     lines.push(`its time is ${how}: beyond the window of ${window_s} s it is stale_timestamp`)
@@ -114,7 +111,7 @@ async function checkSignature(given: Given, io: Io, check: string): Promise<Exit
   const json = JSON.stringify({
     right: is_right,
     kind: found?.kind ?? null,
-    mistakes: [...(form === undefined ? [] : [form]), ...(found?.mistakes ?? [])],
+    mistakes: [...form, ...(found?.mistakes ?? [])],
     tried,
   })
   const said = [...lines, ...tried.map((says) => `  not: ${says}`)]

@@ -113,6 +113,11 @@ export function mistakesOf(given: Given, kind: SignatureKind): string {
     .join('. ')
 }
 
+/** What is wrong with the form of a timestamp; undefined where nothing is. */
+export function timestampMistake(text: string): string | undefined {
+  return isOf(timestamp, text) ? undefined : mistakeOf(timestamp, text)
+}
+
 function isOf({ form }: Part, text: string | undefined): boolean {
   return text !== undefined && form.test(text)
 }
