@@ -107,14 +107,17 @@ test('user rekey --forget-secrets asks for the number of users', async () => {
   rmSync(`${lost}.key`)
   const unsure = await forget('2\n')
   assert.equal(unsure.exit, 1)
-  assert.match(unsure.err, /^all 1 users lose .* nothing was changed\n$/s)
+  assert.match(unsure.err, /^all users \(1\) lose .* nothing was changed\n$/s)
   const { exit, out } = await forget('1\n')
   assert.equal(exit, 0)
   assert.match(
     out,
     /^forgot 1 secrets; .*\nit is in .*\n.* user rotate ID gives a new one: 13000\n$/,
   )
+  const doctor = async () => (await run(['doctor', '--db', lost])).out
+  assert.match(await doctor(), /^warn +users +13000 have no secret to sign with$/m)
   assert.equal((await run(['user', 'rotate', '13000', '--db', lost])).exit, 0)
+  assert.doesNotMatch(await doctor(), /no secret to sign/)
   rmSync(`${lost}.key`)
   assert.equal((await forget('', '--yes', '--json')).exit, 0)
 })

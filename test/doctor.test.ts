@@ -169,6 +169,7 @@ const file = { path: 'x', mode: 0o100600, bytes: 1, at_ms: now_ms }
 /** [the row, facts, what it says] */
 // biome-ignore format: a table
 const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
+  ['file',         { state: 'held', fault: { code: 'not_found', message: 'no such verb' } }, /^warn: .* earlier version/],
   ['node',         { node: 'v20.19.9' },                             /^bad: Node v20.19.9 is not/],
   ['node',         { node: 'v21.7.0' },                              /^bad/],
   ['node',         { node: 'v24.21.0' },                             /^ok/],

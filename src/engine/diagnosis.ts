@@ -13,8 +13,10 @@ import {
   processKey,
   processOfKey,
   scheduleOfKey,
+  secretsOf,
   taskOfKey,
   timeOfKey,
+  userOfKey,
 } from '../codec/keys.ts'
 import {
   decodeCounts,
@@ -60,10 +62,18 @@ export interface Diagnosis {
     readonly since_ms: number
   }[]
   readonly has_secrets: boolean
+  /** Users who cannot sign. */
+  readonly without_secret: readonly string[]
   readonly has_webhook: boolean
 }
 
-const bounds = { processes: 1_000, nodes: 10_000, jobs: 1_000, schedules: 1_000 } as const
+const bounds = {
+  processes: 1_000,
+  nodes: 10_000,
+  jobs: 1_000,
+  schedules: 1_000,
+  users: 1_000,
+} as const
 const late_ms_min = 5_000
 
 /** What an open engine adds. */
@@ -131,6 +141,10 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
     schedules: schedulesOf(view, now_ms),
     has_webhook,
     has_secrets: view.get(metaKey('key_check')) !== undefined,
+    without_secret: view
+      .scan({ ...keysOfType('user'), limit: bounds.users })
+      .map(({ key }) => userOfKey(key))
+      .filter((id) => view.scan({ ...secretsOf(id), limit: 1 }).length === 0),
   }
 }
 

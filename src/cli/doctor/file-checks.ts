@@ -9,6 +9,7 @@ import { bad, type Check, ok, spanText, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'
 
 const minute_ms = 60_000
+const users_named_max = 5
 
 function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict {
   const holder = owner === undefined ? 'another process' : `process ${owner.pid}`
@@ -22,6 +23,10 @@ function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict
     case 'served':
       return ok(`${db} is served by ${holder}`)
     case 'held':
+      if (fault?.code === 'not_found') {
+        const says = `${holder} serves it, of an earlier version that knows no doctor`
+        return warn(says, 'restart it with this version, or stop it, and ask again')
+      }
       return bad(
         `${holder} holds it and cannot be asked${says}`,
         'look at the log of that process; if it hangs, kill it: what was answered is in the file',
@@ -160,6 +165,17 @@ export const fileChecks: readonly Check[] = [
     judge: commitLogVerdict,
   },
   { name: 'key', looks_at: 'whether the key of the secrets is there and right', judge: keyVerdict },
+  {
+    name: 'users',
+    looks_at: 'users who have no secret',
+    judge({ inside }) {
+      const { without_secret: ids = [] } = inside?.diagnosis ?? {}
+      if (ids.length === 0) return undefined
+      const many = ids.length > users_named_max ? ` and ${ids.length - users_named_max} more` : ''
+      const says = `${ids.slice(0, users_named_max).join(', ')}${many} have no secret to sign with`
+      return warn(says, `\`npx conveyor user rotate ${ids[0]}\` gives a new one, each in turn`)
+    },
+  },
   {
     name: 'engine',
     looks_at: 'whether the process that serves the file takes ops',

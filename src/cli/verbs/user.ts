@@ -155,7 +155,7 @@ export const userVerbs: readonly Verb[] = [
       const users: string[] = []
       const made = await withAdmin(given, io, async (admin) => {
         if (forget_secrets) users.push(...(await admin.call('user.list', {})).map(({ id }) => id))
-        const asks = `all ${users.length} users lose their secret for ever. Type their number: `
+        const asks = `all users (${users.length}) lose their secret for ever. Type their number: `
         const is_sure = !forget_secrets || isOn(given, 'yes')
         if (!is_sure && !(await isConfirmed(io, asks, users.length))) return undefined
         return admin.call('user.rekey', args)
