@@ -9,7 +9,7 @@ import type { EventName } from './event-table.ts'
 import { adminFaults, opFaults, wholeFaults } from './faults.ts'
 import type { OpResult, Status } from './model.ts'
 
-export const op_kinds = ['create', 'modify', 'show', 'cancel', 'retry', 'other'] as const
+const op_kinds = ['create', 'modify', 'show', 'cancel', 'retry', 'other'] as const
 export const server_names = ['http', 'http_sync', 'grpc', 'operator', 'admin', 'library'] as const
 export const job_kinds = ['code', 'call', 'handler'] as const
 /**
@@ -24,8 +24,8 @@ export type ServerName = (typeof server_names)[number]
 export type JobKind = (typeof job_kinds)[number]
 export type JobResult = (typeof job_results)[number]
 
-export const op_codes = ['ok', ...Object.keys(opFaults), 'internal_error', 'other']
-export const request_codes = [
+const op_codes = ['ok', ...Object.keys(opFaults), 'internal_error', 'other']
+const request_codes = [
   ...['ok', ...Object.keys(wholeFaults), ...Object.keys(opFaults), ...Object.keys(adminFaults)],
   'other',
 ]

@@ -12,7 +12,7 @@ import { clean, columns, printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
 import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
 
-export const doctorChecks: readonly Check[] = [...fileChecks, ...machineChecks]
+const checks: readonly Check[] = [...fileChecks, ...machineChecks]
 
 export const doctorVerb: Verb = {
   name: 'doctor',
@@ -30,7 +30,7 @@ export const doctorVerb: Verb = {
     'Nothing is changed: a closed file is neither upgraded nor checkpointed. Exit: 0 where nothing',
     'is bad, 1 where something is, 3 where the file cannot be looked at. It looks at:',
     '',
-    ...columns(doctorChecks.map(({ name, looks_at }) => ['', name, looks_at]))
+    ...columns(checks.map(({ name, looks_at }) => ['', name, looks_at]))
       .trimEnd()
       .split('\n'),
   ],
@@ -59,7 +59,7 @@ async function examine(given: Given, io: Io): Promise<Exit> {
 }
 
 export function rowsOf(facts: Facts): Row[] {
-  return doctorChecks.flatMap(({ name, judge }) => {
+  return checks.flatMap(({ name, judge }) => {
     const verdicts = judge(facts) ?? []
     return [verdicts].flat().map((verdict) => ({ name, ...verdict }))
   })

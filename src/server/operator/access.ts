@@ -11,7 +11,7 @@ import type { ServedEngine } from '../../engine/served-engine.ts'
 import { httpFault } from '../http/fault-response.ts'
 import type { CertificateReader } from '../tls/client-certificates.ts'
 
-export const token_chars_min = 16
+const token_chars_min = 16
 /** A longer one would not fit into the head of a request. */
 const token_chars_max = 1_024
 
