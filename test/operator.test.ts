@@ -15,7 +15,7 @@ import type { Engine } from '../src/engine/api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine, type Readiness, rawJson } from '../src/index.ts'
 import { type OperatorServer, serveOperator } from '../src/operator.ts'
-import { open_requests_max } from '../src/server/operator/strays.ts'
+import { open_requests_max } from '../src/server/operator/refused-connections.ts'
 import {
   makeCa,
   makeClient,

@@ -16,8 +16,8 @@ import { keyFits } from '../../engine/encryption-key.ts'
 import { type KeyFile, readKeyFile } from '../../engine/encryption-key-file.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
 import { lockFile } from '../../store/file-lock.ts'
-import { lookAtFile } from '../../store/look.ts'
 import { type OwnerRecord, readOwner } from '../../store/owner-file.ts'
+import { openReadOnly } from '../../store/read-only.ts'
 import { connectOwner } from '../admin-connection.ts'
 import type { Io } from '../io.ts'
 import { type CertificateFacts, certificateFacts } from './certificates.ts'
@@ -148,7 +148,7 @@ async function askHolder(path: string, { is_full }: DoctorOptions, io: Io): Prom
 }
 
 async function lookInside(path: string, options: DoctorOptions, io: Io): Promise<Found> {
-  const view = await lookAtFile(path)
+  const view = await openReadOnly(path)
   try {
     const stored = view.get(format_key)?.toString('utf8')
     if (stored === undefined || Number(stored) !== format) {
@@ -158,7 +158,7 @@ async function lookInside(path: string, options: DoctorOptions, io: Io): Promise
     const { secret_key } = options
     const key = keyOf(`${path}.key`, secret_key, check)
     const store = {
-      view: async <T>(read: (looked: typeof view) => T): Promise<T> => read(view),
+      view: async <T>(read: (opened: typeof view) => T): Promise<T> => read(view),
       update: () => Promise.reject(new Error('nothing is changed')),
     }
     const walked = options.is_full ? await checkStore(store, new Set()) : {}

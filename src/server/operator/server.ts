@@ -24,8 +24,8 @@ import { type Access, certificateAccess, open_access, tokenAccess } from './acce
 import { checkSource } from './check-source.ts'
 import type { OperatorContext } from './exchange.ts'
 import { paths } from './paths.ts'
+import { refuseConnections } from './refused-connections.ts'
 import { refuse } from './reply.ts'
-import { refuseStrays } from './strays.ts'
 
 /** Connections of requests that are answered at once. More are closed unread. */
 const other_connections_max = 64
@@ -83,7 +83,7 @@ export async function serveOperator(
     void serve(context, request, response)
   }
   const { server, use } = serverFor(served, limits, tls, onRequest)
-  const mayServe = refuseStrays(server, served)
+  const mayServe = refuseConnections(server, served)
   // HTTP lets a server ignore an expectation that it does not know.
   server.on('checkExpectation', onRequest)
   server.maxConnections = limits.readers_max + other_connections_max

@@ -59,7 +59,7 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
  * Opens a file to read it and leaves it as it is; LMDB's `-lock` file, too, if there is none now.
  * Throws as `openLmdbTree`. A process of its own opens the file first.
  */
-export async function openLmdbToLook(path: string): Promise<LmdbTree> {
+export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
   if (!(await hasMagic(path))) throw notOurs(path)
   const lock_path = `${path}-lock`
   const has_lock_file = existsSync(lock_path)

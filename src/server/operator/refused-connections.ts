@@ -19,14 +19,14 @@ export const open_requests_max = 32
 /** Whether a request may be served; if not, its connection has ended. */
 export type MayServe = (request: IncomingMessage, response: ServerResponse) => boolean
 
-export function refuseStrays(
+export function refuseConnections(
   server: Server,
   engine: Pick<ServedEngine, 'counters' | 'tell'>,
 ): MayServe {
   const open = new WeakMap<Socket, number>()
   const openOn = (socket: Socket): number => open.get(socket) ?? 0
 
-  function told({ remoteAddress: address }: Socket, { code }: Fault): void {
+  function tell({ remoteAddress: address }: Socket, { code }: Fault): void {
     tellRefused(engine, { server: 'operator', code, address })
   }
 
@@ -36,7 +36,7 @@ export function refuseStrays(
       socket.destroySoon()
       return
     }
-    told(socket, fault)
+    tell(socket, fault)
     const { status, value } = refusalOf(fault)
     const body = `${JSON.stringify(value)}\n`
     const head = {
@@ -57,7 +57,7 @@ export function refuseStrays(
     const count = openOn(socket)
     if (socket.destroyed) return false
     if (count >= open_requests_max) {
-      told(socket, httpFault('overloaded'))
+      tell(socket, httpFault('overloaded'))
       socket.destroy()
       return false
     }

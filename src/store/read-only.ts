@@ -7,19 +7,19 @@ import { keyAt, valueAt } from './change-encoding.ts'
 import { changeOffsets } from './commit-log/frame.ts'
 import { decodeManifest, manifest_key } from './commit-log/manifest.ts'
 import { recoverCommitLog } from './commit-log/recovery.ts'
-import { openLmdbToLook } from './lmdb/open.ts'
+import { openLmdbReadOnly } from './lmdb/open.ts'
 import { mergedRange } from './merged-range.ts'
 import type { Entry, View } from './store.ts'
 
-export interface LookedFile extends View {
+export interface ReadOnlyFile extends View {
   /** Commits that are in the commit log alone. */
   readonly commits: number
   close(): Promise<void>
 }
 
 /** Rejects with the fault that an opening would meet. `path` has no symbolic links. */
-export async function lookAtFile(path: string): Promise<LookedFile> {
-  const tree = await openLmdbToLook(path)
+export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
+  const tree = await openLmdbReadOnly(path)
   try {
     const stored = tree.get(manifest_key)
     const recovered = await recoverCommitLog(path, stored && decodeManifest(stored))
