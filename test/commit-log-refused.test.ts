@@ -54,12 +54,12 @@ const damage = (at: (bytes: Buffer) => number) => (files: Files) => {
   segment.writeUInt8(segment.readUInt8(at(segment)) ^ 1, at(segment))
 }
 const goes_with =
-  /was copied without its commit log, .* put both beside it, or run `conveyor restore BACKUP --db [^`]*.lmdb`/
+  /was copied without its commit log, .* put both beside it, or run `conveyor restore BACKUP( --db [^`]*)?`/
 const other =
   /are the commit log of another file, or of another copy of .* put the three that go together/
-const short = /the commit log of .* was cut short, .* run `conveyor restore BACKUP --db [^`]*.lmdb`/
+const short = /the commit log of .* was cut short, .* run `conveyor restore BACKUP( --db [^`]*)?`/
 const broken =
-  /the commit log of .* is damaged in its middle, .* run `conveyor restore BACKUP --db [^`]*.lmdb`/
+  /the commit log of .* is damaged in its middle, .* run `conveyor restore BACKUP( --db [^`]*)?`/
 
 /** [what, the change to a good file with its commit log, the sentence] */
 const rows: [string, (files: Files, path: string) => unknown, RegExp][] = [
