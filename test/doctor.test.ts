@@ -181,7 +181,7 @@ const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ['rights',       { file: { ...file, mode: 0o010640 } },            /^$/],
   ['clock',        { now_ms: Date.UTC(2009, 1, 1) },                 /^bad: it is 2009/],
   ['certificates', { certificates: [certificate] },                  /^ok: .*2026-08-30, for DNS:a/],
-  ['certificates', { certificates: [{ ...certificate, until_ms: now_ms + 29 * day_ms }] }, /^warn: .*expires/],
+  ['certificates', { certificates: [{ ...certificate, until_ms: now_ms + 13 * day_ms }] }, /^warn: .*expires/],
   ['certificates', { certificates: [{ ...certificate, until_ms: now_ms - 1 }] }, /^bad: .*has expired/],
   ['certificates', { certificates: [{ ...certificate, is_issued: false }] },     /^bad: .*not issued/],
   ['certificates', { certificates: [{ ...certificate, key: 'open' }] },          /^bad: .*read by others/],

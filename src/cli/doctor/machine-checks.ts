@@ -7,7 +7,7 @@ import { isSupportedNode, supported_node } from '../../core/node-version.ts'
 import { isOpenToOthers } from '../../store/file-system.ts'
 import { timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
-import type { CertificateFacts } from './certificates.ts'
+import { type CertificateFacts, certificate_ms_min } from './certificates.ts'
 import { bad, bytesText, type Check, ok, spanText, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
 
@@ -73,7 +73,7 @@ function certificateVerdict(facts: CertificateFacts, now_ms: number): Verdict {
     const key_path = path.replace(/crt$/, 'key')
     return bad(`${key_path} can be read by others`, `chmod 600 ${shellWord(key_path)}`)
   }
-  if (until_ms - now_ms < 30 * day_ms) return warn(`${path} expires on ${until}`, again)
+  if (until_ms - now_ms < certificate_ms_min) return warn(`${path} expires on ${until}`, again)
   return ok(`${path} is valid until ${until}${names === '' ? '' : `, for ${names}`}`)
 }
 
