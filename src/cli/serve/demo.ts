@@ -14,7 +14,6 @@ import { clientUri } from '../../certs/issue.ts'
 import { parseJson } from '../../codec/json.ts'
 import { type Clock, systemChance } from '../../core/clock.ts'
 import type { Engine } from '../../engine/api.ts'
-import { withProgram } from '../program.ts'
 
 const user = '13000'
 const conv_id = '1234'
@@ -39,15 +38,18 @@ export async function makeDemo(engine: Engine): Promise<Demo> {
   return { state: 'made', secret }
 }
 
-/** The text for people after the server's addresses. `url` includes the base path. */
-export function demoText(demo: Demo, url: string, program: string): string {
+/**
+ * The text for people after the server's addresses; cli/program.ts says how commands are quoted.
+ * `url` includes the base path.
+ */
+export function demoText(demo: Demo, url: string): string {
   if (demo.state === 'made') return httpLines(url, demo.secret)
   if (demo.state === 'not_new') {
     return 'The file is not new, so --demo changed nothing in it.\n'
   }
   return [
     `User ${user} and process ${conv_id} are there; the secret was shown at the first start.`,
-    withProgram(`For a new one: npx conveyor user rotate ${user}`, program),
+    `For a new one: \`npx conveyor user rotate ${user}\``,
     '',
   ].join('\n')
 }
@@ -66,7 +68,9 @@ export function demoJson(demo: Demo): object {
 // The output of `openssl sha1` varies; the digest is always its last word.
 function httpLines(url: string, secret: string): string {
   return `
-User ${user} may use process ${conv_id}. The secret is shown this once. Paste into bash:
+User ${user} may use process ${conv_id}. What its tasks did is shown by
+\`npx conveyor process show ${conv_id}\`.
+The secret is shown this once. Paste into bash:
 
 SECRET='${secret}'
 post() {

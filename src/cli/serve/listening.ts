@@ -1,6 +1,7 @@
 /** What `serve` prints once it listens: where, and with `--demo` the lines to paste. */
 import type { Engine } from '../../engine/api.ts'
 import { type Io, print } from '../io.ts'
+import { withFile, withProgram } from '../program.ts'
 import { type Given, isOn } from '../verb.ts'
 import { bindDemo, demoGrpcText, demoJson, demoText, hasDemoClient, makeDemo } from './demo.ts'
 import type { RunningServers } from './servers.ts'
@@ -37,7 +38,8 @@ export async function printListening(
   const served = `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}`
   await print(io.stdout, `${served}db    ${engine.path}\n`)
   if (demo === undefined) return
-  await print(io.stdout, demoText(demo, http ?? '', io.program) + grpc_lines)
+  const text = withProgram(withFile(demoText(demo, http ?? ''), given), io.program)
+  await print(io.stdout, text + grpc_lines)
 }
 
 /** Binds the demo's certificate and answers the line to paste; empty without that certificate. */
