@@ -19,7 +19,7 @@ export interface Events {
 }
 
 /** Gets each event of every engine of the process, as `{ event, ...fields }`. */
-const told = channel('conveyor:event')
+const event_channel = channel('conveyor:event')
 
 /** Events that are written to `logger`, if there is one. Throws a TypeError as `newLog` does. */
 export function newEvents(logger: Logger | undefined, clock: Clock): Events {
@@ -28,7 +28,7 @@ export function newEvents(logger: Logger | undefined, clock: Clock): Events {
   if (log !== undefined) listeners.add(log.tell)
   return {
     tell(event, fields) {
-      if (told.hasSubscribers) told.publish({ event, ...fields })
+      if (event_channel.hasSubscribers) event_channel.publish({ event, ...fields })
       for (const listener of listeners) listener(event, fields)
     },
     on(listener) {
