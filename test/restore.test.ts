@@ -4,7 +4,8 @@
  * leaves everything as it was, and a kill at any of its steps leaves the old file or the new one.
  */
 import assert from 'node:assert/strict'
-import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import fs, { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -266,6 +267,10 @@ describe('a restore', () => {
       await mkdir(`${backup}.folder`, { recursive: true })
       return [`${backup}.folder`, '--replace']
     }],
+    ['of a pipe', 3, /is no backup/, async (_, backup) => {
+      if (!existsSync(`${backup}.pipe`)) execFileSync('mkfifo', [`${backup}.pipe`])
+      return [`${backup}.pipe`, '--replace']
+    }],
     ['of a backup cut short', 3, /other\.lmdb ends too early/, async (_, backup) => spoilt(backup, readFileSync(backup).subarray(0, -8_192))],
     ['of an open file without its commit log', 1, /other\.lmdb was copied without its commit log/, async (_, backup) => {
       const { path } = await makeKilled(1)
@@ -307,6 +312,18 @@ describe('a restore', () => {
       await ok(['restore', backup, '--db', made.path, '--replace', '--without-key'])
       assert.match(await look(made.path), /^1 tasks, 0 breaches, .*is the key of another file/)
     })
+  })
+
+  it('puts nothing in the place of what is no file', async () => {
+    const { path } = await makeFile(1)
+    const pipe = `${path}.pipe`
+    execFileSync('mkfifo', [pipe])
+    for (const more of [[], ['--replace']]) {
+      const ran = await run(['restore', path, '--db', pipe, '--without-key', ...more])
+      assert.match(ran.err, /tasks\.lmdb\.pipe is no file; name the data file/)
+      assert.equal(ran.exit, 1)
+      assert.ok(statSync(pipe).isFIFO())
+    }
   })
 
   it('takes the key from the environment, or one that a rekey has put aside', async () => {

@@ -85,7 +85,12 @@ async function checkBackup(backup: string, path: string): Promise<void> {
   if (from.ino === to?.ino && from.dev === to.dev) {
     throw fault('not_possible', `${backup} is the data file itself; name a backup of it`)
   }
-  if (await hasMagic(backup)) return
+  // A rename would put the backup in the place of a device or a pipe too.
+  if (to !== undefined && !to.isFile() && !to.isDirectory()) {
+    throw fault('not_possible', `${path} is no file; name the data file`)
+  }
+  // A pipe would be waited for.
+  if (from.isFile() && (await hasMagic(backup))) return
   throw unreachableError(`${backup} is no backup: conveyor wrote no such file`, 'not_a_database')
 }
 
