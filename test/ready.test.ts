@@ -6,7 +6,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { Clock } from '../src/core/clock.ts'
+import { fault } from '../src/core/faults.ts'
 import { limitsWith } from '../src/core/limits.ts'
+import type { Admission } from '../src/engine/admission.ts'
+import { newBackground } from '../src/engine/background.ts'
 import { newReadiness, type Readiness } from '../src/engine/readiness.ts'
 import { openEngine } from '../src/index.ts'
 import { storeOf } from '../src/store/group-commit.ts'
@@ -18,6 +21,7 @@ import { tempFolder } from './support/package-folder.ts'
 interface Trouble {
   code: ReturnType<Parameters<typeof newReadiness>[0]['health']>
   key: string | undefined
+  is_broken: boolean
   free_bytes: number
   /** What a commit waits for before it is made. */
   commit: () => Promise<void>
@@ -26,7 +30,7 @@ interface Trouble {
 /** A store on a disk that has what trouble the test gives it, and how often it was written. */
 function bed() {
   const trouble: Trouble = {
-    ...{ code: 'ok', key: undefined, free_bytes: Number.MAX_SAFE_INTEGER },
+    ...{ code: 'ok', key: undefined, is_broken: false, free_bytes: Number.MAX_SAFE_INTEGER },
     commit: async () => {},
   }
   const memory = memoryTree()
@@ -46,6 +50,7 @@ function bed() {
     ...{ store, clock, limits: limitsWith({ disk_free_bytes_min: 1_000 }) },
     health: () => trouble.code,
     keyState: () => ({ problem: trouble.key, warning: undefined }),
+    isBroken: () => trouble.is_broken,
   })
   return { trouble, writes, clock, store, ready }
 }
@@ -69,6 +74,7 @@ const rows: [string, Partial<Trouble>, Record<string, string>][] = [
   ['a full queue',        { code: 'overloaded' },                     { queue: 'as many ops wait as may wait' }],
   ['it closes',           { code: 'shutting_down' },                  { open: 'it shuts down', commit: 'not tried: it shuts down' }],
   ['a commit fails',      { commit: failing },                        { commit: 'the store has failed' }],
+  ['a bug in a timer',    { is_broken: true },                        { background: 'a bug has stopped timers and schedules: restart' }],
   ['two things at once',  { key: 'no key', code: 'overloaded' },      { key: 'no key', queue: 'as many ops wait as may wait' }],
 ]
 describe('not ready', () => {
@@ -111,6 +117,30 @@ describe('not ready', () => {
     clock.advance(1)
     assert.deepEqual(reasonsOf(await ready()), {})
   })
+})
+
+test('a bug in a step of the background stops it, a store that closes does not break it', async () => {
+  /** [what a step throws, is broken, bugs] */
+  const rows: readonly (readonly [Error, boolean, number])[] = [
+    [new Error('no fault'), true, 1],
+    [fault('shutting_down'), false, 0],
+    [fault('no_space'), false, 0],
+  ]
+  for (const [thrown, is_broken, bugs] of rows) {
+    const told: unknown[] = []
+    const clock = fakeClock()
+    const background = newBackground({
+      clock,
+      admission: { hasRoom: () => true } as Admission,
+      works: [{ due_ms: () => 0, step: () => Promise.reject(thrown) }],
+      onBug: (bug) => void told.push(bug),
+    })
+    background.start()
+    clock.advance(0)
+    while (background.isBusy()) await Promise.resolve()
+    assert.deepEqual([background.isBroken(), told.length], [is_broken, bugs])
+    await background.stop()
+  }
 })
 
 describe('a probe', () => {

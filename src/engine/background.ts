@@ -24,6 +24,8 @@ export interface Background {
   /** After something may be due earlier than before. */
   wake(): void
   isBusy(): boolean
+  /** Whether a bug has stopped it; it begins again at the next opening. */
+  isBroken(): boolean
   /** Resolves once the step under way is done; none begins after that. */
   stop(): Promise<void>
 }
@@ -42,6 +44,7 @@ export function newBackground(options: BackgroundOptions): Background {
   let running: Promise<void> | undefined
   let is_started = false
   let is_stopped = false
+  let is_broken = false
   /** A full disk has refused a commit: nothing is tried before this time. */
   let held_until_ms = 0
   /** The place of the kind whose turn it is. */
@@ -66,7 +69,9 @@ export function newBackground(options: BackgroundOptions): Background {
           return
         }
         is_stopped = true
-        if (!isStoreClosed(error)) options.onBug(error)
+        if (isStoreClosed(error)) return
+        is_broken = true
+        options.onBug(error)
       })
       .finally(() => {
         running = undefined
@@ -100,6 +105,7 @@ export function newBackground(options: BackgroundOptions): Background {
     },
     wake,
     isBusy: () => running !== undefined,
+    isBroken: () => is_broken,
     async stop() {
       is_stopped = true
       alarm.clear()

@@ -256,7 +256,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     health: admission.health,
     ready: newReadiness({
       ...{ store, limits, clock: systemClock, health: admission.health },
-      keyState: secrets.keyState,
+      ...{ keyState: secrets.keyState, isBroken: background.isBroken },
     }),
     checkRate: admission.checkRate,
     addresses,

@@ -25,9 +25,10 @@ export interface Readiness {
 
 /**
  * `open`: it does not close; `commit`: a commit succeeds, in time; `disk`: above
- * `disk_free_bytes_min`; `key`: secrets can be read; `queue`: it has room.
+ * `disk_free_bytes_min`; `key`: secrets can be read; `queue`: it has room; `background`: timers and
+ * schedules go on.
  */
-export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue'
+export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue' | 'background'
 
 export interface ReadyCheck {
   readonly ok: boolean
@@ -41,6 +42,8 @@ export interface ReadinessOptions {
   readonly clock: Clock
   readonly health: () => 'ok' | WholeFaultCode
   readonly keyState: () => Pick<KeyState, 'problem' | 'warning'>
+  /** Whether a bug has stopped what the engine does by itself. */
+  readonly isBroken: () => boolean
 }
 
 const ready_key = metaKey('ready')
@@ -48,7 +51,7 @@ const probe_every_ms = 1_000
 const fine: ReadyCheck = { ok: true }
 
 export function newReadiness(options: ReadinessOptions): () => Promise<Readiness> {
-  const { store, limits, clock, health, keyState } = options
+  const { store, limits, clock, health, keyState, isBroken } = options
   const began_ms = clock.now_ms()
   let probed_ms = Number.NEGATIVE_INFINITY
   let probed: Promise<ReadyCheck> = Promise.resolve(fine)
@@ -105,6 +108,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
       disk,
       key: problem === undefined ? key : notOk(problem),
       queue: code === 'overloaded' ? notOk('as many ops wait as may wait') : fine,
+      background: isBroken() ? notOk('a bug has stopped timers and schedules: restart') : fine,
     }
     const ok = Object.values(checks).every((check) => check.ok)
     return { ok, version, uptime_s: Math.floor((clock.now_ms() - began_ms) / 1000), checks }
