@@ -9,7 +9,7 @@ import { failureOf } from '../src/cli/exit-codes.ts'
 import type { Env } from '../src/cli/io.ts'
 import { table } from '../src/cli/output.ts'
 import { parseWords } from '../src/cli/parse.ts'
-import { programOf } from '../src/cli/program.ts'
+import { programOf, shellWord } from '../src/cli/program.ts'
 import { listenAddressOf } from '../src/cli/serve/servers.ts'
 import { durationMs } from '../src/cli/times.ts'
 import { verbs } from '../src/cli/verb-table.ts'
@@ -238,6 +238,16 @@ for (const [given, place] of places) {
     else assert.deepEqual(listenAddressOf('http', given), place)
   })
 }
+
+test('a word that a message quotes for a shell runs nothing', () => {
+  const rows = [
+    ['/srv/a.lmdb', '/srv/a.lmdb'],
+    ['$(rm -r x)', "'$(rm -r x)'"],
+    ["it's; `x`", `'it'\\''s; \`x\`'`],
+    ['', "''"],
+  ]
+  for (const [given = '', word] of rows) assert.equal(shellWord(given), word)
+})
 
 test('tables are aligned, and text from callers moves no cursor', () => {
   const rows = [

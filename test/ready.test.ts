@@ -117,6 +117,14 @@ describe('not ready', () => {
     clock.advance(1)
     assert.deepEqual(reasonsOf(await ready()), {})
   })
+
+  test('by a clock that is set back', async () => {
+    const { clock, ready } = bed()
+    assert.deepEqual(reasonsOf(await ready()), {})
+    clock.advance(-3_600_000)
+    const { ok, uptime_s } = await ready()
+    assert.deepEqual([ok, uptime_s], [true, 0])
+  })
 })
 
 test('a bug in a step of the background stops it, a store that closes does not break it', async () => {

@@ -111,7 +111,9 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
       background: isBroken() ? notOk('a bug has stopped timers and schedules: restart') : fine,
     }
     const ok = Object.values(checks).every((check) => check.ok)
-    return { ok, version, uptime_s: Math.floor((clock.now_ms() - began_ms) / 1000), checks }
+    // A clock may have been set back since.
+    const uptime_ms = Math.max(0, clock.now_ms() - began_ms)
+    return { ok, version, uptime_s: Math.floor(uptime_ms / 1000), checks }
   }
 }
 

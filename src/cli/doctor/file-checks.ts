@@ -5,6 +5,7 @@
 import type { EngineDiagnosis } from '../../engine/diagnosis.ts'
 import { format } from '../../engine/upgrade.ts'
 import { timeText } from '../output.ts'
+import { shellWord } from '../program.ts'
 import { bad, type Check, ok, spanText, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'
 
@@ -94,11 +95,12 @@ function failedVerdicts(inside: Inside): Verdict[] {
   if (failed.length === 0) return [ok('no task has failed')]
   return failed.map(({ conv_id, failed: count, newest_failed: newest }) => {
     const when = newest && `, the newest at ${timeText(newest.at_ms)} with ${newest.tag}`
+    const id = shellWord(conv_id)
     const example =
-      newest && `\`npx conveyor task show ${conv_id} ${newest.obj_id} --history\` says why; `
+      newest && `\`npx conveyor task show ${id} ${newest.obj_id} --history\` says why; `
     return warn(
       `${count} failed in process ${conv_id}${when ?? ''}`,
-      `${example ?? ''}once that is mended \`npx conveyor task retry ${conv_id} --status failed\``,
+      `${example ?? ''}once that is mended \`npx conveyor task retry ${id} --status failed\``,
     )
   })
 }
@@ -123,7 +125,7 @@ function jobVerdicts(facts: Facts): Verdict[] {
   const missing = (engine?.missing_handlers ?? []).map(({ conv_id, handler, tasks }) =>
     warn(
       `${tasks} tasks of process ${conv_id} wait for the handler ${handler}, which nobody has`,
-      `run the program that has it; \`npx conveyor process show ${conv_id}\``,
+      `run the program that has it; \`npx conveyor process show ${shellWord(conv_id)}\``,
     ),
   )
   if (waiting === 0 || oldest_ms === undefined) return [ok('no job waits'), ...missing]
@@ -147,8 +149,8 @@ function scheduleVerdicts(facts: Facts): Verdict[] {
       missed: `${id} has left out due times from ${since} on`,
       refused: `${id} got no task at ${since}: ${code}`,
     }[state]
-    const resume = `\`npx conveyor schedule resume ${id}\``
-    const show = `\`npx conveyor schedule show ${id}\``
+    const resume = `\`npx conveyor schedule resume ${shellWord(id)}\``
+    const show = `\`npx conveyor schedule show ${shellWord(id)}\``
     return warn(`schedule ${says}`, state === 'paused' ? resume : show)
   })
 }
