@@ -22,6 +22,8 @@ test('each answer comes after its frame in the commit log, and costs one sync', 
     const run = await runTraced([built.script, path, String(requests)], { trace: `${path}.trace` })
     assert.equal(run.code, 0, run.stderr)
     assert.equal(run.calls.filter(isReply).length, requests)
+    const has_commit_log = run.calls.some((call) => isWriteOf(call, `<${path}-log-`))
+    assert.ok(has_commit_log, `no commit log was written: ${run.stderr}`)
     const ready = run.calls.find((call) => isWriteOf(call, '"ready')) as Call
     assert.deepEqual(commitLogOrderMistakes(run.calls, path, isReply, ready.ended), [])
   } finally {

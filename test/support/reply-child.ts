@@ -2,6 +2,7 @@
  * Serves a file over HTTP and sends itself signed requests one after another, so that each answer
  * has its own commit: `reply-child PATH REQUESTS`.
  */
+import { Console } from 'node:console'
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -10,7 +11,8 @@ import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/index.ts'
 
 const [path = '', requests = '1'] = process.argv.slice(2)
-const engine = await openEngine(path)
+// What it tells explains a trace that is not as it should be.
+const engine = await openEngine(path, { logger: new Console(process.stderr) })
 const logic = (type: string, to_node_id?: string) => ({ type, to_node_id })
 await engine.putProcess({
   obj_id: 1,
