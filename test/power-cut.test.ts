@@ -57,14 +57,14 @@ const unsynced_commit_log: Edit = {
 }
 
 const unnamed: Edit = {
-  file: 'store/commit-log/writer.ts',
+  file: 'store/commit-log/segments.ts',
   from: 'await syncFolder(path)',
   to: 'void path',
 }
 const removed_first: Edit = {
   file: 'store/commit-log/tree.ts',
   from: 'const is_finished = can_finish',
-  to: `await removeSegments(path)
+  to: `await place.remove()
     const is_finished = can_finish`,
 }
 const counted_first: Edit = {

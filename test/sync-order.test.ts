@@ -20,7 +20,7 @@ const commits = 6
 
 describe('sync order', { skip }, () => {
   const no_room: Edit = {
-    file: 'store/commit-log/writer.ts',
+    file: 'store/commit-log/segments.ts',
     from: 'const new_commit_log_bytes = 3',
     to: 'const new_commit_log_bytes = Number.MAX_SAFE_INTEGER * 3',
   }

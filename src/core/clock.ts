@@ -41,6 +41,19 @@ export const systemClock: Clock = {
   },
 }
 
+/**
+ * Counts from the start of the process and is never set, which no wall clock promises. Leases are
+ * measured by it.
+ */
+export const steadyClock: Clock = {
+  now_ms: () => performance.now(),
+  wake_at(at_ms, fn) {
+    const timer = setTimeout(fn, Math.max(0, Math.ceil(at_ms - performance.now())))
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+
 export const systemChance: Chance = {
   bytes: (count) => randomBytes(count),
   fraction: () => Math.random(),
@@ -85,6 +98,11 @@ export async function within<T>(
     cancel = clock.wake_at(clock.now_ms() + ms_max, () => resolve('late'))
   })
   return Promise.race([work, late]).finally(cancel)
+}
+
+/** Resolves after so long, or once `cancelled` settles. */
+export function pause(clock: Clock, ms: number, cancelled?: Promise<unknown>): Promise<unknown> {
+  return within(clock, ms, cancelled ?? new Promise(() => {}))
 }
 
 /**

@@ -161,7 +161,10 @@ export function codeOf(thrown: unknown): FaultCode {
 
 /** Whether the store refuses writes, for now or for good. Any other error of a commit is a bug. */
 export function isStoreUnavailable(value: unknown): boolean {
-  return isFault(value) && (value.code === 'no_space' || isStoreClosed(value))
+  return (
+    isFault(value) &&
+    (value.code === 'no_space' || value.code === 'overloaded' || isStoreClosed(value))
+  )
 }
 
 /** Whether the store refuses writes for good. */

@@ -4,7 +4,8 @@
  *
  * Where the queue is full, a request of a server is refused, because its caller can come again. A
  * call of this process waits for room, behind the calls that came before it, up to a bound on the
- * memory of all that wait; meanwhile servers are refused, so that nobody overtakes it.
+ * memory of all that wait; meanwhile servers are refused, so that nobody overtakes it. While the
+ * store is unavailable everybody is refused, because nothing says for how long.
  */
 import { bytesOf } from '../codec/json.ts'
 import { isOp } from '../codec/op.ts'
@@ -91,6 +92,8 @@ export function newAdmission(options: AdmissionOptions): Admission {
     return store.hasRoom(free_bytes_min + disk_bytes_per_byte * (bytes_waiting + bytes))
   }
 
+  const isAway = (): boolean => store.unavailable() !== undefined
+
   function isQueueFull(ops: number, bytes: number): boolean {
     if (ops_waiting + ops > limits.queue_ops_max) return true
     return bytes_waiting > 0 && bytes_waiting + bytes > limits.queue_bytes_max
@@ -99,7 +102,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
   function refusal(is_full: boolean, bytes: number): WholeFaultCode | undefined {
     if (is_closed) return 'shutting_down'
     if (failure() !== undefined) return 'store_failed'
-    if (is_full) return 'overloaded'
+    if (is_full || isAway()) return 'overloaded'
     return hasDiskSpace(limits.disk_free_bytes_min, bytes) ? undefined : 'no_space'
   }
 
@@ -135,7 +138,8 @@ export function newAdmission(options: AdmissionOptions): Admission {
       if (payer !== undefined) rate.check(payer)
       const is_full = first !== undefined || isQueueFull(ops.length, bytes)
       const code = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
-      const must_wait = code === 'overloaded' && may_wait && fitsLine(ops.length, bytes)
+      const must_wait =
+        code === 'overloaded' && may_wait && !isAway() && fitsLine(ops.length, bytes)
       if (code !== undefined && !must_wait) throw fault(code)
       if (payer !== undefined) rate.take(payer, ops.length)
       if (must_wait) return undefined
@@ -157,7 +161,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
     },
     hasLine: () => first !== undefined,
     waiting: () => ({ ops: ops_waiting, bytes: bytes_waiting }),
-    hasRoom: () => hasDiskSpace(limits.disk_free_bytes_min / 2),
+    hasRoom: () => !isAway() && hasDiskSpace(limits.disk_free_bytes_min / 2),
     drain() {
       is_draining = true
     },

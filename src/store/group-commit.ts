@@ -59,6 +59,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
   const watch = newCommitWatch(tell, options.slow_commit_ms ?? limitTable.slow_commit_ms.value)
   const freeBytes = (): number | undefined => tree.freeBytes()
   const space = newSpaceWatch({ tell, clock: systemClock, freeBytes, free_bytes_min })
+  const unavailable = (): Fault | undefined => tree.unavailable?.()
   tree.onBroken?.(fail)
 
   const write = (key: Key, value: Buffer | null): void => {
@@ -98,6 +99,8 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
       return Promise.reject(error)
     }
     if (open.changes.size === 0) {
+      const reason = unavailable()
+      if (reason !== undefined) return Promise.reject(reason)
       return in_flight === undefined ? Promise.resolve(result) : in_flight.done.then(() => result)
     }
     const { done } = open
@@ -170,9 +173,12 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     update,
     view: async (fn) => {
       if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
+      const reason = unavailable()
+      if (reason !== undefined) throw reason
       return fn(durable)
     },
     freeBytes,
+    unavailable,
     hasRoom(bytes) {
       const free_bytes = freeBytes()
       if (free_bytes === undefined || free_bytes >= bytes) return true

@@ -8,6 +8,7 @@
  */
 
 import type { Key } from '../codec/keys.ts'
+import type { Fault } from '../core/faults.ts'
 
 export interface Entry {
   readonly key: Key
@@ -41,13 +42,16 @@ export interface Store {
    * Runs `fn` in a transaction and resolves with its result when its writes, and all that it read,
    * are durable. If `fn` throws, the promise rejects and nothing is changed. Rejects with
    * `no_space` on a full disk (nothing is changed), and with `store_failed` from the first failed
-   * commit on.
+   * commit on. While the store is unavailable a transaction that only reads rejects with the
+   * reason, and one that writes waits.
    */
   update<T>(fn: (tx: Tx) => T): Promise<T>
-  /** Runs `fn` on durable state only. */
+  /** Runs `fn` on durable state only. Rejects with the reason while the store is unavailable. */
   view<T>(fn: (view: View) => T): Promise<T>
   /** Free bytes on the disk and in the file; undefined for a store in memory. */
   freeBytes(): number | undefined
+  /** Why the store takes nothing now and may again later, of itself; undefined while it does. */
+  unavailable(): Fault | undefined
   /** Whether so many are free; if not, `no_space` is told. */
   hasRoom(bytes: number): boolean
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */

@@ -4,7 +4,7 @@
  * commit-log/tree (a commit log in front of LMDB).
  */
 import type { Key } from '../codec/keys.ts'
-import { fault } from '../core/faults.ts'
+import { type Fault, fault } from '../core/faults.ts'
 import type { ChangeBuffer } from './change-buffer.ts'
 import type { Entry, FileNumbers } from './store.ts'
 
@@ -19,6 +19,11 @@ export interface Tree {
   commit(changes: ChangeBuffer): Promise<void>
   /** Calls back once, with the cause, when no further commit is possible. */
   onBroken?(callback: (cause: unknown) => void): void
+  /**
+   * Why nothing may be read, and nothing new be taken, for a while: another process may own the
+   * data by now. What was taken already may still be committed.
+   */
+  unavailable?(): Fault | undefined
   /** Free bytes on the disk and in the file; undefined for a tree in memory. */
   freeBytes(): number | undefined
   /** How long the write of the last commit took, with its sync. */

@@ -59,13 +59,15 @@ export function runCheckpoint(tree: Target, job: CheckpointJob, scratch = newScr
   const { frames } = job.written
   const own = scratchOf(scratch, frames.length)
   own.set(frames)
-  const offsets = sortLastByKey(own, changeOffsets(checkedFrames(own, job)))
+  const frames_in = checkedFrames(own, job)
+  const offsets = sortLastByKey(own, changeOffsets(frames_in))
+  const last_crc = frames_in.at(-1)?.crc
   let slice: Slice = new Uint32Array()
   for (const next of slicesOf(own, offsets, job.slice)) {
     if (slice.length > 0) commitSlice(tree, own, slice)
     slice = next
   }
-  commitSlice(tree, own, slice, job.manifest)
+  commitSlice(tree, own, slice, { ...job.manifest, last_crc })
 }
 
 /** Commits changes while there is no commit log. False if the disk has no room for them. */
@@ -89,16 +91,18 @@ function scratchOf(scratch: Scratch, bytes: number): Buffer {
   return buffer.subarray(0, bytes)
 }
 
-function* checkedFrames(bytes: Buffer, { written, manifest }: CheckpointJob): Generator<Frame> {
+function checkedFrames(bytes: Buffer, { written, manifest }: CheckpointJob): Frame[] {
+  const frames: Frame[] = []
   let next_seq = written.first_seq
   for (const frame of framesIn(bytes)) {
     if (frame.seq !== next_seq || !frame.id.equals(manifest.id)) break
     next_seq++
-    yield frame
+    frames.push(frame)
   }
   if (next_seq !== written.last_seq + 1) {
     throw new Error('the commit log is not what was written')
   }
+  return frames
 }
 
 /** Offsets of changes in key order. */

@@ -42,6 +42,8 @@ export interface CheckpointerPort {
   readonly slice: SliceBounds
   /** Undefined if there is no commit log. */
   commitLog(): CommitLogWriter | undefined
+  /** Whether the data file needs no commit log once everything is in it. */
+  readonly is_left_behind: boolean
   readonly tell: Tell
   /** The frozen segment is in LMDB and free. */
   onDone(): void
@@ -139,6 +141,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       const commit_log = port.commitLog()
       if (is_broken || commit_log === undefined) return false
       if (commit_log.frozen().bytes() > 0 || commit_log.active().bytes() > 0) return false
+      if (!port.is_left_behind) return true
       const manifest = { id, seq: commit_log.seq(), is_open: false }
       try {
         tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))

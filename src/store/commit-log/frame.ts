@@ -21,6 +21,7 @@ export interface Frame {
   readonly id: Buffer
   readonly seq: number
   readonly count: number
+  readonly crc: number
   /** The whole frame, with a valid checksum. */
   readonly bytes: Buffer
   readonly segment: Buffer
@@ -76,7 +77,16 @@ export function* framesIn(segment: Buffer): Generator<Frame> {
     else {
       const seq = Number(bytes.readBigUInt64BE(16))
       const count = bytes.readUInt32BE(12)
-      yield { seq, count, bytes, segment, at, id: bytes.subarray(24, 24 + commit_log_id_bytes) }
+      const crc = bytes.readUInt32BE(4)
+      yield {
+        seq,
+        count,
+        crc,
+        bytes,
+        segment,
+        at,
+        id: bytes.subarray(24, 24 + commit_log_id_bytes),
+      }
       at += bytes.length
     }
   }

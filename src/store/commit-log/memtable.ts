@@ -8,7 +8,7 @@ import type { ChangeBuffer } from '../change-buffer.ts'
 import { newChangeBuffer } from '../change-buffer.ts'
 import { keyAt } from '../change-encoding.ts'
 import { hashOf } from '../hash-index.ts'
-import { changeOffsets, changesAt, type Frame, frameBytes, sealFrame } from './frame.ts'
+import { changeOffsets, changesAt, type Frame, frameBytes, framesIn, sealFrame } from './frame.ts'
 import { alignedMemory, endOfBlock } from './segment-file.ts'
 
 /** Costs no memory before it is written. */
@@ -49,6 +49,22 @@ export function publishFrame(memtable: ChangeBuffer, changes: ChangeBuffer): voi
   memtable.extendTo(at + frameBytes(changes.bytes()))
 }
 
+/** Adds a frame that is durable already, and makes it visible to reads. */
+export function takeFrame(memtable: ChangeBuffer, bytes: Buffer): void {
+  const at = memtable.bytes()
+  const end = at + bytes.length
+  memtable.reserve(endOfBlock(end))
+  memtable.arena().set(bytes, at)
+  const [frame] = framesIn(memtable.arena().subarray(at, end))
+  indexFrames(memtable, frame === undefined ? [] : [{ ...frame, at, segment: memtable.arena() }])
+  memtable.extendTo(end)
+}
+
+function indexFrames(memtable: ChangeBuffer, frames: readonly Frame[]): void {
+  const arena = memtable.arena()
+  for (const offset of changeOffsets(frames)) memtable.index(offset, hashOf(keyAt(arena, offset)))
+}
+
 /** Fills an empty memtable with the recovered frames of a segment, which are contiguous. */
 export function loadFrames(
   memtable: ChangeBuffer,
@@ -59,8 +75,7 @@ export function loadFrames(
   if (last === undefined) return
   const end = last.at + last.bytes.length
   memtable.reserve(endOfBlock(end))
-  const arena = memtable.arena()
-  arena.set(segment.subarray(0, end))
-  for (const offset of changeOffsets(frames)) memtable.index(offset, hashOf(keyAt(arena, offset)))
+  memtable.arena().set(segment.subarray(0, end))
+  indexFrames(memtable, frames)
   memtable.extendTo(end)
 }

@@ -9,9 +9,9 @@ import type { LmdbTree } from '../lmdb/tree.ts'
 import type { Tree } from '../tree.ts'
 import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
-import { recoverCommitLog } from './recovery.ts'
-import { type CommitLogBounds, commitLogTree } from './tree.ts'
-import { continueCommitLog, startCommitLog } from './writer.ts'
+import { recoverCommitLog, removeSegments, segmentPaths } from './recovery.ts'
+import { continueCommitLog, startCommitLog } from './segments.ts'
+import { type CommitLogBounds, type CommitLogPlace, commitLogTree } from './tree.ts'
 
 export interface CommitLogOptions {
   /** 8 random bytes, for a file that never had a commit log. */
@@ -77,5 +77,11 @@ export async function openCommitLogTree(
     await commit_log?.close()
     throw error
   }
-  return commitLogTree(tree, path, manifest, commit_log, commit_log_options)
+  const place: CommitLogPlace = {
+    files: segmentPaths(path),
+    is_left_behind: true,
+    start: () => startCommitLog(tree, path, manifest, commit_log_options),
+    remove: () => removeSegments(path),
+  }
+  return commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, place })
 }

@@ -32,11 +32,9 @@ import { newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
-import { removeSegments, segmentPaths } from './recovery.ts'
 import { newScanHints } from './scan-hints.ts'
-import type { SegmentOptions } from './segment.ts'
 import { block_bytes } from './segment-file.ts'
-import { type CommitLogWriter, startCommitLog } from './writer.ts'
+import type { CommitLogWriter } from './writer.ts'
 
 /** Bounds of the active segment: the bytes of its frames and the memory of its index. */
 export interface CommitLogBounds {
@@ -54,7 +52,27 @@ const commit_log_bounds: CommitLogBounds = {
 }
 const index_bytes_per_key = 128
 
-export interface CommitLogTreeOptions extends SegmentOptions {
+/** What the tree has to know of where its commit log is. */
+export interface CommitLogPlace {
+  /** Its files, each of which must stay the one that it is. */
+  readonly files: readonly string[]
+  /** Whether the data file is whole alone once all is in it, and needs the commit log no more. */
+  readonly is_left_behind: boolean
+  /** Begins a commit log where there was no disk space for one; undefined while there is none. */
+  start(): Promise<CommitLogWriter | undefined>
+  /** After the close: LMDB has everything. */
+  remove(): Promise<void>
+}
+
+export interface CommitLogTree extends Tree {
+  /** Durable frames of another process, which follow the last one: reads find them. */
+  take(frames: readonly Buffer[]): Promise<void>
+  /** Position of the last frame. */
+  seq(): number
+}
+
+export interface CommitLogTreeOptions {
+  readonly place: CommitLogPlace
   readonly tell: Tell
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
@@ -71,7 +89,8 @@ export function commitLogTree(
   manifest: Manifest,
   opened_commit_log: CommitLogWriter | undefined,
   options: CommitLogTreeOptions,
-): Tree {
+): CommitLogTree {
+  const { place } = options
   const bounds: CommitLogBounds = { ...commit_log_bounds, ...options.bounds }
   const hints = newScanHints()
   let commit_log = opened_commit_log
@@ -97,6 +116,7 @@ export function commitLogTree(
     slice: bounds.slice,
     tell: options.tell,
     commitLog: () => commit_log,
+    is_left_behind: place.is_left_behind,
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for the next commit.
@@ -120,7 +140,7 @@ export function commitLogTree(
   }
 
   function watch(): () => void {
-    const paths = commit_log === undefined ? [path] : [path, ...segmentPaths(path)]
+    const paths = commit_log === undefined ? [path] : [path, ...place.files]
     const onCheck = (): void => {
       free_bytes = tree.freeBytes()
       void inTurn(async () => checkpointIfFull())
@@ -155,9 +175,9 @@ export function commitLogTree(
     return Math.max(left, debt_min_bytes)
   }
 
-  /** Whether the active segment's file can take the changes. */
-  function fits(commit_log: CommitLogWriter, changes: ChangeBuffer): boolean {
-    const bytes = frameBytes(changes.bytes()) + block_bytes
+  /** Whether the active segment's file can take a frame. */
+  function fits(commit_log: CommitLogWriter, frame_bytes: number): boolean {
+    const bytes = frame_bytes + block_bytes
     if (commit_log.preallocatedBytes() >= bytes) return true
     return tree.freeBytes() >= bytes + preallocation_bytes
   }
@@ -174,7 +194,7 @@ export function commitLogTree(
     }
     try {
       if (!commit_log.isSettled()) await commit_log.settle()
-      await makeRoom(commit_log, changes)
+      await makeRoom(commit_log, frameBytes(changes.bytes()))
       checkpointIfFull()
       write_ms = await commit_log.write(changes)
     } catch (error) {
@@ -187,13 +207,24 @@ export function commitLogTree(
     for (const [key, value] of changes) if (value !== null) hints.onPut(key)
   }
 
+  async function take(commit_log: CommitLogWriter, frames: readonly Buffer[]): Promise<void> {
+    hints.clear()
+    for (const frame of frames) {
+      await makeRoom(commit_log, frame.length)
+      checkpointIfFull()
+      commit_log.take(frame)
+    }
+    free_bytes = tree.freeBytes()
+  }
+
   /**
    * Waits for checkpoints while the active segment is full, or while those to come may take all
-   * that the disk has. Throws `no_space` if the commit log has no room for the changes.
+   * that the disk has. Throws `no_space` if the commit log has no room for the frame.
    */
-  async function makeRoom(commit_log: CommitLogWriter, changes: ChangeBuffer): Promise<void> {
+  async function makeRoom(commit_log: CommitLogWriter, frame_bytes: number): Promise<void> {
     for (;;) {
-      const has_room = memoryOf(commit_log.active()) < bounds.bytes_max && fits(commit_log, changes)
+      const has_room =
+        memoryOf(commit_log.active()) < bounds.bytes_max && fits(commit_log, frame_bytes)
       if (has_room && debt() <= debtMax()) return
       if (checkpointer.running() === undefined) checkpointer.begin()
       const running = checkpointer.running()
@@ -219,7 +250,7 @@ export function commitLogTree(
 
   /** Starts the commit log that had no disk space at the open, if there is space now. */
   async function startLate(): Promise<void> {
-    const started = await startCommitLog(tree, path, manifest, options)
+    const started = await place.start()
     if (started === undefined) return
     const opened = encodeManifest({ ...manifest, is_open: true })
     try {
@@ -276,11 +307,12 @@ export function commitLogTree(
   async function drain(): Promise<void> {
     unwatch()
     try {
+      await commit_log?.end()
       const can_finish = broken === undefined || is_log_lost
       const is_finished = can_finish && (await checkpointer.finish())
       await checkpointer.close()
       await commit_log?.close()
-      if (is_finished) await removeSegments(path)
+      if (is_finished) await place.remove()
     } finally {
       await tree.close()
     }
@@ -315,6 +347,13 @@ export function commitLogTree(
       if (closing !== undefined) return Promise.reject(shut())
       return inTurn(() => commit(changes))
     },
+    take(frames) {
+      if (closing !== undefined) return Promise.reject(shut())
+      const writer = commit_log
+      if (broken !== undefined || writer === undefined) return Promise.reject(broken ?? shut())
+      return inTurn(() => take(writer, frames))
+    },
+    seq: () => commit_log?.seq() ?? manifest.seq,
     onBroken(callback) {
       brokenCallback = callback
       if (broken !== undefined) callback(broken)
