@@ -78,7 +78,7 @@ function ratioOf(slots: Measured['slots'], ours: SideName, against: SideName): R
   }
 }
 
-function sideLine(slots: readonly SideSlot[]): SideLine {
+export function sideLine(slots: readonly SideSlot[]): SideLine {
   const known = (of: (slot: SideSlot) => number | undefined): number | undefined => {
     const values = slots.map(of).filter((value) => value !== undefined)
     return values.length === 0 ? undefined : summaryOf(values).median

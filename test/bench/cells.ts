@@ -47,7 +47,8 @@ export type OurName = 'ours' | 'client' | 'embedded'
  * settings that measured best on large files.
  */
 export type SqliteName = 'sqlite' | 'sqlite-nodes' | 'sqlite-tuned'
-export type ServerRivalName = 'bullmq' | 'pg-boss' | 'dbos' | 'restate'
+export type ServerRivalName = (typeof server_rivals)[number]
+export const server_rivals = ['bullmq', 'pg-boss', 'dbos', 'restate'] as const
 
 export interface Cell {
   readonly file: FileName

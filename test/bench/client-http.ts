@@ -12,7 +12,7 @@ import { type Connection, connectTo, type Listener } from './http-connection.ts'
 import type { PrepareOptions } from './load.ts'
 import type { Slot } from './statistics.ts'
 import { type Span, type Stopwatch, spanSeconds, startStopwatch } from './stopwatch.ts'
-import { opOf, opSource, user } from './workload.ts'
+import { ascendingSource, opOf, opSource, user } from './workload.ts'
 
 export type HttpClientCalls = typeof calls
 
@@ -32,8 +32,9 @@ const calls = {
     tasks,
     refs,
     secret,
+    first,
   }: PrepareOptions & { readonly secret: string }): void {
-    const source = opSource(tasks, refs)
+    const source = first === undefined ? opSource(tasks, refs) : ascendingSource(first)
     const timestamp = String(Math.floor(Date.now() / 1000))
     prepared = Array.from({ length: requests }, () => {
       const body = JSON.stringify({ ops: source.take(verb, ops).map((n) => opOf(verb, n, refs)) })

@@ -36,6 +36,12 @@ const child_names = [
   'rival-pg-boss',
   'rival-dbos',
   'rival-restate',
+  'cluster/ours',
+  'cluster/floor',
+  'cluster/relay',
+  'cluster/rival-dbos',
+  'cluster/rival-pg-boss',
+  'cluster/rival-graphile-worker',
 ] as const
 /** The engine starts its threads from scripts beside its own. */
 const threads = [

@@ -14,10 +14,11 @@ import {
   assertOk,
   type BenchOp,
   conv_id,
-  node,
+  lives_definition,
   opOf,
   secret_key,
   switched_off,
+  timer_s,
 } from './workload.ts'
 
 /** `off`: ours without the history of tasks and the feed of changes. */
@@ -37,24 +38,9 @@ interface LivesStore {
   close(): Promise<void> | void
 }
 
-const timer_s = 3_600
-const timer = { type: 'time', value: timer_s, dimension: 'sec', to_node_id: 'late' }
-const definition = {
-  ...{ obj_type: 1, obj_id: Number(conv_id), title: 'Lives', conv_type: 'process' },
-  ...{ status: 'active', params: [] },
-  scheme: {
-    nodes: [
-      node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
-      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'done' }], [timer]),
-      node('done', 2, []),
-      node('late', 2, []),
-    ],
-  },
-}
-
 async function openOurs(side: LivesSide, path: string): Promise<LivesStore> {
   const engine = await openEngine(path, { secret_key, limits: side === 'off' ? switched_off : {} })
-  await engine.putProcess(definition)
+  await engine.putProcess(lives_definition)
   return {
     async apply(ops) {
       assertOk(await engine.apply(ops))

@@ -44,4 +44,6 @@ export interface PrepareOptions {
   readonly requests: number
   readonly tasks: number
   readonly refs: Refs
+  /** The number of the first task, which the others follow; by default the source's next ones. */
+  readonly first?: number
 }

@@ -5,7 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CellLine, cellLine } from './cell-line.ts'
-import { type Cell, cellName, cells, type Scale, scales } from './cells.ts'
+import { type Cell, cellName, cells, type Scale, scales, server_rivals } from './cells.ts'
+import { clusterRun } from './cluster/run.ts'
 import { type BenchFolder, createBenchFolder } from './folder.ts'
 import { livesCells, livesOnAndOff, livesTargets } from './lives.ts'
 import { startLoadClients } from './load-clients.ts'
@@ -13,8 +14,10 @@ import { type Machine, machineOf } from './machine.ts'
 import { type Available, measureAll } from './measure.ts'
 import { type ProcessLine, processCells, processesOnAndOff } from './process-cells.ts'
 import {
+  clusterText,
   livesText,
   machineText,
+  notesText,
   onOffText,
   tablesText,
   targetsText,
@@ -42,6 +45,9 @@ const help = `npm run bench -- [OPTION …]
 --on-off       only what can be switched off, with it and without, alternately: the history of tasks
                with the feed of changes (cells lives/… and process/…), and logs, metrics and traces,
                each and all (cells empty/…)
+--cluster      only the comparison with others on one PostgreSQL (cells cluster/…)
+--netem DELAY  with --cluster: only the cells with a network between PostgreSQL and its clients that
+               delays by DELAY, such as 1ms (tc netem, for root; else a relay); repeatable
 --help         prints this text`
 
 /** The output of a run: text at once, JSON lines at the end. */
@@ -64,6 +70,8 @@ async function main(args: string[]): Promise<void> {
       profile: { type: 'string' },
       rivals: { type: 'boolean', default: false },
       'on-off': { type: 'boolean', default: false },
+      cluster: { type: 'boolean', default: false },
+      netem: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', default: false },
     },
   })
@@ -93,7 +101,7 @@ async function main(args: string[]): Promise<void> {
   try {
     const machine = machineOf(folder.path)
     out.lines.push({ kind: 'machine', ...machine, scale })
-    out.print(`${machineText(machine, scale)}\n`)
+    out.print(`${machineText(machine)}\n`)
     const slot_s = values.slot === undefined ? undefined : Number(values.slot)
     const run = { folder, isChosen, is_quick: values.quick, slot_s }
     if (values['on-off']) {
@@ -103,6 +111,13 @@ async function main(args: string[]): Promise<void> {
       writeLines(out, values.json)
       return
     }
+    if (values.cluster) {
+      const { rivals: install, netem: delays } = values
+      await printAll(clusterRun({ ...run, install, delays, print: out.print }), clusterText, out)
+      writeLines(out, values.json)
+      return
+    }
+    out.print(notesText(machine, scale))
     const available = findAvailable(chosen, values.rivals, out)
     const lives = available.has_sqlite ? await printAll(livesCells(run), livesText, out) : []
     const measured = await measure(folder, scale, chosen, available, values.profile, out)
@@ -126,7 +141,7 @@ function findAvailable(chosen: readonly Cell[], install: boolean, out: Output): 
   if (!install && !chosen.some(({ kind }) => kind === 'servers')) {
     return { servers: [], has_sqlite }
   }
-  const { usable, missing } = findRivals(install, out.print)
+  const { usable, missing } = findRivals(server_rivals, install, out.print)
   for (const text of missing) out.print(`left out: ${text}`)
   return { servers: usable, has_sqlite }
 }

@@ -4,13 +4,15 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Namespace } from './cluster/network.ts'
 import { type BackendName, backendProgram } from './rival-packages.ts'
 
 export interface RunningBackend {
+  readonly host: string
   readonly port: number
   /** Of Restate's admin API; the others do not listen on it. */
   readonly admin_port: number
@@ -30,7 +32,7 @@ interface Owner {
   readonly gid: number
 }
 
-type CommandOf = (folder: string, port: number, admin_port: number) => Command
+type CommandOf = (folder: string, port: number, admin_port: number, inside?: Namespace) => Command
 
 /** A backend that accepts no connection by then has failed. */
 const start_ms_max = 60_000
@@ -44,7 +46,7 @@ const commands: Readonly<Record<BackendName, CommandOf>> = {
     ],
   }),
 
-  postgres(folder, port) {
+  postgres(folder, port, _admin_port, inside) {
     const owner = postgresOwner()
     const data = join(folder, 'data')
     if (owner !== undefined) chownSync(folder, owner.uid, owner.gid)
@@ -54,8 +56,16 @@ const commands: Readonly<Record<BackendName, CommandOf>> = {
       ...owner,
     })
     // fsync and synchronous_commit are on by default.
-    const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '']
-    return { program: programOf('postgres'), args, ...(owner === undefined ? {} : { owner }) }
+    const bound_to = inside?.server_host ?? host
+    const args = ['-D', data, '-p', String(port), '-h', bound_to, '-k', '']
+    const program = programOf('postgres')
+    if (inside === undefined) return { program, args, ...(owner === undefined ? {} : { owner }) }
+    appendFileSync(join(data, 'pg_hba.conf'), `host all all ${inside.client_host}/32 trust\n`)
+    // Only root enters a namespace, which is not what PostgreSQL may run as.
+    const as = owner === undefined ? [] : ['--reuid', `${owner.uid}`, '--regid', `${owner.gid}`]
+    const [enter = '', ...entering] = inside.enter
+    const command = [...entering, 'setpriv', ...as, '--clear-groups', program, ...args]
+    return { program: enter, args: command }
   },
 
   restate: (folder, port, admin_port) => ({
@@ -73,10 +83,11 @@ const commands: Readonly<Record<BackendName, CommandOf>> = {
 
 const host = '127.0.0.1'
 
-export async function startBackend(name: BackendName): Promise<RunningBackend> {
+/** `inside`: of PostgreSQL only, the network namespace that it runs in. */
+export async function startBackend(name: BackendName, inside?: Namespace): Promise<RunningBackend> {
   const folder = mkdtempSync(join(tmpdir(), `conveyor-bench-${name}-`))
   const [port, admin_port] = [await freePort(), await freePort()]
-  const { program, args, env, owner } = commands[name](folder, port, admin_port)
+  const { program, args, env, owner } = commands[name](folder, port, admin_port, inside)
   const child = spawn(program, args, {
     cwd: folder,
     env: { ...process.env, ...env },
@@ -88,9 +99,10 @@ export async function startBackend(name: BackendName): Promise<RunningBackend> {
     rmSync(folder, { recursive: true, force: true })
   }
   process.once('exit', killAndRemove)
-  await untilListening(name === 'restate' ? admin_port : port, name, child)
+  const address = { host: inside?.server_host ?? host, port }
+  await untilListening(name === 'restate' ? { host, port: admin_port } : address, name, child)
   return {
-    port,
+    ...address,
     admin_port,
     async stop() {
       const exited = once(child, 'exit')
@@ -117,22 +129,27 @@ function postgresOwner(): Owner | undefined {
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
-async function untilListening(port: number, name: string, child: ChildProcess): Promise<void> {
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+async function untilListening(address: Address, name: string, child: ChildProcess): Promise<void> {
   let stderr = ''
   child.stderr?.on('data', (bytes) => {
     stderr = `${stderr}${bytes}`.slice(-2_000)
   })
   for (const until_ms = Date.now() + start_ms_max; Date.now() < until_ms; ) {
     if (child.exitCode !== null) break
-    if (await isListening(port)) return
+    if (await isListening(address)) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error(`${name} does not start: ${stderr}`)
 }
 
-function isListening(port: number): Promise<boolean> {
+function isListening(address: Address): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port })
+    const socket = connect(address)
     const answer = (is_up: boolean): void => {
       socket.destroy()
       resolve(is_up)

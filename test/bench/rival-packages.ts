@@ -9,18 +9,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ServerRivalName } from './cells.ts'
 
+/** graphile-worker takes part on one PostgreSQL only. */
+export type RivalName = ServerRivalName | 'graphile-worker'
+
 export type BackendName = 'redis' | 'postgres' | 'restate'
 
 export interface RivalPackages {
-  readonly name: ServerRivalName
+  readonly name: RivalName
   readonly backend: BackendName
   readonly packages: Readonly<Record<string, string>>
 }
 
-export const rival_packages: readonly RivalPackages[] = [
+const rival_packages: readonly RivalPackages[] = [
   { name: 'bullmq', backend: 'redis', packages: { bullmq: '6.7.0', ioredis: '5.11.1' } },
   // The last one for Node 20.
   { name: 'pg-boss', backend: 'postgres', packages: { 'pg-boss': '10.4.2' } },
+  // The last one for Node 20.
+  { name: 'graphile-worker', backend: 'postgres', packages: { 'graphile-worker': '0.17.3' } },
   { name: 'dbos', backend: 'postgres', packages: { '@dbos-inc/dbos-sdk': '5.3.0' } },
   {
     name: 'restate',
@@ -36,33 +41,44 @@ const debian: Readonly<Partial<Record<BackendName, string>>> = {
   postgres: 'postgresql',
 }
 
-export interface Found {
-  readonly usable: readonly ServerRivalName[]
+export interface Found<N extends RivalName> {
+  readonly usable: readonly N[]
   /** For each other rival, why it is missing. */
   readonly missing: readonly string[]
 }
 
-/** Finds the rivals that can run here; with `install`, installs what is missing first. */
-export function findRivals(install: boolean, print: (text: string) => void): Found {
-  const usable: ServerRivalName[] = []
+/** Finds which of these can run here; with `install`, installs what is missing first. */
+export function findRivals<N extends RivalName>(
+  names: readonly N[],
+  install: boolean,
+  print: (text: string) => void,
+): Found<N> {
+  const usable: N[] = []
   const missing: string[] = []
-  for (const kind of rival_packages) {
+  for (const name of names) {
+    const kind = rivalPackages(name)
     try {
       if (install) installPackages(kind, print)
       if (!hasPackages(kind)) throw new Error('not installed; --rivals installs it')
       if (install) installBackend(kind.backend, print)
       if (backendProgram(kind.backend) === undefined)
         throw new Error(`${kind.backend} is not installed`)
-      usable.push(kind.name)
+      usable.push(name)
     } catch (error) {
-      missing.push(`${kind.name}: ${error instanceof Error ? firstLine(error.message) : error}`)
+      missing.push(`${name}: ${error instanceof Error ? firstLine(error.message) : error}`)
     }
   }
   return { usable, missing }
 }
 
+export function rivalPackages(name: RivalName): RivalPackages {
+  const found = rival_packages.find((one) => one.name === name)
+  if (found === undefined) throw new Error(`${name} is not a rival`)
+  return found
+}
+
 /** The folder that a rival's packages are resolved from. */
-export function packagesOf(name: ServerRivalName): string {
+export function packagesOf(name: RivalName): string {
   return join(rivalsFolder(), name)
 }
 

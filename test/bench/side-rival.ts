@@ -6,7 +6,7 @@ import type { ServerRivalName } from './cells.ts'
 import { type Child, startChild } from './child.ts'
 import { startBackend } from './rival-backends.ts'
 import type { RivalCalls } from './rival-calls.ts'
-import { packagesOf, rival_packages } from './rival-packages.ts'
+import { packagesOf, rivalPackages } from './rival-packages.ts'
 import type { RestateCalls } from './rival-restate.ts'
 import type { Run, Side } from './side.ts'
 
@@ -19,9 +19,7 @@ const start_ms_max = 120_000
 
 /** Rejects if the rival does not start, after ending its processes. */
 export async function startRival({ folder, scale }: Run, name: ServerRivalName): Promise<Side> {
-  const rival = rival_packages.find((one) => one.name === name)
-  if (rival === undefined) throw new Error(`${name} is not a rival`)
-  const server = await startBackend(rival.backend)
+  const server = await startBackend(rivalPackages(name).backend)
   const file = folder.script(`rival-${name}`)
   const packages = packagesOf(name)
   const child = startChild<RivalCalls>(file, quiet)

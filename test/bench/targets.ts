@@ -5,6 +5,7 @@
 
 import { type CellLine, isOurs, type SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
+import type { ClusterSide } from './cluster/line.ts'
 import type { Summary } from './statistics.ts'
 
 export type Unit = '' | 'ms' | 'MB'
@@ -74,6 +75,11 @@ const ratios: readonly (readonly [string, string, SideName, number])[] = [
     ),
   ),
 ]
+
+/** Of ours with its commit log in PostgreSQL, by the other side. */
+export const cluster_targets: Readonly<Partial<Record<ClusterSide, number>>> = {
+  ...{ dbos: 15, 'pg-boss': 5, 'graphile-worker': 3, file: 0.6 },
+}
 
 /** The growth of the heap from none to 10^7 waiting tasks; applied to smaller files too. */
 const heap_mb_max = 150

@@ -30,6 +30,23 @@ export const definition = {
   },
 }
 
+export const timer_s = 3_600
+const timer = { type: 'time', value: timer_s, dimension: 'sec', to_node_id: 'late' }
+
+/** A task waits with a timer, and a callback sends it to its end, which is kept. */
+export const lives_definition = {
+  ...{ obj_type: 1, obj_id: Number(conv_id), title: 'Lives', conv_type: 'process' },
+  ...{ status: 'active', params: [] },
+  scheme: {
+    nodes: [
+      node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
+      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'done' }], [timer]),
+      node('done', 2, []),
+      node('late', 2, []),
+    ],
+  },
+}
+
 export interface BenchOp {
   readonly type: WriteVerb
   readonly obj: 'task'
@@ -94,6 +111,12 @@ export function opSource(tasks: number, refs: Refs): OpSource {
   const source = sources.get(key) ?? newSource(tasks, refs)
   sources.set(key, source)
   return source
+}
+
+/** The numbers from `first` on, for any verb. */
+export function ascendingSource(first: number): OpSource {
+  let next = first
+  return { take: (_verb, count) => Array.from({ length: count }, () => next++) }
 }
 
 function newSource(tasks: number, refs: Refs): OpSource {

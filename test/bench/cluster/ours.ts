@@ -1,0 +1,31 @@
+/**
+ * Ours: the engine, in the process of its callers or behind its HTTP server, with its commit log in
+ * files. The task waits with a timer, and its callback sends it to an end that is kept.
+ */
+import { serveHttp } from '../../../src/http.ts'
+import { openEngine } from '../../../src/index.ts'
+import { assertOk, conv_id, lives_definition, secret_key, user } from '../workload.ts'
+import { serveLives } from './lives-calls.ts'
+
+serveLives(async ({ path }) => {
+  const engine = await openEngine(path, { secret_key })
+  await engine.putProcess(lives_definition)
+  await engine.users.add({ id: user })
+  await engine.processes.share(conv_id, user)
+  const apply = async (type: 'create' | 'modify', ref: string, data: object): Promise<void> =>
+    assertOk(await engine.apply([{ type, obj: 'task', conv_id, ref, data }]))
+  let drain = async (): Promise<void> => {}
+  return {
+    create: (ref, data) => apply('create', ref, data),
+    callback: (ref, data) => apply('modify', ref, data),
+    async listen() {
+      const server = await serveHttp(engine, { host: '127.0.0.1', port: 0 })
+      drain = server.drain
+      return { port: server.address.port, secret: engine.users.secrets(user)[0] as string }
+    },
+    async close() {
+      await drain()
+      await engine.close()
+    },
+  }
+})

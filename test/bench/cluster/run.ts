@@ -1,0 +1,29 @@
+/**
+ * A run of `--cluster`: what the sides are, then the cells, then those with each network of `--netem`
+ * in between. What this machine lacks is told in a sentence and left out.
+ */
+import { cluster_notes } from '../report.ts'
+import { findRivals } from '../rival-packages.ts'
+import { type ClusterRun, clusterCells } from './cells.ts'
+import { type ClusterLine, cluster_rivals } from './line.ts'
+
+interface Given extends Omit<ClusterRun, 'rivals'> {
+  /** Installs the rivals that are missing. */
+  readonly install: boolean
+  /** As `1ms`; with any, only the cells with a network are measured. */
+  readonly delays: readonly string[]
+}
+
+export async function* clusterRun({ install, delays, ...run }: Given): AsyncGenerator<ClusterLine> {
+  run.print(cluster_notes)
+  const { usable: rivals, missing } = findRivals(cluster_rivals, install, run.print)
+  for (const text of missing) run.print(`left out: ${text}`)
+  if (delays.length === 0) yield* clusterCells({ ...run, rivals }, undefined)
+  for (const delay of delays) yield* clusterCells({ ...run, rivals }, msOf(delay))
+}
+
+function msOf(delay: string): number {
+  const [, ms] = /^(\d+)ms$/.exec(delay) ?? []
+  if (ms === undefined) throw new Error(`--netem takes a delay such as 1ms, not ${delay}`)
+  return Number(ms)
+}
