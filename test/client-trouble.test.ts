@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test'
 import { deadlineIn } from '../src/client/cancellation.ts'
 import { type ClientFaultCode, clientFault } from '../src/client/faults.ts'
 import { withRetries } from '../src/client/retry.ts'
-import { type CallOptions, type ClientOp, connect, type GrpcTarget } from '../src/client.ts'
+import { type CallOptions, type ClientOp, connect } from '../src/client.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
 import { serveGrpc } from '../src/grpc.ts'
@@ -51,7 +51,7 @@ test('a wait for a result goes on after a drain, and is given up with its client
   const { engine, targets } = servers
   const { obj_id = '' } = await engine.create({ conv_id, data: {} })
   const target = { conv_id, obj_id }
-  const { address } = targets.grpc as GrpcTarget
+  const { address } = targets.grpc
   const client = await connect(targets.grpc)
   const wait = client.result(target)
   const given_up = assert.rejects(servers.clients.grpc.result(target), { code: 'unreachable' })

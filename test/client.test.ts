@@ -10,7 +10,6 @@ import {
   type ClientOp,
   type ClientResult,
   connect,
-  type HttpTarget,
   isClientFault,
   rawJson,
 } from '../src/client.ts'
@@ -41,7 +40,7 @@ function seen({ obj_id, task, ...result }: ClientResult): object {
 const ok = { proc: 'ok', has_obj_id: true }
 
 test('over HTTP it can sign in headers, and says how it may sign', async () => {
-  const { url, user, secret } = servers.targets.http as HttpTarget
+  const { url, user, secret } = servers.targets.http
   const client = await connect({ url, user, secret, sign: 'hmac' })
   await servers.engine.users.sign(user, 'hmac')
   assert.equal((await client.create({ conv_id, ref: 'hmac', data: {} })).proc, 'ok')

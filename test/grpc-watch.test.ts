@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type ClientReadableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js'
-import { type ClientChange, connect, type GrpcTarget } from '../src/client.ts'
+import { type ClientChange, connect } from '../src/client.ts'
 import type { LimitName } from '../src/core/limits.ts'
 import { callback, defineProcess, end, go } from '../src/define.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
@@ -231,7 +231,7 @@ describe('the changes of a client', () => {
   test('come each once and in order over a new server, and end with their signal', async () => {
     const servers = await openClientServers(folder.path)
     const { engine, targets } = servers
-    const port = Number((targets.grpc as GrpcTarget).address.split(':')[1])
+    const port = Number(targets.grpc.address.split(':')[1])
     const client = await connect(targets.grpc)
     const abort = new AbortController()
     const changes = client.changes({ conv_id: demo_id, data: true, signal: abort.signal })

@@ -15,7 +15,7 @@ import type { CreateInput, ModifyInput, TargetInput } from '../engine/task-api.t
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds for a call, including its retries; default 30,000. */
   readonly timeout_ms?: number
-  /** Retries of a call that may be repeated; default 4. */
+  /** Retries of a call that may be repeated; default 4, with several addresses until its time. */
   readonly retries_max?: number
   readonly clock?: Clock
   readonly chance?: Chance
@@ -23,8 +23,11 @@ export type ConnectOptions = (HttpTarget | GrpcTarget) & {
 
 /** Signed HTTP, as a user with a secret. */
 export interface HttpTarget {
-  /** With the base path, such as `http://127.0.0.1:8080`; `https:` where a proxy ends TLS. */
-  readonly url: string
+  /**
+   * With the base path, such as `http://127.0.0.1:8080`; `https:` where a proxy ends TLS. Several
+   * are the nodes of one cluster: calls go to its owner.
+   */
+  readonly url: string | readonly string[]
   readonly user: string | number
   readonly secret: string
   /** `hmac` signs in headers, `path` (default) in the path, as servers of every version take it. */
@@ -37,8 +40,8 @@ export interface HttpTarget {
 
 /** gRPC over mutual TLS, as the certificate. Each of the three is PEM, or the path of a file. */
 export interface GrpcTarget {
-  /** HOST:PORT. */
-  readonly address: string
+  /** HOST:PORT, or several: the nodes of one cluster. Each is verified by its own name. */
+  readonly address: string | readonly string[]
   readonly ca: string | Uint8Array
   readonly cert: string | Uint8Array
   readonly key: string | Uint8Array

@@ -5,33 +5,33 @@
  * Before the first message of the server it gives up as any call does; after that it goes on until
  * it is cancelled, or the server refuses to.
  */
-import type { Chance } from '../core/clock.ts'
 import type { ClientChange } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
-import { realPause, transient_codes, waitBefore } from './retry.ts'
+import { afterFault } from './repeats.ts'
+import { type RetryPolicy, realPause, waitBefore } from './retry.ts'
 
 /** What one connection yields: a change, or only a position. */
 export type ReceivedChange =
   | ClientChange
   | { readonly position: string; readonly obj_id?: undefined }
 
-export interface FollowOptions {
-  readonly chance: Chance
-  readonly retries_max: number
-  readonly cancellation: Cancellation
-}
-
 /** `watch` is one try from a position on. Ends where it is cancelled. */
 export async function* followed(
   start: string | undefined,
   watch: (from: string | undefined) => AsyncIterable<ReceivedChange>,
-  { chance, retries_max, cancellation }: FollowOptions,
+  policy: RetryPolicy,
+  cancellation: Cancellation,
 ): AsyncGenerator<ClientChange, void, undefined> {
+  const { clock, retries_max, ready, pause = realPause } = policy
+  const { patience_ms = Number.POSITIVE_INFINITY } = policy
+  const gives_up_ms = clock.now_ms() + patience_ms
   let from = start
   let has_received = false
   for (let tries = 0; cancellation.reason() === undefined; tries++) {
     try {
+      const wait = ready?.(cancellation)
+      if (wait !== undefined) await wait
       for await (const change of watch(from)) {
         has_received = true
         tries = 0
@@ -41,9 +41,10 @@ export async function* followed(
       throw clientFault('unreachable', 'the changes ended')
     } catch (error) {
       if (cancellation.reason() !== undefined) return
-      if (!isClientFault(error) || !transient_codes.has(error.code)) throw error
-      if (!has_received && tries >= retries_max) throw error
-      await realPause(waitBefore(tries, error, chance), cancellation)
+      if (!isClientFault(error) || afterFault(error.code) === undefined) throw error
+      const gives_up = tries >= retries_max || clock.now_ms() >= gives_up_ms
+      if (!has_received && gives_up) throw error
+      await pause(waitBefore(tries, error, policy), cancellation)
     }
   }
 }

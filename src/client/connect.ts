@@ -1,8 +1,6 @@
 /**
- * `connect`: a client over either transport, with what both share: deadlines, retries, batching.
- * gRPC is loaded only for a target with an `address`.
+ * `connect`: a client over any transport, with what all share: deadlines, retries, batching.
  */
-import { systemChance, systemClock } from '../core/clock.ts'
 import type { TargetInput } from '../engine/task-api.ts'
 import type {
   CallOptions,
@@ -24,33 +22,32 @@ import {
 } from './cancellation.ts'
 import { followed } from './changes.ts'
 import { type ClientFault, clientFault } from './faults.ts'
-import { httpTransport, sockets_max_default } from './http-transport.ts'
+import { sockets_max_default } from './http-transport.ts'
+import { openTransport } from './open-transport.ts'
 import { polledResult } from './polled-result.ts'
+import { isHarmless } from './repeats.ts'
 import { withRetries } from './retry.ts'
-import { isHarmless, sentOpOf } from './sent-op.ts'
+import { sentOpOf } from './sent-op.ts'
 import type { TaskCalls } from './transport.ts'
 
 const timeout_ms_default = 30_000
-const retries_max_default = 4
 
 /**
  * A client; it connects with the first call. Rejects with a TypeError for invalid options, and with
  * the system's error where a certificate or key cannot be read.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
-  const { clock = systemClock, chance = systemChance } = options
-  const { retries_max = retries_max_default } = options
   const requests_max = ('url' in options ? options.sockets_max : undefined) ?? sockets_max_default
-  const transport =
-    'url' in options
-      ? await httpTransport(options, clock)
-      : await (await import('./grpc-transport.ts')).grpcTransport(options, clock)
+  const { timeout_ms: timeout_ms_given = timeout_ms_default } = options
+  const { transport, policy } = await openTransport(options, timeout_ms_given)
+  const { clock, chance } = policy
+  const harmless = { ...policy, is_harmless: true }
+  const harmful = { ...policy, is_harmless: false }
   const batcher = newBatcher(transport, requests_max)
   /** Calls under way, cancelled by `close`. */
   const open = new Set<LinkedCancellation>()
   let closed: ClientFault | undefined
-  const timeoutOf = (call: CallOptions): number =>
-    call.timeout_ms ?? options.timeout_ms ?? timeout_ms_default
+  const timeoutOf = (call: CallOptions): number => call.timeout_ms ?? timeout_ms_given
 
   const cancellationIn = ({ signal }: CallOptions): Cancellation | undefined =>
     signal === undefined ? undefined : cancellationOf(signal)
@@ -83,7 +80,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     call: CallOptions,
     within = cancellationIn(call),
   ): Promise<T> {
-    const options = { clock, chance, retries_max, is_harmless }
+    const options = is_harmless ? harmless : harmful
     return until(deadlineIn(timeoutOf(call), clock, within), (deadline) =>
       withRetries(() => send(deadline), deadline, options),
     )
@@ -140,8 +137,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
           deadline,
         )
       }
-      const options = { clock, chance, retries_max, is_harmless: true }
-      return withRetries(() => tasks.wait(op, history, deadline), deadline, options)
+      return withRetries(() => tasks.wait(op, history, deadline), deadline, harmless)
     })
   }
 
@@ -192,7 +188,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       begin(cancellation)
       try {
         const watch = (from: string | undefined) => tasks.changes({ ...rest, from }, cancellation)
-        yield* followed(from, watch, { chance, retries_max, cancellation })
+        yield* followed(from, watch, policy, cancellation)
       } finally {
         cancellation.cancel(clientFault('unreachable', 'the changes were left'))
         finish(cancellation)

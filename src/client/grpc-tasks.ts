@@ -31,7 +31,10 @@ type Page = ReturnType<Service['ListTasks']['responseDeserialize']>
 
 /** One try of a unary call. */
 export type UnaryCall = <Request, Answer>(
-  method: MethodDefinition<Request, Answer>,
+  method: Pick<
+    MethodDefinition<Request, Answer>,
+    'path' | 'requestSerialize' | 'responseDeserialize'
+  >,
   message: Request,
   cancellation: Cancellation,
 ) => Promise<Answer>

@@ -10,8 +10,10 @@ import {
   type ChannelOptions,
   Client,
   type ClientDuplexStream,
+  connectivityState,
   credentials,
   Metadata,
+  type MethodDefinition,
   type ServiceError,
 } from '@grpc/grpc-js'
 import type { Clock } from '../core/clock.ts'
@@ -19,11 +21,11 @@ import { isWholeFaultCode } from '../core/faults.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
 import type { BatchResult, GrpcTarget } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
-import { clientFault, isBatchFault } from './faults.ts'
+import { clientFault, isBatchFault, isClientFault } from './faults.ts'
 import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
 import { grpcTasks, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
 import type { SentOp } from './sent-op.ts'
-import { readPem, type Transport, window_batches } from './transport.ts'
+import { type OneOfSeveral, readPem, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 type Service = Schema['service']
@@ -46,13 +48,39 @@ const channel_options = {
   'grpc.max_send_message_length': -1,
 }
 
+/** With another address to go to, a dead connection is found out sooner. */
+const several_options = {
+  'grpc.keepalive_time_ms': 2_000,
+  'grpc.keepalive_timeout_ms': 3_000,
+}
+
+/** grpc.health.v1: an empty request asks for the server; the answer is its status, 1 is SERVING. */
+const health_check: Pick<
+  MethodDefinition<undefined, 'ready' | 'unready'>,
+  'path' | 'requestSerialize' | 'responseDeserialize'
+> = {
+  path: '/grpc.health.v1.Health/Check',
+  requestSerialize: () => Buffer.alloc(0),
+  responseDeserialize: (bytes) => (bytes[0] === 0x08 && bytes[1] === 1 ? 'ready' : 'unready'),
+}
+
+type OneGrpcTarget = GrpcTarget & { readonly address: string }
+
 /**
  * Connects with the first call. Rejects with a TypeError for an address without a port, and with
  * the system's error where a certificate or key cannot be read.
  */
-export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<Transport> {
+export async function grpcTransport(
+  target: OneGrpcTarget,
+  clock: Clock,
+  several?: OneOfSeveral,
+): Promise<Transport> {
   const tls = await tlsOf(target)
-  const client = new Client(target.address, tls.credentials, { ...channel_options, ...tls.options })
+  const options = { ...channel_options, ...(several && several_options), ...tls.options }
+  const open = (): Client => new Client(target.address, tls.credentials, options)
+  let client = open()
+  let is_closed = false
+  const state = (): connectivityState => client.getChannel().getConnectivityState(false)
   const { ApplyOps, StreamOps } = loadSchema().service
 
   const unary: UnaryCall = (method, message, cancellation) =>
@@ -92,6 +120,7 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
   }
 
   return {
+    name: target.address,
     encode: (ops) => ({
       send: async (cancellation) => {
         const { results } = await unary(ApplyOps, { ops: ops.map(messageOf) }, cancellation)
@@ -112,22 +141,42 @@ export async function grpcTransport(target: GrpcTarget, clock: Clock): Promise<T
         ...streamOver(call, clock, timeout_ms, cancellation),
       })
     },
+    isConnected: () => state() === connectivityState.READY,
+    async probe(cancellation) {
+      if (is_closed) client = open()
+      is_closed = false
+      try {
+        return await unary(health_check, undefined, cancellation)
+      } catch (error) {
+        // A proxy may not pass health checks on.
+        if (isClientFault(error) && error.code === 'not_found') return 'ready'
+        if (isClientFault(error) && !silent_codes.has(error.code)) return 'unready'
+        // grpc-js would connect again and again for as long as the channel is open.
+        if (state() === connectivityState.READY) throw error
+        client.close()
+        is_closed = true
+        throw error
+      }
+    },
     close: async () => client.close(),
   }
 }
+
+/** No answer, or none in time. */
+const silent_codes: ReadonlySet<string> = new Set(['unreachable', 'timed_out'])
 
 /**
  * The server is verified by the host of the address. grpc-js also sends that name as SNI, which may
  * not be an IP address (RFC 6066); for one, `localhost` is sent and the certificate is still
  * checked against the address.
  */
-async function tlsOf({ address, ca, cert, key }: GrpcTarget): Promise<{
+async function tlsOf({ address, ca, cert, key }: OneGrpcTarget): Promise<{
   readonly credentials: ChannelCredentials
   readonly options: ChannelOptions
 }> {
   const [, six, name] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/]+)):[0-9]{1,5}$/.exec(address) ?? []
   const host = six ?? name
-  if (host === undefined) throw new TypeError('address is no HOST:PORT')
+  if (host === undefined) throw new TypeError(`address ${address} is no HOST:PORT`)
   const is_ip = isIP(host) !== 0
   return {
     credentials: credentials.createSsl(

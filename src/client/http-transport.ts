@@ -3,7 +3,8 @@
  * same bytes with the same signature, so that a server could recognise a repeat.
  *
  * Connections are kept and bounded. A try that fails before its connection is established has
- * certainly not been applied; one that fails later may have been.
+ * certainly not been applied; one that fails later may have been. A probe asks /healthz over a
+ * connection of its own, so that it waits behind no call.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -18,15 +19,21 @@ import {
 import { type ClientFault, clientFault, isBatchFault, isClientFault } from './faults.ts'
 import { type HttpResponse, requestBody, resultsOf, serverBase, signed } from './http-messages.ts'
 import type { SentOp } from './sent-op.ts'
-import { readPem, type Transport, window_batches } from './transport.ts'
+import { type OneOfSeveral, readPem, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 export const sockets_max_default = 16
 
 /** Connects with the first call. Rejects with a TypeError for an invalid target. */
-export async function httpTransport(target: HttpTarget, clock: Clock): Promise<Transport> {
+export async function httpTransport(
+  target: HttpTarget & { readonly url: string },
+  clock: Clock,
+  several?: OneOfSeveral,
+): Promise<Transport> {
   const base = serverBase(target.url)
-  if (base === undefined) throw new TypeError('url is no address such as http://127.0.0.1:8080')
+  if (base === undefined) {
+    throw new TypeError(`url ${target.url} is no address such as http://127.0.0.1:8080`)
+  }
   const user = String(target.user)
   if (!/^[1-9][0-9]{0,15}$/.test(user)) throw new TypeError('user is no number of 1 to 16 digits')
   const { secret, sign = 'path', sockets_max = sockets_max_default } = target
@@ -35,18 +42,23 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
   const is_tls = base.startsWith('https:')
   const options = { keepAlive: true, maxSockets: sockets_max, timeout: idle_ms_max }
   const ca = target.ca === undefined ? {} : { ca: await readPem('ca', target.ca) }
-  const agent = is_tls ? new https.Agent({ ...options, ...ca }) : new http.Agent(options)
+  const newAgent = (more: http.AgentOptions): http.Agent =>
+    is_tls ? new https.Agent({ ...more, ...ca }) : new http.Agent(more)
+  const agent = newAgent(options)
+  const to = { agent, is_tls, clock, connect_ms_max: several?.connect_ms_max }
+  const probing = { ...to, agent: newAgent({ maxSockets: 1 }), method: 'GET' } as const
 
   const encode: Transport['encode'] = (ops) => {
     const body = requestBody(ops)
     const { path, headers } = signed(2, { user, secret, sign }, clock.now_ms(), body)
     return {
       send: async (cancellation) =>
-        resultsOf(await post(base + path, { agent, is_tls, headers, body }, cancellation), ops),
+        resultsOf(await request(base + path, { ...to, headers, body }, cancellation), ops),
     }
   }
 
   return {
+    name: base,
     encode,
     async *stream(source, { cancellation, timeout_ms }) {
       // One request at a time, so that batches arrive in order.
@@ -80,13 +92,22 @@ export async function httpTransport(target: HttpTarget, clock: Clock): Promise<T
         stream.dispose()
       }
     },
-    close: async () => agent.destroy(),
+    isConnected: () => true,
+    async probe(cancellation) {
+      const { status } = await request(`${base}/healthz`, probing, cancellation)
+      return status < 500 ? 'ready' : 'unready'
+    },
+    async close() {
+      agent.destroy()
+      probing.agent.destroy()
+    },
   }
 }
 
 /** Below the server's `idle_ms_max`, so that the client closes idle connections first. */
 const idle_ms_max = 60_000
 const answer_bytes_max = 256 * 1024 * 1024
+const no_body = Buffer.alloc(0)
 
 /** The answer to a batch that was refused; rethrows any other error. */
 function batchFaultResult(error: unknown): BatchResult {
@@ -94,31 +115,35 @@ function batchFaultResult(error: unknown): BatchResult {
   return { proc: error.code, description: error.message, results: [] }
 }
 
-interface Post {
+interface HttpRequest {
   readonly agent: http.Agent
   readonly is_tls: boolean
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
+  readonly clock: Clock
+  readonly connect_ms_max: number | undefined
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Buffer
 }
 
-function post(
+function request(
   url: string,
-  { agent, is_tls, headers: signature, body }: Post,
+  { agent, is_tls, method = 'POST', body = no_body, ...given }: HttpRequest,
   cancellation: Cancellation,
 ): Promise<HttpResponse> {
+  const { clock, connect_ms_max } = given
   return new Promise((resolve, reject) => {
     let may_be_sent = false
     const onLost = (error: NodeJS.ErrnoException): void => {
       removeListener()
       reject(cancellation.reason() ?? unreachableFault(url, error, may_be_sent))
     }
-    const request = is_tls ? https.request : http.request
+    const start = is_tls ? https.request : http.request
     const headers = {
-      ...signature,
+      ...given.headers,
       'content-type': 'application/json',
       'content-length': body.length,
     }
-    const call = request(url, { agent, method: 'POST', headers }, (response) => {
+    const call = start(url, { agent, method, headers }, (response) => {
       readBounded(response).then((body) => {
         removeListener()
         const { statusCode: status = 0, headers } = response
@@ -128,7 +153,14 @@ function post(
     call.on('socket', (socket) => {
       if (!socket.connecting) may_be_sent = true
       else {
+        const onLate = (): void => void call.destroy(new Error('no connection in time'))
+        const cancelTimer =
+          connect_ms_max === undefined
+            ? undefined
+            : clock.wake_at(clock.now_ms() + connect_ms_max, onLate)
+        if (cancelTimer !== undefined) call.once('close', cancelTimer)
         socket.once(is_tls ? 'secureConnect' : 'connect', () => {
+          cancelTimer?.()
           may_be_sent = true
         })
       }

@@ -2,26 +2,39 @@
  * Retries of a call.
  *
  * A transient fault is retried if the server has certainly not applied the call (it said so, or no
- * connection was made), or if every op of the call may be applied twice (sent-op `isHarmless`). One
- * gap remains: a create whose task ends before the retry arrives makes a second task. Callers of
+ * connection was made), or if every op of the call may be applied twice (repeats.ts). One gap
+ * remains: a create whose task ends before the retry arrives makes a second task. Callers of
  * processes in which tasks never wait set `retries_max: 0` where that matters.
  *
  * The pause before a retry is random, with a bound that doubles, and never shorter than the server
- * asked for. A pause that would outlast the deadline is not begun.
+ * asked for. A pause that would outlast the deadline is not begun. Once one try has an unknown
+ * outcome, so has the call, whatever ends it.
  */
 import { setTimeout as pause_ms } from 'node:timers/promises'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Cancellation, type Deadline, throwIfCancelled } from './cancellation.ts'
-import { type ClientFault, isClientFault } from './faults.ts'
+import { type ClientFault, clientFault, isClientFault } from './faults.ts'
+import { afterFault, mayRepeat } from './repeats.ts'
 
-export interface RetryOptions {
+/** What all calls of a client share. */
+export interface RetryPolicy {
   readonly clock: Clock
   readonly chance: Chance
   readonly retries_max: number
+  /** Gives up where tries have failed for so long in a row; default: only by `retries_max`. */
+  readonly patience_ms?: number
+  /** The bound of a random pause; default 5 s. */
+  readonly wait_ms_max?: number
+  /** What a server asks for is not minded where its address is left for another. */
+  readonly has_others?: boolean
+  /** Waits until a call can be sent; undefined where it can now. */
+  readonly ready?: (cancellation: Cancellation) => Promise<unknown> | undefined
+  readonly pause?: (ms: number, cancellation: Cancellation) => Promise<void>
+}
+
+export interface RetryOptions extends RetryPolicy {
   /** Every op of the call may be applied twice. */
   readonly is_harmless: boolean
-  /** Replaced by tests. */
-  readonly pause?: (ms: number, cancellation: Cancellation) => Promise<void>
 }
 
 /** The first successful try; else rejects as the last try did. */
@@ -30,46 +43,64 @@ export async function withRetries<T>(
   deadline: Deadline,
   options: RetryOptions,
 ): Promise<T> {
-  const { clock, chance, retries_max, is_harmless, pause = realPause } = options
+  const { clock, retries_max, is_harmless, ready, pause = realPause } = options
+  const { patience_ms = Number.POSITIVE_INFINITY } = options
+  let is_unknown = false
+  let failing_since_ms: number | undefined
   for (let tries = 0; ; tries++) {
     throwIfCancelled(deadline)
-    const began_ms = clock.now_ms()
+    failing_since_ms ??= clock.now_ms()
+    let sent_ms = Number.POSITIVE_INFINITY
     try {
+      const wait = ready?.(deadline)
+      if (wait !== undefined) await wait
+      sent_ms = clock.now_ms()
       return await send()
     } catch (error) {
-      throwIfCancelled(deadline)
-      if (clock.now_ms() - began_ms >= long_ms) tries = 0
-      if (tries === retries_max || !mayRepeat(error, is_harmless)) throw error
-      const wait_ms = waitBefore(tries, error, chance)
-      if (clock.now_ms() + wait_ms >= deadline.at_ms) throw error
+      const reason = deadline.reason()
+      // In time or not: what was certainly not sent is told as that.
+      const is_late = isClientFault(reason) && reason.code === 'timed_out'
+      if (reason !== undefined && !(is_late && isClientFault(error))) throw reason
+      if (!isClientFault(error)) throw error
+      const now_ms = clock.now_ms()
+      if (now_ms - sent_ms >= long_ms) {
+        tries = 0
+        failing_since_ms = now_ms
+      }
+      const wait_ms = waitBefore(tries, error, options)
+      const gives_up =
+        tries === retries_max ||
+        now_ms - failing_since_ms >= patience_ms ||
+        now_ms + wait_ms >= deadline.at_ms
+      if (reason !== undefined || gives_up || !mayRepeat(error, is_harmless)) {
+        throw is_unknown ? asUnknown(error) : error
+      }
+      is_unknown ||= error.outcome === 'unknown'
       await pause(wait_ms, deadline)
     }
   }
 }
 
-/** Faults after which another try may succeed. */
-export const transient_codes: ReadonlySet<ClientFault['code']> = new Set<ClientFault['code']>([
-  'unreachable',
-  'shutting_down',
-  'store_failed',
-  'overloaded',
-  'rate_limited',
-])
-
-function mayRepeat(error: unknown, is_harmless: boolean): error is ClientFault {
-  if (!isClientFault(error) || !transient_codes.has(error.code)) return false
-  return is_harmless || error.outcome === 'not_applied'
+function asUnknown(cause: ClientFault): ClientFault {
+  const { code, message, outcome, retry_after_ms } = cause
+  if (outcome === 'unknown') return cause
+  const text = `${message}; an earlier try may have been applied`
+  return clientFault(code, text, { outcome: 'unknown', retry_after_ms, cause })
 }
 
 /** A try that lasted so long had got through: what ended it is the first failure in a row. */
 const long_ms = 60_000
 const first_wait_ms = 100
-const wait_ms_max = 5_000
 
 /** Half to all of a bound that doubles per try, plus what the server asked for. */
-export function waitBefore(tries: number, error: ClientFault, chance: Chance): number {
+export function waitBefore(
+  tries: number,
+  { code, retry_after_ms = 0 }: ClientFault,
+  { chance, wait_ms_max = 5_000, has_others = false }: RetryPolicy,
+): number {
   const bound_ms = Math.min(wait_ms_max, first_wait_ms * 2 ** tries)
-  return (error.retry_after_ms ?? 0) + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
+  const asked_ms = has_others && afterFault(code) === 'leave' ? 0 : retry_after_ms
+  return asked_ms + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
 }
 
 /** A pause that ends early when it is cancelled; it does not throw then. */

@@ -36,16 +36,6 @@ export function sentOpOf(op: ClientOp): SentOp {
   }
 }
 
-/**
- * Whether applying the op twice has the effect of once. True for a show, and for a create with a
- * ref, whose repeat answers the first task as long as that lives (wire 1.2). False for a modify,
- * even with `is_sync` or `node_id`: the first releases the wait, so the repeat is refused or
- * releases the next wait. False for a create without a ref, whose repeat makes another task.
- */
-export function isHarmless(op: SentOp): boolean {
-  return op.type === 'show' || (op.type === 'create' && op.ref !== undefined)
-}
-
 export function dataTextOf(data: unknown): string {
   if (isDoc(data)) return data.text
   if (Array.isArray(data) && data.length === 0) return '{}'

@@ -41,6 +41,8 @@ export interface TaskCalls {
 }
 
 export interface Transport {
+  /** For sentences: what it connects to. */
+  readonly name: string
   /** Undefined where the servers of this transport have none. */
   readonly tasks?: TaskCalls
   encode(ops: readonly SentOp[]): EncodedCall
@@ -48,7 +50,17 @@ export interface Transport {
     batches: AsyncIterable<readonly SentOp[]>,
     options: StreamOptions,
   ): AsyncGenerator<BatchResult, void, undefined>
+  /** Whether a call would be sent at once; a transport that connects per call says true. */
+  isConnected(): boolean
+  /** Asks the server, apart from its calls, whether it is ready. Rejects where none answers. */
+  probe(cancellation: Cancellation): Promise<'ready' | 'unready'>
   close(): Promise<void>
+}
+
+/** What a client with several addresses gives its transports. */
+export interface OneOfSeveral {
+  /** The longest that a connection may take. */
+  readonly connect_ms_max: number
 }
 
 /** The most batches of a stream that are sent and not yet read by the caller. */

@@ -3,7 +3,7 @@
  */
 import { join } from 'node:path'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
-import { type Client, type ConnectOptions, connect } from '../../src/client.ts'
+import { type Client, connect, type GrpcTarget, type HttpTarget } from '../../src/client.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { serveGrpc } from '../../src/grpc.ts'
@@ -18,7 +18,10 @@ export interface ClientServers {
   readonly engine: ServedEngine
   readonly clients: Readonly<Record<TransportName, Client>>
   /** What the clients were made with, for others with other options. */
-  readonly targets: Readonly<Record<TransportName, ConnectOptions>>
+  readonly targets: {
+    readonly http: HttpTarget & { readonly url: string }
+    readonly grpc: GrpcTarget & { readonly address: string }
+  }
   /** Drains both servers. */
   drain(): Promise<void>
   close(): Promise<void>

@@ -1,0 +1,286 @@
+/**
+ * A transport over several addresses, of which one is the owner's. Calls go to the address that
+ * worked last; where it fails they wait until the owner is found (owner-search.ts), all of them for
+ * one search. It repeats nothing: retry.ts does, by the tables of repeats.ts.
+ *
+ * An address that answers neither calls nor probes is silent. The others are asked then; once one
+ * of them is the owner, what a silent address has under way is taken away from it: at once what a
+ * repeat cannot harm, the rest a little later, as its outcome stays unknown. While no other is
+ * there, a slow server keeps its calls. Silence is counted in ticks, so that a process that was
+ * stopped itself does not take a server for dead.
+ */
+import type { Chance, Clock } from '../core/clock.ts'
+import {
+  type Cancellation,
+  type Canceller,
+  deadlineIn,
+  type LinkedCancellation,
+  linkedCancellation,
+  newCanceller,
+} from './cancellation.ts'
+import { clientFault, isClientFault } from './faults.ts'
+import { foundOwner, probe_ms_max } from './owner-search.ts'
+import { afterFault, isHarmless, repeats } from './repeats.ts'
+import { type RetryPolicy, realPause } from './retry.ts'
+import type { StreamOptions, TaskCalls, Transport } from './transport.ts'
+
+export interface Failover extends Transport, Required<Pick<RetryPolicy, 'ready' | 'pause'>> {}
+
+/** What a call has under way at an address. */
+interface Attempt extends LinkedCancellation {
+  readonly is_harmless: boolean
+}
+
+interface Address extends Transport {
+  readonly under_way: Set<Attempt>
+  was_heard: boolean
+  silent_ticks: number
+}
+
+const tick_ms = 500
+/** Ticks without a sign of life: until it is asked for one, until the others are, and until what a
+ * repeat may harm is given up. */
+const asked_ticks = 2
+const doubted_ticks = 3
+const lost_ticks = 10
+const doubt_ms_max = 2_000
+
+/** `patience_ms`: the longest that a call without a deadline waits for an owner. */
+export function failover(
+  transports: readonly Transport[],
+  { clock, chance }: { readonly clock: Clock; readonly chance: Chance },
+  patience_ms: number,
+): Failover {
+  const addresses = transports.map(
+    (transport): Address =>
+      Object.assign(transport, {
+        under_way: new Set<Attempt>(),
+        was_heard: false,
+        silent_ticks: 0,
+      }),
+  )
+  const closing = newCanceller()
+  const pausing = new Set<Canceller>()
+  const missed = new Map<Transport, string>()
+  let owner: Address | undefined
+  let search:
+    | { readonly over: Canceller; readonly found: Promise<void>; waiting: number }
+    | undefined
+  let doubt: Canceller | undefined
+  let is_ticking = false
+
+  function goTo(address: Address): void {
+    owner = address
+    missed.clear()
+    doubt?.cancel('over')
+    for (const pause of pausing) pause.cancel('an owner is found')
+  }
+
+  const searching = { clock, chance, onMissed: (at: Transport, why: string) => missed.set(at, why) }
+
+  function newSearch(): NonNullable<typeof search> {
+    const over = linkedCancellation(closing)
+    const look = async (): Promise<void> => {
+      const found = await foundOwner(addresses, { ...searching, takes_unready: true }, over)
+      over.dispose()
+      if (over.reason() !== undefined) return
+      search = undefined
+      if (found !== undefined) goTo(found)
+    }
+    return { over, found: look(), waiting: 0 }
+  }
+
+  async function found(given: Cancellation): Promise<void> {
+    const deadline = deadlineIn(patience_ms, clock, given)
+    search ??= newSearch()
+    const joined = search
+    joined.waiting++
+    try {
+      await new Promise<void>((resolve, reject) => {
+        deadline.onCancel(resolve)
+        joined.found.then(resolve, reject)
+      })
+      const reason = deadline.reason()
+      if (!isClientFault(reason) || reason.code !== 'timed_out') {
+        if (reason !== undefined) throw reason
+      } else throw noOwner()
+    } finally {
+      deadline.dispose()
+      if (--joined.waiting === 0) {
+        joined.over.cancel('nobody waits')
+        if (search === joined) search = undefined
+      }
+    }
+  }
+
+  function noOwner(): Error {
+    const whys = addresses.map((address) => {
+      const why = missed.get(address) ?? 'silent'
+      return why.includes(address.name) ? why : `${address.name} ${why}`
+    })
+    const text = `no address has an owner (${whys.join('; ')})`
+    return clientFault('unreachable', text, { outcome: 'not_applied' })
+  }
+
+  const ready = (cancellation: Cancellation): Promise<void> | undefined =>
+    owner?.isConnected() === true ? undefined : found(cancellation)
+
+  async function ownerNow(cancellation: Cancellation): Promise<Address> {
+    for (;;) {
+      const wait = ready(cancellation)
+      if (wait === undefined) return owner as Address
+      await wait
+    }
+  }
+
+  /** Asks the others whether one of them is the owner now. */
+  function askOthers(address: Address): void {
+    if (doubt !== undefined || owner !== address) return
+    const over = deadlineIn(doubt_ms_max, clock, closing)
+    doubt = over
+    const others = addresses.filter((other) => other !== address)
+    void foundOwner(others, { ...searching, takes_unready: false }, over).then((found) => {
+      doubt = undefined
+      over.dispose()
+      if (found !== undefined && owner === address) goTo(found)
+    })
+  }
+
+  function learn(address: Address, error: unknown): void {
+    if (!isClientFault(error)) return
+    const then = afterFault(error.code)
+    if (then === 'leave' && owner === address) owner = undefined
+    if (then === 'doubt') askOthers(address)
+    if (error.code !== 'unreachable' && error.code !== 'timed_out') address.was_heard = true
+  }
+
+  async function attempt<T>(
+    is_harmless: boolean,
+    given: Cancellation,
+    work: (address: Address, cancellation: Cancellation) => Promise<T>,
+  ): Promise<T> {
+    const address = await ownerNow(given)
+    const mine = Object.assign(linkedCancellation(given), { is_harmless })
+    address.under_way.add(mine)
+    tickLater()
+    try {
+      const answer = await work(address, mine)
+      address.was_heard = true
+      return answer
+    } catch (error) {
+      learn(address, error)
+      throw error
+    } finally {
+      address.under_way.delete(mine)
+      mine.dispose()
+    }
+  }
+
+  function tickLater(): void {
+    if (is_ticking || closing.reason() !== undefined) return
+    is_ticking = true
+    clock.wake_at(clock.now_ms() + tick_ms, () => {
+      is_ticking = false
+      for (const address of addresses) tick(address)
+      if (addresses.some(({ under_way }) => under_way.size > 0)) tickLater()
+    })
+  }
+
+  function tick(address: Address): void {
+    const is_silent = address.under_way.size > 0 && !address.was_heard
+    address.was_heard = false
+    address.silent_ticks = is_silent ? address.silent_ticks + 1 : 0
+    const { silent_ticks: ticks } = address
+    if (ticks === asked_ticks) void askForSign(address)
+    if (ticks < doubted_ticks) return
+    askOthers(address)
+    if (owner === undefined || owner === address) return
+    const text = `${address.name} is silent, and ${owner.name} answers`
+    for (const { is_harmless, cancel } of address.under_way) {
+      if (is_harmless || ticks >= lost_ticks) cancel(clientFault('unreachable', text))
+    }
+  }
+
+  /** Again and again until it answers or is no longer silent. */
+  async function askForSign(address: Address): Promise<void> {
+    while (address.silent_ticks > 0 && closing.reason() === undefined) {
+      const deadline = deadlineIn(probe_ms_max, clock, closing)
+      try {
+        await address.probe(deadline)
+        address.was_heard = true
+        address.silent_ticks = 0
+      } catch {
+        await realPause(tick_ms, closing)
+      } finally {
+        deadline.dispose()
+      }
+    }
+  }
+
+  /** For calls that are silent by nature: the transport finds out that its connection is dead. */
+  async function* received<T>(
+    cancellation: Cancellation,
+    work: (address: Address) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void, undefined> {
+    const address = await ownerNow(cancellation)
+    try {
+      yield* work(address)
+    } catch (error) {
+      learn(address, error)
+      throw error
+    }
+  }
+
+  function taskCalls(): TaskCalls {
+    const call = <T>(
+      name: keyof TaskCalls,
+      cancellation: Cancellation,
+      work: (tasks: TaskCalls, cancellation: Cancellation) => Promise<T>,
+    ): Promise<T> =>
+      attempt(repeats[name] === 'always', cancellation, (address, cancellation) =>
+        work(address.tasks as TaskCalls, cancellation),
+      )
+    return {
+      get: (target, c) => call('get', c, (tasks, c) => tasks.get(target, c)),
+      cancel: (target, c) => call('cancel', c, (tasks, c) => tasks.cancel(target, c)),
+      retry: (target, to, c) => call('retry', c, (tasks, c) => tasks.retry(target, to, c)),
+      list: (query, c) => call('list', c, (tasks, c) => tasks.list(query, c)),
+      count: (filter, c) => call('count', c, (tasks, c) => tasks.count(filter, c)),
+      async wait(target, with_history, c) {
+        const address = await ownerNow(c)
+        return (address.tasks as TaskCalls).wait(target, with_history, c).catch((error) => {
+          learn(address, error)
+          throw error
+        })
+      },
+      changes: (options, c) => received(c, ({ tasks }) => (tasks as TaskCalls).changes(options, c)),
+    }
+  }
+
+  return {
+    name: addresses.map(({ name }) => name).join(', '),
+    ...(addresses[0]?.tasks === undefined ? {} : { tasks: taskCalls() }),
+    encode: (ops) => ({
+      send: (cancellation) =>
+        attempt(ops.every(isHarmless), cancellation, (address, cancellation) =>
+          address.encode(ops).send(cancellation),
+        ),
+    }),
+    stream: (source, options: StreamOptions) =>
+      received(options.cancellation, (address) => address.stream(source, options)),
+    isConnected: () => owner?.isConnected() === true,
+    probe: async (cancellation) => (await ownerNow(cancellation)).probe(cancellation),
+    ready,
+    async pause(ms, cancellation) {
+      const early = linkedCancellation(cancellation)
+      pausing.add(early)
+      await realPause(ms, early)
+      pausing.delete(early)
+      early.dispose()
+    },
+    async close() {
+      closing.cancel('closed')
+      await Promise.all(addresses.map((address) => address.close()))
+    },
+  }
+}
