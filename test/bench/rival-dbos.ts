@@ -33,7 +33,7 @@ const calls: RivalCalls = {
     dbos = DBOS
     DBOS.setConfig({
       name: 'bench',
-      systemDatabaseUrl: `postgres://bench@127.0.0.1:${port}/dbos`,
+      systemDatabaseUrl: `postgres://postgres@127.0.0.1:${port}/dbos`,
       logLevel: 'error',
     })
     workflow = DBOS.registerWorkflow(waitForever, { name: 'wait' })

@@ -4,9 +4,10 @@
  * system's temp folder and stay there for the next run; they never touch this project's.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bin, no_postgres } from '../support/postgres.ts'
 import type { ServerRivalName } from './cells.ts'
 
 /** graphile-worker takes part on one PostgreSQL only. */
@@ -82,25 +83,17 @@ export function packagesOf(name: RivalName): string {
   return join(rivalsFolder(), name)
 }
 
-/** The path of a program of a backend, or undefined if it is not installed. */
-export function backendProgram(server: BackendName, program: string = programs[server]) {
-  const folders = [...(process.env.PATH ?? '').split(':'), ...postgresFolders()]
+/** The program of a backend, or PostgreSQL's folder of them; undefined if it is not installed. */
+export function backendProgram(server: BackendName): string | undefined {
+  if (server === 'postgres') return no_postgres === undefined ? bin() : undefined
+  const folders = (process.env.PATH ?? '').split(':')
   if (server === 'restate') folders.unshift(join(packagesOf('restate'), 'node_modules/.bin'))
-  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
+  return folders.map((folder) => join(folder, programs[server])).find((path) => existsSync(path))
 }
 
-const programs: Readonly<Record<BackendName, string>> = {
+const programs: Readonly<Record<Exclude<BackendName, 'postgres'>, string>> = {
   redis: 'redis-server',
-  postgres: 'postgres',
   restate: 'restate-server',
-}
-
-/** Debian installs PostgreSQL's programs outside PATH. */
-function postgresFolders(): string[] {
-  const folder = '/usr/lib/postgresql'
-  return existsSync(folder)
-    ? readdirSync(folder).map((version) => join(folder, version, 'bin'))
-    : []
 }
 
 function rivalsFolder(): string {

@@ -28,7 +28,7 @@ const calls: RivalCalls = {
   async open({ packages, port, tasks }) {
     const Boss = loadPackage<BossClass>(packages, 'pg-boss')
     boss = new Boss({
-      connectionString: `postgres://bench@127.0.0.1:${port}/postgres`,
+      connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
       supervise: false,
       schedule: false,
     })

@@ -11,7 +11,7 @@ import { startChild } from '../child.ts'
 import type { HttpClientCalls } from '../client-http.ts'
 import type { BenchFolder } from '../folder.ts'
 import { rotated } from '../measure.ts'
-import { type RunningBackend, startBackend } from '../rival-backends.ts'
+import { type RunningBackend, startPostgresBackend } from '../rival-backends.ts'
 import { type Slot, summaryOf } from '../statistics.ts'
 import {
   type ClusterCell,
@@ -62,7 +62,10 @@ export async function* clusterCells(
   const { folder, is_quick, isChosen, slot_s = is_quick ? quick_slot_s : usual_slot_s } = run
   const chosen = chosenCells(run, delay_ms)
   if (chosen.length === 0) return
-  const slots = new Map<ClusterCell, Slots>(chosen.flat().map((cell) => [cell, new Map()]))
+  const own: readonly ClusterSide[] = delay_ms === undefined ? ['file'] : []
+  const names: readonly ClusterSide[] = [...own, ...run.rivals, 'floor']
+  const newSlots = (): Slots => new Map(names.map((name) => [name, []]))
+  const slots = new Map(chosen.flat().map((cell) => [cell, newSlots()]))
   const sides = new Map<ClusterSide, Side>()
   /** A failure of a rival leaves it out; any other ends the run. */
   const orLeaveOut = async (name: ClusterSide, step: Promise<void>): Promise<void> => {
@@ -77,7 +80,7 @@ export async function* clusterCells(
   }
   const server =
     delay_ms === undefined
-      ? await startBackend('postgres')
+      ? await startPostgresBackend()
       : await startFarServer(folder, delay_ms, run.print)
   const client = startChild<HttpClientCalls>(folder.script('client-http'))
   const start = async (name: ClusterSide): Promise<void> => {
@@ -88,15 +91,11 @@ export async function* clusterCells(
       const slot = await side.measure(cell, rep === 0 ? slot_s / 4 : slot_s)
       // The first, shorter repetition is discarded, unless it is the only one.
       if (rep === 0 && !is_quick) continue
-      const of_cell = slots.get(cell) as Slots
-      of_cell.set(name, [...(of_cell.get(name) ?? []), slot])
+      slots.get(cell)?.get(name)?.push(slot)
     }
   }
   try {
-    const ours: readonly ClusterSide[] = delay_ms === undefined ? ['file'] : []
-    for (const name of [...ours, ...run.rivals, 'floor'] as const) {
-      await orLeaveOut(name, start(name))
-    }
+    for (const name of names) await orLeaveOut(name, start(name))
     for (let rep = 0; rep <= (is_quick ? 0 : usual_reps); rep++) {
       for (const cells of chosen) {
         for (const [name, side] of rotated([...sides], rep)) {
@@ -116,7 +115,7 @@ export async function* clusterCells(
 }
 
 async function roundTripMs({ host, port }: RunningBackend): Promise<number> {
-  const client = new pg.Client({ host, port, user: 'bench', database: 'postgres' })
+  const client = new pg.Client({ host, port, user: 'postgres', database: 'postgres' })
   await client.connect()
   const trips_ms: number[] = []
   for (let n = 0; n < 50; n++) {

@@ -12,7 +12,7 @@ interface Queued {
 }
 
 serveLives(async ({ host, port }) => {
-  const client = new pg.Client({ host, port, user: 'bench', database: 'postgres' })
+  const client = new pg.Client({ host, port, user: 'postgres', database: 'postgres' })
   await client.connect()
   await client.query('CREATE TABLE floor (seq bigint PRIMARY KEY, frame bytea NOT NULL)')
   await client.query('ALTER TABLE floor ALTER frame SET STORAGE EXTERNAL')

@@ -7,7 +7,7 @@
 import { execFileSync } from 'node:child_process'
 import { startChild } from '../child.ts'
 import type { BenchFolder } from '../folder.ts'
-import { type RunningBackend, startBackend } from '../rival-backends.ts'
+import { type RunningBackend, startPostgresBackend } from '../rival-backends.ts'
 import type { RelayCalls } from './relay.ts'
 
 export interface FarServer extends RunningBackend {
@@ -31,7 +31,7 @@ export async function startFarServer(
   const found = createNamespace(delay_ms)
   if ('missing' in found) {
     print(`no tc netem here, so a relay delays what PostgreSQL answers: ${found.missing}`)
-    const server = await startBackend('postgres')
+    const server = await startPostgresBackend()
     const { host } = server
     const relay = startChild<RelayCalls>(script('cluster/relay'))
     const { port } = await relay.call('listen', { host, port: server.port, delay_ms })
@@ -41,7 +41,7 @@ export async function startFarServer(
     }
     return { ...server, port, delayed_by: 'a relay', stop }
   }
-  const server = await startBackend('postgres', found)
+  const server = await startPostgresBackend(found)
   const stop = async (): Promise<void> => {
     await server.stop()
     found.remove()

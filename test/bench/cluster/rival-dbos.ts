@@ -27,7 +27,7 @@ serveLives(async ({ packages, host, port }) => {
   const { DBOS } = loadPackage<{ DBOS: Dbos }>(packages, '@dbos-inc/dbos-sdk')
   DBOS.setConfig({
     name: 'bench',
-    systemDatabaseUrl: `postgres://bench@${host}:${port}/dbos`,
+    systemDatabaseUrl: `postgres://postgres@${host}:${port}/dbos`,
     logLevel: 'error',
   })
   const workflow = DBOS.registerWorkflow(

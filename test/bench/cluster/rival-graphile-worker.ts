@@ -22,7 +22,7 @@ const wait_ms = 3_600_000
 serveLives(async ({ packages, host, port }) => {
   const { makeWorkerUtils } = loadPackage<GraphileWorker>(packages, 'graphile-worker')
   const utils = await makeWorkerUtils({
-    connectionString: `postgres://bench@${host}:${port}/postgres`,
+    connectionString: `postgres://postgres@${host}:${port}/postgres`,
   })
   await utils.migrate()
   return {

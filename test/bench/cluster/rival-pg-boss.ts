@@ -25,7 +25,7 @@ const connections = 32
 serveLives(async ({ packages, host, port }) => {
   const Boss = loadPackage<BossClass>(packages, 'pg-boss')
   const boss = new Boss({
-    connectionString: `postgres://bench@${host}:${port}/postgres`,
+    connectionString: `postgres://postgres@${host}:${port}/postgres`,
     ...{ supervise: false, schedule: false, max: connections },
   })
   boss.on('error', (error) => console.error(error))
