@@ -14,8 +14,10 @@ import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
 import { version } from './core/version.ts'
 import type { Engine, EngineOptions } from './engine/api.ts'
+import { nodeKeyFault } from './engine/encryption-key.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/jobs/handlers.ts'
+import { keyCheckIn } from './engine/secrets.ts'
 import { beginUpgrade, format, format_key, upgradeFile } from './engine/upgrade.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
@@ -24,6 +26,7 @@ import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
 import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
 import { manifest_key } from './store/commit-log/manifest.ts'
+import { node_mark_key, nodeFileFault } from './store/commit-log/node-mark.ts'
 import { storeOf } from './store/group-commit.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import { readOwner, writeOwner } from './store/owner-file.ts'
@@ -179,10 +182,26 @@ async function lockedFile(
       const { openLmdbTree } = await import('./store/lmdb/open.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openLmdbTree(real_path, {
-        not_copied: [manifest_key],
+        not_copied: [manifest_key, node_mark_key],
         probe: options.probe,
       })
       steps.onClose(() => below.close())
+      const { commitLog: source, secret_key: given_key } = options
+      if (source !== undefined) {
+        const tree = await source.open({
+          ...{ tree: below, path: real_path, tell, claim, bytes: chance.bytes },
+          reserve_bytes: limits.disk_free_bytes_min,
+          async checkKey(found) {
+            const key_path = `${real_path}.key`
+            const key_fault = nodeKeyFault(keyCheckIn(found), { key_path, given_key })
+            if (key_fault !== undefined) throw key_fault
+          },
+        })
+        steps.onClose(() => tree.close())
+        return tree
+      }
+      const node_file = nodeFileFault(below, real_path)
+      if (node_file !== undefined) throw node_file
       const tree = await openCommitLogTree(below, real_path, {
         id: chance.bytes(commit_log_id_bytes),
         claim: claim(below),

@@ -17,6 +17,7 @@ const layers = [
   'certs',
   'tracing',
   'store',
+  'cluster',
   'process',
   'engine',
   'executors',

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { LmdbWriter } from '../src/store/lmdb/database.ts'
+import type { LmdbWriter } from '../src/store/lmdb/lmdb-tree.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { turns } from './support/store-trees.ts'
 

@@ -15,6 +15,7 @@ import type { Logger } from '../core/log.ts'
 import type { Caller, Change, OpResult, Task } from '../core/model.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
+import type { CommitLogSource } from '../store/commit-log/source.ts'
 import type { Changes } from './changes/change-api.ts'
 import type { EngineStatistics } from './engine-statistics.ts'
 import type {
@@ -83,6 +84,11 @@ export interface EngineOptions {
   readonly public_url?: string | undefined
   /** `host:port` of endpoints that calls may reach although their address is not public. */
   readonly allow_hosts?: readonly string[]
+  /**
+   * Where commits become durable, if not in files beside the data file: `postgresLog(...)` of
+   * `conveyor-engine/postgres`. Then `openEngine` resolves once this node owns the data.
+   */
+  readonly commitLog?: CommitLogSource | undefined
   /** In place of the system's, for tests: what the engine knows of time it has from here. */
   readonly clock?: Clock
   readonly chance?: Chance

@@ -20,7 +20,7 @@ import {
 } from '../codec/encryption.ts'
 import type { Chance } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
-import { fault } from '../core/faults.ts'
+import { type Fault, fault } from '../core/faults.ts'
 import {
   type KeyFile,
   type KeyTrouble,
@@ -90,6 +90,20 @@ const says: Record<State, (file: KeyFile) => string> = {
 export function keyFits(given: string | Buffer | undefined, check: string): boolean {
   const key = typeof given === 'string' ? parseKey(given) : given
   return key !== undefined && decrypt(key, check_about, check) === check_plain
+}
+
+/** Why a node cannot read the secrets of a state with the key that it has. */
+export function nodeKeyFault(
+  check: string | undefined,
+  { key_path, given_key }: Pick<EncryptionKeyOptions, 'key_path' | 'given_key'>,
+): Fault | undefined {
+  const fits = (one: string | Buffer | undefined): boolean =>
+    check === undefined || keyFits(one, check)
+  const key = given_key ?? (key_path === undefined ? undefined : findKey(key_path, fits).key)
+  if (fits(key)) return undefined
+  const which = given_key === undefined ? `the key file ${key_path}` : 'CONVEYOR_KEY'
+  const says = key === undefined ? 'is missing' : 'is not the key of the other nodes'
+  return fault('key_missing', `${which} ${says}: give each node the same key of the secrets`)
 }
 
 export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<EncryptionKey> {

@@ -5,6 +5,7 @@
  */
 import {
   address_secret,
+  type Key,
   keysOfType,
   metaKey,
   secretKey,
@@ -77,6 +78,11 @@ interface Secret {
 }
 
 const check_key = metaKey('key_check')
+/** The value by which a key is known to be the one of a state; see `nodeKeyFault`. */
+export function keyCheckIn(found: { get(key: Key): Buffer | undefined }): string | undefined {
+  return found.get(check_key)?.toString('utf8')
+}
+
 const secret_bytes = 32
 /** Between two looks at the key file: while it is missing or wrong, and while its key works. */
 const looks_ms = { locked: 1_000, usable: 60_000 }

@@ -16,8 +16,8 @@ import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
 import { createCommitLog } from '../../src/store/commit-log/segments.ts'
 import type { CommitLogBounds } from '../../src/store/commit-log/tree.ts'
 import type { CommitLogWriter } from '../../src/store/commit-log/writer.ts'
+import type { LmdbTree } from '../../src/store/lmdb/lmdb-tree.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
-import type { LmdbTree } from '../../src/store/lmdb/tree.ts'
 import type { Tree } from '../../src/store/tree.ts'
 
 export type State = ReadonlyMap<string, string>

@@ -8,7 +8,7 @@
  */
 import type { Tell } from '../../core/events.ts'
 import { isFull } from '../file-system.ts'
-import type { LmdbTree } from '../lmdb/tree.ts'
+import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { type CheckpointJob, runCheckpoint, type SliceBounds } from './checkpoint.ts'
 import { type CheckpointThread, newCheckpointThread } from './checkpoint-thread.ts'
 import { encodeManifest, manifest_key } from './manifest.ts'

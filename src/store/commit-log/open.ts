@@ -5,7 +5,7 @@
 import { type Tell, tellNobody } from '../../core/events.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault } from '../file-system.ts'
-import type { LmdbTree } from '../lmdb/tree.ts'
+import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { Tree } from '../tree.ts'
 import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'

@@ -10,7 +10,7 @@ import { dirname } from 'node:path'
 import { fault } from '../../core/faults.ts'
 import { newChangeBuffer } from '../change-buffer.ts'
 import { fileFault, isFull, syncFolder } from '../file-system.ts'
-import type { LmdbTree } from '../lmdb/tree.ts'
+import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { CommitLog, NewFrame } from './commit-log.ts'
 import type { Manifest } from './manifest.ts'
 import {

@@ -23,7 +23,7 @@ import { type Fault, fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import { isFull } from '../file-system.ts'
 import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
-import type { LmdbTree } from '../lmdb/tree.ts'
+import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'
 import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
@@ -32,6 +32,7 @@ import { newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
+import { node_mark_key } from './node-mark.ts'
 import { newScanHints } from './scan-hints.ts'
 import { block_bytes } from './segment-file.ts'
 import type { CommitLogWriter } from './writer.ts'
@@ -326,7 +327,7 @@ export function commitLogTree(
     const below = tree.range(start, to, reverse)
     let is_first = !reverse
     for (const entry of mergedRange([...sources, below], reverse, counts)) {
-      if (entry.key === manifest_key) continue
+      if (entry.key === manifest_key || entry.key === node_mark_key) continue
       if (is_first) hints.addGap(from, entry.key, counts.deleted)
       is_first = false
       yield entry

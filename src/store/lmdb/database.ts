@@ -7,6 +7,7 @@ import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
 import type { Key } from '../../codec/keys.ts'
 import type { KeyBytes } from '../change-encoding.ts'
 import { fileFault } from '../file-system.ts'
+import type { LmdbWriter } from './lmdb-tree.ts'
 
 export interface LmdbOptions extends RootDatabaseOptions {
   readonly permissionsMode: number
@@ -79,14 +80,6 @@ export interface LmdbStats {
 
 export function statsOf(db: LmdbDatabase): LmdbStats {
   return db.getStats() as LmdbStats
-}
-
-/** Puts the changes of one commit. */
-export interface LmdbWriter {
-  /** `null` deletes the key. */
-  put(key: Key, value: Buffer | null): void
-  /** The value follows its key in the arena, which must not change; -1 bytes delete the key. */
-  putSlice(arena: Buffer, key_from: number, key_bytes: number, value_bytes: number): void
 }
 
 export interface ReusableWriter extends LmdbWriter {

@@ -2,7 +2,7 @@
  * Estimates how much disk space a commit of LMDB takes. The estimates are upper bounds rather than
  * exact: a write without space would be the end of the store.
  */
-import type { LmdbTree } from './tree.ts'
+import type { LmdbTree } from './lmdb-tree.ts'
 
 /** Changes that a commit writes. */
 export interface Load {

@@ -16,8 +16,9 @@ import { join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
+import type { LmdbTree } from './lmdb-tree.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
-import { type LmdbTree, type LmdbTreeOptions, lmdbTree } from './tree.ts'
+import { type LmdbTreeOptions, lmdbTree } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
   /**

@@ -14,29 +14,10 @@ import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { isFull } from '../file-system.ts'
 import type { Entry } from '../store.ts'
-import { key_bytes_max, type Tree } from '../tree.ts'
+import { key_bytes_max } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
-import { type LmdbDatabase, type LmdbWriter, newWriter, openDatabase, statsOf } from './database.ts'
-
-export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close'> {
-  /**
-   * Durable when it returns. `fill` is synchronous; its keys must pass `checkKeyBytes`. Throws
-   * `no_space` if the disk is full and nothing was written, or the error of LMDB.
-   */
-  commit(fill: (writer: LmdbWriter) => void): void
-  /** Makes commits of other threads visible to reads. */
-  refresh(): void
-  /** Free bytes of the disk. */
-  freeBytes(): number
-  usage(): FileUsage
-}
-
-/** As of the last commit or `refresh`. */
-export interface FileUsage {
-  readonly used_bytes: number
-  /** In pages that later commits reuse. */
-  readonly reusable_bytes: number
-}
+import { type LmdbDatabase, newWriter, openDatabase, statsOf } from './database.ts'
+import type { FileUsage, LmdbTree } from './lmdb-tree.ts'
 
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */

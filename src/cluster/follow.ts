@@ -1,0 +1,133 @@
+/**
+ * A standby: takes what the owner has committed into its own tree, and takes the ownership over
+ * where the rules allow it. No wall clock decides: an owner counts as gone once its row has stayed
+ * the same for its whole lease and a margin, measured from when this node saw it on a clock that is
+ * never set, or once it has released the row.
+ */
+import { type Clock, pause } from '../core/clock.ts'
+import type { Frame } from '../store/commit-log/frame.ts'
+import { type Connection, isAway } from './connection.ts'
+import { type Claimant, isOwn, type OwnerRow, readOwnerRow, takeOwnerRow } from './owner-row.ts'
+import { readBatch } from './postgres-log.ts'
+
+export interface Following {
+  readonly connection: Connection
+  /** Never set, forward or back. */
+  readonly clock: Clock
+  readonly claimant: Claimant
+  /** Position of the last frame that this node has. */
+  seq(): number
+  take(frames: readonly Buffer[]): Promise<void>
+  /** Whether this node may be the owner with what it has. Throws where it never may. */
+  checkOwnable(): Promise<void>
+  /** What was seen at this time; `is_behind`: there was more to take. */
+  onSeen(row: OwnerRow, now_ms: number, is_behind: boolean): void
+  onAway(reason: unknown): void
+  onBack(): void
+  /** Resolves where this node waits no more. */
+  readonly left: Promise<unknown>
+  hasLeft(): boolean
+}
+
+/** What ends the wait: the ownership, or a log that does not reach back to this node any more. */
+export type Followed = Taken | { readonly end: 'behind' | 'left' }
+
+export interface Taken {
+  readonly end: 'owner'
+  readonly epoch: number
+  /** When the takeover was sent. */
+  readonly taken_ms: number
+}
+
+/** Between two looks at the row and the log. */
+const poll_ms = 50
+/** Beyond the lease, for the owner's clock may run a little slower. */
+const margin = { of_lease: 0.1, ms_min: 100 }
+
+export function takeoverWaitMs(lease_ms: number): number {
+  return lease_ms + Math.max(margin.ms_min, margin.of_lease * lease_ms)
+}
+
+export async function follow(following: Following): Promise<Followed> {
+  const { connection, clock, claimant } = following
+  let seen: OwnerRow | undefined
+  let seen_ms = 0
+  let is_away = false
+
+  /** Takes the next frames; false once there are none. */
+  async function takeNext(): Promise<boolean | 'behind'> {
+    const seq = following.seq()
+    const frames = await readBatch(connection, claimant.partition, seq)
+    if (frames.length === 0) return false
+    if (!areContiguous(frames, seq)) return 'behind'
+    await following.take(frames.map(({ bytes }) => bytes))
+    return true
+  }
+
+  function mayTake(row: OwnerRow, waited_ms: number): boolean {
+    const wait_ms = takeoverWaitMs(Math.max(row.lease_ms, claimant.lease_ms))
+    if (isOwn(row, claimant) && !row.released) return true
+    if (!row.released) return waited_ms >= takeoverWaitMs(row.lease_ms)
+    const { hand_over_to: to } = row
+    const is_other = to !== '' && (to === '*' ? row.node === claimant.node : to !== claimant.node)
+    return !is_other || waited_ms >= wait_ms
+  }
+
+  async function look(): Promise<Followed | undefined> {
+    const has_more = await takeNext()
+    if (has_more === 'behind') return { end: 'behind' }
+    const row = await readOwnerRow(connection, claimant.partition)
+    const now_ms = clock.now_ms()
+    if (row === undefined) throw new Error('the row of the owner is gone')
+    const is_same = row.epoch === seen?.epoch && row.renewal === seen.renewal
+    if (!is_same) [seen, seen_ms] = [row, now_ms]
+    following.onSeen(row, now_ms, has_more)
+    if (has_more || !mayTake(row, now_ms - seen_ms)) return undefined
+    await following.checkOwnable()
+    const taken_ms = clock.now_ms()
+    const epoch = await takeOwnerRow(connection, claimant, row)
+    return epoch === undefined ? undefined : { end: 'owner', epoch, taken_ms }
+  }
+
+  while (!following.hasLeft()) {
+    let wait_ms = poll_ms
+    try {
+      const before = following.seq()
+      const followed = await look()
+      if (is_away) following.onBack()
+      is_away = false
+      if (followed !== undefined) return followed
+      if (following.seq() > before) wait_ms = 0
+    } catch (error) {
+      if (!isAway(error)) throw error
+      if (!is_away) following.onAway(error)
+      is_away = true
+      // What was not seen meanwhile may have changed and changed back: the wait begins anew.
+      seen = undefined
+      wait_ms = 4 * poll_ms
+    }
+    if (wait_ms > 0) await pause(clock, wait_ms, following.left)
+  }
+  return { end: 'left' }
+}
+
+/** Takes all that is there: once nobody else can append, that is all there is. */
+export async function catchUp(following: Following): Promise<void> {
+  const { connection, clock, claimant } = following
+  for (;;) {
+    try {
+      const seq = following.seq()
+      const frames = await readBatch(connection, claimant.partition, seq)
+      if (frames.length === 0) return
+      if (!areContiguous(frames, seq)) throw new Error('the commit log has a gap')
+      await following.take(frames.map(({ bytes }) => bytes))
+    } catch (error) {
+      if (!isAway(error) || following.hasLeft()) throw error
+      await pause(clock, poll_ms, following.left)
+    }
+  }
+}
+
+function areContiguous(frames: readonly Frame[], after_seq: number): boolean {
+  return frames.every(({ seq }, at) => seq === after_seq + 1 + at)
+}

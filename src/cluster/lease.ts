@@ -1,0 +1,103 @@
+/**
+ * The lease of an owner: it renews its row each third of the lease, and may answer for so long
+ * after it *sent* a renewal that succeeded, by a clock that is never set. Another node waits longer
+ * than that before it takes over, so the two never answer at the same time.
+ *
+ * A lease that has run out is not lost: while the database is away nobody can take over, and the
+ * next renewal that succeeds goes on with it. It is lost once the row has another epoch.
+ */
+import type { Clock } from '../core/clock.ts'
+import { type Connection, isAway } from './connection.ts'
+import { releaseOwnerRow, renewOwnerRow } from './owner-row.ts'
+
+export interface Lease {
+  /** Whether this node may answer now. */
+  isValid(): boolean
+  /** A renewal, or what counts as one, that was sent at this time has succeeded. */
+  extend(sent_ms: number): void
+  /** Gives up the ownership and ends the renewals. Rejects where the database is away. */
+  release(): Promise<void>
+  close(): void
+}
+
+export interface LeaseOptions {
+  readonly connection: Connection
+  /** Never set, forward or back. */
+  readonly clock: Clock
+  readonly partition: number
+  readonly epoch: number
+  readonly lease_ms: number
+  /** When the takeover was sent. */
+  readonly taken_ms: number
+  /** Another node owns the partition. Called once. */
+  onLost(): void
+  /** An operator wants another node to be the owner. */
+  onHandOver(to: string): void
+  /** A renewal has failed, or succeeds again. */
+  onAway(reason: unknown): void
+  onBack(): void
+}
+
+/** Renewals in the time of a lease. */
+const renewals_per_lease = 3
+
+export function newLease(options: LeaseOptions): Lease {
+  const { connection, clock, partition, epoch, lease_ms } = options
+  let valid_until_ms = options.taken_ms + lease_ms
+  let cancel = (): void => {}
+  let is_closed = false
+  let is_away = false
+  let renewing: Promise<void> = Promise.resolve()
+
+  const extend = (sent_ms: number): void => {
+    valid_until_ms = Math.max(valid_until_ms, sent_ms + lease_ms)
+  }
+
+  function close(): void {
+    is_closed = true
+    cancel()
+  }
+
+  async function renew(): Promise<void> {
+    const sent_ms = clock.now_ms()
+    try {
+      const found = await renewOwnerRow(connection, partition, epoch)
+      if (is_closed) return
+      if (found === false) {
+        close()
+        valid_until_ms = Number.NEGATIVE_INFINITY
+        return options.onLost()
+      }
+      extend(sent_ms)
+      if (is_away) options.onBack()
+      is_away = false
+      if (found.hand_over_to !== '') options.onHandOver(found.hand_over_to)
+    } catch (error) {
+      if (!is_away && !is_closed) options.onAway(error)
+      is_away = true
+    }
+    arm(is_away ? lease_ms / (2 * renewals_per_lease) : lease_ms / renewals_per_lease)
+  }
+
+  function arm(wait_ms: number): void {
+    if (is_closed) return
+    cancel = clock.wake_at(clock.now_ms() + wait_ms, () => {
+      renewing = renew()
+    })
+  }
+  arm(lease_ms / renewals_per_lease)
+
+  return {
+    isValid: () => clock.now_ms() < valid_until_ms,
+    extend,
+    async release() {
+      close()
+      await renewing
+      await releaseOwnerRow(connection, partition, epoch).catch((error: unknown) => {
+        if (!isAway(error)) throw error
+        return releaseOwnerRow(connection, partition, epoch)
+      })
+    },
+    close,
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * The row that says which node owns a partition. The epoch grows by one with each takeover, and
+ * each append asks for it, so a former owner can add nothing (postgres-log.ts). `renewal` grows
+ * while the owner lives. A row that is `released` may be taken at once.
+ *
+ * No statement here compares times of day: whoever reads the row measures by a clock of its own for
+ * how long it stays the same.
+ */
+import type { Connection } from './connection.ts'
+
+export interface OwnerRow {
+  readonly log_id: Buffer
+  readonly epoch: number
+  readonly renewal: number
+  readonly node: string
+  readonly address: string
+  readonly lease_ms: number
+  readonly released: boolean
+  /** The node that an operator wants as the next owner; `*` for any other. */
+  readonly hand_over_to: string
+  readonly file_id: string
+  readonly boot_id: string
+}
+
+/** What a node writes into the row when it takes it. */
+export interface Claimant {
+  readonly partition: number
+  readonly node: string
+  readonly address: string
+  readonly lease_ms: number
+  /** Of its data file and of the running system: they tell a restart from another node. */
+  readonly file_id: string
+  readonly boot_id: string
+  readonly version: string
+}
+
+const columns =
+  'log_id, epoch::int8::text AS epoch, renewal::text AS renewal, node, address, lease_ms, ' +
+  'released, hand_over_to, file_id, boot_id'
+
+type Found = Omit<OwnerRow, 'epoch' | 'renewal'> & {
+  readonly epoch: string
+  readonly renewal: string
+}
+
+/** Undefined for a partition that there is not. */
+export async function readOwnerRow(
+  connection: Connection,
+  partition: number,
+): Promise<OwnerRow | undefined> {
+  const { rows } = await connection.query<Found>({
+    name: 'owner',
+    text: `SELECT ${columns} FROM conveyor.owner WHERE partition = $1`,
+    values: [partition],
+  })
+  const [row] = rows
+  return row && { ...row, epoch: Number(row.epoch), renewal: Number(row.renewal) }
+}
+
+/**
+ * Makes the claimant the owner if the row is still the one that was seen; the new epoch, or
+ * undefined where another was faster. Where the answer is lost, whether the claimant has it is in
+ * the row: `isOwn`.
+ */
+export async function takeOwnerRow(
+  connection: Connection,
+  claimant: Claimant,
+  seen: OwnerRow,
+): Promise<number | undefined> {
+  const { rowCount } = await connection.query({
+    text: `UPDATE conveyor.owner SET epoch = epoch + 1, renewal = renewal + 1, node = $4,
+      address = $5, lease_ms = $6, file_id = $7, boot_id = $8, version = $9, released = false,
+      hand_over_to = '' WHERE partition = $1 AND epoch = $2 AND renewal = $3`,
+    values: [
+      claimant.partition,
+      seen.epoch,
+      seen.renewal,
+      claimant.node,
+      claimant.address,
+      claimant.lease_ms,
+      claimant.file_id,
+      claimant.boot_id,
+      claimant.version,
+    ],
+  })
+  return rowCount === 1 ? seen.epoch + 1 : undefined
+}
+
+/** Whether an earlier process of this very node has the row: it has ended, as its file is ours. */
+export function isOwn(row: OwnerRow, { node, file_id, boot_id }: Claimant): boolean {
+  return boot_id !== '' && row.node === node && row.file_id === file_id && row.boot_id === boot_id
+}
+
+/** False in another epoch; else the node that an operator wants as the next owner, if any. */
+export async function renewOwnerRow(
+  connection: Connection,
+  partition: number,
+  epoch: number,
+): Promise<{ readonly hand_over_to: string } | false> {
+  const { rows } = await connection.query<{ hand_over_to: string }>({
+    name: 'renew',
+    text: `UPDATE conveyor.owner SET renewal = renewal + 1 WHERE partition = $1 AND epoch = $2
+      RETURNING hand_over_to`,
+    values: [partition, epoch],
+  })
+  return rows[0] ?? false
+}
+
+/** Lets go of the row; does nothing in another epoch. */
+export async function releaseOwnerRow(
+  connection: Connection,
+  partition: number,
+  epoch: number,
+): Promise<void> {
+  await connection.query({
+    text: `UPDATE conveyor.owner SET released = true, renewal = renewal + 1
+      WHERE partition = $1 AND epoch = $2`,
+    values: [partition, epoch],
+  })
+}

@@ -1,0 +1,34 @@
+/**
+ * What `openEngine` takes as `commitLog`: a commit log that is not beside the data file, and that
+ * other nodes may own meanwhile. Opening resolves once this node owns it.
+ */
+import type { Tell } from '../../core/events.ts'
+import type { ChangeBuffer } from '../change-buffer.ts'
+import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
+import type { Tree } from '../tree.ts'
+
+export interface CommitLogSource {
+  /**
+   * Resolves with the tree over the data file and this commit log; rejects with `not_possible`,
+   * `newer_format` or `shutting_down`, and a sentence. The caller holds the lock of the data file
+   * and closes `tree` if this rejects.
+   */
+  open(opening: CommitLogOpening): Promise<Tree>
+}
+
+export interface CommitLogOpening {
+  readonly tree: LmdbTree
+  /** Of the data file, without symbolic links. */
+  readonly path: string
+  readonly tell: Tell
+  /** Bytes of the disk to leave free if possible. */
+  readonly reserve_bytes: number
+  bytes(count: number): Buffer
+  /**
+   * What makes a new state one of the engine's; undefined if it is one. Throws where this program
+   * cannot own the state: it is of a newer format, or of another program.
+   */
+  claim(found: Pick<Tree, 'get' | 'range'>): ChangeBuffer | undefined
+  /** Rejects where this node lacks the key of the secrets in the state. */
+  checkKey(found: Pick<Tree, 'get' | 'range'>): Promise<void>
+}
