@@ -20,6 +20,10 @@ const unknown = (value: string, began_ms: number): Op => write(value, [began_ms,
 function read(text: string, [began_ms, ended_ms]: Times): Op {
   return { kind: 'read', ref: 'r', began_ms, ended_ms, outcome: 'ok', seen: listOf(text) }
 }
+const notFound = (value: string, times: Times): Op => ({
+  ...write(value, times, 'refused'),
+  seen: [],
+})
 const listOf = (text: string): string[] => text.split(' ').filter(Boolean)
 
 const made = write('c', [0, 1])
@@ -49,6 +53,8 @@ const rows: readonly (readonly [string, readonly Op[], readonly string[], ...Wro
   ['a task sent by nobody', [], ['c'], 'foreign'],
   ['a read behind an answer', [...both, read('c m1', [6, 7])], ['c m1 m2'], 'stale'],
   ['a read of nothing after the create', [made, read('', [2, 3])], ['c'], 'stale'],
+  ['a modify finds no task after the create', [made, notFound('m1', [2, 3])], ['c'], 'stale'],
+  ['a modify finds no task before the create', [notFound('m1', [0, 0]), made], ['c']],
   [
     'a read behind a read, of what is not answered',
     [made, unknown('m1', 2), read('c m1', [3, 4]), read('c', [5, 6])],

@@ -92,12 +92,12 @@ function checkRef(ops: readonly Op[], list: readonly string[], tell: Tell): void
   }
   for (const op of ops) {
     const { seen } = op
-    if (op.outcome !== 'ok' || seen === undefined) continue
+    if (op.outcome === 'unknown' || seen === undefined) continue
     const missing = seen.filter((value) => !places.has(value))
     if (missing.length > 0) tell('lost', `a read saw ${missing.join(' ')}`)
     else if (seen.some((value, at) => value !== list[at])) {
       tell('disordered', `a read saw ${seen.join(' ')} of ${list.join(' ')}`)
-    } else row.push({ op, place: seen.length - 0.5 })
+    } else row.push({ op: { ...op, kind: 'read' }, place: seen.length - 0.5 })
   }
   checkOrder(row, tell)
 }

@@ -17,7 +17,7 @@ export interface Op {
   readonly ended_ms: number
   /** `unknown`: it may have been applied, or may yet be. */
   readonly outcome: 'ok' | 'refused' | 'unknown'
-  /** What a read saw; empty where there was no task. */
+  /** What a read saw; empty where there was no task, also for a modify that was refused for it. */
   readonly seen?: readonly string[]
 }
 

@@ -1,0 +1,234 @@
+/**
+ * `npm run proof:cluster -- [--rounds N] [--seed S] [--faults a,b] [--nodes N] [--lease-ms N]
+ * [--without fencing|synchronous_commit] [--history FILE] [--plain]`: rounds of faults on a whole
+ * cluster under load, and a judgement of the history of each. Prints a line for each round and one
+ * in the end; exit 1 where an answer was wrong. Takes root, and Debian's packages postgresql-15,
+ * patroni, etcd-server, haproxy, iproute2 and (for clocks) libfaketime.
+ *
+ * `--without` takes a safeguard out, which must be found; `--plain` tries one node with its file.
+ */
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openEngine } from '../../src/open.ts'
+import { check, isRight, type Verdict, type Wrong, wrongs } from '../support/cluster/checker.ts'
+import { type Fault, faults } from '../support/cluster/faults.ts'
+import { newHistory } from '../support/cluster/history.ts'
+import { type Lab, startLab, whyNoLab } from '../support/cluster/lab.ts'
+import { list_id, valuesOf } from '../support/cluster/list-process.ts'
+import { type Load, readList, startLoad } from '../support/cluster/load.ts'
+import { safeguards } from '../support/cluster/safeguards.ts'
+import { tasksOf } from '../support/tasks-of.ts'
+
+const { values: given } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '20' },
+    seed: { type: 'string', default: '1' },
+    faults: { type: 'string', default: faults.map(({ name }) => name).join() },
+    nodes: { type: 'string', default: '2' },
+    'lease-ms': { type: 'string', default: '2000' },
+    callers: { type: 'string', default: '16' },
+    without: { type: 'string' },
+    history: { type: 'string' },
+    plain: { type: 'boolean', default: false },
+  },
+})
+
+/** Before and after a fault, callers get so many answers. */
+const steady_ops = 100
+/** For how long a fault lasts that callers do not survive. */
+const hold_ms = 3_000
+const service_ms_max = 60_000
+/** One round in so many has two faults. */
+const double_every = 4
+
+/** mulberry32: a small generator whose sequence a seed repeats. */
+function fractionsOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Each fault as often as any other, in an order of the seed. */
+function* dealt(all: readonly Fault[], fraction: () => number): Generator<Fault, never> {
+  for (;;) {
+    const order = all.map((fault) => ({ fault, at: fraction() }))
+    for (const { fault } of order.sort((one, other) => one.at - other.at)) yield fault
+  }
+}
+
+interface Sums {
+  acknowledged: number
+  unknown: number
+  refused: number
+  reads: number
+  readonly wrong: Map<string, number>
+  /** By fault, the times without service of each round that had it alone. */
+  readonly gaps_ms: Map<string, number[]>
+  readonly injected: Map<string, number>
+  readonly lists: Map<string, readonly string[]>
+}
+
+async function main(): Promise<number> {
+  const why_not = whyNoLab()
+  if (why_not !== undefined) throw new Error(why_not)
+  const wanted = given.faults.split(',').map((name) => {
+    const fault = faults.find((one) => one.name === name)
+    if (fault === undefined) throw new Error(`no fault ${name}: ${faults.map((one) => one.name)}`)
+    return fault
+  })
+  const fraction = fractionsOf(Number(given.seed))
+  const safeguard = given.without === undefined ? undefined : safeguards[given.without]
+  if (given.without !== undefined && safeguard === undefined) {
+    throw new Error(`no safeguard ${given.without}: ${Object.keys(safeguards)}`)
+  }
+  const lab = await startLab({
+    nodes: given.plain ? 1 : Number(given.nodes),
+    lease_ms: Number(given['lease-ms']),
+    ...safeguard,
+    database: given.plain ? false : { ...safeguard?.database },
+  })
+  const sums: Sums = {
+    ...{ acknowledged: 0, unknown: 0, refused: 0, reads: 0 },
+    ...{ wrong: new Map(), gaps_ms: new Map(), injected: new Map(), lists: new Map() },
+  }
+  try {
+    const deck = dealt(wanted, fraction)
+    for (let round = 1; round <= Number(given.rounds); round++) {
+      const chosen = [deck.next().value]
+      if (round % double_every === 0) chosen.push(deck.next().value)
+      const verdict = await runRound(lab, `r${round}`, chosen, fraction, sums)
+      add(sums, verdict)
+    }
+    add(sums, await judgeBackup(lab, sums.lists))
+    console.log(summaryOf(sums))
+  } catch (error) {
+    console.error(`the lines of all are in ${lab.folder}`)
+    await lab.stop()
+    throw error
+  }
+  await lab.remove()
+  return sums.wrong.size === 0 ? 0 : 1
+}
+
+async function runRound(
+  lab: Lab,
+  name: string,
+  chosen: readonly Fault[],
+  fraction: () => number,
+  sums: Sums,
+): Promise<Verdict> {
+  const history = newHistory(() => performance.now(), given.history)
+  history.note({ round: name, faults: chosen.map((fault) => fault.name) })
+  const { clients } = lab
+  const load = startLoad({ clients, callers: Number(given.callers), history, fraction, name })
+  await served(load, 'before the fault')
+  load.longestGap_ms()
+  const heals = []
+  const done: string[] = []
+  for (const fault of chosen) {
+    const heal = await fault.inject(lab)
+    history.note({ fault: fault.name, done: heal !== undefined })
+    if (heal === undefined) continue
+    heals.push(heal)
+    done.push(fault.name)
+    sums.injected.set(fault.name, (sums.injected.get(fault.name) ?? 0) + 1)
+  }
+  const is_survived = chosen.length === 1 && chosen[0]?.is_survived === true
+  if (given.plain) await load.more(steady_ops, 500)
+  else if (is_survived) await served(load, done.join())
+  else await load.more(steady_ops, hold_ms + lab.lease_ms)
+  for (const heal of heals.reverse()) await heal()
+  history.note({ healed: done })
+  await lab.ready()
+  await served(load, `${done.join()} was healed`)
+  const gap_ms = load.longestGap_ms()
+  await load.end()
+  if (done.length === 1) push(sums.gaps_ms, done[0] as string, gap_ms)
+  const final = new Map<string, readonly (readonly string[])[]>()
+  for (const ref of load.refs) {
+    const list = await readList(clients[0] as (typeof clients)[0], ref)
+    final.set(ref, list.length === 0 ? [] : [list])
+    sums.lists.set(ref, list)
+  }
+  const verdict = check(history.ops, final)
+  const { acknowledged, unknown } = verdict
+  const text = `${acknowledged} acknowledged, ${unknown} unknown, ${Math.round(gap_ms)} ms`
+  console.log(`${name} ${done.join('+') || 'nothing to inject'}: ${text} without an answer`)
+  if (!isRight(verdict)) console.log(wrongIn(verdict))
+  return verdict
+}
+
+async function served(load: Load, when: string): Promise<void> {
+  if (await load.more(steady_ops, service_ms_max)) return
+  throw new Error(`nobody has been served for ${service_ms_max} ms: ${when}`)
+}
+
+/** All that the rounds have left is in a copy of the owner's state that opens alone. */
+async function judgeBackup(
+  lab: Lab,
+  lists: ReadonlyMap<string, readonly string[]>,
+): Promise<Verdict> {
+  const owner = await lab.ready()
+  const path = join(lab.folder, 'backup.lmdb')
+  await lab.run(['backup', path, '--db', owner.path])
+  const engine = await openEngine(path)
+  const tasks = await tasksOf(engine, list_id, { status: 'any', limit: 10_000_000 })
+  await engine.close()
+  const found = new Map<string, string[][]>()
+  for (const task of tasks) push(found, task.ref ?? '', valuesOf(task))
+  const wrong = new Map<Wrong, string[]>()
+  for (const [ref, list] of lists) {
+    const left = found.get(ref) ?? []
+    if (left.length > 1) push(wrong, 'doubled', `${ref}: ${left.length} tasks in the backup`)
+    if ((left[0] ?? []).join() === list.join()) continue
+    push(wrong, 'lost', `${ref}: ${left[0]} in the backup, ${list} before`)
+  }
+  const none = check([], new Map())
+  const verdict = { ...none, wrong: { ...none.wrong, ...Object.fromEntries(wrong) } }
+  if (!isRight(verdict)) console.log(wrongIn(verdict))
+  return verdict
+}
+
+function push<Key, Value>(groups: Map<Key, Value[]>, key: Key, value: Value): void {
+  const group = groups.get(key)
+  if (group === undefined) groups.set(key, [value])
+  else group.push(value)
+}
+
+function add(sums: Sums, { acknowledged, unknown, refused, reads, wrong }: Verdict): void {
+  sums.acknowledged += acknowledged
+  sums.unknown += unknown
+  sums.refused += refused
+  sums.reads += reads
+  for (const [name, { length }] of Object.entries(wrong)) {
+    if (length > 0) sums.wrong.set(name, (sums.wrong.get(name) ?? 0) + length)
+  }
+}
+
+function wrongIn({ wrong }: Verdict): string {
+  return Object.entries(wrong)
+    .flatMap(([name, all]) => all.slice(0, 5).map((sentence) => `  ${name} ${sentence}`))
+    .join('\n')
+}
+
+function summaryOf(sums: Sums): string {
+  const { acknowledged, unknown, refused, reads } = sums
+  const injected = [...sums.injected].map(([name, count]) => `${name} ${count}`).join(', ')
+  const gaps = [...sums.gaps_ms].map(([name, all]) => {
+    const sorted = all.toSorted((one, other) => one - other).map(Math.round)
+    return `${name} ${sorted[sorted.length >> 1]}/${sorted.at(-1)}`
+  })
+  const counts = Object.keys(wrongs).map((name) => `${name} ${sums.wrong.get(name) ?? 0}`)
+  return [
+    `${given.rounds} rounds, seed ${given.seed}; faults: ${injected}`,
+    `acknowledged ${acknowledged}, unknown ${unknown}, refused ${refused}, reads ${reads}`,
+    counts.join(', '),
+    `ms without an answer (p50/worst): ${gaps.join(', ')}`,
+  ].join('; ')
+}
+
+process.exitCode = await main()
