@@ -3,6 +3,9 @@
  * after it *sent* a renewal that succeeded, by a clock that is never set. Another node waits longer
  * than that before it takes over, so the two never answer at the same time.
  *
+ * Only a renewal counts: an append shows that the epoch is still this node's, but changes nothing
+ * that a standby waits for.
+ *
  * A lease that has run out is not lost: while the database is away nobody can take over, and the
  * next renewal that succeeds goes on with it. It is lost once the row has another epoch.
  */
@@ -13,8 +16,6 @@ import { releaseOwnerRow, renewOwnerRow } from './owner-row.ts'
 export interface Lease {
   /** Whether this node may answer now. */
   isValid(): boolean
-  /** A renewal, or what counts as one, that was sent at this time has succeeded. */
-  extend(sent_ms: number): void
   /** Gives up the ownership and ends the renewals. Rejects where the database is away. */
   release(): Promise<void>
   close(): void
@@ -49,10 +50,6 @@ export function newLease(options: LeaseOptions): Lease {
   let is_away = false
   let renewing: Promise<void> = Promise.resolve()
 
-  const extend = (sent_ms: number): void => {
-    valid_until_ms = Math.max(valid_until_ms, sent_ms + lease_ms)
-  }
-
   function close(): void {
     is_closed = true
     cancel()
@@ -65,10 +62,9 @@ export function newLease(options: LeaseOptions): Lease {
       if (is_closed) return
       if (found === false) {
         close()
-        valid_until_ms = Number.NEGATIVE_INFINITY
         return options.onLost()
       }
-      extend(sent_ms)
+      valid_until_ms = sent_ms + lease_ms
       if (is_away) options.onBack()
       is_away = false
       if (found.hand_over_to !== '') options.onHandOver(found.hand_over_to)
@@ -88,8 +84,7 @@ export function newLease(options: LeaseOptions): Lease {
   arm(lease_ms / renewals_per_lease)
 
   return {
-    isValid: () => clock.now_ms() < valid_until_ms,
-    extend,
+    isValid: () => !is_closed && clock.now_ms() < valid_until_ms,
     async release() {
       close()
       await renewing

@@ -157,7 +157,6 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
         },
         onMerged() {},
         onAppended(sent_ms) {
-          lease?.extend(sent_ms)
           set({ append_ms: clock.now_ms() - sent_ms })
           onBack()
         },
