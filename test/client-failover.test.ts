@@ -13,6 +13,7 @@ import {
   isClientFault,
 } from '../src/client.ts'
 import { type FaultCode, fault } from '../src/core/faults.ts'
+import { serveGrpc } from '../src/grpc.ts'
 import { until } from './support/call-stage.ts'
 import { tempFolder } from './support/cli-run.ts'
 import {
@@ -28,7 +29,7 @@ const folder = tempFolder()
 let servers: ClientServers
 /** What the next request is answered with, before or after it is applied. */
 let thrown: { readonly code: FaultCode; readonly is_applied: boolean } | undefined
-const applied: ClientResult[] = []
+const applied: (ClientResult & Pick<ClientOp, 'type'>)[] = []
 let submitted = 0
 /** How often each op came whose ref begins with `slow`; it takes longer than a silence may last. */
 const slow_times = new Map<string, number>()
@@ -47,7 +48,12 @@ before(async () => {
       thrown = undefined
       if (instead?.is_applied === false) throw fault(instead.code)
       const results = await engine.submit(ops, caller)
-      applied.push(...(results as ClientResult[]))
+      for (const [at, result] of results.entries()) {
+        applied.push({
+          ...(result as ClientResult),
+          type: (ops[at] as { type: ClientOp['type'] }).type,
+        })
+      }
       if (instead !== undefined) throw fault(instead.code)
       return results
     },
@@ -93,6 +99,12 @@ const waiting = async (client: Client): Promise<string> => {
   return ref
 }
 
+const outcomeOf = (call: Promise<ClientResult>): Promise<unknown> =>
+  call.then(
+    ({ proc }) => proc,
+    (error) => (isClientFault(error) ? `${error.code} ${error.outcome}` : error),
+  )
+
 for (const transport of transports) {
   describe(`over ${transport}`, () => {
     test('an owner that is not there is waited for, and the last word says that nothing was sent', async () => {
@@ -136,7 +148,7 @@ for (const transport of transports) {
       ['overloaded',    false, 'modify', 'ok',                   2],
       ['store_failed',  false, 'modify', 'store_failed unknown', 1],
       ['store_failed',  true,  'modify', 'store_failed unknown', 1],
-      ['store_failed',  true,  'create', 'ok',                   2],
+      ['store_failed',  true,  'create', 'ok',                   3],
       ['store_failed',  false, 'show',   'ok',                   2],
       ['no_space',      false, 'create', 'no_space not_applied', 1],
     ]
@@ -150,15 +162,39 @@ for (const transport of transports) {
         submitted = 0
         thrown = { code, is_applied }
         const op: ClientOp = { type, conv_id, ref, data: {} }
-        const end = await client.apply([op]).then(
-          ([result]) => result?.proc,
-          (error) => isClientFault(error) && `${error.code} ${error.outcome}`,
-        )
+        const end = await outcomeOf(client.apply([op]).then(([result]) => result as ClientResult))
         assert.deepEqual([end, submitted], [expected, requests])
         const times = applied.filter(({ ref: of, proc }) => of === ref && proc === 'ok')
         if (type === 'create') {
-          assert.equal(new Set(times.map((time) => time.obj_id)).size, requests - 1)
+          assert.equal(new Set(times.map((time) => time.obj_id)).size, code === 'no_space' ? 0 : 1)
         }
+        await close()
+      })
+    }
+
+    /** [what happens to the task before the repeat, what the create comes to, tasks made] */
+    // biome-ignore format: a table
+    const lost: readonly (readonly ['nothing' | 'modified' | 'canceled', string, number])[] = [
+      ['nothing',  'ok',                   1],
+      ['modified', 'store_failed unknown', 1],
+      ['canceled', 'store_failed unknown', 1],
+    ]
+    for (const [what, expected, made] of lost) {
+      test(`a create whose answer is lost, and its task is ${what}: ${expected}`, async () => {
+        const { gates, client, close } = await newStage(transport)
+        await gates[0].open()
+        const { engine } = servers
+        const ref = newRef()
+        const target = { conv_id, ref }
+        await waiting(client)
+        thrown = { code: 'store_failed', is_applied: true }
+        const created = outcomeOf(client.create({ ...target, data: {} }))
+        await until(() => thrown === undefined)
+        if (what === 'modified') await engine.modify({ ...target, data: {} })
+        if (what === 'canceled') await engine.tasks.cancel(target)
+        assert.equal(await created, expected)
+        const tasks = applied.filter((one) => one.ref === ref && one.type === 'create')
+        assert.equal(new Set(tasks.map((one) => one.obj_id)).size, made)
         await close()
       })
     }
@@ -209,3 +245,112 @@ describe('time passes', { concurrency: true }, () => {
     })
   }
 })
+
+test('clients share one list, and callers who wait make no more connections than one', async () => {
+  for (const transport of transports) {
+    const { gates, client, close } = await newStage(transport)
+    await gates[0].open()
+    gates[0].silence()
+    const waits = Array.from({ length: 64 }, () => client.create({ conv_id, data: {} }))
+    await until(() => gates[0].taken() > 0)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    assert.equal(gates[0].taken(), 1)
+    await gates[1].open()
+    for (const { proc } of await Promise.all(waits)) assert.equal(proc, 'ok')
+    await close()
+  }
+})
+
+test('grpc: each address is verified by its own name', async () => {
+  const { engine, targets } = servers
+  const tls = { folder: join(folder.path, 'servers') }
+  // The certificate names localhost and 127.0.0.1.
+  const foreign = await serveGrpc(engine, { host: '127.0.0.2', port: 0, tls })
+  const named = await serveGrpc(engine, { host: '127.0.0.1', port: 0, tls })
+  const port = Number(named.address.split(':')[1])
+  const address = Object.freeze([foreign.address, `localhost:${port}`])
+  const clients = [
+    await connect({ ...targets.grpc, address }),
+    await connect({ ...targets.grpc, address }),
+  ]
+  for (const client of clients) await waiting(client)
+  await named.drain()
+  await assert.rejects(
+    (clients[0] as Client).create({ conv_id, data: {} }, { timeout_ms: 1_000 }),
+    {
+      outcome: 'not_applied',
+      message: /127\.0\.0\.2.*altnames.*; localhost.*ECONNREFUSED/,
+    },
+  )
+  for (const client of clients) await client.close()
+  await foreign.drain()
+})
+
+/** One after the other for each of eight callers, while the owner moves and loses its ownership. */
+for (const transport of transports) {
+  test(`${transport}: while the owner moves, what is acknowledged is there once`, async () => {
+    const { gates, client, close } = await newStage(transport)
+    const seen: string[] = []
+    const result_of = newRef()
+    if (transport === 'grpc') await gates[0].open()
+    const watch = async (): Promise<void> => {
+      if (transport === 'http') return
+      for await (const { ref, status, position } of client.changes({ from: 'start', conv_id })) {
+        seen.push(`${ref} ${status}`, position)
+        if (ref === result_of && status === 'processed') return
+      }
+    }
+    const watching = watch()
+    let is_over = false
+    const outcomes = new Map<string, 'created' | 'done' | 'unknown'>()
+    const work = async (): Promise<void> => {
+      while (!is_over) {
+        const ref = newRef()
+        try {
+          assert.equal((await client.create({ conv_id, ref, data: {} })).proc, 'ok')
+          outcomes.set(ref, 'created')
+          assert.equal((await client.modify({ conv_id, ref, data: {} })).proc, 'ok')
+          outcomes.set(ref, 'done')
+        } catch (error) {
+          assert.ok(isClientFault(error) && error.outcome === 'unknown', String(error))
+          if (!outcomes.has(ref)) outcomes.set(ref, 'unknown')
+        }
+      }
+    }
+    const workers = Array.from({ length: 8 }, work)
+    for (let n = 0; n < 8; n++) {
+      const at = gates[n % 2] as Gate
+      await at.open()
+      const before = outcomes.size
+      await until(() => outcomes.size > before + 20)
+      if (n % 4 > 1) {
+        thrown = { code: 'store_failed', is_applied: n % 4 === 2 }
+        await until(() => thrown === undefined)
+      }
+      await at.shut()
+    }
+    await gates[0].open()
+    is_over = true
+    await Promise.all(workers)
+    await client.create({ conv_id, ref: result_of, data: {} })
+    const result = client.result({ conv_id, ref: result_of })
+    await gates[0].shut()
+    await gates[1].open()
+    assert.ok(await client.task({ conv_id, ref: result_of }))
+    await client.modify({ conv_id, ref: result_of, data: {} })
+    assert.equal((await result).status, 'processed')
+    await watching
+    assert.equal(new Set(seen).size, seen.length, 'a change came twice')
+    for (const [ref, outcome] of outcomes) {
+      const ok = applied.filter((one) => one.ref === ref && one.proc === 'ok')
+      const tasks = new Set(ok.filter(({ type }) => type === 'create').map((one) => one.obj_id))
+      const modified = ok.filter(({ type }) => type === 'modify').length
+      assert.ok(tasks.size === 1 || (outcome === 'unknown' && tasks.size === 0), ref)
+      if (outcome === 'done' && transport === 'grpc') {
+        assert.ok(seen.includes(`${ref} delayed`) && seen.includes(`${ref} processed`), ref)
+      }
+      assert.ok(modified === 1 || (outcome !== 'done' && modified === 0), ref)
+    }
+    await close()
+  })
+}

@@ -33,8 +33,9 @@ const sync: ClientOp = { ...modify, is_sync: true, node_id: 'wait' }
 /** [the fault of the first tries, ops, how often the server sees the call] */
 // biome-ignore format: a table
 const repeats: readonly (readonly [Parameters<typeof fault>[0], readonly ClientOp[], number])[] = [
-  ['store_failed',   [named],           2],
-  ['store_failed',   [named, show],     2],
+  // With the look-up of the ref.
+  ['store_failed',   [named],           3],
+  ['store_failed',   [named, show],     3],
   ['store_failed',   [nameless],        1],
   ['store_failed',   [named, nameless], 1],
   ['store_failed',   [modify],          1],
@@ -90,8 +91,9 @@ describe('retries', () => {
       test(`${transport}: ${given} for ${what}: ${expected}`, async () => {
         calls = 0
         code = given
-        const applied = servers.clients[transport].apply(ops)
-        if (expected === 2) assert.equal((await applied).length, ops.length)
+        const own = ops.map((op) => (op.ref === undefined ? op : { ...op, ref: what + transport }))
+        const applied = servers.clients[transport].apply(own)
+        if (expected > 1) assert.equal((await applied).length, ops.length)
         else await assert.rejects(applied, { code: given })
         assert.equal(calls, expected)
       })
@@ -277,7 +279,7 @@ describe('servers with bad answers', () => {
       const { port } = server.address() as AddressInfo
       const url = `http://127.0.0.1:${port}`
       const client = await connect({ url, user: 1, secret: 's', sign, retries_max: 2 })
-      await assert.rejects(client.apply([named]), { code: 'unreachable' })
+      await assert.rejects(client.apply([show]), { code: 'unreachable' })
       assert.equal(seen.length, 3)
       assert.equal(new Set(seen).size, 1)
       await client.close()

@@ -465,7 +465,26 @@ const senseless: readonly (readonly [object, RegExp])[] = [
   [{ url: 'http://h', user: 'ann', secret: 's' }, /user/],
   [{ url: 'http://h', user: 1, secret: '' }, /secret/],
   [{ url: 'https://h', user: 1, secret: 's', ca: Buffer.from('none') }, /ca holds no PEM/],
-  [{ address: 'h', ca: 'x', cert: 'x', key: 'x' }, /address/],
+  [{ address: 'h', ca: 'x', cert: 'x', key: 'x' }, /address h is no HOST:PORT/],
+  [{ address: 'http://h:1', ca: 'x', cert: 'x', key: 'x' }, /address http:\/\/h:1 is no HOST:PORT/],
+  [
+    { address: ['h:1', 'h:70000'], ca: 'x', cert: 'x', key: 'x' },
+    /address h:70000 is no HOST:PORT/,
+  ],
+  [{ address: ['h:1', 'H:1'], ca: 'x', cert: 'x', key: 'x' }, /address has H:1 twice/],
+  [{ address: [], ca: 'x', cert: 'x', key: 'x' }, /address is an empty list: give at least one/],
+  [
+    { address: ['h:1', 7], ca: 'x', cert: 'x', key: 'x' },
+    /address is no text, nor a list of texts/,
+  ],
+  [
+    { url: ['http://h', '127.0.0.1:9090'], user: 1, secret: 's' },
+    /url 127.0.0.1:9090 is no address such/,
+  ],
+  [{ url: ['http://h', 'http://h/'], user: 1, secret: 's' }, /url has http:\/\/h\/ twice/],
+  [{ url: [], user: 1, secret: 's' }, /url is an empty list: give at least one/],
+  [{ url: 'http://h', address: 'h:1', user: 1, secret: 's' }, /give one of the two/],
+  [{ user: 1, secret: 's' }, /address is no text, nor a list of texts/],
   [{ address: 'h:1', ca: '/no/such/file', cert: 'x', key: 'x' }, /no such file/],
 ]
 for (const [options, says] of senseless) {

@@ -27,8 +27,8 @@ import { openTransport } from './open-transport.ts'
 import { polledResult } from './polled-result.ts'
 import { isHarmless } from './repeats.ts'
 import { withRetries } from './retry.ts'
-import { sentOpOf } from './sent-op.ts'
-import type { TaskCalls } from './transport.ts'
+import { type SentOp, sentOpOf } from './sent-op.ts'
+import type { TaskCalls, Transport } from './transport.ts'
 
 const timeout_ms_default = 30_000
 
@@ -79,10 +79,16 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     is_harmless: boolean,
     call: CallOptions,
     within = cancellationIn(call),
+    ops: readonly SentOp[] = no_ops,
   ): Promise<T> {
     const options = is_harmless ? harmless : harmful
     return until(deadlineIn(timeoutOf(call), clock, within), (deadline) =>
-      withRetries(() => send(deadline), deadline, options),
+      withRetries(
+        () => send(deadline),
+        deadline,
+        options,
+        () => objectionTo(ops, transport, deadline),
+      ),
     )
   }
 
@@ -98,12 +104,13 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   ): Promise<ClientResult[]> {
     const ops = given.map(sentOpOf)
     const { send } = transport.encode(ops)
-    return inTime(send, ops.every(isHarmless), call)
+    return inTime(send, ops.every(isHarmless), call, cancellationIn(call), ops)
   }
 
   async function one(given: ClientOp, call: CallOptions = {}): Promise<ClientResult> {
     const op = sentOpOf(given)
-    return inTime((cancellation) => batcher.send(op, cancellation), isHarmless(op), call)
+    const send = (cancellation: Cancellation) => batcher.send(op, cancellation)
+    return inTime(send, isHarmless(op), call, cancellationIn(call), [op])
   }
 
   async function task(
@@ -197,6 +204,31 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+const no_ops: readonly SentOp[] = []
+
+/**
+ * Whether one of these creates may have been applied and have ended since, so that a repeat would
+ * make another task. What may not be looked up may have.
+ */
+async function objectionTo(
+  ops: readonly SentOp[],
+  transport: Pick<Transport, 'encode'>,
+  cancellation: Cancellation,
+): Promise<string | undefined> {
+  const creates = ops.filter(({ type }) => type === 'create')
+  if (creates.length === 0) return undefined
+  const shows = creates.map((op): SentOp => ({ ...op, type: 'show', data_text: '{}' }))
+  for (const { ref, proc, task } of await transport.encode(shows).send(cancellation)) {
+    const is_live = proc === 'ok' && task !== undefined && isLive(task)
+    if (!is_live && proc !== 'not_found_task') return `the task of ref ${ref} may have ended since`
+  }
+  return undefined
+}
+
+function isLive({ status }: ClientTask): boolean {
+  return status !== 'processed' && status !== 'canceled'
 }
 
 async function* sentBatches(

@@ -174,9 +174,11 @@ async function tlsOf({ address, ca, cert, key }: OneGrpcTarget): Promise<{
   readonly credentials: ChannelCredentials
   readonly options: ChannelOptions
 }> {
-  const [, six, name] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/]+)):[0-9]{1,5}$/.exec(address) ?? []
+  const [, six, name, port] =
+    /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/]+)):([0-9]{1,5})$/.exec(address) ?? []
   const host = six ?? name
-  if (host === undefined) throw new TypeError(`address ${address} is no HOST:PORT`)
+  if (host === undefined || Number(port) > 65_535)
+    throw new TypeError(`address ${address} is no HOST:PORT`)
   const is_ip = isIP(host) !== 0
   return {
     credentials: credentials.createSsl(

@@ -2,9 +2,9 @@
  * Retries of a call.
  *
  * A transient fault is retried if the server has certainly not applied the call (it said so, or no
- * connection was made), or if every op of the call may be applied twice (repeats.ts). One gap
- * remains: a create whose task ends before the retry arrives makes a second task. Callers of
- * processes in which tasks never wait set `retries_max: 0` where that matters.
+ * connection was made), or if every op of the call may be applied twice (repeats.ts). A create
+ * whose outcome is unknown is looked up before: where a task with its ref has ended, it may be that
+ * task, which a repeat would make anew. One gap remains: a task that has ended and is not kept.
  *
  * The pause before a retry is random, with a bound that doubles, and never shorter than the server
  * asked for. A pause that would outlast the deadline is not begun. Once one try has an unknown
@@ -21,7 +21,7 @@ export interface RetryPolicy {
   readonly clock: Clock
   readonly chance: Chance
   readonly retries_max: number
-  /** Gives up where tries have failed for so long in a row; default: only by `retries_max`. */
+  /** Gives up a call without a deadline where tries have failed for so long in a row. */
   readonly patience_ms?: number
   /** The bound of a random pause; default 5 s. */
   readonly wait_ms_max?: number
@@ -37,25 +37,32 @@ export interface RetryOptions extends RetryPolicy {
   readonly is_harmless: boolean
 }
 
+/** Asked before what may have been applied is sent again: why it must not be, if so. */
+type Objection = (cancellation: Cancellation) => Promise<string | undefined>
+
 /** The first successful try; else rejects as the last try did. */
 export async function withRetries<T>(
   send: () => Promise<T>,
   deadline: Deadline,
   options: RetryOptions,
+  objection?: Objection,
 ): Promise<T> {
   const { clock, retries_max, is_harmless, ready, pause = realPause } = options
   const { patience_ms = Number.POSITIVE_INFINITY } = options
-  let is_unknown = false
+  let unknown: ClientFault | undefined
   let failing_since_ms: number | undefined
   for (let tries = 0; ; tries++) {
     throwIfCancelled(deadline)
     failing_since_ms ??= clock.now_ms()
     let sent_ms = Number.POSITIVE_INFINITY
+    let must_not: string | undefined
     try {
       const wait = ready?.(deadline)
       if (wait !== undefined) await wait
       sent_ms = clock.now_ms()
-      return await send()
+      if (unknown !== undefined) must_not = await objection?.(deadline)
+      if (unknown === undefined || must_not === undefined) return await send()
+      throw asUnknown(unknown, must_not)
     } catch (error) {
       const reason = deadline.reason()
       // In time or not: what was certainly not sent is told as that.
@@ -68,24 +75,24 @@ export async function withRetries<T>(
         failing_since_ms = now_ms
       }
       const wait_ms = waitBefore(tries, error, options)
-      const gives_up =
-        tries === retries_max ||
-        now_ms - failing_since_ms >= patience_ms ||
-        now_ms + wait_ms >= deadline.at_ms
-      if (reason !== undefined || gives_up || !mayRepeat(error, is_harmless)) {
-        throw is_unknown ? asUnknown(error) : error
+      // With a deadline that alone decides.
+      const gives_up_ms =
+        deadline.at_ms < Number.POSITIVE_INFINITY ? deadline.at_ms : failing_since_ms + patience_ms
+      const is_last = tries === retries_max || now_ms + wait_ms >= gives_up_ms
+      const ends = reason !== undefined || must_not !== undefined || is_last
+      if (ends || !mayRepeat(error, is_harmless)) {
+        if (unknown === undefined || error.outcome === 'unknown') throw error
+        throw asUnknown(error, 'an earlier try may have been applied')
       }
-      is_unknown ||= error.outcome === 'unknown'
+      if (error.outcome === 'unknown') unknown = error
       await pause(wait_ms, deadline)
     }
   }
 }
 
-function asUnknown(cause: ClientFault): ClientFault {
-  const { code, message, outcome, retry_after_ms } = cause
-  if (outcome === 'unknown') return cause
-  const text = `${message}; an earlier try may have been applied`
-  return clientFault(code, text, { outcome: 'unknown', retry_after_ms, cause })
+function asUnknown(cause: ClientFault, why: string): ClientFault {
+  const { code, message, retry_after_ms } = cause
+  return clientFault(code, `${message}; ${why}`, { outcome: 'unknown', retry_after_ms, cause })
 }
 
 /** A try that lasted so long had got through: what ended it is the first failure in a row. */
