@@ -39,6 +39,7 @@ const child_names = [
   'cluster/ours',
   'cluster/floor',
   'cluster/relay',
+  'cluster/node-child',
   'cluster/rival-dbos',
   'cluster/rival-pg-boss',
   'cluster/rival-graphile-worker',

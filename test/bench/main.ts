@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CellLine, cellLine } from './cell-line.ts'
 import { type Cell, cellName, cells, type Scale, scales, server_rivals } from './cells.ts'
+import { clusterText } from './cluster/report.ts'
 import { clusterRun } from './cluster/run.ts'
 import { type BenchFolder, createBenchFolder } from './folder.ts'
 import { livesCells, livesOnAndOff, livesTargets } from './lives.ts'
@@ -14,7 +15,6 @@ import { type Machine, machineOf } from './machine.ts'
 import { type Available, measureAll } from './measure.ts'
 import { type ProcessLine, processCells, processesOnAndOff } from './process-cells.ts'
 import {
-  clusterText,
   livesText,
   machineText,
   notesText,

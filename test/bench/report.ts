@@ -5,7 +5,6 @@
 
 import type { CellLine, SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
-import type { ClusterLine, ClusterSide, NetworkLine } from './cluster/line.ts'
 import type { LivesLine, OnOffLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { Summary } from './statistics.ts'
@@ -33,24 +32,6 @@ export function notesText({ cores }: Machine, scale: Scale): string {
     '',
   ].join('\n')
 }
-
-/** What a life is on each side of the comparison on one PostgreSQL. */
-export const cluster_notes = [
-  'One PostgreSQL for all, with its own settings: fsync, synchronous_commit and full_page_writes on.' +
-    ' Servers, clients, rivals and background work share the cores.',
-  'A life: a create, which leaves a task waiting for a message from outside, and the callback that' +
-    ' brings it; each is durable when it is answered. One op a call, over HTTP one op a signed request.',
-  'ours: the commit log in PostgreSQL; a wait with a timer, and an end that is kept. file: the same' +
-    ' with the commit log in files.',
-  'dbos: a workflow that starts, waits in recv and ends; the callback is send. What the workflow does' +
-    ' after it is answered behind the answer.',
-  'pg-boss: send and complete; that jobs are fetched, 1,000 at a time, is outside the clock.',
-  'graphile-worker: addJob for an hour from now, and addJob with the same key that replaces it; that a' +
-    ' worker executes and removes it is left out.',
-  'floor: the ops of all callers in one inserted row, one insert at a time, no tasks. Rivals and floor' +
-    ' are over HTTP behind a bare node:http that hashes, parses and answers.',
-  '',
-].join('\n')
 
 const notes = [
   'Whole lives: create, wait with a timer, callback, kept end; a slot is 10 s and the close of the' +
@@ -93,31 +74,6 @@ export function livesText({ cell, ours, sqlite, lives_per_s, p99 }: LivesLine): 
     ` ${number(sqlite.lives_per_s.median)}, over it ${lives_per_s.median.toFixed(2)}` +
     ` (${spread(lives_per_s, (value) => value.toFixed(2))}); p99 ${ms(ours.p99_ms.median)} and` +
     ` ${ms(sqlite.p99_ms.median)} ms, over it ${p99.median.toFixed(2)}`
-  )
-}
-
-export function clusterText({ cell, sides, ratios, network }: ClusterLine): string {
-  const rows = (Object.entries(sides) as [ClusterSide, SideLine][]).map(([name, side]) => {
-    const ratio = ratios.find(({ against }) => against === name)
-    const { median = Number.NaN } = ratio?.ops_per_s ?? {}
-    const { wanted } = ratio ?? {}
-    return [
-      ...[name, number(side.ops_per_s.median), spread(side.ops_per_s, number)],
-      ...[ms(side.p50_ms.median), ms(side.p99_ms.median)],
-      ratio === undefined ? '' : `${median.toFixed(2)} (${spread(ratio.ops_per_s, two)})`,
-      wanted === undefined ? '' : `${wanted} ${median >= wanted ? 'met' : 'missed'}`,
-    ]
-  })
-  const heads = ['ops/s', 'min … max', 'p50 ms', 'p99 ms', 'ours over it', 'at least']
-  return `${table([cell, ...heads], rows, 1)}\n${network === undefined ? '' : tripText(network)}`
-}
-
-function tripText(network: NetworkLine): string {
-  const { round_trip_ms, one_connection_per_s, all_connections_per_s } = network
-  return (
-    `A round trip (${ms(round_trip_ms)} ms) for each op would give` +
-    ` ${number(one_connection_per_s)} ops/s over one connection,` +
-    ` ${number(all_connections_per_s)} over one for each caller\n`
   )
 }
 
@@ -203,7 +159,7 @@ function sideColumns(side: SideLine): string[] {
 }
 
 /** A table in aligned columns: the first `texts` columns are aligned left, the others right. */
-function table(
+export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
   texts: number,
@@ -219,11 +175,11 @@ function table(
   return [line(head), ...rows.map(line)].join('\n')
 }
 
-const spread = ({ min, max }: Summary, text: (value: number) => string): string =>
+export const spread = ({ min, max }: Summary, text: (value: number) => string): string =>
   `${text(min)} … ${text(max)}`
-const two = (value: number): string => value.toFixed(2)
-const number = (value: number): string => Math.round(value).toLocaleString('en-US')
-const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 1)
+export const two = (value: number): string => value.toFixed(2)
+export const number = (value: number): string => Math.round(value).toLocaleString('en-US')
+export const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 1)
 const times = (value: number): string => `${value.toFixed(2)}×`
-const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`
+export const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(0)} GiB`

@@ -62,7 +62,7 @@ export async function* clusterCells(
   const { folder, is_quick, isChosen, slot_s = is_quick ? quick_slot_s : usual_slot_s } = run
   const chosen = chosenCells(run, delay_ms)
   if (chosen.length === 0) return
-  const own: readonly ClusterSide[] = delay_ms === undefined ? ['file'] : []
+  const own: readonly ClusterSide[] = delay_ms === undefined ? ['ours', 'file'] : ['ours']
   const names: readonly ClusterSide[] = [...own, ...run.rivals, 'floor']
   const newSlots = (): Slots => new Map(names.map((name) => [name, []]))
   const slots = new Map(chosen.flat().map((cell) => [cell, newSlots()]))

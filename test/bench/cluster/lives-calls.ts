@@ -29,8 +29,9 @@ export interface LivesOptions {
   readonly port: number
   /** The folder that a rival's packages are resolved from. */
   readonly packages: string
-  /** The data file of ours. */
+  /** The data file of ours, and where its commit log is. */
   readonly path: string
+  readonly commit_log: 'postgres' | 'files'
 }
 
 export interface LivesLoad extends Span {

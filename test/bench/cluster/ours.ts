@@ -1,14 +1,19 @@
 /**
  * Ours: the engine, in the process of its callers or behind its HTTP server, with its commit log in
- * files. The task waits with a timer, and its callback sends it to an end that is kept.
+ * PostgreSQL or in files. The task waits with a timer, and its callback sends it to a kept end.
  */
 import { serveHttp } from '../../../src/http.ts'
 import { openEngine } from '../../../src/index.ts'
+import { postgresLog } from '../../../src/postgres.ts'
 import { assertOk, conv_id, lives_definition, secret_key, user } from '../workload.ts'
+import { initForBench } from './init.ts'
 import { serveLives } from './lives-calls.ts'
 
-serveLives(async ({ path }) => {
-  const engine = await openEngine(path, { secret_key })
+serveLives(async ({ path, host, port, commit_log }) => {
+  const url = `postgres://postgres@${host}:${port}/postgres`
+  if (commit_log === 'postgres') await initForBench(url)
+  const options = commit_log === 'files' ? {} : { commitLog: postgresLog({ url, node: 'bench' }) }
+  const engine = await openEngine(path, { secret_key, ...options })
   await engine.putProcess(lives_definition)
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)

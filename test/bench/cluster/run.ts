@@ -2,10 +2,11 @@
  * A run of `--cluster`: what the sides are, then the cells, then those with each network of `--netem`
  * in between. What this machine lacks is told in a sentence and left out.
  */
-import { cluster_notes } from '../report.ts'
 import { findRivals } from '../rival-packages.ts'
 import { type ClusterRun, clusterCells } from './cells.ts'
 import { type ClusterLine, cluster_rivals } from './line.ts'
+import { type NodesLine, nodesCells } from './nodes.ts'
+import { cluster_notes } from './report.ts'
 
 interface Given extends Omit<ClusterRun, 'rivals'> {
   /** Installs the rivals that are missing. */
@@ -14,11 +15,18 @@ interface Given extends Omit<ClusterRun, 'rivals'> {
   readonly delays: readonly string[]
 }
 
-export async function* clusterRun({ install, delays, ...run }: Given): AsyncGenerator<ClusterLine> {
+export async function* clusterRun({
+  install,
+  delays,
+  ...run
+}: Given): AsyncGenerator<ClusterLine | NodesLine> {
   run.print(cluster_notes)
   const { usable: rivals, missing } = findRivals(cluster_rivals, install, run.print)
   for (const text of missing) run.print(`left out: ${text}`)
-  if (delays.length === 0) yield* clusterCells({ ...run, rivals }, undefined)
+  if (delays.length === 0) {
+    yield* clusterCells({ ...run, rivals }, undefined)
+    yield* nodesCells(run)
+  }
   for (const delay of delays) yield* clusterCells({ ...run, rivals }, msOf(delay))
 }
 

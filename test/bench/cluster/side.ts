@@ -56,7 +56,9 @@ export async function startSide(shared: Shared, name: ClusterSide): Promise<Side
   const child = startChild<LivesCalls>(folder.script(script), ['--no-warnings'])
   const { host, port } = server
   const packages = is_rival ? packagesOf(name) : ''
-  const endpoint = await child.call('open', { host, port, packages, path: folder.newPath() })
+  const commit_log = name === 'file' ? 'files' : 'postgres'
+  const path = folder.newPath()
+  const endpoint = await child.call('open', { host, port, packages, path, commit_log })
   if (is_rival) child.freeze()
   const rates = new Map<string, number>()
   const done: Record<WriteVerb, number> = { create: 0, modify: 0 }
