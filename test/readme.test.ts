@@ -20,6 +20,7 @@ import { addClient, initFolder } from '../src/certs/folder.ts'
 import { parseWords } from '../src/cli/parse.ts'
 import { explained, testVector } from '../src/cli/sign/explain.ts'
 import { verbs } from '../src/cli/verb-table.ts'
+import { repeats, transient_faults } from '../src/client/repeats.ts'
 import { signatureOf } from '../src/codec/signature.ts'
 import { systemChance } from '../src/core/clock.ts'
 import { admin_statuses, adminFaults, opFaults, wholeFaults } from '../src/core/faults.ts'
@@ -136,6 +137,8 @@ const tables: [string, string[][]][] = [
       adminFaults[name as keyof typeof admin_statuses],
     ]),
   ],
+  ['repeats', Object.entries(repeats).map(([name, when]) => [code(name), when])],
+  ['transient', Object.entries(transient_faults).map(([name, then]) => [code(name), then])],
   ['admin', Object.entries(adminFaults).map(([code, text]) => [`\`${code}\``, text])],
   ['sign', vectorRows()],
   [
@@ -535,6 +538,7 @@ test('the commands of the restore drill, in their order', async () => {
 /** [program, what it prints] */
 const grpc_programs: readonly (readonly [string, string])[] = [
   ['grpc', 'ok ok { amount: 120, paid: true }\n'],
+  ['grpc-addresses', 'ok\n'],
   ['grpc-result', 'processed { amount: 120, paid: true }\n'],
   ['grpc-changes', 'order-8 delayed\norder-8 processed\n'],
 ]

@@ -25,7 +25,7 @@ import { type ClientFault, clientFault } from './faults.ts'
 import { sockets_max_default } from './http-transport.ts'
 import { openTransport } from './open-transport.ts'
 import { polledResult } from './polled-result.ts'
-import { isHarmless } from './repeats.ts'
+import { isHarmless, isHarmlessCall } from './repeats.ts'
 import { withRetries } from './retry.ts'
 import { type SentOp, sentOpOf } from './sent-op.ts'
 import type { TaskCalls, Transport } from './transport.ts'
@@ -121,10 +121,10 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     const op = sentOpOf({ ...target, type: 'show' })
     if (call.history === true) {
       const { get } = await taskCalls()
-      return inTime((cancellation) => get(op, cancellation), true, call, within)
+      return inTime((cancellation) => get(op, cancellation), isHarmlessCall('task'), call, within)
     }
     const send = (cancellation: Cancellation) => batcher.send(op, cancellation)
-    const { proc, description, task } = await inTime(send, true, call, within)
+    const { proc, description, task } = await inTime(send, isHarmless(op), call, within)
     if (proc === 'ok') return task
     if (proc === 'not_found_task') return undefined
     throw clientFault(proc, description ?? proc)
@@ -171,20 +171,24 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     async cancel(target, call = {}) {
       const op = sentOpOf({ ...target, type: 'show' })
       const { cancel } = await taskCalls()
-      return inTime((cancellation) => cancel(op, cancellation), false, call)
+      return inTime((cancellation) => cancel(op, cancellation), isHarmlessCall('cancel'), call)
     },
     async retry(target, call = {}) {
       const op = sentOpOf({ ...target, type: 'show' })
       const { retry } = await taskCalls()
-      return inTime((cancellation) => retry(op, call.node_id, cancellation), false, call)
+      return inTime(
+        (cancellation) => retry(op, call.node_id, cancellation),
+        isHarmlessCall('retry'),
+        call,
+      )
     },
     async list(query = {}, call = {}) {
       const { list } = await taskCalls()
-      return inTime((cancellation) => list(query, cancellation), true, call)
+      return inTime((cancellation) => list(query, cancellation), isHarmlessCall('list'), call)
     },
     async count(filter = {}, call = {}) {
       const { count } = await taskCalls()
-      return inTime((cancellation) => count(filter, cancellation), true, call)
+      return inTime((cancellation) => count(filter, cancellation), isHarmlessCall('count'), call)
     },
     async *changes(options = {}) {
       const tasks = await taskCalls()

@@ -20,7 +20,7 @@ import {
 } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { foundOwner, probe_ms_max } from './owner-search.ts'
-import { afterFault, isHarmless, repeats } from './repeats.ts'
+import { afterFault, isHarmless, isHarmlessCall, type repeats } from './repeats.ts'
 import { type RetryPolicy, realPause } from './retry.ts'
 import type { StreamOptions, TaskCalls, Transport } from './transport.ts'
 
@@ -233,15 +233,15 @@ export function failover(
 
   function taskCalls(): TaskCalls {
     const call = <T>(
-      name: keyof TaskCalls,
+      name: keyof typeof repeats,
       cancellation: Cancellation,
       work: (tasks: TaskCalls, cancellation: Cancellation) => Promise<T>,
     ): Promise<T> =>
-      attempt(repeats[name] === 'always', cancellation, (address, cancellation) =>
+      attempt(isHarmlessCall(name), cancellation, (address, cancellation) =>
         work(address.tasks as TaskCalls, cancellation),
       )
     return {
-      get: (target, c) => call('get', c, (tasks, c) => tasks.get(target, c)),
+      get: (target, c) => call('task', c, (tasks, c) => tasks.get(target, c)),
       cancel: (target, c) => call('cancel', c, (tasks, c) => tasks.cancel(target, c)),
       retry: (target, to, c) => call('retry', c, (tasks, c) => tasks.retry(target, to, c)),
       list: (query, c) => call('list', c, (tasks, c) => tasks.list(query, c)),

@@ -17,7 +17,7 @@ export interface SearchOptions {
   readonly chance: Chance
   /** Takes one that says twice in a row that it is not ready, if none is: it knows why. */
   readonly takes_unready: boolean
-  /** Told why an address is not the owner's. */
+  /** Called with why an address is not the one of the owner. */
   readonly onMissed: (address: Transport, why: string) => void
 }
 

@@ -16,8 +16,8 @@ import type { SentOp } from './sent-op.ts'
  */
 export const repeats = {
   show: 'always',
-  get: 'always',
-  wait: 'always',
+  task: 'always',
+  result: 'always',
   list: 'always',
   count: 'always',
   changes: 'always',
@@ -40,8 +40,12 @@ export const transient_faults = {
   rate_limited: 'stay',
 } as const satisfies Partial<Record<ClientFaultCode, 'leave' | 'doubt' | 'stay'>>
 
+export function isHarmlessCall(name: keyof typeof repeats): boolean {
+  return repeats[name] === 'always'
+}
+
 export function isHarmless({ type, ref }: SentOp): boolean {
-  return repeats[type] === 'always' || (repeats[type] === 'with_ref' && ref !== undefined)
+  return isHarmlessCall(type) || (repeats[type] === 'with_ref' && ref !== undefined)
 }
 
 /** What follows a fault for its address; undefined where no other try would succeed. */
