@@ -91,6 +91,9 @@ async function main(): Promise<number> {
     ...safeguard,
     database: given.plain ? false : { ...safeguard?.database },
   })
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => void lab.stop().finally(() => process.exit(1)))
+  }
   const sums: Sums = {
     ...{ acknowledged: 0, unknown: 0, refused: 0, reads: 0 },
     ...{ wrong: new Map(), gaps_ms: new Map(), injected: new Map(), lists: new Map() },

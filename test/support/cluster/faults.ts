@@ -55,9 +55,12 @@ const killNode: Act<LabNode> = async (node) => {
   return () => node.start()
 }
 
-const handOver: Act<LabNode> = async (node) => {
-  await node.stop()
-  return () => node.start()
+const handOver: Act<LabNode> = (node) => {
+  const ended = node.stop()
+  return async () => {
+    await ended
+    node.start()
+  }
 }
 
 const loseFile: Act<LabNode> = async (node) => {

@@ -14,10 +14,10 @@ import { connect } from '../../../src/client.ts'
 import { systemChance, systemClock } from '../../../src/core/clock.ts'
 import { buildChild, type Edit } from '../store-child.ts'
 import { type Balancer, startBalancer, whyNoBalancer } from './haproxy.ts'
-import { list_id, list_process } from './list-process.ts'
 import { type Machine, type Network, newNetwork, whyNoNetwork } from './network.ts'
 import { type ClusterNode, newNode } from './node.ts'
 import { type Database, type PatroniOptions, startPatroni, whyNoPatroni } from './patroni.ts'
+import { prepare } from './prepare.ts'
 
 export interface LabOptions {
   readonly nodes?: number
@@ -41,7 +41,7 @@ export interface Lab {
   readonly database: Database | undefined
   readonly balancer: Balancer
   readonly lease_ms: number
-  /** One over HTTP and one over gRPC, through the balancer. */
+  /** Over HTTP and over gRPC, through the balancer and by the addresses of all nodes. */
   readonly clients: readonly Client[]
   owner(): Promise<LabNode | undefined>
   standby(): Promise<LabNode | undefined>
@@ -62,14 +62,35 @@ export const whyNoLab = (): string | undefined =>
   whyNoNetwork() ?? whyNoPatroni() ?? whyNoBalancer()
 
 export async function startLab(options: LabOptions = {}): Promise<Lab> {
+  /** In reverse order. */
+  const ends: (() => Promise<void> | void)[] = []
+  async function stop(): Promise<void> {
+    for (const end of ends.splice(0).reverse()) await end()
+  }
+  try {
+    return await buildLab(options, ends, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function buildLab(
+  options: LabOptions,
+  ends: (() => Promise<void> | void)[],
+  stop: () => Promise<void>,
+): Promise<Lab> {
   const { nodes: count = 2, lease_ms = 5_000, edits = [], flags = [] } = options
   const folder = mkdtempSync(join(tmpdir(), 'conveyor-lab-'))
   const network = newNetwork()
+  ends.push(network.remove)
   const child = await buildChild('../../bin/conveyor.ts', edits)
+  ends.push(child.remove)
   const program = [process.execPath, child.script]
   const env = { CONVEYOR_KEY: systemChance.bytes(32).toString('hex') }
   const database =
     options.database === false ? undefined : await startPatroni(network, options.database)
+  if (database !== undefined) ends.push(database.remove)
   const token_file = join(folder, 'token')
   writeFileSync(token_file, systemChance.bytes(16).toString('hex'), { mode: 0o600 })
   const machines = Array.from({ length: count }, (_, n) => network.addMachine(nameOf(n)))
@@ -98,7 +119,10 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
     const node = newNode({ ...place, ...more, program, lease_ms, tls, token_file, env, flags })
     return { ...node, machine }
   })
-  for (const node of nodes) node.start()
+  for (const node of nodes) {
+    node.start()
+    ends.push(node.kill)
+  }
 
   async function withRole(role: 'owner' | 'standby'): Promise<LabNode | undefined> {
     const roles = await Promise.all(nodes.map((node) => node.role()))
@@ -117,38 +141,35 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   }
 
   const owner = await ready()
-  const definition = join(folder, 'lists.json')
-  writeFileSync(definition, JSON.stringify(list_process))
-  const onOwner = (...args: readonly string[]) => run([...args, '--json', '--db', owner.path])
-  await onOwner('process', 'import', definition)
-  const { id: user, secret } = JSON.parse(await onOwner('user', 'add')) as Record<string, string>
-  await onOwner('process', 'share', list_id, String(user))
-  await onOwner('user', 'bind', '--all', names[0] as string)
+  const { user, secret } = await prepare(run, owner.path, folder)
+  await run(['user', 'bind', '--all', names[0] as string, '--db', owner.path])
   const balancer = await startBalancer(
     network.address,
     nodes.map((node) => node.options),
   )
-  const certificate = { ca: 'ca.crt', cert: 'load.crt', key: 'load.key' }
-  const [ca, cert, key] = Object.values(certificate).map((name) => join(tls, name))
+  ends.push(balancer.stop)
+  const [ca = '', cert = '', key = ''] = ['ca.crt', 'load.crt', 'load.key'].map((name) =>
+    join(tls, name),
+  )
   const once = { retries_max: 0, timeout_ms: 5_000 }
   const clients = [
-    await connect({ url: balancer.url, user: String(user), secret: secret ?? '', ...once }),
+    await connect({ url: balancer.url, user, secret, ...once }),
+    await connect({ address: balancer.address, ca, cert, key, ...once }),
     await connect({
-      address: balancer.address,
-      ca: ca ?? '',
-      cert: cert ?? '',
-      key: key ?? '',
+      url: hosts.slice(1).map((host) => `http://${host}:${ports.http}`),
+      user,
+      secret,
+      ...once,
+    }),
+    await connect({
+      address: hosts.slice(1).map((host) => `${host}:${ports.grpc}`),
+      ca,
+      cert,
+      key,
       ...once,
     }),
   ]
-  async function stop(): Promise<void> {
-    await Promise.all(clients.map((client) => client.close()))
-    balancer.stop()
-    await Promise.all(nodes.map((node) => node.kill()))
-    await database?.remove()
-    network.remove()
-    await child.remove()
-  }
+  for (const client of clients) ends.push(client.close)
   return {
     ...{ folder, network, nodes, database, balancer, lease_ms, clients, ready, run },
     owner: () => withRole('owner'),

@@ -79,7 +79,8 @@ function machineOf(name: string, address: string, space: string): Machine {
   const run = (...args: string[]) => execFileSync('ip', [...within.slice(1), ...args])
   const redirected: Address[] = []
   const breakOff = ({ host, port }: Address): void => {
-    run('ss', '-K', 'dst', host, 'dport', '=', String(port))
+    const those = ['dst', host, 'dport', '=', String(port)]
+    spawnSync('ip', [...within.slice(1), 'ss', '-K', ...those], { stdio: 'ignore' })
   }
   return {
     ...{ name, address, within },

@@ -32,7 +32,9 @@ export interface ClusterNode {
   /** Its data file. */
   readonly path: string
   start(): void
-  /** SIGTERM; resolves once it has ended. */
+  /** Undefined before it is started. */
+  pid(): number | undefined
+  /** SIGTERM, and SIGKILL for one that does not end; resolves once it has ended. */
   stop(): Promise<void>
   kill(): Promise<void>
   signal(name: NodeJS.Signals): void
@@ -41,6 +43,9 @@ export interface ClusterNode {
   /** Moves its time of day, not its monotonic clock; false where libfaketime is missing. */
   setClock(offset_s: number): boolean
 }
+
+/** After so long systemd and Kubernetes kill as well, or later. */
+const stop_ms_max = 15_000
 
 const libfaketime = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
@@ -89,7 +94,12 @@ export function newNode(options: NodeOptions): ClusterNode {
       child = spawn(command, [...args, ...flags], { env, stdio: ['ignore', lines, lines] })
       closeSync(lines)
     },
-    stop: () => end('SIGTERM'),
+    pid: () => child?.pid,
+    async stop() {
+      const killing = setTimeout(() => void end('SIGKILL'), stop_ms_max)
+      await end('SIGTERM')
+      clearTimeout(killing)
+    },
     kill: () => end('SIGKILL'),
     signal: (signal) => void child?.kill(signal),
     async role() {

@@ -1,8 +1,22 @@
 /** Safeguards that a cluster can be started without, to show that the checker misses them. */
 import type { LabOptions } from './lab.ts'
 
+/** Neither asks who the owner is nor minds a frame that is there: a log like any file. */
+const unfenced = {
+  file: 'cluster/postgres-log.ts',
+  from: `
+    SELECT 1 FROM conveyor.owner WHERE partition = $1 AND epoch = $3 FOR SHARE
+  ) AS owned`,
+  to: `
+    SELECT 1
+  ) AS owned
+  ON CONFLICT (partition, seq) DO UPDATE SET epoch = excluded.epoch, frame = excluded.frame`,
+}
+
 export const safeguards: Readonly<Record<string, Omit<LabOptions, 'nodes' | 'lease_ms'>>> = {
+  fencing: { edits: [unfenced] },
   synchronous_commit: {
     database: { synchronous: false, settings: { synchronous_commit: 'off' } },
+    flags: ['--unsafe-commit-log'],
   },
 }
