@@ -30,7 +30,7 @@ export interface Following {
 }
 
 /** What ends the wait: the ownership, or a log that does not reach back to this node any more. */
-export type Followed = Taken | { readonly end: 'behind' | 'left' }
+export type Followed = Taken | { readonly end: 'behind' } | { readonly end: 'left' }
 
 export interface Taken {
   readonly end: 'owner'

@@ -1,0 +1,57 @@
+/** What a node is told when it is made, checked once, and how it reaches the database. */
+import { type Clock, steadyClock } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
+import { type Connection, newConnection } from './connection.ts'
+import { type Target, targetOf } from './target.ts'
+
+export interface PostgresLogOptions {
+  /** `postgres://USER@HOST:PORT[,HOST:PORT]/DATABASE?sslmode=verify-full`, without a password. */
+  readonly url: string
+  /** The name of this node: one for each data file. */
+  readonly node: string
+  /** Where this node answers when it is the owner, for those who ask another; default none. */
+  readonly address?: string
+  /** Default 0. */
+  readonly partition?: number
+  /** After so long without a sign of the owner another node takes over; default 5,000. */
+  readonly lease_ms?: number
+  /** Takes a database whose settings may lose what was answered; default false. */
+  readonly unsafe?: boolean
+  /** In place of the system's, for tests; it must never be set. */
+  readonly clock?: Clock
+}
+
+export interface NodeSettings {
+  readonly target: Target
+  readonly node: string
+  readonly address: string
+  readonly partition: number
+  readonly lease_ms: number
+  /** Never set, forward or back. */
+  readonly clock: Clock
+}
+
+export const lease_default_ms = 5_000
+const lease_ms_min = 100
+/** However short the lease is, the database gets this long to answer. */
+const answer_ms_min = 1_000
+
+/** Throws `not_possible`. */
+export function nodeSettings(options: PostgresLogOptions): NodeSettings {
+  const { node, address = '', partition = 0, lease_ms = lease_default_ms } = options
+  const { clock = steadyClock } = options
+  const target = targetOf(options.url, node, options.unsafe)
+  if (!/^[\w.-]{1,60}$/.test(node)) {
+    throw fault('not_possible', 'the name of a node has 1 to 60 letters, digits, dots and dashes')
+  }
+  if (!Number.isSafeInteger(lease_ms) || lease_ms < lease_ms_min) {
+    throw fault('not_possible', `a lease is a whole number of ms, at least ${lease_ms_min}`)
+  }
+  return { target, node, address, partition, lease_ms, clock }
+}
+
+export function connectionFor(settings: NodeSettings, purpose: string): Connection {
+  const { target, clock, lease_ms } = settings
+  const answer_ms_max = Math.max(lease_ms, answer_ms_min)
+  return newConnection({ target, purpose, clock, answer_ms_max })
+}
