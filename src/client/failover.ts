@@ -2,47 +2,25 @@
  * A transport over several addresses, of which one is the owner's. Calls go to the address that
  * worked last; where it fails they wait until the owner is found (owner-search.ts), all of them for
  * one search. It repeats nothing: retry.ts does, by the tables of repeats.ts.
- *
- * An address that answers neither calls nor probes is silent. The others are asked then; once one
- * of them is the owner, what a silent address has under way is taken away from it: at once what a
- * repeat cannot harm, the rest a little later, as its outcome stays unknown. While no other is
- * there, a slow server keeps its calls. Silence is counted in ticks, so that a process that was
- * stopped itself does not take a server for dead.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import {
   type Cancellation,
   type Canceller,
   deadlineIn,
-  type LinkedCancellation,
   linkedCancellation,
   newCanceller,
 } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
-import { foundOwner, probe_ms_max } from './owner-search.ts'
+import { foundOwner } from './owner-search.ts'
 import { afterFault, isHarmless, isHarmlessCall, type repeats } from './repeats.ts'
 import { type RetryPolicy, realPause } from './retry.ts'
+import { type Address, type Attempt, newSilenceWatch } from './silence.ts'
 import type { StreamOptions, TaskCalls, Transport } from './transport.ts'
 
 export interface Failover extends Transport, Required<Pick<RetryPolicy, 'ready' | 'pause'>> {}
 
-/** What a call has under way at an address. */
-interface Attempt extends LinkedCancellation {
-  readonly is_harmless: boolean
-}
-
-interface Address extends Transport {
-  readonly under_way: Set<Attempt>
-  was_heard: boolean
-  silent_ticks: number
-}
-
-const tick_ms = 500
-/** Ticks without a sign of life: until it is asked for one, until the others are, and until what a
- * repeat may harm is given up. */
-const asked_ticks = 2
-const doubted_ticks = 3
-const lost_ticks = 10
+/** The longest that the others are asked, where an owner is doubted. */
 const doubt_ms_max = 2_000
 
 /** `patience_ms`: the longest that a call without a deadline waits for an owner. */
@@ -67,7 +45,7 @@ export function failover(
     | { readonly over: Canceller; readonly found: Promise<void>; waiting: number }
     | undefined
   let doubt: Canceller | undefined
-  let is_ticking = false
+  const silence = newSilenceWatch(addresses, { clock, closing, owner: () => owner, askOthers })
 
   function goTo(address: Address): void {
     owner = address
@@ -162,7 +140,7 @@ export function failover(
     const address = await ownerNow(given)
     const mine = Object.assign(linkedCancellation(given), { is_harmless })
     address.under_way.add(mine)
-    tickLater()
+    silence.watch()
     try {
       const answer = await work(address, mine)
       address.was_heard = true
@@ -173,47 +151,6 @@ export function failover(
     } finally {
       address.under_way.delete(mine)
       mine.dispose()
-    }
-  }
-
-  function tickLater(): void {
-    if (is_ticking || closing.reason() !== undefined) return
-    is_ticking = true
-    clock.wake_at(clock.now_ms() + tick_ms, () => {
-      is_ticking = false
-      for (const address of addresses) tick(address)
-      if (addresses.some(({ under_way }) => under_way.size > 0)) tickLater()
-    })
-  }
-
-  function tick(address: Address): void {
-    const is_silent = address.under_way.size > 0 && !address.was_heard
-    address.was_heard = false
-    address.silent_ticks = is_silent ? address.silent_ticks + 1 : 0
-    const { silent_ticks: ticks } = address
-    if (ticks === asked_ticks) void askForSign(address)
-    if (ticks < doubted_ticks) return
-    askOthers(address)
-    if (owner === undefined || owner === address) return
-    const text = `${address.name} is silent, and ${owner.name} answers`
-    for (const { is_harmless, cancel } of address.under_way) {
-      if (is_harmless || ticks >= lost_ticks) cancel(clientFault('unreachable', text))
-    }
-  }
-
-  /** Again and again until it answers or is no longer silent. */
-  async function askForSign(address: Address): Promise<void> {
-    while (address.silent_ticks > 0 && closing.reason() === undefined) {
-      const deadline = deadlineIn(probe_ms_max, clock, closing)
-      try {
-        await address.probe(deadline)
-        address.was_heard = true
-        address.silent_ticks = 0
-      } catch {
-        await realPause(tick_ms, closing)
-      } finally {
-        deadline.dispose()
-      }
     }
   }
 

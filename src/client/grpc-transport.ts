@@ -3,15 +3,10 @@
  * because a batch returns the outcome of each op as a value. grpc-js's own retries are off:
  * retry.ts decides what is repeated, for both transports.
  */
-import { isIP } from 'node:net'
-import { checkServerIdentity } from 'node:tls'
 import {
-  type ChannelCredentials,
-  type ChannelOptions,
   Client,
   type ClientDuplexStream,
   connectivityState,
-  credentials,
   Metadata,
   type MethodDefinition,
   type ServiceError,
@@ -19,13 +14,14 @@ import {
 import type { Clock } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
-import type { BatchResult, GrpcTarget } from './api.ts'
+import type { BatchResult } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
 import { clientFault, isBatchFault, isClientFault } from './faults.ts'
 import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
 import { grpcTasks, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
+import { type OneGrpcTarget, tlsOf } from './grpc-tls.ts'
 import type { SentOp } from './sent-op.ts'
-import { type OneOfSeveral, readPem, type Transport, window_batches } from './transport.ts'
+import { type OneOfSeveral, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 type Service = Schema['service']
@@ -64,8 +60,6 @@ const health_check: Pick<
   responseDeserialize: (bytes) => (bytes[0] === 0x08 && bytes[1] === 1 ? 'ready' : 'unready'),
 }
 
-type OneGrpcTarget = GrpcTarget & { readonly address: string }
-
 /**
  * Connects with the first call. Rejects with a TypeError for an address without a port, and with
  * the system's error where a certificate or key cannot be read.
@@ -80,7 +74,8 @@ export async function grpcTransport(
   const open = (): Client => new Client(target.address, tls.credentials, options)
   let client = open()
   let is_closed = false
-  const state = (): connectivityState => client.getChannel().getConnectivityState(false)
+  const isConnected = (): boolean =>
+    client.getChannel().getConnectivityState(false) === connectivityState.READY
   const { ApplyOps, StreamOps } = loadSchema().service
 
   const unary: UnaryCall = (method, message, cancellation) =>
@@ -141,8 +136,10 @@ export async function grpcTransport(
         ...streamOver(call, clock, timeout_ms, cancellation),
       })
     },
-    isConnected: () => state() === connectivityState.READY,
+    isConnected,
     async probe(cancellation) {
+      // grpc-js would keep a connection that hangs, whatever becomes of the channel.
+      if (!isConnected()) await tls.handshake(cancellation)
       if (is_closed) client = open()
       is_closed = false
       try {
@@ -152,7 +149,7 @@ export async function grpcTransport(
         if (isClientFault(error) && error.code === 'not_found') return 'ready'
         if (isClientFault(error) && !silent_codes.has(error.code)) return 'unready'
         // grpc-js would connect again and again for as long as the channel is open.
-        if (state() === connectivityState.READY) throw error
+        if (isConnected()) throw error
         client.close()
         is_closed = true
         throw error
@@ -164,32 +161,6 @@ export async function grpcTransport(
 
 /** No answer, or none in time. */
 const silent_codes: ReadonlySet<string> = new Set(['unreachable', 'timed_out'])
-
-/**
- * The server is verified by the host of the address. grpc-js also sends that name as SNI, which may
- * not be an IP address (RFC 6066); for one, `localhost` is sent and the certificate is still
- * checked against the address.
- */
-async function tlsOf({ address, ca, cert, key }: OneGrpcTarget): Promise<{
-  readonly credentials: ChannelCredentials
-  readonly options: ChannelOptions
-}> {
-  const [, six, name, port] =
-    /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/]+)):([0-9]{1,5})$/.exec(address) ?? []
-  const host = six ?? name
-  if (host === undefined || Number(port) > 65_535)
-    throw new TypeError(`address ${address} is no HOST:PORT`)
-  const is_ip = isIP(host) !== 0
-  return {
-    credentials: credentials.createSsl(
-      await readPem('ca', ca),
-      await readPem('key', key),
-      await readPem('cert', cert),
-      is_ip ? { checkServerIdentity: (_sent, found) => checkServerIdentity(host, found) } : {},
-    ),
-    options: is_ip ? { 'grpc.ssl_target_name_override': 'localhost' } : {},
-  }
-}
 
 type StreamCall = ClientDuplexStream<Request, Answer>
 
