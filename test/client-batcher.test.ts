@@ -67,7 +67,8 @@ const refusals: readonly (readonly [FaultCode, readonly Call[], readonly number[
   ['too_many_ops',   [create, create], [1, 1, 2],    [undefined, undefined]],
   ['format_error',   [create],         [1],          ['format_error']],
   ['internal_error', [create, create], [2],          ['internal_error', 'internal_error']],
-  ['store_failed',   [create, again],  [1, 2],       [undefined, 'store_failed']],
+  // With the look-up of the create.
+  ['store_failed',   [create, again],  [1, 1, 2],    [undefined, 'store_failed']],
   ['rate_limited',   [again],          [1, 1],       [undefined]],
 ]
 

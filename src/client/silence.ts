@@ -1,10 +1,10 @@
 /**
  * Which of several addresses are silent: have calls under way, and answer neither them nor probes.
  *
- * The other addresses are asked then. Once one of them is the owner, what a silent address has under
- * way is taken away from it: at once what a repeat cannot harm, the rest a little later, as its
- * outcome stays unknown. While no other is there, a silent server keeps its calls. Silence is counted
- * in ticks, so that a process that was stopped itself does not take a server for dead.
+ * The other addresses are asked then. Once one of them is the owner, what a silent address has
+ * under way is taken away from it: at once what a repeat cannot harm, the rest a little later, as
+ * its outcome stays unknown. While no other is there, a silent server keeps its calls. Silence is
+ * counted in ticks, so that a process that was stopped itself does not take a server for dead.
  */
 import type { Clock } from '../core/clock.ts'
 import { type Cancellation, deadlineIn, type LinkedCancellation } from './cancellation.ts'
