@@ -21,8 +21,10 @@ export function quickPaths(prefix: string): () => string {
   return () => join(folder, `${count++}.lmdb`)
 }
 
+export const quick_place = isWritable(in_memory) ? in_memory : tmpdir()
+
 export function quickFolder(prefix: string): Promise<string> {
-  return mkdtemp(join(isWritable(in_memory) ? in_memory : tmpdir(), prefix))
+  return mkdtemp(join(quick_place, prefix))
 }
 
 function isWritable(folder: string): boolean {

@@ -1,0 +1,117 @@
+/**
+ * What stands in for `openEngine` in a run over PostgreSQL (bin/test.ts): each data file, and each
+ * store in memory, becomes the file of a node that has a partition of its own, so that every test
+ * runs over that commit log without knowing of it.
+ *
+ * The partition is known by the file itself, so whoever opens the file again, in any process and by
+ * any name, has its data. A file that somebody else has written, such as a backup, stays what it is.
+ */
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { newConnection } from '../../src/cluster/connection.ts'
+import { initCluster } from '../../src/cluster/schema.ts'
+import { targetOf } from '../../src/cluster/target.ts'
+import { steadyClock, systemChance } from '../../src/core/clock.ts'
+import type { Engine, EngineOptions } from '../../src/engine/api.ts'
+import type { openEngine } from '../../src/open.ts'
+import { postgresLog } from '../../src/postgres.ts'
+import { quickFolder } from './store-folder.ts'
+
+/** Beside this module: where the database of the run is. */
+const url_file = 'postgres-url'
+const node = 'suite'
+const log_id_bytes = 8
+/** No other node waits for it, and a loaded machine must not let it run out. */
+const lease_ms = 60_000
+
+/** Makes a server ready, and tells it to the compiled code in `folder`, which is over it then. */
+export async function initSuite(server_url: string, folder: string): Promise<void> {
+  const connection = newConnection({
+    ...{ target: targetOf(server_url, node), purpose: 'init' },
+    ...{ clock: steadyClock, answer_ms_max: lease_ms },
+  })
+  const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(log_id_bytes)]
+  await initCluster(connection, { id, log_id, partition: 0 })
+  await connection.close()
+  const opening = join(folder, 'src/open.js')
+  renameSync(opening, join(folder, 'src/open-file.js'))
+  const lines = [
+    "import { overPostgres } from '../test/support/postgres-open.js'",
+    "import { openEngine as openFile } from './open-file.js'",
+    'export const openEngine = overPostgres(openFile)',
+  ]
+  writeFileSync(opening, `${lines.join('\n')}\n`)
+  writeFileSync(join(folder, 'test/support', url_file), server_url)
+}
+
+export function overPostgres(openFile: typeof openEngine): typeof openEngine {
+  async function open(path: string, options: EngineOptions): Promise<Engine> {
+    const partition = await partitionOf(path)
+    if (partition === undefined) return openFile(path, options)
+    return openFile(path, {
+      ...options,
+      commitLog: postgresLog({ url: url(), node, partition, lease_ms }),
+    })
+  }
+
+  async function openInMemory(options: EngineOptions): Promise<Engine> {
+    const folder = await quickFolder('conveyor-memory-')
+    const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+    try {
+      const engine = await open(join(folder, 'tasks.lmdb'), options)
+      const close = (): Promise<void> => engine.close().finally(remove)
+      return { ...engine, path: ':memory:', close, [Symbol.asyncDispose]: close }
+    } catch (error) {
+      await remove()
+      throw error
+    }
+  }
+
+  return (path, options = {}) => {
+    if (options.commitLog !== undefined) return openFile(path, options)
+    if (path !== ':memory:') return open(path, options)
+    return options.admin === true ? openFile(path, options) : openInMemory(options)
+  }
+}
+
+function url(): string {
+  return readFileSync(join(import.meta.dirname, url_file), 'utf8')
+}
+
+/** One connection for all files of a process, which does not keep the process alive. */
+let pool: pg.Pool | undefined
+
+function newPool(): pg.Pool {
+  const made = new pg.Pool({ connectionString: url(), max: 1, allowExitOnIdle: true })
+  // A connection that breaks while nobody asks is made anew by the next who does.
+  return made.on('error', () => {})
+}
+
+function query(text: string, values: unknown[]): Promise<pg.QueryResult> {
+  pool ??= newPool()
+  return pool.query(text, values)
+}
+
+/** Makes the file and its partition where there is none; undefined for what is no node's file. */
+async function partitionOf(path: string): Promise<number | undefined> {
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+  } catch {
+    return undefined
+  }
+  const { ino, birthtimeNs, size } = statSync(path, { bigint: true })
+  const digest = createHash('sha256').update(`${ino} ${birthtimeNs}`).digest()
+  const partition = digest.readUInt32BE(0) >>> 1
+  if (size > 0n) {
+    const { rowCount } = await query('SELECT FROM conveyor.owner WHERE partition = $1', [partition])
+    return rowCount === 0 ? undefined : partition
+  }
+  await query(
+    'INSERT INTO conveyor.owner (partition, log_id) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+    [partition, systemChance.bytes(log_id_bytes)],
+  )
+  return partition
+}
