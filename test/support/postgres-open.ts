@@ -27,15 +27,20 @@ const log_id_bytes = 8
 /** No other node waits for it, and a loaded machine must not let it run out. */
 const lease_ms = 60_000
 
-/** Makes a server ready, and tells it to the compiled code in `folder`, which is over it then. */
-export async function initSuite(server_url: string, folder: string): Promise<void> {
+/** Makes the partition, and the cluster where there is none. */
+export async function initPartition(server_url: string, partition: number): Promise<void> {
   const connection = newConnection({
     ...{ target: targetOf(server_url, node), purpose: 'init' },
     ...{ clock: steadyClock, answer_ms_max: lease_ms },
   })
   const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(log_id_bytes)]
-  await initCluster(connection, { id, log_id, partition: 0 })
+  await initCluster(connection, { id, log_id, partition })
   await connection.close()
+}
+
+/** Tells the compiled code in `folder` of a server, over which it is from then on. */
+export async function initSuite(server_url: string, folder: string): Promise<void> {
+  await initPartition(server_url, 0)
   const opening = join(folder, 'src/open.js')
   renameSync(opening, join(folder, 'src/open-file.js'))
   const lines = [

@@ -106,6 +106,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     listen_addresses: host,
     unix_socket_directories: home,
     log_min_messages: 'log',
+    // In its folder, so that a server that was killed leaves nothing elsewhere.
+    dynamic_shared_memory_type: 'mmap',
     ...(options.tls ? tls_rows : {}),
     ...settings,
   }

@@ -1,0 +1,50 @@
+/** The tree over the commit log in PostgreSQL passes the suite of every tree. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { systemChance } from '../src/core/clock.ts'
+import { tellNobody } from '../src/core/events.ts'
+import { postgresLog } from '../src/postgres.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { no_postgres, postgresOrSkip } from './support/postgres.ts'
+import { initPartition } from './support/postgres-open.ts'
+import { is_slow } from './support/short-run.ts'
+import { quick_place, quickFolder } from './support/store-folder.ts'
+import { storeSuite, type TreeBed } from './support/store-suite.ts'
+
+const postgres = await postgresOrSkip({ parent: quick_place })
+let folder = ''
+let count = 0
+before(async () => {
+  folder = await quickFolder('conveyor-store-postgres-')
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+async function makeBed(): Promise<TreeBed> {
+  const partition = ++count
+  const path = join(folder, `${partition}.conveyor`)
+  const url = postgres?.url() as string
+  await initPartition(url, partition)
+  const closes: (() => Promise<void>)[] = []
+  return {
+    lasts: true,
+    async open() {
+      const below = await openLmdbTree(path)
+      const log = postgresLog({ url, node: 'suite', partition })
+      const tree = await log.open({
+        ...{ tree: below, path, tell: tellNobody, reserve_bytes: 0, bytes: systemChance.bytes },
+        claim: () => undefined,
+        checkKey: async () => {},
+      })
+      const close = (): Promise<void> => tree.close().finally(() => below.close())
+      closes.push(close)
+      return { ...tree, close }
+    },
+    async remove() {
+      for (const close of closes) await close()
+    },
+  }
+}
+
+if (no_postgres === undefined) storeSuite('PostgreSQL', makeBed, is_slow ? 100 : 8)
+else test('the store over PostgreSQL', { skip: no_postgres }, () => {})
