@@ -19,16 +19,21 @@ import { isAway } from './connection.ts'
 import { catchUp, type Following, follow, type Taken } from './follow.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
 import { type NodeFile, openNodeFile, placeInLog } from './node-file.ts'
-import { connectionFor, type NodeSettings } from './node-settings.ts'
+import { answerMsMax, connectionFor, type NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
 import { type Claimant, readOwnerRow } from './owner-row.ts'
 import { postgresCommitLog } from './postgres-log.ts'
 import { checkedCluster } from './schema.ts'
+import { loadSnapshot } from './snapshot-load.ts'
+import { newSnapshots, type Snapshots } from './snapshots.ts'
 import { beginTenure, type Tenure } from './tenure.ts'
 
 export interface NodeLife {
-  /** Resolves once this node owns the data. The close of its tree ends the life. */
-  readonly owned: Promise<Tree>
+  /**
+   * Resolves once this node owns the data; the close of its tree ends the life. `behind` where the
+   * log does not reach back to this node any more: the life has ended, and the next one joins anew.
+   */
+  readonly owned: Promise<Tree | 'behind'>
   /** Ends the wait for the ownership: `owned` rejects with `shutting_down`. */
   leave(): void
   /** What this node has; undefined before it has joined, and after its end. */
@@ -55,6 +60,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   const watch = connectionFor(settings, 'lease')
   let copy: NodeCopy | undefined
   let tenure: Tenure | undefined
+  let snapshots: Snapshots | undefined
   let ending: Promise<void> | undefined
   let has_left = false
   let leave = (): void => {}
@@ -65,17 +71,21 @@ export function beginLife(options: LifeOptions): NodeLife {
     }
   })
 
-  async function live(): Promise<Tree> {
+  async function live(): Promise<Tree | 'behind'> {
     const endWait = keepAlive()
     try {
       status.set({ role: 'joining' })
-      const joined = await untilThere(join)
+      const found = await untilThere(join)
+      const joined = found.is_behind ? await load(found.file) : found.file
       copy = openNodeCopy(opening, joined, commitLog())
       for (;;) {
         const following = followingOf(copy)
         const followed = await follow(following)
         if (followed.end === 'left') throw waitEnded()
-        if (followed.end === 'behind') throw tooFarBehind()
+        if (followed.end === 'behind') {
+          await end()
+          return 'behind'
+        }
         const owned = await takeOver(copy, following, followed)
         if (owned !== undefined) return owned
       }
@@ -88,16 +98,36 @@ export function beginLife(options: LifeOptions): NodeLife {
   }
 
   /** Finds the cluster, and the place of the data file in its log. */
-  async function join(): Promise<NodeFile> {
+  async function join(): Promise<{ readonly file: NodeFile; readonly is_behind: boolean }> {
     await work.connect()
     const cluster = await checkedCluster(work)
     const row = await readOwnerRow(work, partition)
     if (row === undefined) throw noPartition(partition)
     const of = { cluster_id: cluster.id, partition, log_id: row.log_id }
     const file = openNodeFile(opening.tree, opening.path, of, opening.bytes)
+    if (file.mark.is_loading) return { file, is_behind: true }
     const place = await placeInLog(work, partition, file.manifest, opening.path)
-    if (place === 'behind') throw tooFarBehind()
-    return file
+    return { file, is_behind: place === 'behind' }
+  }
+
+  /** Takes the newest snapshot in place of what the data file has. */
+  async function load(file: NodeFile): Promise<NodeFile> {
+    const { tell, tree, path } = opening
+    const loaded = await loadSnapshot({
+      ...{ connection: work, clock, partition, tree, file, tell, node, left },
+      hasLeft: () => has_left,
+      async onBegin({ seq }) {
+        status.set({ seq })
+      },
+      onLoaded: (loading) => status.set({ loading }),
+      onAway: status.onAway,
+      onBack: status.onBack,
+    })
+    status.set({ loading: undefined })
+    const { manifest } = loaded
+    const place = await untilThere(() => placeInLog(work, partition, manifest, path))
+    if (place === 'behind') throw noSnapshot()
+    return loaded
   }
 
   /** Asks again while the database is away; what else is wrong rejects. */
@@ -152,6 +182,15 @@ export function beginLife(options: LifeOptions): NodeLife {
     const changes = opening.claim(tree)
     if (changes !== undefined) await tree.commit(changes)
     status.set({ role: 'owner' })
+    snapshots = newSnapshots({
+      ...{ tree, clock, tell: opening.tell, options: settings.snapshot },
+      job: {
+        ...{ path: opening.path, node, partition, epoch: taken.epoch },
+        ...{ url: settings.target.url, unsafe: settings.target.unsafe },
+        answer_ms_max: answerMsMax(settings),
+      },
+      connect: () => connectionFor(settings, 'snapshot'),
+    })
     return {
       ...tree,
       unavailable: begun.unavailable,
@@ -189,9 +228,11 @@ export function beginLife(options: LifeOptions): NodeLife {
 
   function end(): Promise<void> {
     ending ??= (async () => {
+      const ended = snapshots?.close()
       try {
         await copy?.tree.close()
       } finally {
+        await ended
         tenure?.close()
         status.set({ role: 'ended', seq: copy?.tree.seq() ?? status.current().seq })
         copy = undefined
@@ -223,8 +264,9 @@ function waitEnded(): Fault {
   return fault('shutting_down', 'the wait for the data has ended')
 }
 
-function tooFarBehind(): Fault {
-  return fault('not_possible', 'the log begins after this file')
+function noSnapshot(): Fault {
+  const says = 'the commit log in the database does not reach back to this node'
+  return fault('not_possible', `${says}, and there is no snapshot before it: restore the database`)
 }
 
 function noPartition(partition: number): Fault {

@@ -2,6 +2,7 @@
 import { type Clock, steadyClock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { type Connection, newConnection } from './connection.ts'
+import type { SnapshotOptions } from './snapshots.ts'
 import { type Target, targetOf } from './target.ts'
 
 export interface PostgresLogOptions {
@@ -17,6 +18,8 @@ export interface PostgresLogOptions {
   readonly lease_ms?: number
   /** Takes a database whose settings may lose what was answered; default false. */
   readonly unsafe?: boolean
+  /** When and how fast an owner writes snapshots. */
+  readonly snapshot?: SnapshotOptions
   /** In place of the system's, for tests; it must never be set. */
   readonly clock?: Clock
 }
@@ -27,6 +30,7 @@ export interface NodeSettings {
   readonly address: string
   readonly partition: number
   readonly lease_ms: number
+  readonly snapshot: SnapshotOptions
   /** Never set, forward or back. */
   readonly clock: Clock
 }
@@ -47,11 +51,15 @@ export function nodeSettings(options: PostgresLogOptions): NodeSettings {
   if (!Number.isSafeInteger(lease_ms) || lease_ms < lease_ms_min) {
     throw fault('not_possible', `a lease is a whole number of ms, at least ${lease_ms_min}`)
   }
-  return { target, node, address, partition, lease_ms, clock }
+  const { snapshot = {} } = options
+  return { target, node, address, partition, lease_ms, snapshot, clock }
+}
+
+export function answerMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): number {
+  return Math.max(lease_ms, answer_ms_min)
 }
 
 export function connectionFor(settings: NodeSettings, purpose: string): Connection {
-  const { target, clock, lease_ms } = settings
-  const answer_ms_max = Math.max(lease_ms, answer_ms_min)
-  return newConnection({ target, purpose, clock, answer_ms_max })
+  const { target, clock } = settings
+  return newConnection({ target, purpose, clock, answer_ms_max: answerMsMax(settings) })
 }

@@ -32,7 +32,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
   let status: NodeStatus = {
     ...{ role: 'ended', node, partition, epoch: 0, seq: 0, owner: undefined },
     ...{ away_since_ms: undefined, away_reason: undefined, has_lease: false },
-    ...{ caught_up_ms: undefined, append_ms: 0 },
+    ...{ caught_up_ms: undefined, loading: undefined, append_ms: 0 },
   }
 
   const current = (): NodeStatus => ({ ...status, ...live() })
@@ -66,7 +66,8 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
     begin(next_tell) {
       tell = next_tell
       const { seq, epoch, owner } = status
-      status = { ...status, ...{ seq, epoch, owner, caught_up_ms: undefined, append_ms: 0 } }
+      const now = { caught_up_ms: undefined, loading: undefined, append_ms: 0 }
+      status = { ...status, ...{ seq, epoch, owner }, ...now }
     },
   }
 }

@@ -44,17 +44,20 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
         throw fault('not_possible', `an engine has the commit log of node ${node} already`)
       }
       status.begin(opening.tell)
-      const begun = beginLife({
-        ...{ settings, opening, status },
-        onHandOver() {
-          for (const listener of hand_over_listeners) listener()
-        },
-        onEnd() {
-          life = undefined
-        },
-      })
-      life = begun
-      return begun.owned
+      for (;;) {
+        const begun = beginLife({
+          ...{ settings, opening, status },
+          onHandOver() {
+            for (const listener of hand_over_listeners) listener()
+          },
+          onEnd() {
+            life = undefined
+          },
+        })
+        life = begun
+        const owned = await begun.owned
+        if (owned !== 'behind') return owned
+      }
     },
     status: status.current,
     onRole: status.onRole,

@@ -25,6 +25,8 @@ export interface NodeStatus {
   readonly has_lease: boolean
   /** Of a standby: when it last had everything that the database had. By the steady clock. */
   readonly caught_up_ms: number | undefined
+  /** While it loads a snapshot, whose position `seq` is then. */
+  readonly loading: { readonly bytes: number; readonly of_bytes: number } | undefined
   /** Of an owner: the time of the last append. */
   readonly append_ms: number
 }

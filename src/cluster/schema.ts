@@ -5,10 +5,21 @@
 import { fault } from '../core/faults.ts'
 import { type Connection, sqlState } from './connection.ts'
 
+/** Storage parameters, also of the table that holds the long values. */
+const vacuumed = ['', 'toast.']
+  .flatMap((of) => [
+    `${of}autovacuum_vacuum_scale_factor = 0`,
+    `${of}autovacuum_vacuum_threshold = 5000`,
+    `${of}autovacuum_vacuum_cost_delay = 0`,
+    `${of}vacuum_truncate = off`,
+  ])
+  .join(', ')
+
 /**
  * One script for each version, in order. `owner` has a row for each partition; `log_id` is in every
- * frame of its log. A snapshot is complete once its chunk 0 is there, which is written last and
- * holds what it consists of.
+ * frame of its log. A snapshot is complete once its row says how many chunks it has. What is
+ * deleted of the log and of snapshots is vacuumed soon, so that its space is used again; the tables
+ * do not shrink, which would lock out appends.
  */
 export const migrations: readonly string[] = [
   `CREATE SCHEMA IF NOT EXISTS conveyor;
@@ -41,12 +52,25 @@ export const migrations: readonly string[] = [
    ALTER TABLE conveyor.log ALTER COLUMN frame SET STORAGE EXTERNAL;
    CREATE TABLE conveyor.snapshot (
      partition int NOT NULL,
+     id bytea NOT NULL,
+     epoch bigint NOT NULL,
      seq bigint NOT NULL,
+     last_crc bigint NOT NULL,
+     chunks int,
+     bytes bigint NOT NULL DEFAULT 0,
+     at timestamptz NOT NULL DEFAULT now(),
+     PRIMARY KEY (partition, id)
+   );
+   CREATE TABLE conveyor.snapshot_chunk (
+     partition int NOT NULL,
+     snapshot bytea NOT NULL,
      chunk int NOT NULL,
      data bytea NOT NULL,
-     PRIMARY KEY (partition, seq, chunk)
+     PRIMARY KEY (partition, snapshot, chunk)
    );
-   ALTER TABLE conveyor.snapshot ALTER COLUMN data SET STORAGE EXTERNAL;
+   ALTER TABLE conveyor.snapshot_chunk ALTER COLUMN data SET STORAGE EXTERNAL;
+   ALTER TABLE conveyor.log SET (${vacuumed});
+   ALTER TABLE conveyor.snapshot_chunk SET (${vacuumed});
    CREATE TABLE conveyor.replica (
      partition int NOT NULL,
      node text NOT NULL,
@@ -150,8 +174,8 @@ function grantsFor(role: string): string {
   return `GRANT USAGE ON SCHEMA conveyor TO ${name};
     GRANT SELECT ON conveyor.cluster TO ${name};
     GRANT SELECT, UPDATE ON conveyor.owner TO ${name};
-    GRANT SELECT, INSERT, DELETE ON conveyor.log, conveyor.snapshot TO ${name};
-    GRANT SELECT, INSERT, UPDATE, DELETE ON conveyor.replica TO ${name};`
+    GRANT SELECT, INSERT, DELETE ON conveyor.log, conveyor.snapshot_chunk TO ${name};
+    GRANT SELECT, INSERT, UPDATE, DELETE ON conveyor.snapshot, conveyor.replica TO ${name};`
 }
 
 export function lacksRights(): Error {

@@ -3,13 +3,11 @@
  * other. After a failure other than lack of space there is no further one, because the state of the
  * file is unknown. All work is synchronous, so it occupies no other thread of the process.
  */
-import { readlinkSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
-import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isFull } from '../file-system.ts'
 import { attachLmdbTree } from '../lmdb/tree.ts'
 import { type CheckpointJob, newScratch, runCheckpoint } from './checkpoint.ts'
+import { lowerPriority } from './thread-priority.ts'
 
 export interface CheckpointWorkerData {
   readonly path: string
@@ -52,17 +50,4 @@ function withBuffers({ written, manifest, slice }: CheckpointJob): CheckpointJob
   const frames = Buffer.from(buffer, byteOffset, byteLength)
   const id = Buffer.from(manifest.id)
   return { written: { ...written, frames }, manifest: { ...manifest, id }, slice }
-}
-
-/**
- * Prefers callers to checkpoints where the system has priorities of threads. Callers that outrun
- * the checkpoint wait for it and leave it the cores.
- */
-function lowerPriority(): void {
-  try {
-    const thread = Number(basename(readlinkSync('/proc/thread-self')))
-    setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
-  } catch {
-    // Then it runs at the usual priority.
-  }
 }

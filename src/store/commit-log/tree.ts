@@ -70,6 +70,11 @@ export interface CommitLogTree extends Tree {
   take(frames: readonly Buffer[]): Promise<void>
   /** Position of the last frame. */
   seq(): number
+  /**
+   * Runs `work` when LMDB has everything that was committed before. No checkpoint begins until it
+   * settles; commits go on.
+   */
+  atRest<T>(work: () => Promise<T>): Promise<T>
 }
 
 export interface CommitLogTreeOptions {
@@ -265,27 +270,23 @@ export function commitLogTree(
     unwatch = watch()
   }
 
-  /**
-   * Copies LMDB when it has everything that was committed. No checkpoint runs during the copy,
-   * which would contain a part of it; commits go on.
-   */
-  async function backup(target: string): Promise<number> {
+  async function atRest<T>(work: () => Promise<T>): Promise<T> {
     backups_waiting++
     try {
       for (;;) {
         await checkpointer.running()
         const begun = await inTurn(async () =>
-          checkpointer.running() === undefined ? beginCopy(target) : {},
+          checkpointer.running() === undefined ? beginRest(work) : {},
         )
-        if (begun.copy !== undefined) return await begun.copy
+        if (begun.work !== undefined) return await begun.work
       }
     } finally {
       backups_waiting--
     }
   }
 
-  /** The promise is wrapped, so that the turn does not wait for the copy. */
-  function beginCopy(target: string): { readonly copy?: Promise<number> } {
+  /** The promise is wrapped, so that the turn does not wait for the work. */
+  function beginRest<T>(work: () => Promise<T>): { readonly work?: Promise<T> } {
     if (broken !== undefined) throw broken
     if (closing !== undefined) throw shut()
     const has_frozen = (commit_log?.frozen().bytes() ?? 0) > 0
@@ -295,14 +296,14 @@ export function commitLogTree(
     }
     // The active segment needs a checkpoint after this one.
     if (has_frozen) return {}
-    const copy = Promise.resolve(checkpointer.running()).then(() => {
+    const begun = Promise.resolve(checkpointer.running()).then(() => {
       if (broken !== undefined) throw broken
       if ((commit_log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
-      return tree.backup(target)
+      return work()
     })
     const settled = (): void => {}
-    void checkpointer.hold(copy.then(settled, settled))
-    return { copy }
+    void checkpointer.hold(begun.then(settled, settled))
+    return { work: begun }
   }
 
   async function drain(): Promise<void> {
@@ -371,8 +372,9 @@ export function commitLogTree(
     }),
     async backup(target) {
       if (closing !== undefined) throw shut()
-      return backup(target)
+      return atRest(() => tree.backup(target))
     },
+    atRest,
     close: () => {
       closing ??= inTurn(drain)
       return closing

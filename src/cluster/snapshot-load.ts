@@ -1,0 +1,169 @@
+/**
+ * Makes the data file of a node the state of the newest snapshot: empties it, loads chunk after
+ * chunk in key order, and writes the position last. Until then the mark says `is_loading`, so a
+ * node that was killed meanwhile begins again. Memory holds a few chunks, whatever the state is.
+ */
+import { type Clock, nextTurn, pause } from '../core/clock.ts'
+import type { Tell } from '../core/events.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import { keyBytesAt, keyStart, valueBytesAt } from '../store/change-encoding.ts'
+import { changeOffsets, type Frame } from '../store/commit-log/frame.ts'
+import { manifest_key } from '../store/commit-log/manifest.ts'
+import { node_mark_key } from '../store/commit-log/node-mark.ts'
+import { hasRoomFor, large_value_bytes } from '../store/lmdb/disk-space.ts'
+import type { LmdbTree } from '../store/lmdb/lmdb-tree.ts'
+import { type Connection, isAway } from './connection.ts'
+import { type NodeFile, writeNodeFile } from './node-file.ts'
+import { chunkIn } from './snapshot-chunk.ts'
+import { newestSnapshot, readChunk, type Snapshot } from './snapshot-rows.ts'
+
+export interface SnapshotLoad {
+  readonly connection: Connection
+  readonly clock: Clock
+  readonly partition: number
+  readonly tree: LmdbTree
+  readonly file: NodeFile
+  readonly tell: Tell
+  readonly node: string
+  /** Before the first chunk of a snapshot; what the log has after its position must stay. */
+  onBegin(snapshot: Snapshot): Promise<void>
+  onLoaded(loaded: LoadedBytes): void
+  onAway(reason: unknown): void
+  onBack(): void
+  /** Resolves where this node waits no more: the loading rejects with `shutting_down`. */
+  readonly left: Promise<unknown>
+  hasLeft(): boolean
+}
+
+export interface LoadedBytes {
+  readonly bytes: number
+  readonly of_bytes: number
+}
+
+/** Of one commit of LMDB; a chunk at least. */
+const commit_bytes = 4 * 1024 * 1024
+const clear_keys = 4_096
+const retry_ms = 250
+
+/** The file as it is then: of the snapshot, or empty and before the first frame without one. */
+export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
+  const { tree, file, partition } = load
+  const id = file.manifest.id
+  const mark = { ...file.mark, is_loading: true }
+  writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
+  for (;;) {
+    await clear(load)
+    const snapshot = await asked(load, (connection) => newestSnapshot(connection, partition))
+    if (snapshot !== undefined && !(await loadChunks(load, snapshot))) continue
+    const { seq = 0, last_crc } = snapshot ?? {}
+    const manifest = { id, seq, is_open: true, last_crc }
+    const loaded = { mark: { ...mark, is_loading: false }, manifest }
+    writeNodeFile(tree, loaded)
+    return loaded
+  }
+}
+
+/** In slices, each of which leaves the file loading. */
+async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
+  for (;;) {
+    const keys: string[] = []
+    for (const { key } of tree.range('', '\xff', false)) {
+      if (key !== manifest_key && key !== node_mark_key) keys.push(key)
+      if (keys.length === clear_keys) break
+    }
+    if (keys.length === 0) return
+    tree.commit((writer) => {
+      for (const key of keys) writer.put(key, null)
+    })
+    await nextTurn()
+    if (hasLeft()) throw left()
+  }
+}
+
+/** False where a later snapshot has taken the place of this one meanwhile. */
+async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boolean> {
+  const { partition, tree, clock, tell, node } = load
+  const { chunks, bytes: of_bytes } = snapshot
+  const { seq } = snapshot
+  const began_ms = clock.now_ms()
+  tell('snapshot_loading', { node, seq, bytes: of_bytes })
+  load.onLoaded({ bytes: 0, of_bytes })
+  await asked(load, () => load.onBegin(snapshot))
+  const read = (chunk: number): Promise<Buffer | undefined> => {
+    const reading = asked(load, (connection) => readChunk(connection, partition, snapshot, chunk))
+    reading.catch(() => {})
+    return reading
+  }
+  let bytes = 0
+  let gathered: Frame[] = []
+  let gathered_bytes = 0
+  let next = chunks > 0 ? read(1) : Promise.resolve(undefined)
+  for (let chunk = 1; chunk <= chunks; chunk++) {
+    const data = await next
+    const frame = data && chunkIn(data, snapshot.id, chunk)
+    if (frame === undefined) {
+      const newest = await asked(load, (connection) => newestSnapshot(connection, partition))
+      if (newest?.id.equals(snapshot.id) === true) throw damaged(snapshot.seq, chunk, data)
+      return false
+    }
+    if (chunk < chunks) next = read(chunk + 1)
+    gathered.push(frame)
+    gathered_bytes += frame.bytes.length
+    bytes += frame.bytes.length
+    if (chunk < chunks && gathered_bytes < commit_bytes) continue
+    commit(tree, gathered)
+    load.onLoaded({ bytes, of_bytes })
+    gathered = []
+    gathered_bytes = 0
+  }
+  tell('snapshot_loaded', { node, seq, bytes, ms: Math.round(clock.now_ms() - began_ms) })
+  return true
+}
+
+function commit(tree: LmdbTree, chunks: readonly Frame[]): void {
+  const all = chunks.map((chunk) => ({ arena: chunk.segment, offsets: changeOffsets([chunk]) }))
+  let [changes, bytes, large_bytes] = [0, 0, 0]
+  for (const { arena, offsets } of all) {
+    changes += offsets.length
+    bytes += arena.length
+    for (const offset of offsets) {
+      const value_bytes = valueBytesAt(arena, offset)
+      if (value_bytes >= large_value_bytes) large_bytes += value_bytes
+    }
+  }
+  if (!hasRoomFor({ changes, bytes, large_bytes }, tree)) throw fault('no_space')
+  tree.commit((writer) => {
+    for (const { arena, offsets } of all) {
+      for (const offset of offsets) {
+        const value_bytes = valueBytesAt(arena, offset)
+        writer.putSlice(arena, keyStart(offset), keyBytesAt(arena, offset), value_bytes)
+      }
+    }
+  })
+}
+
+/** Asks again while the database is away. */
+async function asked<T>(load: SnapshotLoad, ask: (connection: Connection) => Promise<T>) {
+  for (;;) {
+    if (load.hasLeft()) throw left()
+    try {
+      const answer = await ask(load.connection)
+      load.onBack()
+      return answer
+    } catch (error) {
+      if (!isAway(error)) throw error
+      load.onAway(error)
+    }
+    await pause(load.clock, retry_ms, load.left)
+  }
+}
+
+function left(): Fault {
+  return fault('shutting_down', 'the wait for the data has ended')
+}
+
+function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {
+  const how = data === undefined ? 'missing' : 'damaged'
+  const says = `chunk ${chunk} of the snapshot at position ${seq} in the database is ${how}`
+  return fault('not_a_database', `${says}: wait for the next snapshot, or restore the database`)
+}
