@@ -7,15 +7,33 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CellLine, SideLine } from './cell-line.ts'
 import type { SideName } from './cells.ts'
+import {
+  type ClusterLine,
+  type ClusterSide,
+  cluster_rivals,
+  type NetworkLine,
+} from './cluster/line.ts'
+import type { NodesLine } from './cluster/nodes.ts'
+import { clusterText } from './cluster/report.ts'
 import type { LivesLine, OnOffLine } from './lives.ts'
 import type { ProcessLine } from './process-cells.ts'
-import type { TargetLine } from './targets.ts'
+import { cluster_targets, type TargetLine } from './targets.ts'
 
-type Line = LivesLine | OnOffLine | CellLine | TargetLine | ProcessLine
+type Line =
+  | LivesLine
+  | OnOffLine
+  | CellLine
+  | TargetLine
+  | ProcessLine
+  | ClusterLine
+  | NetworkLine
+  | NodesLine
 type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
 
 /** Sides with a column of their own. */
 const with_column: readonly SideName[] = ['ours', 'floor', 'sqlite']
+/** What ours on PostgreSQL has a target over. */
+const compared = [...cluster_rivals, 'file'] as const
 const readme = join(import.meta.dirname, 'README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
@@ -24,6 +42,10 @@ text = withTable(text, 'lives', 'lives', livesTable)
 text = withTable(text, 'on-off', 'on-off', onOffTable)
 text = withTable(text, 'cells', 'cell', cellTable)
 text = withTable(text, 'processes', 'process', processTable)
+text = withTable(text, 'cluster', 'cluster', clusterTable)
+text = withTable(text, 'networks', 'network', networkTable)
+text = withTable(text, 'standby', 'standby', nodesList)
+text = withTable(text, 'join', 'join', nodesList)
 writeFileSync(readme, text)
 
 function linesOf(file: string): Line[] {
@@ -131,6 +153,39 @@ function processTable(processes: readonly ProcessLine[]): string {
     `${whole(min)} … ${whole(max)}`,
   ])
   return table(['process', 'tasks/s', 'min … max'], rows, 1)
+}
+
+/** Our rate, those of the others, and the ratios. */
+function clusterTable(lines: readonly ClusterLine[]): string {
+  const rows = lines.map(({ cell, sides, ratios }) => {
+    const of = (against: ClusterSide): string => {
+      const { ops_per_s, wanted = 0 } = ratios.find((one) => one.against === against) ?? {}
+      if (ops_per_s === undefined) return '–'
+      const { median, min, max } = ops_per_s
+      const value = median >= wanted ? `**${median.toFixed(2)}**` : median.toFixed(2)
+      return `${rateOf(sides[against])}: ${value} (${min.toFixed(2)} … ${max.toFixed(2)})`
+    }
+    const rates = [rateOf(sides.ours), ...compared.map(of), rateOf(sides.floor)]
+    return [cell.replace('cluster/', ''), ...rates]
+  })
+  const heads = compared.map((name) => `${name}, over it at least ${cluster_targets[name]}`)
+  return table(['cell', 'ours', ...heads, 'floor'], rows, 1)
+}
+
+/** Rates, beside those of a round trip for each op. */
+function networkTable(lines: readonly NetworkLine[]): string {
+  const names = ['ours', ...cluster_rivals, 'floor'] as const
+  const rows = lines.map((line) => [
+    ...[line.cell.replace('cluster/', ''), line.round_trip_ms.toFixed(2)],
+    ...[whole(line.one_connection_per_s), whole(line.all_connections_per_s)],
+    ...names.map((name) => rateOf(line.sides[name])),
+  ])
+  const trips = ['round trip ms', 'a trip an op, 1 connection', '1 for each caller']
+  return table(['cell', ...trips, ...names], rows, 1)
+}
+
+function nodesList(lines: readonly NodesLine[]): string {
+  return lines.map((line) => `- ${clusterText(line)}`).join('\n')
 }
 
 /** The first `texts` columns are text, the others numbers. */

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { startPostgres } from '../support/postgres.ts'
 import type { Namespace } from './cluster/network.ts'
 import { type BackendName, backendProgram } from './rival-packages.ts'
@@ -57,10 +57,20 @@ const host = '127.0.0.1'
 
 /** A PostgreSQL that answers what it has synced, in a network of its own where `within` it is given. */
 export async function startPostgresBackend(within?: Namespace): Promise<RunningBackend> {
-  const { host, port, remove } = await startPostgres(
+  const postgres = await startPostgres(
     within === undefined ? {} : { host: within.server_host, within: within.enter },
   )
-  return { host, port, admin_port: 0, stop: remove }
+  const { host, port, folder } = postgres
+  const killAndRemove = (): void => {
+    postgres.signal('SIGKILL')
+    rmSync(dirname(folder), { recursive: true, force: true })
+  }
+  process.once('exit', killAndRemove)
+  const stop = async (): Promise<void> => {
+    process.off('exit', killAndRemove)
+    await postgres.remove()
+  }
+  return { host, port, admin_port: 0, stop }
 }
 
 export async function startBackend(name: BackendName): Promise<RunningBackend> {

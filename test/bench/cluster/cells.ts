@@ -20,6 +20,7 @@ import {
   type ClusterSide,
   clusterLine,
   clusterName,
+  type NetworkLine,
 } from './line.ts'
 import { startFarServer } from './network.ts'
 import { isRival, type Side, startSide } from './side.ts'
@@ -58,7 +59,7 @@ function chosenCells({ isChosen }: ClusterRun, delay_ms: number | undefined): Cl
 export async function* clusterCells(
   run: ClusterRun,
   delay_ms: number | undefined,
-): AsyncGenerator<ClusterLine> {
+): AsyncGenerator<ClusterLine | NetworkLine> {
   const { folder, is_quick, isChosen, slot_s = is_quick ? quick_slot_s : usual_slot_s } = run
   const chosen = chosenCells(run, delay_ms)
   if (chosen.length === 0) return

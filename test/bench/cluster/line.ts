@@ -21,12 +21,25 @@ export interface ClusterCell {
   readonly delay_ms: number | undefined
 }
 
-export interface ClusterLine {
-  readonly kind: 'cluster'
+interface Compared {
   readonly cell: string
   readonly sides: Readonly<Partial<Record<ClusterSide, SideLine>>>
   readonly ratios: readonly ClusterRatio[]
-  readonly network?: NetworkLine
+}
+
+export interface ClusterLine extends Compared {
+  readonly kind: 'cluster'
+}
+
+/** With a network in between. */
+export interface NetworkLine extends Compared {
+  readonly kind: 'network'
+  readonly delay_ms: number
+  /** Of `SELECT 1` over one connection, the median. */
+  readonly round_trip_ms: number
+  /** What one round trip for each op would give, over one connection and over one for each caller. */
+  readonly one_connection_per_s: number
+  readonly all_connections_per_s: number
 }
 
 export interface ClusterRatio {
@@ -34,15 +47,6 @@ export interface ClusterRatio {
   readonly ops_per_s: Summary
   /** The least that is wanted; missing for the floor, and with a network in between. */
   readonly wanted?: number
-}
-
-export interface NetworkLine {
-  readonly delay_ms: number
-  /** Of `SELECT 1` over one connection, the median. */
-  readonly round_trip_ms: number
-  /** What one round trip for each op would give, over one connection and over one for each caller. */
-  readonly one_connection_per_s: number
-  readonly all_connections_per_s: number
 }
 
 /** As `cluster/http/create/1x64`, or `cluster/10ms/http/create/1x64`. */
@@ -55,11 +59,11 @@ export function clusterLine(
   cell: ClusterCell,
   slots: ReadonlyMap<ClusterSide, readonly Slot[]>,
   round_trip_ms: number | undefined,
-): ClusterLine {
+): ClusterLine | NetworkLine {
   const { callers, delay_ms } = cell
   const ours = slots.get('ours') ?? []
   const ratios = [...slots].flatMap(([against, other]) => {
-    if (against === 'ours' || ours.length === 0) return []
+    if (against === 'ours') return []
     const rates = ours.map((slot, rep) => slot.ops_per_s / (other[rep]?.ops_per_s ?? Number.NaN))
     const wanted = delay_ms === undefined ? cluster_targets[against] : undefined
     return [{ against, ops_per_s: summaryOf(rates), ...(wanted === undefined ? {} : { wanted }) }]
@@ -69,6 +73,6 @@ export function clusterLine(
   if (delay_ms === undefined || round_trip_ms === undefined) return { kind: 'cluster', ...line }
   const one_connection_per_s = 1_000 / round_trip_ms
   const all_connections_per_s = callers * one_connection_per_s
-  const network = { delay_ms, round_trip_ms, one_connection_per_s, all_connections_per_s }
-  return { kind: 'cluster', ...line, network }
+  const trips = { round_trip_ms, one_connection_per_s, all_connections_per_s }
+  return { kind: 'network', ...line, delay_ms, ...trips }
 }

@@ -23,7 +23,7 @@ export interface StandbyLine {
 
 export interface JoinLine {
   readonly kind: 'join'
-  /** Of the owner's data file. */
+  /** Of the owner's data file, before. */
   readonly bytes: number
   /** From the start of the new node until it was less than this many seconds behind. */
   readonly seconds: number
@@ -99,7 +99,7 @@ async function standbyLine(
 ): Promise<StandbyLine> {
   const [warmup_s, slot_s] = is_quick ? [0.5, 1] : [10, 60]
   const standby = await startStandby()
-  await owner.call('startLoad', { callers: 8, ops: 10, ops_per_s: wanted_per_s })
+  await owner.call('startLoad', { callers: 64, ops: 10, ops_per_s: wanted_per_s })
   await pauseSeconds(warmup_s)
   await Promise.all([owner.call('takeSamples'), standby.call('takeSamples')])
   await pauseSeconds(slot_s)
@@ -125,6 +125,7 @@ async function joinLine(
   await owner.call('takeSamples')
   await pauseSeconds(is_quick ? 0.5 : 20)
   const ops_per_s_before = rateOf(await owner.call('takeSamples'))
+  const { size: bytes } = await stat(owner_path)
   const start_ms = performance.now()
   const joining = await startStandby()
   const led: NodeSample[] = []
@@ -136,7 +137,6 @@ async function joinLine(
     const behind_s = lagsOf(led, joined.slice(-1))[0]?.seconds ?? Number.POSITIVE_INFINITY
     if (seconds > join_s_max) throw new Error(`a new node is still behind after ${join_s_max} s`)
     if (behind_s >= caught_up_s || (joined.at(-1)?.seq ?? 0) === 0) continue
-    const { size: bytes } = await stat(owner_path)
     await owner.call('stopLoad')
     const ops_per_s_during = rateOf(led)
     return { kind: 'join', bytes, seconds, caught_up_s, ops_per_s_before, ops_per_s_during }

@@ -25,10 +25,10 @@ export const cluster_notes = [
   '',
 ].join('\n')
 
-export function clusterText(line: ClusterLine | NodesLine): string {
+export function clusterText(line: ClusterLine | NetworkLine | NodesLine): string {
   if (line.kind === 'standby') return standbyText(line)
   if (line.kind === 'join') return joinText(line)
-  const { cell, sides, ratios, network } = line
+  const { cell, sides, ratios } = line
   const rows = (Object.entries(sides) as [ClusterSide, SideLine][]).map(([name, side]) => {
     const ratio = ratios.find(({ against }) => against === name)
     const { median = Number.NaN } = ratio?.ops_per_s ?? {}
@@ -41,7 +41,7 @@ export function clusterText(line: ClusterLine | NodesLine): string {
     ]
   })
   const heads = ['ops/s', 'min … max', 'p50 ms', 'p99 ms', 'ours over it', 'at least']
-  return `${table([cell, ...heads], rows, 1)}\n${network === undefined ? '' : tripText(network)}`
+  return `${table([cell, ...heads], rows, 1)}\n${line.kind === 'network' ? tripText(line) : ''}`
 }
 
 function standbyText({ ops_per_s, seconds, lag_s, lag_positions }: StandbyLine): string {

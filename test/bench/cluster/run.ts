@@ -4,7 +4,7 @@
  */
 import { findRivals } from '../rival-packages.ts'
 import { type ClusterRun, clusterCells } from './cells.ts'
-import { type ClusterLine, cluster_rivals } from './line.ts'
+import { type ClusterLine, cluster_rivals, type NetworkLine } from './line.ts'
 import { type NodesLine, nodesCells } from './nodes.ts'
 import { cluster_notes } from './report.ts'
 
@@ -19,7 +19,7 @@ export async function* clusterRun({
   install,
   delays,
   ...run
-}: Given): AsyncGenerator<ClusterLine | NodesLine> {
+}: Given): AsyncGenerator<ClusterLine | NetworkLine | NodesLine> {
   run.print(cluster_notes)
   const { usable: rivals, missing } = findRivals(cluster_rivals, install, run.print)
   for (const text of missing) run.print(`left out: ${text}`)
