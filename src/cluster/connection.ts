@@ -1,16 +1,21 @@
 /**
- * One connection to the primary of the database, made anew when it breaks: each attempt asks the
- * hosts in turn and takes the first that accepts writes. A query that gets no answer in time, or an
- * answer that leaves the connection in doubt, ends it; whoever asked decides what to ask again.
+ * One connection to the primary of the database, made anew when it breaks: all hosts are asked at
+ * once, and the first that accepts writes is taken. What is asked goes one after the other. A query
+ * without an answer in time ends the connection; whoever asked decides what to ask again.
  *
  * Each new connection is checked for settings under which a commit could be lost (settings.ts)
- * before anything else is asked.
+ * before anything else is asked. A query that comes with a warning has failed as well: the commit
+ * may be at this server alone, since the wait for a synchronous standby was cut off.
  */
+import { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
-import { type Clock, within } from '../core/clock.ts'
-import { type Fault, fault, isFault } from '../core/faults.ts'
-import { type Settings, settings_query, settingsFault } from './settings.ts'
-import type { Target } from './target.ts'
+import { type Clock, pause, within } from '../core/clock.ts'
+import { fault, isFault } from '../core/faults.ts'
+import { type Settings, settingsFault, settingsQuery } from './settings.ts'
+import type { Host, Target } from './target.ts'
+import { endsConnection, isAway, troubleOf } from './trouble.ts'
+
+export { isAway, sqlState } from './trouble.ts'
 
 export interface Query {
   readonly text: string
@@ -19,15 +24,18 @@ export interface Query {
   readonly name?: string
 }
 
+export type Ask = <Row extends QueryResultRow>(query: Query) => Promise<QueryResult<Row>>
+
 export interface Connection {
-  /** Connects if needed. Rejects with the database's error, or with one that `isAway` knows. */
-  query<Row extends QueryResultRow>(query: Query): Promise<QueryResult<Row>>
+  /**
+   * Connects if needed. Rejects with a fault that `isAway` knows where its outcome is unknown, or
+   * where the same may succeed later; see trouble.ts.
+   */
+  readonly query: Ask
+  /** One transaction on one connection: all of what `work` asks for, or nothing. */
+  inTransaction<T>(work: (ask: Ask) => Promise<T>): Promise<T>
   /** Connects now, if it does not stand; rejects as `query`. */
   connect(): Promise<void>
-  /** Changes with each connection that is made. */
-  generation(): number
-  /** Whether the last query came with a warning of the server, which may concern its durability. */
-  hasWarned(): boolean
   close(): Promise<void>
 }
 
@@ -40,132 +48,192 @@ export interface ConnectionOptions {
   readonly answer_ms_max: number
 }
 
+/** A connection that stands, or did. */
+interface Link {
+  readonly client: Client
+  readonly host: Host
+  is_over: boolean
+  /** What the server has warned of since the query before. */
+  warning: string | undefined
+  /** Rejects where there is no answer in time: the connection is over then. */
+  ask<Row extends QueryResultRow>(query: Query): Promise<QueryResult<Row>>
+  end(): Promise<unknown>
+  destroy(): void
+}
+
+/** The first attempts are shorter: a host that is gone must not hold up those that answer. */
+const first_attempt_ms = 1_000
+/** Of what is sent: a large frame may take longer than an answer otherwise may. */
+const sent_bytes_per_ms = 250
+
 export function newConnection(options: ConnectionOptions): Connection {
   const { target, purpose, clock, answer_ms_max } = options
-  let client: Promise<Client> | undefined
-  let generation = 0
-  let has_warned = false
+  let link: Link | undefined
+  let was_right = false
+  let attempts = 0
+  /** It kept a query waiting: another that accepts writes is better. */
+  let silent_host: Host | undefined
   let is_closed = false
+  let turn: Promise<unknown> = Promise.resolve()
 
-  async function connectTo(host: string): Promise<Client> {
+  async function openLink(host: Host, ms_max: number): Promise<Link> {
+    if (host === silent_host) await pause(clock, ms_max / 4)
     const { Client } = (await import('pg')).default
-    const one = new Client({
-      ...target.configOf(host),
-      application_name: `conveyor ${target.node} ${purpose}`.slice(0, 63),
-      connectionTimeoutMillis: answer_ms_max,
-      query_timeout: answer_ms_max,
-      keepAlive: true,
-    })
-    const drop = (): void => {
-      if (current === one) {
-        client = undefined
-        current = undefined
-      }
-    }
-    one.on('error', drop)
-    one.on('end', drop)
-    one.on('notice', () => {
-      has_warned = true
-    })
+    const socket = new Socket()
+    const state = { is_over: false }
     try {
-      await one.connect()
-      const { rows } = await one.query<Settings>(settings_query)
-      const refusal = settingsFault(rows[0] as Settings, target.unsafe)
+      const client = new Client({
+        ...target.configOf(host),
+        application_name: `conveyor ${target.node} ${purpose}`.slice(0, 63),
+        connectionTimeoutMillis: ms_max,
+        keepAlive: true,
+        stream: () => socket,
+      })
+      const one = linkOf(client, host, socket)
+      await client.connect().catch((error: unknown) => {
+        state.is_over = true
+        throw error
+      })
+      // What it warns of to everybody who comes concerns no commit.
+      one.warning = undefined
+      const { rows } = await one.ask<Settings>(settingsQuery(answer_ms_max))
+      const refusal = settingsFault(rows[0] as Settings, host.name, target.unsafe)
       if (refusal !== undefined) throw refusal
-      has_warned = false
       return one
     } catch (error) {
-      void one.end().catch(() => {})
-      throw error
+      socket.destroy()
+      throw troubleOf(error, host, { ...state, was_right })
     }
   }
 
-  let current: Client | undefined
-
-  async function connect(): Promise<Client> {
-    let refusal: unknown
-    for (const host of target.hosts) {
-      try {
-        const one = await connectTo(host)
-        current = one
-        generation++
-        if (is_closed) throw closed()
-        return one
-      } catch (error) {
-        // What a reachable host says counts for more than that another cannot be reached.
-        if (refusal === undefined || !isAway(error)) refusal = error
-      }
+  function linkOf(client: Client, host: Host, socket: Socket): Link {
+    const over = (): void => {
+      one.is_over = true
+      if (link === one) link = undefined
     }
-    throw refusal
+    client.on('error', over)
+    client.on('end', over)
+    client.on('notice', ({ code, message }) => {
+      if (/^(?:01|57)/.test(code ?? '')) one.warning = message
+    })
+    const one: Link = {
+      ...{ client, host, is_over: false, warning: undefined },
+      async ask<Row extends QueryResultRow>(query: Query) {
+        const stopWatch = watch(one, socket, query)
+        try {
+          const result = await client.query<Row>(query as Query & { values: unknown[] })
+          if (one.warning === undefined) return result
+          const warned = `the database at ${host.name} warns: ${one.warning}`
+          one.warning = undefined
+          throw fault('overloaded', `${warned}; is a synchronous standby away?`)
+        } catch (error) {
+          if (endsConnection(error)) one.destroy()
+          throw troubleOf(error, host, { is_over: one.is_over, was_right })
+        } finally {
+          stopWatch()
+        }
+      },
+      end: () => within(clock, answer_ms_max, client.end()).finally(one.destroy),
+      destroy() {
+        over()
+        socket.destroy()
+      },
+    }
+    return one
   }
 
-  function connected(): Promise<Client> {
-    if (is_closed) return Promise.reject(closed())
-    if (client === undefined) {
-      const connecting = connect()
-      client = connecting
-      connecting.catch(() => {
-        if (client === connecting) client = undefined
+  /** Ends the connection once there was no answer, nor a part of one, for too long. */
+  function watch(one: Link, socket: Socket, { values = [] }: Query): () => void {
+    let bytes = 0
+    for (const value of values) if (Buffer.isBuffer(value)) bytes += value.length
+    let bytes_read = socket.bytesRead
+    const arm = (ms: number): (() => void) =>
+      clock.wake_at(clock.now_ms() + ms, () => {
+        const has_more = socket.bytesRead > bytes_read
+        bytes_read = socket.bytesRead
+        if (has_more) {
+          cancel = arm(answer_ms_max)
+          return
+        }
+        silent_host = one.host
+        one.destroy()
       })
-    }
-    return client
+    let cancel = arm(answer_ms_max + bytes / sent_bytes_per_ms)
+    return () => cancel()
   }
 
-  function drop(one: Client): void {
-    if (current === one) {
-      current = undefined
-      client = undefined
+  async function connect(): Promise<Link> {
+    const ms_max = Math.min(answer_ms_max, first_attempt_ms * 2 ** (attempts++ % 4))
+    const opening = target.hosts.map((host) => openLink(host, ms_max))
+    try {
+      const one = await Promise.any(opening)
+      for (const other of opening) {
+        other.then(
+          (late) => late === one || late.destroy(),
+          () => {},
+        )
+      }
+      if (is_closed) {
+        one.destroy()
+        throw closed()
+      }
+      was_right = true
+      attempts = 0
+      silent_host = undefined
+      if (!one.is_over) link = one
+      return one
+    } catch (error) {
+      throw error instanceof AggregateError ? allOf(error.errors) : error
     }
-    // A server that does not answer would keep a polite end waiting.
-    void within(clock, answer_ms_max, one.end()).catch(() => {})
+  }
+
+  async function inTurn<T>(work: (one: Link) => Promise<T>): Promise<T> {
+    const before = turn
+    let done = (): void => {}
+    turn = new Promise<void>((resolve) => {
+      done = resolve
+    })
+    try {
+      await before
+      if (is_closed) throw closed()
+      return await work(link ?? (await connect()))
+    } finally {
+      done()
+    }
   }
 
   return {
-    async query<Row extends QueryResultRow>({ values = [], ...query }: Query) {
-      const one = await connected()
-      has_warned = false
-      try {
-        return await one.query<Row>({ ...query, values: [...values] })
-      } catch (error) {
-        if (isAway(error)) drop(one)
-        throw error
-      }
-    },
-    async connect() {
-      await connected()
-    },
-    generation: () => generation,
-    hasWarned: () => has_warned,
+    query: (query) => inTurn((one) => one.ask(query)),
+    inTransaction: (work) =>
+      inTurn(async (one) => {
+        await one.ask({ text: 'BEGIN' })
+        try {
+          const result = await work(one.ask)
+          await one.ask({ text: 'COMMIT' })
+          return result
+        } catch (error) {
+          await one.ask({ text: 'ROLLBACK' }).catch(one.destroy)
+          throw error
+        }
+      }),
+    connect: () => inTurn(async () => {}),
     async close() {
       is_closed = true
-      const one = await client?.catch(() => undefined)
-      if (one !== undefined)
-        await within(
-          clock,
-          answer_ms_max,
-          one.end().catch(() => {}),
-        )
+      await link?.end().catch(() => {})
     },
   }
 }
 
-/** Classes of the database's errors after which another connection, or another host, may help. */
-const away_classes = /^(?:08|57|25006|53300|XX000)/
-
-/** Whether no answer came, or one that says that this server cannot answer now. */
-export function isAway(error: unknown): boolean {
-  if (isFault(error)) return error.code === 'overloaded'
-  const code = sqlState(error)
-  return code === undefined || away_classes.test(code)
+/** One fault for all hosts: what somebody has to mend comes first. */
+function allOf(errors: readonly unknown[]): unknown {
+  const refused = errors.find((error) => !isAway(error))
+  if (refused !== undefined) return refused
+  const [first] = errors
+  if (!isFault(first) || errors.length === 1) return first
+  const sentences = errors.map((error) => (error as Error).message)
+  return fault('overloaded', [...new Set(sentences)].join('; '), { cause: first.cause })
 }
 
-/** The five characters by which the database says what is wrong; undefined if it said nothing. */
-export function sqlState(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code
-  const severity = (error as { severity?: unknown } | null)?.severity
-  return typeof code === 'string' && typeof severity === 'string' ? code : undefined
-}
-
-function closed(): Fault {
+function closed(): Error {
   return fault('shutting_down', 'the connection to the database is closed')
 }

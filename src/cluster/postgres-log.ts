@@ -12,8 +12,7 @@ import { type Clock, pause } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { CommitLog, NewFrame } from '../store/commit-log/commit-log.ts'
 import { type Frame, framesIn } from '../store/commit-log/frame.ts'
-import { type Connection, sqlState } from './connection.ts'
-import { renewOwnerRow } from './owner-row.ts'
+import { type Connection, isAway, sqlState } from './connection.ts'
 
 export interface PostgresLogPort {
   readonly connection: Connection
@@ -35,8 +34,15 @@ const append_text = `INSERT INTO conveyor.log (partition, seq, epoch, frame)
     SELECT 1 FROM conveyor.owner WHERE partition = $1 AND epoch = $3 FOR SHARE
   ) AS owned`
 
-/** The disk or the memory of the database is full: the statement has done nothing. */
-const full_states: readonly (string | undefined)[] = ['53100', '53200']
+const look_up_text = `WITH renewed AS (
+    UPDATE conveyor.owner SET renewal = renewal + 1 WHERE partition = $1 AND epoch = $3 RETURNING 1
+  )
+  SELECT EXISTS (SELECT FROM renewed) AS is_owner, (
+    SELECT substring(frame from 1 for 32) FROM conveyor.log WHERE partition = $1 AND seq = $2
+  ) AS head`
+
+/** There is a row with this position: the state of a unique violation. */
+const taken = '23505'
 const retry_ms = { first: 20, longest: 500 }
 
 export function postgresCommitLog(port: PostgresLogPort): CommitLog {
@@ -47,30 +53,33 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
     tellClosed = resolve
   })
 
-  async function insert(seq: number, frame: Buffer): Promise<'durable' | 'fenced' | 'unknown'> {
+  async function insert(seq: number, frame: Buffer): Promise<'durable' | 'fenced'> {
     const values = [partition, seq, port.epoch(), frame]
     const { rowCount } = await connection.query({ name: 'append', text: append_text, values })
-    if (rowCount === 0) return 'fenced'
-    return connection.hasWarned() ? 'unknown' : 'durable'
+    return rowCount === 0 ? 'fenced' : 'durable'
   }
 
-  /** What became of an append without an answer. */
+  /**
+   * What became of an append without an answer. A row that is found is durable, because the same
+   * statement has renewed the row of the owner and is committed after it; a row that is committed
+   * while the statement waits for the owner's row is not found, and met by the next insert.
+   */
   async function lookUp(seq: number, frame: Buffer): Promise<'durable' | 'fenced' | 'missing'> {
-    const { rows } = await connection.query<{ epoch: string; crc: Buffer }>({
-      text: `SELECT epoch::text, substring(frame from 5 for 4) AS crc FROM conveyor.log
-        WHERE partition = $1 AND seq = $2`,
-      values: [partition, seq],
+    const { rows } = await connection.query<{ is_owner: boolean; head: Buffer | null }>({
+      name: 'look-up',
+      text: look_up_text,
+      values: [partition, seq, port.epoch()],
     })
-    const [row] = rows
-    const owned = await renewOwnerRow(connection, partition, port.epoch())
-    const is_ours = Number(row?.epoch) === port.epoch() && row?.crc.equals(frame.subarray(4, 8))
-    if (is_ours === true) return connection.hasWarned() ? 'missing' : 'durable'
-    return owned === false || row !== undefined ? 'fenced' : 'missing'
+    const { is_owner = false, head = null } = rows[0] ?? {}
+    if (!is_owner) return 'fenced'
+    if (head === null) return 'missing'
+    return head.equals(frame.subarray(0, head.length)) ? 'durable' : 'fenced'
   }
 
   async function append({ arena, from, end, seq }: NewFrame): Promise<number> {
     const frame = arena.subarray(from, end)
     const began_ms = clock.now_ms()
+    /** An insert of it was sent, or another row has its place. */
     let is_in_doubt = false
     let wait_ms = retry_ms.first
     while (!is_closed) {
@@ -78,20 +87,18 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
       try {
         const found = is_in_doubt ? await lookUp(seq, frame) : 'missing'
         const outcome = found === 'missing' ? await insert(seq, frame) : found
-        if (outcome === 'durable') {
-          port.onAppended(sent_ms)
-          return clock.now_ms() - began_ms
-        }
-        if (outcome === 'fenced') throw fenced()
-        is_in_doubt = true
+        if (outcome === 'fenced') throw fault('store_failed', 'another node owns the data now')
+        port.onAppended(sent_ms)
+        return clock.now_ms() - began_ms
       } catch (error) {
         const state = sqlState(error)
-        if (!is_in_doubt && full_states.includes(state)) {
+        if (state === '53100' && !is_in_doubt) {
           throw fault('no_space', 'the disk of the database is full', { cause: error })
         }
-        if (state !== '23505' && (error as Fault).code === 'store_failed') throw error
         is_in_doubt = true
-        if (state === '23505') continue
+        if (state === taken) continue
+        if (is_closed) break
+        if (!isAway(error)) throw error
         port.onAway(error)
         await pause(clock, wait_ms, closed)
         wait_ms = Math.min(2 * wait_ms, retry_ms.longest)
@@ -121,9 +128,9 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
 const batch_bytes = 4 * 1024 * 1024
 const batch_frames_max = 512
 
-/** The frames after this position, as far as they are there and without a gap between them. */
+/** The frames after this position, as far as they are there; the first may be a later one. */
 export async function readBatch(
-  connection: Connection,
+  connection: Pick<Connection, 'query'>,
   partition: number,
   after_seq: number,
 ): Promise<Frame[]> {
@@ -137,7 +144,10 @@ export async function readBatch(
     ) AS summed WHERE before < ${batch_bytes} ORDER BY seq`,
     values: [partition, after_seq],
   })
-  return rows.map(({ frame }, at) => checked(frame, after_seq + 1 + at))
+  const frames = rows.map(({ frame }) => checked(frame, after_seq))
+  const first_seq = frames[0]?.seq ?? 0
+  if (frames.some(({ seq }, at) => seq !== first_seq + at)) throw damaged(after_seq)
+  return frames
 }
 
 async function* readFrames(
@@ -149,20 +159,19 @@ async function* readFrames(
   for (;;) {
     const frames = await readBatch(connection, partition, seq)
     if (frames.length === 0) return
+    if (frames[0]?.seq !== seq + 1) throw damaged(seq)
     yield* frames
     seq += frames.length
   }
 }
 
-function checked(bytes: Buffer, seq: number): Frame {
+function checked(bytes: Buffer, after_seq: number): Frame {
   const [frame] = framesIn(bytes)
-  if (frame === undefined || frame.bytes.length !== bytes.length) {
-    const says = `the commit log in the database is damaged at position ${seq}`
-    throw fault('not_a_database', `${says}: restore the database, or remove what follows`)
-  }
+  if (frame === undefined || frame.bytes.length !== bytes.length) throw damaged(after_seq)
   return frame
 }
 
-function fenced(): Fault {
-  return fault('store_failed', 'another node owns the data now')
+function damaged(after_seq: number): Fault {
+  const says = `the commit log in the database is damaged after position ${after_seq}`
+  return fault('not_a_database', `${says}: restore the database, or remove what follows`)
 }

@@ -3,7 +3,7 @@
  * migrations; a schema of a later version is refused, because its rules are not known here.
  */
 import { fault } from '../core/faults.ts'
-import { type Connection, sqlState } from './connection.ts'
+import { type Ask, type Connection, sqlState } from './connection.ts'
 
 /** Storage parameters, also of the table that holds the long values. */
 const vacuumed = ['', 'toast.']
@@ -22,8 +22,7 @@ const vacuumed = ['', 'toast.']
  * do not shrink, which would lock out appends.
  */
 export const migrations: readonly string[] = [
-  `CREATE SCHEMA IF NOT EXISTS conveyor;
-   CREATE TABLE conveyor.cluster (
+  `CREATE TABLE conveyor.cluster (
      id bytea NOT NULL,
      schema_version int NOT NULL
    );
@@ -91,39 +90,40 @@ export interface ClusterRow {
   readonly schema_version: number
 }
 
-/** Undefined where there is no schema yet. */
-export async function readCluster(connection: Connection): Promise<ClusterRow | undefined> {
+/** Undefined where there is no schema yet, or an empty one. Throws `not_possible` for another's. */
+async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
+  const { rows: parts } = await ask<{ name: string | null; columns: string[] }>({
+    text: `SELECT c.relname AS name, array(SELECT attname::text FROM pg_attribute
+        WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) AS columns
+      FROM pg_namespace AS n LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
+      WHERE n.nspname = 'conveyor'`,
+  })
+  if (parts.every(({ name }) => name === null)) return undefined
+  const cluster = parts.find(({ name }) => name === 'cluster')
+  if (cluster === undefined || !cluster.columns.includes('schema_version')) throw ofAnother()
+  const { rows } = await ask<{ id: Buffer; schema_version: number }>({
+    text: 'SELECT id, schema_version FROM conveyor.cluster',
+  })
+  return rows[0]
+}
+
+/** Throws `not_possible` unless it is there in the version of this program, with the rights. */
+export async function checkedCluster({ query }: Pick<Connection, 'query'>): Promise<ClusterRow> {
   try {
-    const { rows } = await connection.query<{ id: Buffer; schema_version: number }>({
-      text: 'SELECT id, schema_version FROM conveyor.cluster',
-    })
-    return rows[0]
+    const found = await readCluster(query)
+    const init = 'run `npx conveyor cluster init`'
+    if (found === undefined) throw fault('not_possible', `the database holds no cluster: ${init}`)
+    if (found.schema_version > schema_version) throw newer(found)
+    if (found.schema_version < schema_version) {
+      const says = `the schema of the cluster has version ${found.schema_version}`
+      throw fault('not_possible', `${says}, this conveyor needs ${schema_version}: ${init}`)
+    }
+    const { rows } = await query<{ has_all: boolean }>({ text: `SELECT ${rights_text} AS has_all` })
+    if (rows[0]?.has_all !== true) throw lacksRights()
+    return found
   } catch (error) {
-    if (isMissing(error)) return undefined
-    if (sqlState(error) === '42501') throw lacksRights()
-    throw error
+    throw sqlState(error) === '42501' ? lacksRights() : error
   }
-}
-
-/** The schema or a table is not there. */
-function isMissing(error: unknown): boolean {
-  return sqlState(error) === '3F000' || sqlState(error) === '42P01'
-}
-
-/** Throws `not_possible` unless it is there in the version of this program. */
-export async function checkedCluster(connection: Connection): Promise<ClusterRow> {
-  const found = await readCluster(connection)
-  const init = 'run `npx conveyor cluster init`'
-  if (found === undefined) throw fault('not_possible', `the database holds no cluster: ${init}`)
-  if (found.schema_version > schema_version) {
-    const says = 'the schema of the cluster is of a newer conveyor'
-    throw fault('newer_format', `${says}: version ${found.schema_version}; use that one`)
-  }
-  if (found.schema_version < schema_version) {
-    const says = `the schema of the cluster has version ${found.schema_version}`
-    throw fault('not_possible', `${says}, this conveyor needs ${schema_version}: ${init}`)
-  }
-  return found
 }
 
 /**
@@ -140,45 +140,75 @@ export async function initCluster(
     readonly role?: string | undefined
   },
 ): Promise<{ readonly was_there: boolean }> {
-  const found = await readCluster(connection)
-  if (found !== undefined && found.schema_version > schema_version) await checkedCluster(connection)
-  await connection.query({ text: 'BEGIN' })
   try {
-    for (const text of migrations.slice(found?.schema_version ?? 0)) {
-      await connection.query({ text })
-    }
-    await connection.query(
-      found === undefined
-        ? {
-            text: 'INSERT INTO conveyor.cluster (id, schema_version) VALUES ($1, $2)',
-            values: [given.id, schema_version],
-          }
-        : { text: 'UPDATE conveyor.cluster SET schema_version = $1', values: [schema_version] },
-    )
-    const { rowCount } = await connection.query({
-      text: `INSERT INTO conveyor.owner (partition, log_id) VALUES ($1, $2)
-        ON CONFLICT (partition) DO NOTHING`,
-      values: [given.partition, given.log_id],
+    return await connection.inTransaction(async (ask) => {
+      // One after the other, where two do this at once; the number is any that nobody else takes.
+      await ask({ text: 'SELECT pg_advisory_xact_lock(7203851977)' })
+      const found = await readCluster(ask)
+      if (found !== undefined && found.schema_version > schema_version) throw newer(found)
+      const { rows } = await ask({ text: `SELECT FROM pg_namespace WHERE nspname = 'conveyor'` })
+      // Whoever may not make it can be given one that is empty.
+      if (rows.length === 0) await ask({ text: 'CREATE SCHEMA conveyor' })
+      for (const text of migrations.slice(found?.schema_version ?? 0)) await ask({ text })
+      await ask(
+        found === undefined
+          ? {
+              text: 'INSERT INTO conveyor.cluster (id, schema_version) VALUES ($1, $2)',
+              values: [given.id, schema_version],
+            }
+          : { text: 'UPDATE conveyor.cluster SET schema_version = $1', values: [schema_version] },
+      )
+      const { rowCount } = await ask({
+        text: `INSERT INTO conveyor.owner (partition, log_id) VALUES ($1, $2)
+          ON CONFLICT (partition) DO NOTHING`,
+        values: [given.partition, given.log_id],
+      })
+      if (given.role !== undefined) await ask({ text: grantsFor(given.role) })
+      return { was_there: found !== undefined && rowCount === 0 }
     })
-    if (given.role !== undefined) await connection.query({ text: grantsFor(given.role) })
-    await connection.query({ text: 'COMMIT' })
-    return { was_there: found !== undefined && rowCount === 0 }
   } catch (error) {
-    await connection.query({ text: 'ROLLBACK' }).catch(() => {})
-    throw sqlState(error) === '42501' ? lacksRights() : error
+    const state = sqlState(error)
+    if (state === '42501') throw lacksRights()
+    if (state !== '42704') throw error
+    const says = `the database has no role ${given.role}`
+    throw fault('not_possible', `${says}: make it by CREATE ROLE, or name another`)
   }
 }
 
-function grantsFor(role: string): string {
-  const name = `"${role.replaceAll('"', '""')}"`
-  return `GRANT USAGE ON SCHEMA conveyor TO ${name};
-    GRANT SELECT ON conveyor.cluster TO ${name};
-    GRANT SELECT, UPDATE ON conveyor.owner TO ${name};
-    GRANT SELECT, INSERT, DELETE ON conveyor.log, conveyor.snapshot_chunk TO ${name};
-    GRANT SELECT, INSERT, UPDATE, DELETE ON conveyor.snapshot, conveyor.replica TO ${name};`
+/** What a node does with each table. A lock of the owner's row for an append needs UPDATE. */
+const rights = {
+  cluster: 'SELECT',
+  owner: 'SELECT, UPDATE',
+  log: 'SELECT, INSERT, DELETE',
+  snapshot: 'SELECT, INSERT, UPDATE, DELETE',
+  snapshot_chunk: 'SELECT, INSERT, DELETE',
+  replica: 'SELECT, INSERT, UPDATE, DELETE',
 }
 
-export function lacksRights(): Error {
+const rights_text = Object.entries(rights)
+  .flatMap(([table, all]) => all.split(', ').map((right) => [table, right]))
+  .map(([table, right]) => `has_table_privilege('conveyor.${table}', '${right}')`)
+  .join(' AND ')
+
+function grantsFor(role: string): string {
+  const name = `"${role.replaceAll('"', '""')}"`
+  const grants = Object.entries(rights).map(
+    ([table, all]) => `GRANT ${all} ON conveyor.${table} TO ${name};`,
+  )
+  return `GRANT USAGE ON SCHEMA conveyor TO ${name}; ${grants.join(' ')}`
+}
+
+function ofAnother(): Error {
+  const says = 'the schema conveyor in the database is of another program'
+  return fault('not_possible', `${says}: make a database for the cluster alone`)
+}
+
+function newer(found: ClusterRow): Error {
+  const says = 'the schema of the cluster is of a newer conveyor'
+  return fault('newer_format', `${says}: version ${found.schema_version}; use that one`)
+}
+
+function lacksRights(): Error {
   const says = 'the role of the commit log lacks rights on the schema conveyor'
   return fault(
     'not_possible',

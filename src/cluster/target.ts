@@ -1,40 +1,113 @@
 /**
- * Where the database is: `postgres://user@host1:5432,host2:5432/name?sslmode=verify-full`, the form
- * of libpq. A password is never part of it: it comes from PGPASSWORD or from the file that
- * PGPASSFILE names, which the client package reads.
+ * Where the database is: `postgres://USER@HOST1:5432,HOST2:5432/DATABASE?sslmode=verify-full`, the
+ * form of libpq, with the parameters that stand here. A host may be a name, an address (`[::1]`) or
+ * the folder of a Unix socket (`%2Frun%2Fpostgresql`). A password is never part of it (password.ts).
+ *
+ * Beyond this machine nothing is sent without TLS, and without knowing who answers, unless the url
+ * says `sslmode=disable`. The files of certificates are read anew for each connection.
  */
+import { readFileSync } from 'node:fs'
 import type { ClientConfig } from 'pg'
-import { fault } from '../core/faults.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import { hostAndPort, isLoopback } from '../core/host.ts'
+import { passwordFor } from './password.ts'
 
 export interface Target {
-  readonly hosts: readonly string[]
+  readonly hosts: readonly Host[]
   /** The name of this node. */
   readonly node: string
   /** Settings that lose what was answered are taken as well. */
   readonly unsafe: boolean
-  configOf(host: string): ClientConfig
+  /** Throws `not_possible` where a file that it names cannot be read. */
+  configOf(host: Host): ClientConfig
   /** The url, which has no secret. */
   readonly url: string
 }
 
-const url_pattern = /^(postgres(?:ql)?:\/\/)(?:([^@/?#]*)@)?([^/?#@]+)(\/[^?#]*)?(\?[^#]*)?$/
+export interface Host {
+  readonly host: string
+  readonly port: number
+  /** As sentences name it. */
+  readonly name: string
+  readonly has_tls: boolean
+}
 
-/** Throws `not_possible` with a sentence. */
+const url_pattern = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)\/([^/?#]+)(?:\?([^#]*))?$/
+const host_pattern = /^(?:\[([0-9a-f:.]+)\]|([\w.-]+)|((?:%2f|\/)[^:]*))(?::(\d{1,5}))?$/i
+const files = { sslrootcert: 'ca', sslcert: 'cert', sslkey: 'key' } as const
+const form = 'postgres://USER@HOST:PORT/DATABASE'
+const hosts_max = 16
+
+/** Throws `not_possible` with a sentence, which never repeats the url: it may hold a secret. */
 export function targetOf(url: string, node: string, unsafe = false): Target {
-  const [, scheme, user = '', hosts, path = '', query = ''] = url_pattern.exec(url) ?? []
-  if (scheme === undefined || hosts === undefined) {
-    throw fault('not_possible', 'the commit log is named by postgres://USER@HOST:PORT/DATABASE')
+  const [whole, user = '', hosts = '', database = '', query = ''] = url_pattern.exec(url) ?? []
+  if (whole === undefined) throw wrong(`is not as described: name it by ${form}`)
+  const parameters = new URLSearchParams(query)
+  if (user.includes(':') || parameters.has('password')) {
+    throw wrong('must not hold a password: set PGPASSWORD, or PGPASSFILE to a file with it')
   }
-  if (user.includes(':')) {
-    const text = 'the address of the commit log must not hold a password'
-    throw fault('not_possible', `${text}: set PGPASSWORD, or PGPASSFILE to a file with it`)
+  const known = ['sslmode', 'target_session_attrs', ...Object.keys(files)]
+  for (const name of parameters.keys()) {
+    if (!known.includes(name)) throw wrong(`has a parameter that is not known, not ${known.join()}`)
   }
-  const at = user === '' ? '' : `${user}@`
+  // Whatever it says, a primary is asked for.
+  const attrs = parameters.get('target_session_attrs') ?? 'primary'
+  if (!/^(?:primary|read-write)$/.test(attrs)) throw wrong('must ask for a primary')
+  const mode = parameters.get('sslmode') ?? undefined
+  if (mode !== undefined && mode !== 'disable' && mode !== 'verify-full') {
+    throw wrong('has another sslmode than verify-full, which knows who answers, and disable')
+  }
+  const parsed = hosts.split(',').map((host) => hostOf(host, mode))
+  if (parsed.length > hosts_max) throw wrong(`has more than ${hosts_max} hosts`)
+  const login = { user: decoded(user) || undefined, database: decoded(database) }
   return {
-    hosts: hosts.split(','),
+    hosts: parsed,
     node,
     unsafe,
-    configOf: (host) => ({ connectionString: `${scheme}${at}${host}${path}${query}` }),
+    configOf: ({ host, port, has_tls }) => ({
+      ...{ ...login, host, port },
+      ssl: has_tls ? tlsOf(parameters) : false,
+      password: () => passwordFor({ host, port, ...login }),
+    }),
     url,
   }
+}
+
+function hostOf(text: string, mode: string | undefined): Host {
+  const [whole, v6, name, folder, digits = '5432'] = host_pattern.exec(text) ?? []
+  const host = v6 ?? name ?? decoded(folder ?? '')
+  const port = Number(digits)
+  if (whole === undefined || port === 0 || port > 65_535) {
+    throw wrong(`has a host that is none: name it by ${form}`)
+  }
+  const is_near = folder !== undefined || isLoopback(host)
+  const has_tls = folder === undefined && (mode ?? (is_near ? 'disable' : '')) !== 'disable'
+  return { host, port, name: hostAndPort(host, port), has_tls }
+}
+
+function tlsOf(parameters: URLSearchParams): Record<string, string> {
+  const tls: Record<string, string> = {}
+  for (const [parameter, member] of Object.entries(files)) {
+    const path = parameters.get(parameter)
+    if (path === null) continue
+    try {
+      tls[member] = readFileSync(path, 'utf8')
+    } catch (error) {
+      const { code = String(error) } = error as { code?: string }
+      throw wrong(`names ${path} as ${parameter}, which cannot be read (${code})`)
+    }
+  }
+  return tls
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw wrong('has a % that begins no character')
+  }
+}
+
+function wrong(text: string): Fault {
+  return fault('not_possible', `the address of the commit log ${text}`)
 }
