@@ -69,7 +69,7 @@ async function withNodes<T>(
 ): Promise<T> {
   const { folder } = run
   const server = await startPostgresBackend()
-  const url = `postgres://postgres@${server.host}:${server.port}/postgres`
+  const url = `postgres://postgres@${server.host}:${server.port}/postgres?sslmode=disable`
   const nodes: Child<NodeCalls>[] = []
   const start = async (path: string): Promise<Child<NodeCalls>> => {
     const child = startChild<NodeCalls>(folder.script('cluster/node-child'))

@@ -10,7 +10,7 @@ import { initForBench } from './init.ts'
 import { serveLives } from './lives-calls.ts'
 
 serveLives(async ({ path, host, port, commit_log }) => {
-  const url = `postgres://postgres@${host}:${port}/postgres`
+  const url = `postgres://postgres@${host}:${port}/postgres?sslmode=disable`
   if (commit_log === 'postgres') await initForBench(url)
   const options = commit_log === 'files' ? {} : { commitLog: postgresLog({ url, node: 'bench' }) }
   const engine = await openEngine(path, { secret_key, ...options })

@@ -161,7 +161,7 @@ export async function startPatroni(
     members,
     url(name = 'postgres') {
       const hosts = members.map(({ machine }) => `${machine.address}:${server_port}`)
-      return `postgres://postgres@${hosts.join()}/${name}`
+      return `postgres://postgres@${hosts.join()}/${name}?sslmode=disable`
     },
     primary,
     async ready() {
