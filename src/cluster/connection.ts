@@ -183,7 +183,7 @@ export function newConnection(options: ConnectionOptions): Connection {
       if (!one.is_over) link = one
       return one
     } catch (error) {
-      throw error instanceof AggregateError ? allOf(error.errors) : error
+      throw allOf((error as Partial<AggregateError>).errors ?? [error])
     }
   }
 

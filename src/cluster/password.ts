@@ -1,11 +1,12 @@
 /**
- * The password of the database: from PGPASSWORD, or from the file that PGPASSFILE names, `~/.pgpass`
- * by default, with a line `HOST:PORT:DATABASE:USER:PASSWORD` whose first four may be `*`. It is
+ * The password of the database: from PGPASSWORD, or from the file that PGPASSFILE names, else
+ * `~/.pgpass`, with a line `HOST:PORT:DATABASE:USER:PASSWORD` whose first four may be `*`. It is
  * asked for only by a server that wants one, anew for each connection, and no sentence has it.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { env } from 'node:process'
 import { type Fault, fault } from '../core/faults.ts'
 
 export interface Login {
@@ -18,9 +19,9 @@ export interface Login {
 /** Throws `not_possible` where there is none. */
 export function passwordFor(
   { host, port, database, user }: Login,
-  env: Readonly<Record<string, string | undefined>> = process.env,
+  variables: Readonly<Record<string, string | undefined>> = env,
 ): string {
-  const { PGPASSWORD, PGPASSFILE, PGUSER } = env
+  const { PGPASSWORD, PGPASSFILE, PGUSER } = variables
   if (PGPASSWORD !== undefined && PGPASSWORD !== '') return PGPASSWORD
   const path = PGPASSFILE ?? join(homedir(), '.pgpass')
   const name = host.startsWith('/') ? 'localhost' : host

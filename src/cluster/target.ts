@@ -1,7 +1,7 @@
 /**
  * Where the database is: `postgres://USER@HOST1:5432,HOST2:5432/DATABASE?sslmode=verify-full`, the
  * form of libpq, with the parameters that stand here. A host may be a name, an address (`[::1]`) or
- * the folder of a Unix socket (`%2Frun%2Fpostgresql`). A password is never part of it (password.ts).
+ * the folder of a Unix socket (`%2Frun%2Fpostgresql`). A password is never in it (password.ts).
  *
  * Beyond this machine nothing is sent without TLS, and without knowing who answers, unless the url
  * says `sslmode=disable`. The files of certificates are read anew for each connection.

@@ -1,8 +1,8 @@
 /**
  * What an error of the database, or of the way to it, means: each is a fault with a sentence that
  * says where and what to do, `overloaded` where the same may succeed later and `not_possible` where
- * somebody has to act first. What is in neither table is a mistake of this program and stays what it
- * is, so that it is never repeated for ever. A fault keeps the error as its cause, for `sqlState`.
+ * somebody has to act first. What is in neither table is a mistake of this program and stays what
+ * it is, so that it is never repeated for ever. A fault keeps its cause, for `sqlState`.
  */
 import { type Fault, fault, isFault } from '../core/faults.ts'
 import type { Host } from './target.ts'
