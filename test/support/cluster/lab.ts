@@ -131,7 +131,7 @@ async function buildLab(
 
   async function ready(): Promise<LabNode> {
     await database?.ready()
-    for (let tries = 0; tries < 1_200; tries++) {
+    for (let tries = 0; tries < 600; tries++) {
       const roles = await Promise.all(nodes.map((node) => node.role()))
       const owners = roles.filter((role) => role === 'owner').length
       if (owners === 1 && !roles.includes('none')) return nodes[roles.indexOf('owner')] as LabNode
