@@ -7,3 +7,4 @@ export {
   type EngineMetricsOptions,
   engineMetrics,
 } from './metrics/engine-metrics.ts'
+export { nodeMetrics } from './metrics/node-metrics.ts'

@@ -4,4 +4,5 @@
  */
 export { type PostgresLog, postgresLog } from './cluster/node.ts'
 export type { PostgresLogOptions } from './cluster/node-settings.ts'
+export { isOwnershipLost } from './cluster/ownership-lost.ts'
 export type { NodeStatus, Role } from './cluster/roles.ts'

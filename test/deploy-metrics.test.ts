@@ -8,6 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { eventTable } from '../src/core/event-table.ts'
+import { nodeTable } from '../src/metrics/node-metrics.ts'
 import { runtime_metrics } from '../src/metrics/runtime-metrics.ts'
 import { histogramTable, metricTable } from '../src/metrics/table.ts'
 import { tempFolder } from './support/cli-run.ts'
@@ -29,7 +30,7 @@ const { panels } = JSON.parse(readFileSync(join(top, 'deploy/grafana.json'), 'ut
 
 /** Metric → its labels. */
 const known = new Map<string, readonly string[]>([
-  ...metricTable.map(({ name, labels }) => [name, labels] as const),
+  ...[...metricTable, ...nodeTable].map(({ name, labels }) => [name, labels] as const),
   ...Object.values(histogramTable).map(
     ({ name, labels }) => [`${name}_bucket`, [...labels, 'le']] as const,
   ),

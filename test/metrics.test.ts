@@ -15,6 +15,7 @@ import type { Engine } from '../src/engine/api.ts'
 import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/index.ts'
 import { newHistogram } from '../src/metrics/histogram.ts'
+import { nodeTable } from '../src/metrics/node-metrics.ts'
 import { newProcessCounts } from '../src/metrics/process-counts.ts'
 import { duration_bounds_s, histogramTable, metricTable } from '../src/metrics/table.ts'
 import { engineMetrics } from '../src/metrics.ts'
@@ -28,7 +29,7 @@ const all = [...metricTable, ...Object.values(histogramTable)]
 
 test('names and labels follow the conventions of Prometheus', () => {
   const labels_known = ['version', 'node', 'type', 'code', 'server', 'kind', 'result', 'status']
-  for (const { name, help, labels, ...row } of all) {
+  for (const { name, help, labels, ...row } of [...all, ...nodeTable]) {
     assert.match(name, /^conveyor_[a-z]+(_[a-z]+)*$/)
     assert.match(help, /^[A-Z].*\.$/)
     const type = 'type' in row ? row.type : 'histogram'
@@ -36,7 +37,7 @@ test('names and labels follow the conventions of Prometheus', () => {
     assert.doesNotMatch(name, /_(ms|milliseconds|kb|mb|minutes|days|count|bucket|sum)(_|$)/)
     for (const label of labels) {
       assert.ok(
-        [...labels_known, 'conv_id', 'event', 'check', 'state'].includes(label),
+        [...labels_known, 'conv_id', 'event', 'check', 'state', 'role'].includes(label),
         `${label} of ${name}`,
       )
     }

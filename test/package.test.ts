@@ -198,7 +198,7 @@ describe('the package', () => {
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
       operator: ['serveOperator'],
-      metrics: ['engineMetrics'],
+      metrics: ['engineMetrics', 'nodeMetrics'],
       testing: ['settled', 'testClock'],
       tracing: ['openTelemetryTracing'],
       example: 1234,

@@ -29,6 +29,7 @@ import type { JsonObject } from '../src/core/model.ts'
 import { type GrpcServer, serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { type Engine, openEngine, version } from '../src/index.ts'
+import { nodeTable } from '../src/metrics/node-metrics.ts'
 import { histogramTable, metricTable } from '../src/metrics/table.ts'
 import { compileProcess } from '../src/process/compile-process.ts'
 import * as definition_limits from '../src/process/definition-limits.ts'
@@ -145,6 +146,7 @@ const tables: [string, string[][]][] = [
     'metrics',
     [
       ...metricTable,
+      ...nodeTable,
       ...Object.values(histogramTable).map((row) => ({ ...row, type: 'histogram' })),
     ].map(({ name, type, labels, help }) => [code(name), type, labels.map(code).join(', '), help]),
   ],

@@ -214,7 +214,10 @@ export function beginLife(options: LifeOptions): NodeLife {
       ...{ connection: work, clock, partition },
       epoch: () => tenure?.epoch ?? 0,
       async release() {
-        await tenure?.release()
+        // Without it another node takes over after the lease.
+        await tenure?.release().catch((error: unknown) => {
+          if (!isAway(error)) throw error
+        })
         status.set({ role: 'ended' })
       },
       onMerged() {},

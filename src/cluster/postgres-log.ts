@@ -13,6 +13,7 @@ import { type Fault, fault } from '../core/faults.ts'
 import type { CommitLog, NewFrame } from '../store/commit-log/commit-log.ts'
 import { type Frame, framesIn } from '../store/commit-log/frame.ts'
 import { type Connection, isAway, sqlState } from './connection.ts'
+import { ownershipLost } from './ownership-lost.ts'
 
 export interface PostgresLogPort {
   readonly connection: Connection
@@ -87,7 +88,7 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
       try {
         const found = is_in_doubt ? await lookUp(seq, frame) : 'missing'
         const outcome = found === 'missing' ? await insert(seq, frame) : found
-        if (outcome === 'fenced') throw fault('store_failed', 'another node owns the data now')
+        if (outcome === 'fenced') throw ownershipLost()
         port.onAppended(sent_ms)
         return clock.now_ms() - began_ms
       } catch (error) {

@@ -1,11 +1,14 @@
-/** What a node is, and what it tells of itself. */
+/** What a node is, and what it tells of itself. Its times are those of the steady clock. */
+import { steadyClock } from '../core/clock.ts'
 
 /**
  * `joining`: it has not reached the database yet, or reads a snapshot; `standby`: it follows the
  * owner; `owner`; `ended`: it has given the ownership up, has lost it, or does not wait for it any
  * more.
  */
-export type Role = 'joining' | 'standby' | 'owner' | 'ended'
+export const roles = ['joining', 'standby', 'owner', 'ended'] as const
+
+export type Role = (typeof roles)[number]
 
 export interface NodeStatus {
   readonly role: Role
@@ -29,4 +32,23 @@ export interface NodeStatus {
   readonly loading: { readonly bytes: number; readonly of_bytes: number } | undefined
   /** Of an owner: the time of the last append. */
   readonly append_ms: number
+}
+
+/** Who else is to be asked, for somebody who has asked a node that is not the owner. */
+export function notOwnerText({ node, role, owner }: NodeStatus): string {
+  const what = role === 'standby' ? 'is a standby' : 'is not the owner'
+  if (owner === undefined || owner.node === node) return `the node ${node} ${what}; ask again`
+  const where = owner.address === '' ? '' : ` at ${owner.address}`
+  return `the node ${node} ${what}; the owner is ${owner.node}${where}`
+}
+
+/** For how many seconds a node has not had all that was committed; undefined before it ever had. */
+export function lagOf({ role, caught_up_ms }: NodeStatus): number | undefined {
+  if (role === 'owner') return 0
+  return caught_up_ms && Math.max(0, steadyClock.now_ms() - caught_up_ms) / 1000
+}
+
+/** For how many seconds the database has not answered; 0 while it does. */
+export function awayOf({ away_since_ms }: NodeStatus): number {
+  return away_since_ms === undefined ? 0 : (steadyClock.now_ms() - away_since_ms) / 1000
 }

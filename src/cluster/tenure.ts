@@ -8,6 +8,7 @@ import type { Taken } from './follow.ts'
 import { newLease } from './lease.ts'
 import type { NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
+import { ownershipLost } from './ownership-lost.ts'
 
 export interface Tenure {
   readonly epoch: number
@@ -49,7 +50,7 @@ export function beginTenure(options: TenureOptions): Tenure {
 
   const lease = newLease({
     ...{ connection, clock, partition, epoch, lease_ms, taken_ms },
-    onLost: () => lose(fault('store_failed', 'another node owns the data now')),
+    onLost: () => lose(ownershipLost()),
     onHandOver: options.onHandOver,
     onAway: status.onAway,
     onBack: status.onBack,

@@ -5,12 +5,13 @@
  * A scrape reads counters in memory, and the counters of the nodes at most once a second. Scrapes
  * that come together share what is read.
  */
-import { Gauge, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import type { ServerName } from '../core/counters.ts'
 import type { Engine } from '../engine/api.ts'
 import { servedEngine } from '../engine/served-engine.ts'
 import { type Histogram, newHistogram } from './histogram.ts'
 import { newProcessCounts } from './process-counts.ts'
+import { metricsIn } from './register.ts'
 import { duration_bounds_s, histogramTable, type Measured, metricTable } from './table.ts'
 
 export interface EngineMetricsOptions {
@@ -56,32 +57,8 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
     return { processes, readiness, statistics: statistics() }
   }
 
-  const added: string[] = []
-  const remove = (): void => {
-    for (const name of added) register.removeSingleMetric(name)
-  }
-  function add(
-    row: Pick<(typeof metricTable)[number], 'name' | 'help' | 'labels'>,
-    type: string,
-    values: () => Promise<object[]>,
-  ): void {
-    const { name, help, labels } = row
-    const metric = new Gauge({ name, help, labelNames: labels, registers: [] })
-    const get = async (): Promise<object> => ({
-      ...{ name, help, type, aggregator: 'sum', values: await values() },
-    })
-    register.registerMetric(Object.assign(metric, { get }) as Gauge)
-    added.push(name)
-  }
-
-  for (const row of metricTable) {
-    add(row, row.type, async () =>
-      Array.from(row.values(await measured()), ([value, ...labels]) => ({
-        value,
-        labels: Object.fromEntries(row.labels.map((label, at) => [label, labels[at]])),
-      })),
-    )
-  }
+  const { add, addTable, remove } = metricsIn(register)
+  addTable(metricTable, measured)
   add(histogramTable.request, 'histogram', async () =>
     [...requests].flatMap(([server, histogram]) =>
       histogramValues(histogramTable.request.name, { server }, histogram),

@@ -2,8 +2,10 @@
  * All metrics of an engine and its process as one text, in the format of Prometheus 0.0.4. It is
  * made at most once a second, however many ask, and those who ask share it.
  */
+import { Registry } from 'prom-client'
 import type { Engine } from '../engine/api.ts'
 import { engineMetrics } from './engine-metrics.ts'
+import { type Measurable, nodeMetrics } from './node-metrics.ts'
 import { addRuntimeMetrics } from './runtime-metrics.ts'
 
 export interface MetricsText {
@@ -17,8 +19,10 @@ export interface MetricsText {
 const made_every_ms = 1_000
 
 /** Measures from now on. */
-export function newMetricsText(engine: Engine): MetricsText {
-  const { register, close } = engineMetrics(engine)
+export function newMetricsText(engine: Engine | undefined, node?: Measurable): MetricsText {
+  const register = new Registry()
+  const measured = engine && engineMetrics(engine, { register })
+  if (node !== undefined) nodeMetrics(node, { register })
   addRuntimeMetrics(register)
   let made: Promise<Buffer> | undefined
   let made_ms = 0
@@ -31,6 +35,6 @@ export function newMetricsText(engine: Engine): MetricsText {
       }
       return made
     },
-    close,
+    close: () => measured?.close(),
   }
 }

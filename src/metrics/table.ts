@@ -24,12 +24,12 @@ export interface Measured {
 /** A value and those of the labels, in their order. */
 export type Value = readonly [value: number, ...labels: string[]]
 
-export interface MetricRow {
+export interface MetricRow<Source = Measured> {
   readonly name: string
   readonly type: 'counter' | 'gauge'
   readonly help: string
   readonly labels: readonly string[]
-  values(measured: Measured): Iterable<Value>
+  values(measured: Source): Iterable<Value>
 }
 
 type Read = (statistics: EngineStatistics) => number

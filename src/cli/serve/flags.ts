@@ -1,4 +1,5 @@
 /** The flags of `serve`, and the limits that they give. */
+import { lease_default_ms } from '../../cluster/node-settings.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, type Given, json_flag, text } from '../verb.ts'
@@ -10,6 +11,18 @@ const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   value: 'N',
   says: `${limitTable[name].says} (${limitTable[name].value})`,
 }))
+
+export const commit_log_flag: Flag = {
+  name: 'commit-log',
+  value: 'URL',
+  says: 'the database of the cluster, as postgres://USER@HOST:PORT/NAME',
+}
+
+export const partition_flag: Flag = {
+  name: 'partition',
+  value: 'N',
+  says: 'the partition of the cluster (0)',
+}
 
 export const serve_flags: readonly Flag[] = [
   {
@@ -64,6 +77,26 @@ export const serve_flags: readonly Flag[] = [
     value: 'FILE',
     says: 'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
   },
+  {
+    ...commit_log_flag,
+    says: 'be a node of a cluster: the commit log in PostgreSQL (postgres://USER@HOST:PORT/NAME)',
+  },
+  { name: 'node', value: 'NAME', says: 'the name of this node (default the name of the host)' },
+  {
+    name: 'address',
+    value: 'HOST:PORT',
+    says: 'where callers reach this node, told to those who ask another (default that of --http)',
+  },
+  partition_flag,
+  {
+    name: 'lease-ms',
+    value: 'N',
+    says: `so long without a sign of the owner, and another node takes over (${lease_default_ms})`,
+  },
+  {
+    name: 'unsafe-commit-log',
+    says: 'take a database whose settings may lose what was answered',
+  },
   log_level_flag,
   traces_flag,
   db_flag,
@@ -83,7 +116,7 @@ export function limitsOf(given: Given): Partial<Record<LimitName, number>> {
   return limits
 }
 
-function wholeNumber(flag: string, given: string): number {
+export function wholeNumber(flag: string, given: string): number {
   if (!/^[0-9]{1,15}$/.test(given)) throw usageError(`--${flag} takes a whole number`)
   return Number(given)
 }

@@ -1,10 +1,34 @@
 /** What `serve` prints once it listens: where, and with `--demo` the lines to paste. */
+import type { NodeStatus } from '../../cluster/roles.ts'
 import type { Engine } from '../../engine/api.ts'
 import { type Io, print } from '../io.ts'
 import { withFile, withProgram } from '../program.ts'
-import { type Given, isOn } from '../verb.ts'
+import { dbOf, type Given, isOn } from '../verb.ts'
 import { bindDemo, demoGrpcText, demoJson, demoText, hasDemoClient, makeDemo } from './demo.ts'
 import type { RunningServers } from './servers.ts'
+
+/** What a node prints once: where it will listen whenever it is the owner. */
+export async function printNode(
+  given: Given,
+  io: Io,
+  node: { readonly node: string; readonly address: string },
+  servers: Omit<RunningServers, 'drain'>,
+): Promise<void> {
+  const { http = null, http_sync = null, grpc = null, operator = null } = servers
+  const db = dbOf(given)
+  const line = { event: 'listening', http, http_sync, grpc, operator, db, pid: io.pid, ...node }
+  const text = `${servedText(servers)}db    ${db}\nnode  ${node.node}\n`
+  await print(io.stdout, isOn(given, 'json') ? `${JSON.stringify(line)}\n` : text)
+}
+
+/** A line for each change of role; `owner` once this node answers as such. */
+export async function printRole(given: Given, io: Io, status: NodeStatus): Promise<void> {
+  const { role, node, epoch, seq: position, owner = null } = status
+  const line = { event: 'role', role, node, epoch, position, owner }
+  const who = role === 'standby' && owner !== null ? `, the owner is ${owner.node}` : ''
+  const text = `role  ${role}${who}${owner?.address && who ? ` at ${owner.address}` : ''}\n`
+  await print(io.stdout, isOn(given, 'json') ? `${JSON.stringify(line)}\n` : text)
+}
 
 export async function printListening(
   given: Given,
@@ -33,13 +57,16 @@ export async function printListening(
     await print(io.stdout, `${JSON.stringify(line)}\n`)
     return
   }
-  const sync_line = http_sync === undefined ? '' : `sync  ${http_sync}\n`
-  const operator_line = operator === undefined ? '' : `operator  ${operator}\n`
-  const served = `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}`
-  await print(io.stdout, `${served}db    ${engine.path}\n`)
+  await print(io.stdout, `${servedText(servers)}db    ${engine.path}\n`)
   if (demo === undefined) return
   const text = withProgram(withFile(demoText(demo, http ?? ''), given), io.program)
   await print(io.stdout, text + grpc_lines)
+}
+
+function servedText({ http, http_sync, grpc, operator }: Omit<RunningServers, 'drain'>): string {
+  const sync_line = http_sync === undefined ? '' : `sync  ${http_sync}\n`
+  const operator_line = operator === undefined ? '' : `operator  ${operator}\n`
+  return `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}`
 }
 
 /** Binds the demo's certificate and answers the line to paste; empty without that certificate. */

@@ -83,7 +83,7 @@ function tokenIn(file: string): string {
   throw usageError(`--operator-token-file: ${file} is empty`)
 }
 
-type ServerFlag = 'http' | 'http-sync' | 'operator' | 'grpc'
+export type ServerFlag = 'http' | 'http-sync' | 'operator' | 'grpc' | 'address'
 
 /** `127.0.0.1:8080`, `[::1]:0`; undefined for `off`. Throws a usage fault. */
 export function listenAddressOf(flag: ServerFlag, given: string): ListenAddress | undefined {
@@ -157,7 +157,7 @@ export async function startServers(
   }
 }
 
-async function listen<Server>(
+export async function listen<Server>(
   flag: ServerFlag,
   { host, port }: ListenAddress,
   open: () => Promise<Server>,

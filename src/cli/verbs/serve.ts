@@ -3,7 +3,8 @@
  * It drains before it ends, so every accepted request is answered.
  */
 import { missingOf, serverFiles } from '../../certs/folder.ts'
-import { isFault } from '../../core/faults.ts'
+import { type Fault, isFault } from '../../core/faults.ts'
+import { limitsWith } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
 import { openEngine } from '../../open.ts'
 import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
@@ -13,6 +14,7 @@ import { makeDemoCertificates } from '../serve/demo.ts'
 import { limitsOf, serve_flags } from '../serve/flags.ts'
 import { printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
+import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
 import { tellRisks } from '../serve/risks.ts'
 import { startServers, type WantedServers, wantedServers } from '../serve/servers.ts'
 import { killIfHung, newStop, type Stop, untilEnd } from '../serve/stop.ts'
@@ -36,43 +38,65 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   const wanted = wantedServers(given)
   const limits = limitsOf(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usageError('--demo needs --http')
+  const node = await nodeOf(given, wanted)
   const log = await openServeLog(given, io)
   const stop = newStop(io)
   try {
-    return await serveUntil(stop, given, io, log, { wanted, limits })
+    const setup = {
+      ...{ given, io, log, limits, wanted: node?.wanted ?? wanted },
+      ...{ variables: await variablesOf(given, io), tracing: await tracingOf(given) },
+    }
+    const serveTenure = (tenure: Tenure) => serveEngine(setup, tenure.stop, tenure)
+    if (node !== undefined) {
+      return await serveNode(node, { given, io, stop, log }, limitsWith(limits), serveTenure)
+    }
+    // The log has said why.
+    return (await serveEngine(setup, stop)) === undefined ? exits.done : exits.unreachable
   } finally {
     await log.close()
     stop.dispose()
   }
 }
 
-async function serveUntil(
+interface Setup {
+  readonly given: Given
+  readonly io: Io
+  readonly log: ServeLog
+  readonly wanted: WantedServers
+  readonly limits: NonNullable<EngineOptions['limits']>
+  readonly variables: Awaited<ReturnType<typeof variablesOf>>
+  readonly tracing: Awaited<ReturnType<typeof tracingOf>>
+}
+
+/** From the opening to the close; resolves with the failure that has ended it, if one has. */
+async function serveEngine(
+  { given, io, log, wanted, limits, variables, tracing }: Setup,
   stop: Stop,
-  given: Given,
-  io: Io,
-  log: ServeLog,
-  { wanted, limits }: { wanted: WantedServers; limits: EngineOptions['limits'] },
-): Promise<Exit> {
-  const variables = await variablesOf(given, io)
-  const tracing = await tracingOf(given)
+  tenure?: Tenure,
+): Promise<Fault | undefined> {
   const engine = await openToServe(given, {
-    ...{ ...(limits && { limits }), onFailure: stop.fail, logger: log.logger },
-    ...{ tracing, ...(variables === undefined ? {} : { variables: variables.first }) },
+    ...{ limits, onFailure: stop.fail, logger: log.logger, tracing },
+    ...(tenure && { commitLog: tenure.commitLog }),
+    ...(variables && { variables: variables.first }),
   })
   const stopWatching = variables?.watch(engine, log.tell)
   const watchdog = killIfHung(engine, io, log)
-  void stop.reason.then(watchdog.flush)
+  void stop.reason.then(() => {
+    tenure?.use(undefined)
+    return watchdog.flush()
+  })
   try {
     const tls = await certificatesOf(given, io, engine, wanted)
-    const servers = await startServers(engine, wanted, tls)
-    const failure = await untilEnd(engine, servers, async () => {
+    const { operator: _, ...of_owner } = wanted
+    const servers = await startServers(engine, tenure === undefined ? wanted : of_owner, tls)
+    return await untilEnd(engine, servers, async () => {
       await tellRisks(given, io, engine, wanted)
-      await printListening(given, io, engine, servers, tls)
+      if (tenure === undefined) await printListening(given, io, engine, servers, tls)
+      tenure?.use(engine)
       return stop.reason
     })
-    // The log has said why.
-    return failure === undefined ? exits.done : exits.unreachable
   } finally {
+    tenure?.use(undefined)
     stopWatching?.()
     await watchdog.close()
   }
@@ -97,7 +121,7 @@ async function certificatesOf(
 
 async function openToServe(
   given: Given,
-  how: Pick<EngineOptions, 'limits' | 'onFailure' | 'logger' | 'variables' | 'tracing'>,
+  how: Omit<EngineOptions, 'admin' | 'probe'>,
 ): Promise<Engine> {
   const path = dbOf(given)
   try {

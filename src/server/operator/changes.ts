@@ -12,7 +12,7 @@ import { type Fault, isFault } from '../../core/faults.ts'
 import type { ChangesOptions, TaskChange } from '../../engine/changes/change-api.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { whenOver } from '../http/underway.ts'
-import type { OperatorExchange } from './exchange.ts'
+import { type OperatorExchange, openEngineOf } from './exchange.ts'
 import { answer_headers } from './reply.ts'
 
 const stream_headers = {
@@ -28,7 +28,8 @@ const retry_ms = 1_000
 /** Rejects with the fault for which there is no feed. */
 export async function serveChanges(exchange: OperatorExchange): Promise<void> {
   const { context, request, response } = exchange
-  const { engine, limits, feeds } = context
+  const { limits, feeds } = context
+  const engine = openEngineOf(context)
   const wanted = wantedChanges(exchange)
   if (feeds.size >= limits.readers_max) {
     throw httpFault('overloaded', `${limits.readers_max} others read changes`)

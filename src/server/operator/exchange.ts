@@ -3,20 +3,43 @@
  * with its response.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { PostgresLog } from '../../cluster/node.ts'
+import { type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
+import type { Counters } from '../../core/counters.ts'
+import type { Tell } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { MetricsText } from '../../metrics/metrics-text.ts'
+import { httpFault } from '../http/fault-response.ts'
 import type { Access } from './access.ts'
 
+/** What the listener needs of an engine, or has of its own while there is none. */
+export interface Observers {
+  readonly tell: Tell
+  readonly counters: Pick<Counters, 'countRequest' | 'setCertificate'>
+}
+
+/** A node of a cluster, in whatever role it is. */
+export type NodeView = Pick<PostgresLog, 'status'>
+
 export interface OperatorContext {
-  readonly engine: ServedEngine
-  readonly metrics: MetricsText
+  /** Undefined where this process is a node and not the owner. */
+  engine: ServedEngine | undefined
+  readonly node: NodeView | undefined
+  readonly observers: Observers
+  metrics: MetricsText
   readonly limits: Limits
   readonly access: Access
   /** Ends the feeds that are being read. */
   readonly feeds: Set<AbortController>
   readonly onBug: (bug: unknown) => void
   draining: boolean
+}
+
+/** Throws `overloaded` where there is no engine, with who the owner is. */
+export function openEngineOf({ engine, node }: OperatorContext): ServedEngine {
+  if (engine !== undefined) return engine
+  throw httpFault('overloaded', notOwnerText(node?.status() as NodeStatus))
 }
 
 export interface OperatorExchange {

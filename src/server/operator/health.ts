@@ -1,21 +1,50 @@
 /**
  * `GET /healthz` and `GET /readyz`, for probes. The first is 200 as long as the process answers at
  * all, and asks nothing of the disk: whoever kills a process for it would only make things worse.
- * The second is 503 while the engine cannot do its work, with the reasons for those who may read.
+ * The second is 503 while the engine cannot do its work, with the reasons for those who may read;
+ * of the nodes of a cluster the owner alone is ready.
  */
+import { lagOf, type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
 import { version } from '../../core/version.ts'
+import type { ReadyCheck } from '../../engine/readiness.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { reply } from './reply.ts'
 
 export function serveHealth({ response }: OperatorExchange): void {
-  reply(response, 200, { ok: true, version, uptime_s: Math.floor(process.uptime()) })
+  reply(response, 200, { ok: true, version, uptime_s: uptime_s() })
 }
 
-export async function serveReady(exchange: OperatorExchange): Promise<void> {
-  const { context, response, is_trusted } = exchange
-  const { checks, ...ready } = await context.engine.ready()
-  const ok = ready.ok && !context.draining
-  const open = context.draining ? { ok: false, reason: 'this listener shuts down' } : checks.open
-  const told = is_trusted ? { checks: { ...checks, open } } : {}
-  reply(response, ok ? 200 : 503, { ...ready, ok, ...told })
+export async function serveReady({ context, ...exchange }: OperatorExchange): Promise<void> {
+  const { engine, draining } = context
+  const status = context.node?.status()
+  const ready = await (engine?.ready() ?? { version, uptime_s: uptime_s(), checks: {} })
+  const checks = {
+    ...ready.checks,
+    ...(engine === undefined && status && { open: notOk(notOwnerText(status)) }),
+    ...(draining && { open: notOk('this listener shuts down') }),
+    ...(status && { commit_log: commitLogCheck(status) }),
+  }
+  const ok = Object.values(checks).every((check) => check.ok)
+  const told = exchange.is_trusted ? { ...(status && standing(status)), checks } : {}
+  const role = status && { role: status.role }
+  reply(exchange.response, ok ? 200 : 503, { ...ready, ok, ...role, checks: undefined, ...told })
+}
+
+function commitLogCheck({ role, has_lease, away_reason }: NodeStatus): ReadyCheck {
+  if (away_reason !== undefined) return notOk(away_reason)
+  return role === 'owner' && !has_lease ? notOk('the lease has run out') : { ok: true }
+}
+
+/** What else a node tells of itself. */
+function standing(status: NodeStatus): object {
+  const { node, owner, epoch, seq } = status
+  return { node, owner: owner ?? null, epoch, position: seq, lag_s: lagOf(status) ?? null }
+}
+
+function notOk(reason: string): ReadyCheck {
+  return { ok: false, reason }
+}
+
+function uptime_s(): number {
+  return Math.floor(process.uptime())
 }

@@ -7,10 +7,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Fault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
-import type { ServedEngine } from '../../engine/served-engine.ts'
 import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
 import { clientErrorFault } from '../http/server-events.ts'
 import { whenOver } from '../http/underway.ts'
+import type { Observers } from './exchange.ts'
 import { answer_headers, refusalOf } from './reply.ts'
 
 /** Requests of one connection that wait for their answers to be read; each holds some kilobytes. */
@@ -19,15 +19,12 @@ export const open_requests_max = 32
 /** Whether a request may be served; if not, its connection has ended. */
 export type MayServe = (request: IncomingMessage, response: ServerResponse) => boolean
 
-export function refuseConnections(
-  server: Server,
-  engine: Pick<ServedEngine, 'counters' | 'tell'>,
-): MayServe {
+export function refuseConnections(server: Server, observers: Observers): MayServe {
   const open = new WeakMap<Socket, number>()
   const openOn = (socket: Socket): number => open.get(socket) ?? 0
 
   function tell({ remoteAddress: address }: Socket, { code }: Fault): void {
-    tellRefused(engine, { server: 'operator', code, address })
+    tellRefused(observers, { server: 'operator', code, address })
   }
 
   function refuse(socket: Socket, fault: Fault | undefined): void {

@@ -46,7 +46,7 @@ export function refuse(context: OperatorContext, response: ServerResponse, throw
   if (!isFault(thrown)) context.onBug(thrown)
   const code = codeOf(thrown)
   const address = response.req.socket.remoteAddress
-  tellRefused(context.engine, { server: 'operator', code, address })
+  tellRefused(context.observers, { server: 'operator', code, address })
   // It has begun: the reader must not take it for complete.
   if (response.headersSent) return void response.destroy()
   const told = code === 'internal_error' ? fault(code) : (thrown as Fault)

@@ -9,7 +9,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { bugTeller } from '../../core/events.ts'
+import { newCounters } from '../../core/counters.ts'
+import { bugTeller, type Tell } from '../../core/events.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -22,7 +23,7 @@ import { refuseHandshakes } from '../tls/handshakes.ts'
 import { readTls, secureOptions, type TlsOptions, type TlsSet, watchTls } from '../tls/tls-files.ts'
 import { type Access, certificateAccess, open_access, tokenAccess } from './access.ts'
 import { checkSource } from './check-source.ts'
-import type { OperatorContext } from './exchange.ts'
+import type { NodeView, Observers, OperatorContext } from './exchange.ts'
 import { paths } from './paths.ts'
 import { refuseConnections } from './refused-connections.ts'
 import { refuse } from './reply.ts'
@@ -66,24 +67,58 @@ export async function serveOperator(
   engine: Engine,
   options: OperatorOptions = {},
 ): Promise<OperatorServer> {
-  const { host = '127.0.0.1', port = 8081, tls: files, token } = options
   const served = servedEngine(engine)
-  const onBug = bugTeller(served.tell, options.onBug)
+  const { tell, counters } = served
+  return openListener({ tell, counters, limits: engine.limits, engine: served }, options)
+}
+
+export interface NodeListener extends OperatorServer {
+  /** What is served of an engine is of this one from now on, or of none. */
+  use(engine: Engine | undefined): void
+}
+
+/** As `serveOperator`, for a node of a cluster, which has an engine only while it is the owner. */
+export async function serveNodeOperator(
+  node: NodeView,
+  { tell, limits }: { readonly tell: Tell; readonly limits: Limits },
+  options: OperatorOptions,
+): Promise<NodeListener> {
+  return openListener({ tell, counters: newCounters(), limits, node }, options)
+}
+
+interface Source extends Observers {
+  readonly limits: Limits
+  readonly engine?: ServedEngine
+  readonly node?: NodeView
+}
+
+async function openListener(source: Source, options: OperatorOptions): Promise<NodeListener> {
+  const { host = '127.0.0.1', port = 8081, tls: files, token } = options
+  const { node } = source
+  let context: OperatorContext | undefined
+  const observers: Observers = {
+    tell: (event, fields) => (context?.engine ?? source).tell(event, fields),
+    counters: {
+      countRequest: (...of) => (context?.engine ?? source).counters.countRequest(...of),
+      setCertificate: (...of) => (context?.engine ?? source).counters.setCertificate(...of),
+    },
+  }
+  const onBug = bugTeller(observers.tell, options.onBug)
   const is_guarded = files !== undefined || token !== undefined
   if (!is_guarded && !isLoopback(host)) throw notLoopback(host)
-  const limits = limitsWith({ ...engine.limits, ...options.limits })
+  const limits = limitsWith({ ...source.limits, ...options.limits })
   const tls = files === undefined ? undefined : await readTls(files, token === undefined)
-  const access = await accessOf(served, token, tls)
+  const access = await accessOf(() => context?.engine, token, tls)
   const { newMetricsText } = await import('../../metrics/metrics-text.ts')
   const underway = newUnderway()
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (!mayServe(request, response)) return
     underway.begin()
     whenOver(request, response, () => underway.end())
-    void serve(context, request, response)
+    void serve(context as OperatorContext, request, response)
   }
-  const { server, use } = serverFor(served, limits, tls, onRequest)
-  const mayServe = refuseConnections(server, served)
+  const { server, use } = serverFor(observers, limits, tls, onRequest)
+  const mayServe = refuseConnections(server, observers)
   // HTTP lets a server ignore an expectation that it does not know.
   server.on('checkExpectation', onRequest)
   server.maxConnections = limits.readers_max + other_connections_max
@@ -95,40 +130,53 @@ export async function serveOperator(
     server.close()
     throw notLoopback(`${host}, which is ${address.address},`)
   }
-  const context: OperatorContext = {
-    ...{ engine: served, metrics: newMetricsText(engine), limits, access, onBug },
+  const { engine } = source
+  const running: OperatorContext = {
+    ...{ engine, node, observers, metrics: newMetricsText(engine, node), limits, access, onBug },
     ...{ feeds: new Set(), draining: false },
   }
-  const { counters, tell } = served
-  const watched = {
-    every_ms: limits.tls_reload_ms,
-    server: 'operator',
-    use,
-    tell,
-    counters,
-  } as const
-  const unwatchTls =
-    files === undefined || tls === undefined
-      ? () => {}
-      : watchTls({ ...watched, options: files, first: tls })
+  context = running
+  let newest_tls = tls
+  const watch = (): (() => void) => {
+    if (files === undefined || newest_tls === undefined) return () => {}
+    return watchTls({
+      ...{ ...observers, every_ms: limits.tls_reload_ms, server: 'operator' },
+      ...{ options: files, first: newest_tls },
+      use(set) {
+        use(set)
+        newest_tls = set
+      },
+    })
+  }
+  let unwatchTls = watch()
 
   async function drain(): Promise<void> {
-    context.draining = true
+    running.draining = true
     unwatchTls()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    for (const feed of context.feeds) feed.abort()
+    for (const feed of running.feeds) feed.abort()
     await underway.quiet(limits.drain_ms_max)
     server.closeAllConnections()
     await closed
-    context.metrics.close()
+    running.metrics.close()
   }
 
   const url = `http${tls === undefined ? '' : 's'}://${hostAndPort(host, address.port)}`
-  tell('listening', { server: 'operator', url })
+  observers.tell('listening', { server: 'operator', url })
   let drained: Promise<void> | undefined
   return {
     url,
     address,
+    use(opened) {
+      if (running.engine === opened) return
+      running.engine = opened && servedEngine(opened)
+      for (const feed of running.feeds) feed.abort()
+      running.metrics.close()
+      running.metrics = newMetricsText(running.engine, node)
+      // Until when its certificate is valid is told by the counters of the engine.
+      unwatchTls()
+      unwatchTls = watch()
+    },
     drain() {
       drained ??= drain()
       return drained
@@ -144,17 +192,19 @@ function notLoopback(host: string): RangeError {
 }
 
 async function accessOf(
-  engine: ServedEngine,
+  engineNow: () => ServedEngine | undefined,
   token: string | undefined,
   tls: TlsSet | undefined,
 ): Promise<Access> {
   if (token !== undefined) return tokenAccess(token)
-  return tls === undefined ? open_access : certificateAccess(engine, await newCertificateReader())
+  return tls === undefined
+    ? open_access
+    : certificateAccess(engineNow, await newCertificateReader())
 }
 
 /** The server, and what gives it other certificates. */
 function serverFor(
-  { tell }: ServedEngine,
+  { tell }: Observers,
   limits: Limits,
   tls: TlsSet | undefined,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
@@ -197,7 +247,7 @@ async function serve(
       ...{ context, request, response, is_trusted },
       query: new URLSearchParams(query),
     })
-    context.engine.counters.countRequest('operator', 'ok')
+    context.observers.counters.countRequest('operator', 'ok')
   } catch (thrown) {
     refuse(context, response, thrown)
   }

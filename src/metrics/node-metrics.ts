@@ -1,0 +1,68 @@
+/**
+ * The metrics of a node of a cluster, in every role. Those of its engine (table.ts) are there while
+ * it is the owner; how long an append takes is `conveyor_sync_duration_seconds` of those.
+ */
+import { Registry } from 'prom-client'
+import type { PostgresLog } from '../cluster/node.ts'
+import { awayOf, lagOf, type NodeStatus, roles } from '../cluster/roles.ts'
+import type { EngineMetricsOptions } from './engine-metrics.ts'
+import { metricsIn } from './register.ts'
+import type { MetricRow } from './table.ts'
+
+export type Measurable = Pick<PostgresLog, 'status'>
+
+const gauge = (
+  name: string,
+  help: string,
+  read: (status: NodeStatus) => number | undefined,
+): MetricRow<NodeStatus> => ({
+  ...{ name, type: 'gauge', help, labels: [] },
+  values(status) {
+    const value = read(status)
+    return value === undefined ? [] : [[value]]
+  },
+})
+
+export const nodeTable: readonly MetricRow<NodeStatus>[] = [
+  {
+    name: 'conveyor_node_role',
+    type: 'gauge',
+    help: 'The role of this node, 1 or 0: joining, standby, owner or ended.',
+    labels: ['role'],
+    values: ({ role }) => roles.map((one) => [Number(one === role), one] as const),
+  },
+  gauge(
+    'conveyor_node_epoch',
+    'The epoch that this node has seen last: it grows with each takeover.',
+    ({ epoch }) => epoch,
+  ),
+  gauge('conveyor_node_position', 'The position that this node has.', ({ seq }) => seq),
+  gauge(
+    'conveyor_node_lag_seconds',
+    'For how long this node has not had all that was committed.',
+    lagOf,
+  ),
+  gauge('conveyor_node_lease', 'Whether this node may answer as the owner, 1 or 0.', (status) =>
+    Number(status.role === 'owner' && status.has_lease),
+  ),
+  gauge(
+    'conveyor_database_away_seconds',
+    'For how long the database of the commit log has not answered; 0 while it does.',
+    awayOf,
+  ),
+]
+
+/**
+ * Adds the metrics of a node to a register; the returned function takes them out.
+ *
+ *     const commitLog = postgresLog({ url, node: 'a' })
+ *     nodeMetrics(commitLog, { register })
+ *     const engine = await openEngine('tasks.lmdb', { commitLog })
+ *
+ * Throws an Error where the register has them already.
+ */
+export function nodeMetrics(node: Measurable, options: EngineMetricsOptions = {}): () => void {
+  const { addTable, remove } = metricsIn(options.register ?? new Registry())
+  addTable(nodeTable, node.status)
+  return remove
+}

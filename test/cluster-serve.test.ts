@@ -1,0 +1,135 @@
+/**
+ * `serve --commit-log` as two processes over one database: who listens where in which role, what
+ * probes are told, and how the ownership goes from one to the other and back; and the flags that it
+ * refuses.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { run, tempFolder } from './support/cli-run.ts'
+import { initialised, type NodeProcess, startNode } from './support/cluster-serve.ts'
+import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
+
+const log_url = 'postgres://conveyor@127.0.0.1:1/conveyor'
+
+const refused: readonly [string, RegExp][] = [
+  ['--commit-log URL --http fd:3', /cannot be handed in \(fd\): the kernel would take connections/],
+  ['--commit-log URL --demo', /--demo is for a data file of its own/],
+  ['--node a', /--node is for --commit-log URL/],
+  ['--lease-ms 5000', /--lease-ms is for --commit-log URL/],
+  ['--commit-log URL --node a/b', /the name of a node has 1 to 60 letters/],
+  ['--commit-log URL --lease-ms 20', /a lease is a whole number of ms, at least 100/],
+  ['--commit-log URL --lease-ms 1s', /--lease-ms takes a whole number/],
+  ['--commit-log URL --address here', /--address takes HOST:PORT/],
+  ['--commit-log URL --address here:0', /--address takes HOST:PORT/],
+  ['--commit-log mysql://a/b', /the commit log is named by postgres:/],
+  ['--commit-log postgres://a:secret@b/c', /must not hold a password: set PGPASSWORD/],
+]
+
+for (const [flags, says] of refused) {
+  test(`serve ${flags} is refused`, async () => {
+    const words = flags.replace('URL', log_url).split(' ')
+    const { exit, err } = await run(['serve', '--http', '127.0.0.1:0', '--db', 'none', ...words])
+    assert.equal(exit, 2)
+    assert.match(err, says)
+    assert.ok(!err.includes('secret'))
+  })
+}
+
+describe('two nodes', { skip: no_postgres ?? false }, () => {
+  const folder = tempFolder()
+  let postgres: Postgres
+  let [a, b] = [] as unknown as [NodeProcess, NodeProcess]
+
+  before(async () => {
+    postgres = await startPostgres()
+    await initialised(postgres.url())
+    a = await startNode(postgres.url(), folder.path, 'a')
+    await a.role('owner')
+    b = await startNode(postgres.url(), folder.path, 'b')
+    await b.role('standby')
+  })
+  after(async () => {
+    for (const { child } of [a, b]) child.kill('SIGKILL')
+    await postgres.remove()
+    folder.remove()
+  })
+
+  const isOpen = async ({ url }: NodeProcess): Promise<boolean> =>
+    fetch(`${url}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+
+  async function judge(owner: NodeProcess, standby: NodeProcess): Promise<void> {
+    const [named, address] = [owner.line.node, owner.line.address]
+    for (const node of [owner, standby]) assert.equal((await node.ask('/healthz')).status, 200)
+    const ready = await owner.ask('/readyz')
+    assert.deepEqual(ready.body.checks, {
+      ...{ open: { ok: true }, commit: { ok: true }, disk: { ok: true }, key: { ok: true } },
+      ...{ queue: { ok: true }, background: { ok: true }, commit_log: { ok: true } },
+    })
+    assert.deepEqual([ready.status, ready.body.role, ready.body.lag_s], [200, 'owner', 0])
+    // A standby looks each 50 ms who the owner is.
+    const seen = async () => (await standby.ask('/readyz')).body.epoch
+    while ((await seen()) !== ready.body.epoch) await sleep(10)
+    const { status, body } = await standby.ask('/readyz')
+    assert.deepEqual([status, body.ok, body.role], [503, false, 'standby'])
+    assert.deepEqual(body.owner, { node: named, address })
+    assert.equal(typeof body.lag_s, 'number')
+    const reason = `the node ${standby.line.node} is a standby; the owner is ${named} at ${address}`
+    assert.deepEqual(body.checks, { open: { ok: false, reason }, commit_log: { ok: true } })
+    const feed = await standby.ask('/changes')
+    assert.deepEqual([feed.status, feed.body.description], [503, reason])
+    assert.deepEqual([await isOpen(owner), await isOpen(standby)], [true, false])
+  }
+
+  test('the owner alone listens and is ready; a standby names it', async () => {
+    assert.equal(a.line.address, new URL(a.url).host)
+    await judge(a, b)
+  })
+
+  test('metrics: those of a node in every role, those of its engine at the owner', async () => {
+    const [owner, standby] = await Promise.all(
+      [a, b].map(async (node) => String((await node.ask('/metrics')).body.text)),
+    )
+    assert.match(owner ?? '', /^conveyor_node_role\{role="owner"\} 1$/m)
+    assert.match(owner ?? '', /^conveyor_node_lease 1$/m)
+    assert.match(owner ?? '', /^conveyor_ready_check\{check="commit"\} 1$/m)
+    assert.match(standby ?? '', /^conveyor_node_role\{role="standby"\} 1$/m)
+    assert.match(standby ?? '', /^conveyor_database_away_seconds 0$/m)
+    assert.doesNotMatch(standby ?? '', /^conveyor_ready /m)
+  })
+
+  test('a hand-over makes the standby the owner and the owner a standby, in one process', async () => {
+    const had = b.roles().length
+    await postgres.sql(`update conveyor.owner set hand_over_to = '*'`)
+    await b.role('owner', had)
+    await a.role('standby', a.roles().indexOf('owner') + 1)
+    await judge(b, a)
+    const wanted = ['joining', 'standby', 'owner', 'ended', 'joining', 'standby']
+    assert.deepEqual(a.roles(), wanted)
+    assert.deepEqual(a.logged(), wanted, 'one line of the log for each change')
+  })
+
+  test('an owner whose row another has taken goes back to being a standby', async () => {
+    const had = b.roles().length
+    await postgres.sql(`update conveyor.owner set epoch = epoch + 1, node = 'x', file_id = ''`)
+    await b.role('ended', had)
+    await b.role('standby', had)
+    const owner = await Promise.race([
+      a.role('owner', a.roles().length).then(() => a),
+      b.role('owner', had).then(() => b),
+    ])
+    await judge(owner, owner === a ? b : a)
+  })
+
+  test('SIGTERM ends a standby at once and an owner after its hand-over, with 0', async () => {
+    const is_a = a.roles().at(-1) === 'owner'
+    const [owner, standby] = is_a ? [a, b] : [b, a]
+    assert.equal(await standby.stop(), 0)
+    assert.equal(await owner.stop(), 0)
+    const rows = await postgres.sql<{ released: boolean }>('select released from conveyor.owner')
+    assert.deepEqual(rows, [{ released: true }])
+  })
+})
