@@ -99,7 +99,7 @@ const calls = {
   },
 }
 
-serveCalls(calls, calls.close)
+serveCalls(calls)
 
 function owned(): Promise<Engine> {
   if (opening === undefined) throw new Error('not open')
