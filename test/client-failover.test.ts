@@ -295,8 +295,9 @@ for (const transport of transports) {
     if (transport === 'grpc') await gates[0].open()
     const watch = async (): Promise<void> => {
       if (transport === 'http') return
-      for await (const { ref, status, position } of client.changes({ from: 'start', conv_id })) {
-        seen.push(`${ref} ${status}`, position)
+      for await (const change of client.changes({ from: 'start', conv_id })) {
+        const { ref, obj_id, status, position } = change
+        seen.push(`${ref ?? obj_id} ${status}`, position)
         if (ref === result_of && status === 'processed') return
       }
     }
