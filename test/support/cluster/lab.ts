@@ -17,7 +17,7 @@ import { type Balancer, startBalancer, whyNoBalancer } from './haproxy.ts'
 import { type Machine, type Network, newNetwork, whyNoNetwork } from './network.ts'
 import { type ClusterNode, newNode } from './node.ts'
 import { type Database, type PatroniOptions, startPatroni, whyNoPatroni } from './patroni.ts'
-import { prepare } from './prepare.ts'
+import { makeSchema, prepare } from './prepare.ts'
 
 export interface LabOptions {
   readonly nodes?: number
@@ -110,7 +110,7 @@ async function buildLab(
   await database?.ready()
   await database?.sql('create database conveyor')
   const commit_log = database?.url('conveyor')
-  if (commit_log !== undefined) await run(['cluster', 'init', '--commit-log', commit_log])
+  if (commit_log !== undefined) await makeSchema(commit_log)
   const nodes = machines.map((machine): LabNode => {
     const { name, within, address: host } = machine
     mkdirSync(join(folder, name))
