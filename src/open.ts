@@ -120,6 +120,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const close = (): Promise<void> => {
       // The admin server answers what it has first, and no job starts meanwhile.
       engine.drain().catch(() => {})
+      tree.endWithin?.(limits.drain_ms_max)
       closing ??= file
         .close()
         .then(() => tell('closed', { path: file.path }))

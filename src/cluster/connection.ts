@@ -46,6 +46,8 @@ export interface ConnectionOptions {
   readonly clock: Clock
   /** For an attempt to connect, and for a query. */
   readonly answer_ms_max: number
+  /** Asks each new connection first; one for which it throws is not used. */
+  readonly check?: ((found: Pick<Connection, 'query'>) => Promise<void>) | undefined
 }
 
 /** A connection that stands, or did. */
@@ -99,6 +101,7 @@ export function newConnection(options: ConnectionOptions): Connection {
       const { rows } = await one.ask<Settings>(settingsQuery(answer_ms_max))
       const refusal = settingsFault(rows[0] as Settings, host.name, target.unsafe)
       if (refusal !== undefined) throw refusal
+      await options.check?.({ query: one.ask })
       return one
     } catch (error) {
       socket.destroy()

@@ -5,6 +5,7 @@
  * never set, or once it has released the row.
  */
 import { type Clock, pause } from '../core/clock.ts'
+import { fault } from '../core/faults.ts'
 import type { Frame } from '../store/commit-log/frame.ts'
 import { type Connection, isAway } from './connection.ts'
 import { type Claimant, isOwn, type OwnerRow, readOwnerRow, takeOwnerRow } from './owner-row.ts'
@@ -17,9 +18,11 @@ export interface Following {
   readonly claimant: Claimant
   /** Position of the last frame that this node has. */
   seq(): number
-  take(frames: readonly Buffer[]): Promise<void>
-  /** Whether this node may be the owner with what it has. Throws where it never may. */
-  checkOwnable(): Promise<void>
+  take(frames: readonly Frame[]): Promise<void>
+  /** Whether this node can be the owner of what it has: as of `now`, or not long ago. */
+  isFit(now: boolean): Promise<boolean>
+  /** Id of the commit log. */
+  readonly log_id: Buffer
   /** What was seen at this time; `is_behind`: there was more to take. */
   onSeen(row: OwnerRow, now_ms: number, is_behind: boolean): void
   onAway(reason: unknown): void
@@ -59,8 +62,8 @@ export async function follow(following: Following): Promise<Followed> {
     const seq = following.seq()
     const frames = await readBatch(connection, claimant.partition, seq)
     if (frames.length === 0) return false
-    if (!areContiguous(frames, seq)) return 'behind'
-    await following.take(frames.map(({ bytes }) => bytes))
+    if (frames[0]?.seq !== seq + 1) return 'behind'
+    await following.take(checked(frames, following))
     return true
   }
 
@@ -82,8 +85,9 @@ export async function follow(following: Following): Promise<Followed> {
     const is_same = row.epoch === seen?.epoch && row.renewal === seen.renewal
     if (!is_same) [seen, seen_ms] = [row, now_ms]
     following.onSeen(row, now_ms, has_more)
-    if (has_more || !mayTake(row, now_ms - seen_ms)) return undefined
-    await following.checkOwnable()
+    if (has_more) return undefined
+    const may_take = mayTake(row, now_ms - seen_ms)
+    if (!(await following.isFit(may_take)) || !may_take) return undefined
     const taken_ms = clock.now_ms()
     const epoch = await takeOwnerRow(connection, claimant, row)
     return epoch === undefined ? undefined : { end: 'owner', epoch, taken_ms }
@@ -116,11 +120,9 @@ export async function catchUp(following: Following): Promise<void> {
   const { connection, clock, claimant } = following
   for (;;) {
     try {
-      const seq = following.seq()
-      const frames = await readBatch(connection, claimant.partition, seq)
+      const frames = await readBatch(connection, claimant.partition, following.seq())
       if (frames.length === 0) return
-      if (!areContiguous(frames, seq)) throw new Error('the commit log has a gap')
-      await following.take(frames.map(({ bytes }) => bytes))
+      await following.take(checked(frames, following))
     } catch (error) {
       if (!isAway(error) || following.hasLeft()) throw error
       await pause(clock, poll_ms, following.left)
@@ -128,6 +130,12 @@ export async function catchUp(following: Following): Promise<void> {
   }
 }
 
-function areContiguous(frames: readonly Frame[], after_seq: number): boolean {
-  return frames.every(({ seq }, at) => seq === after_seq + 1 + at)
+function checked(frames: readonly Frame[], following: Following): readonly Frame[] {
+  const after_seq = following.seq()
+  for (const [at, { seq, id }] of frames.entries()) {
+    if (seq === after_seq + 1 + at && id.equals(following.log_id)) continue
+    const says = `the commit log in the database is damaged after position ${after_seq + at}`
+    throw fault('not_a_database', `${says}: restore the database, or remove what follows`)
+  }
+  return frames
 }

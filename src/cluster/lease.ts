@@ -9,14 +9,19 @@
  * A lease that has run out is not lost: while the database is away nobody can take over, and the
  * next renewal that succeeds goes on with it. It is lost once the row has another epoch.
  */
-import type { Clock } from '../core/clock.ts'
+import { type Clock, pause, within } from '../core/clock.ts'
+import { type Fault, isFault } from '../core/faults.ts'
 import { type Connection, isAway } from './connection.ts'
 import { releaseOwnerRow, renewOwnerRow } from './owner-row.ts'
+import { ownershipLost } from './ownership-lost.ts'
 
 export interface Lease {
   /** Whether this node may answer now. */
   isValid(): boolean
-  /** Gives up the ownership and ends the renewals. Rejects where the database is away. */
+  /**
+   * Gives up the ownership and ends the renewals. Where the database is away, the other nodes wait
+   * for the lease to end; so does this, at most.
+   */
   release(): Promise<void>
   close(): void
 }
@@ -30,10 +35,12 @@ export interface LeaseOptions {
   readonly lease_ms: number
   /** When the takeover was sent. */
   readonly taken_ms: number
-  /** Another node owns the partition. Called once. */
-  onLost(): void
-  /** An operator wants another node to be the owner. */
-  onHandOver(to: string): void
+  /** Another node owns the partition, or the database has lost what was committed. Called once. */
+  onLost(reason: Fault): void
+  /** An operator wants another node to be the owner. Called once. */
+  onHandOver(): void
+  /** A renewal has taken so much of the lease that the next one may come too late. */
+  onSlow(ms: number): void
   /** A renewal has failed, or succeeds again. */
   onAway(reason: unknown): void
   onBack(): void
@@ -41,6 +48,8 @@ export interface LeaseOptions {
 
 /** Renewals in the time of a lease. */
 const renewals_per_lease = 3
+const slow_share = 0.5
+const release_retry_ms = 100
 
 export function newLease(options: LeaseOptions): Lease {
   const { connection, clock, partition, epoch, lease_ms } = options
@@ -48,11 +57,32 @@ export function newLease(options: LeaseOptions): Lease {
   let cancel = (): void => {}
   let is_closed = false
   let is_away = false
+  let is_handing_over = false
   let renewing: Promise<void> = Promise.resolve()
+  let releasing: Promise<unknown> | undefined
 
   function close(): void {
     is_closed = true
     cancel()
+  }
+
+  function lose(reason: Fault): void {
+    close()
+    options.onLost(reason)
+  }
+
+  async function release(): Promise<void> {
+    await renewing
+    for (;;) {
+      try {
+        return await releaseOwnerRow(connection, partition, epoch)
+      } catch (error) {
+        if (!isAway(error)) return options.onAway(error)
+        options.onAway(error)
+        if (clock.now_ms() >= valid_until_ms) return
+        await pause(clock, release_retry_ms)
+      }
+    }
   }
 
   async function renew(): Promise<void> {
@@ -60,16 +90,20 @@ export function newLease(options: LeaseOptions): Lease {
     try {
       const found = await renewOwnerRow(connection, partition, epoch)
       if (is_closed) return
-      if (found === false) {
-        close()
-        return options.onLost()
-      }
+      if (found === false) return lose(ownershipLost())
       valid_until_ms = sent_ms + lease_ms
+      const took_ms = clock.now_ms() - sent_ms
+      if (took_ms > slow_share * lease_ms) options.onSlow(took_ms)
       if (is_away) options.onBack()
       is_away = false
-      if (found.hand_over_to !== '') options.onHandOver(found.hand_over_to)
+      if (found.hand_over_to !== '' && !is_handing_over) {
+        is_handing_over = true
+        options.onHandOver()
+      }
     } catch (error) {
-      if (!is_away && !is_closed) options.onAway(error)
+      if (is_closed) return
+      if (isFault(error) && error.code === 'store_failed') return lose(error)
+      if (!is_away) options.onAway(error)
       is_away = true
     }
     arm(is_away ? lease_ms / (2 * renewals_per_lease) : lease_ms / renewals_per_lease)
@@ -86,12 +120,9 @@ export function newLease(options: LeaseOptions): Lease {
   return {
     isValid: () => !is_closed && clock.now_ms() < valid_until_ms,
     async release() {
+      if (!is_closed) releasing = within(clock, lease_ms, release())
       close()
-      await renewing
-      await releaseOwnerRow(connection, partition, epoch).catch((error: unknown) => {
-        if (!isAway(error)) throw error
-        return releaseOwnerRow(connection, partition, epoch)
-      })
+      await releasing
     },
     close,
   }

@@ -3,16 +3,20 @@
  * `last` is the last frame of it that is durable, by which a log that was set back is recognised.
  */
 import type { CommitLog } from '../store/commit-log/commit-log.ts'
+import { type Frame, frameCrc } from '../store/commit-log/frame.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import { type CommitLogTree, commitLogTree } from '../store/commit-log/tree.ts'
 import { writerOver } from '../store/commit-log/writer.ts'
-import type { NodeFile } from './node-file.ts'
+import type { LastFrame, NodeFile } from './node-file.ts'
 
 export interface NodeCopy {
   readonly tree: CommitLogTree
   readonly file: NodeFile
   /** Takes frames that follow the last one. */
-  take(frames: readonly Buffer[]): Promise<void>
+  take(frames: readonly Frame[]): Promise<void>
+  last(): LastFrame
+  /** Position of the last frame that the data file alone has. */
+  merged(): number
 }
 
 /** Its files are elsewhere, and are never missing. */
@@ -31,7 +35,30 @@ export function openNodeCopy(
 ): NodeCopy {
   const { manifest } = file
   const kept = { ...below, close: () => Promise.resolve() }
-  const writer = writerOver(commit_log, manifest)
+  let last: LastFrame = manifest
+  let merged_seq = manifest.seq
+  const noted: CommitLog = {
+    ...commit_log,
+    async append(frame) {
+      const write_ms = await commit_log.append(frame)
+      last = { seq: frame.seq, last_crc: frameCrc(frame.arena, frame.from) }
+      return write_ms
+    },
+    merged(to_seq) {
+      merged_seq = to_seq
+      commit_log.merged(to_seq)
+    },
+  }
+  const writer = writerOver(noted, manifest)
   const tree = commitLogTree(kept, path, manifest, writer, { place, tell, reserve_bytes })
-  return { tree, file, take: tree.take }
+  return {
+    ...{ tree, file },
+    async take(frames) {
+      await tree.take(frames.map(({ bytes }) => bytes))
+      const { seq, crc } = frames.at(-1) ?? { ...last, crc: last.last_crc }
+      last = { seq, last_crc: crc }
+    },
+    last: () => last,
+    merged: () => merged_seq,
+  }
 }

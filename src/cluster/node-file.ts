@@ -59,14 +59,17 @@ export function writeNodeFile(tree: LmdbTree, { mark, manifest }: NodeFile): voi
   })
 }
 
+/** Of what a node has: what distinguishes it from the frames of a log that was set back. */
+export type LastFrame = Pick<Manifest, 'seq' | 'last_crc'>
+
 /**
  * Whether following can go on at the position of the file: `behind` where the log does not reach
  * back to it any more. Throws `not_possible` where the log has another frame there, or ends before.
  */
 export async function placeInLog(
-  connection: Connection,
+  connection: Pick<Connection, 'query'>,
   partition: number,
-  { seq, last_crc }: Manifest,
+  { seq, last_crc }: LastFrame,
   path: string,
 ): Promise<'there' | 'behind'> {
   const { rows } = await connection.query<{ crc: Buffer | null; first: string; last: string }>({

@@ -8,23 +8,23 @@
  * another node has taken over, the store has failed for good; whoever holds the engine closes it,
  * and may open it again, as a standby: that is another life.
  */
-import { readFileSync } from 'node:fs'
-import { keepAlive, pause } from '../core/clock.ts'
-import { type Fault, fault } from '../core/faults.ts'
+import { readFileSync, statSync } from 'node:fs'
+import { keepAlive } from '../core/clock.ts'
+import { fault, isFault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
 import type { Tree } from '../store/tree.ts'
-import { isAway } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { fitnessOf } from './fitness.ts'
 import { catchUp, type Following, follow, type Taken } from './follow.ts'
+import { join, waitEnded } from './join.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
-import { type NodeFile, openNodeFile, placeInLog } from './node-file.ts'
+import { placeInLog } from './node-file.ts'
 import { answerMsMax, connectionFor, type NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
-import { type Claimant, readOwnerRow } from './owner-row.ts'
+import type { Claimant } from './owner-row.ts'
 import { postgresCommitLog } from './postgres-log.ts'
-import { checkedCluster } from './schema.ts'
-import { loadSnapshot } from './snapshot-load.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
 import { beginTenure, type Tenure } from './tenure.ts'
 
@@ -39,6 +39,8 @@ export interface NodeLife {
   /** What this node has; undefined before it has joined, and after its end. */
   tree(): CommitLogTree | undefined
   hasLease(): boolean
+  /** How long the last append took. */
+  append_ms(): number
 }
 
 export interface LifeOptions {
@@ -51,17 +53,17 @@ export interface LifeOptions {
   onEnd(): void
 }
 
-const retry_ms = 250
-
 export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
   const { clock, partition, node, address, lease_ms } = settings
-  const work = connectionFor(settings, 'log')
-  const watch = connectionFor(settings, 'lease')
+  const work = connectionFor(settings, 'log', checkPlace)
+  const watch = connectionFor(settings, 'lease', checkPlace)
   let copy: NodeCopy | undefined
   let tenure: Tenure | undefined
   let snapshots: Snapshots | undefined
   let ending: Promise<void> | undefined
+  let append_ms = 0
+  let cancelEnd: (() => void) | undefined
   let has_left = false
   let leave = (): void => {}
   const left = new Promise<void>((resolve) => {
@@ -70,14 +72,30 @@ export function beginLife(options: LifeOptions): NodeLife {
       resolve()
     }
   })
+  const commit_log = postgresCommitLog({
+    ...{ connection: work, clock, partition },
+    epoch: () => tenure?.epoch ?? 0,
+    async release() {
+      await tenure?.release()
+      status.set({ role: 'ended' })
+    },
+    onMerged() {},
+    onAppended(sent_ms) {
+      append_ms = clock.now_ms() - sent_ms
+      status.onBack()
+    },
+    onAway: status.onAway,
+  })
 
   async function live(): Promise<Tree | 'behind'> {
     const endWait = keepAlive()
     try {
       status.set({ role: 'joining' })
-      const found = await untilThere(join)
-      const joined = found.is_behind ? await load(found.file) : found.file
-      copy = openNodeCopy(opening, joined, commitLog())
+      const file = await join({
+        ...{ settings, opening, status, left, connection: work },
+        hasLeft: () => has_left,
+      })
+      copy = openNodeCopy(opening, file, commit_log)
       for (;;) {
         const following = followingOf(copy)
         const followed = await follow(following)
@@ -91,73 +109,37 @@ export function beginLife(options: LifeOptions): NodeLife {
       }
     } catch (error) {
       await end()
-      throw error
+      // An opening is refused as for every other file that does not fit its log.
+      const is_set_back = isFault(error) && error.code === 'store_failed'
+      throw is_set_back ? fault('not_possible', error.message) : error
     } finally {
       endWait()
     }
   }
 
-  /** Finds the cluster, and the place of the data file in its log. */
-  async function join(): Promise<{ readonly file: NodeFile; readonly is_behind: boolean }> {
-    await work.connect()
-    const cluster = await checkedCluster(work)
-    const row = await readOwnerRow(work, partition)
-    if (row === undefined) throw noPartition(partition)
-    const of = { cluster_id: cluster.id, partition, log_id: row.log_id }
-    const file = openNodeFile(opening.tree, opening.path, of, opening.bytes)
-    if (file.mark.is_loading) return { file, is_behind: true }
-    const place = await placeInLog(work, partition, file.manifest, opening.path)
-    return { file, is_behind: place === 'behind' }
-  }
-
-  /** Takes the newest snapshot in place of what the data file has. */
-  async function load(file: NodeFile): Promise<NodeFile> {
-    const { tell, tree, path } = opening
-    const loaded = await loadSnapshot({
-      ...{ connection: work, clock, partition, tree, file, tell, node, left },
-      hasLeft: () => has_left,
-      async onBegin({ seq }) {
-        status.set({ seq })
-      },
-      onLoaded: (loading) => status.set({ loading }),
-      onAway: status.onAway,
-      onBack: status.onBack,
-    })
-    status.set({ loading: undefined })
-    const { manifest } = loaded
-    const place = await untilThere(() => placeInLog(work, partition, manifest, path))
-    if (place === 'behind') throw noSnapshot()
-    return loaded
-  }
-
-  /** Asks again while the database is away; what else is wrong rejects. */
-  async function untilThere<T>(ask: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        const found = await ask()
-        status.onBack()
-        return found
-      } catch (error) {
-        if (!isAway(error)) throw error
-        status.onAway(error)
-      }
-      await pause(clock, retry_ms, left)
-      if (has_left) throw waitEnded()
+  /** Refuses a database that does not have what this node has. */
+  async function checkPlace(found: Pick<Connection, 'query'>): Promise<void> {
+    if (copy === undefined) return
+    try {
+      await placeInLog(found, partition, copy.last(), opening.path)
+    } catch (error) {
+      if (!isFault(error)) throw error
+      const { role } = status.current()
+      opening.tell('log_set_back', { node, role, error: error.message })
+      throw fault('store_failed', error.message)
     }
   }
 
   function followingOf({ tree, take, file }: NodeCopy): Following {
-    const { file_id } = file.mark
+    const file_id = `${file.mark.file_id} ${inodeOf(opening.path)}`
     const boot_id = bootId()
     const claimant: Claimant = { partition, node, address, lease_ms, version, file_id, boot_id }
     return {
       ...{ connection: work, clock, claimant, left, take },
       hasLeft: () => has_left,
       seq: tree.seq,
-      async checkOwnable() {
-        opening.claim(tree)
-        await opening.checkKey(tree)
-      },
+      log_id: file.manifest.id,
+      isFit: fitnessOf({ opening, tree, clock, status, node }),
       onSeen(seen, now_ms, is_behind) {
         const owner = seen.released ? undefined : { node: seen.node, address: seen.address }
         const caught_up_ms = is_behind ? status.current().caught_up_ms : now_ms
@@ -177,7 +159,10 @@ export function beginLife(options: LifeOptions): NodeLife {
     const begun = beginTenure({ settings, connection: watch, taken, status, onHandOver })
     tenure = begun
     await catchUp(following)
-    if (begun.lost() !== undefined) return undefined
+    if (begun.lost() !== undefined) {
+      tenure = undefined
+      return undefined
+    }
     status.set({ epoch: taken.epoch, owner: { node, address } })
     const changes = opening.claim(tree)
     if (changes !== undefined) await tree.commit(changes)
@@ -200,38 +185,23 @@ export function beginLife(options: LifeOptions): NodeLife {
           callback(reason)
         })
         tree.onBroken?.((cause) => {
-          begun.close()
+          // The node cannot commit any more, so another one should.
+          void begun.release()
           status.set({ role: 'ended' })
           callback(cause)
         })
+      },
+      endWithin(ms) {
+        cancelEnd ??= clock.wake_at(clock.now_ms() + ms, () => void commit_log.close())
       },
       close: end,
     }
   }
 
-  function commitLog() {
-    return postgresCommitLog({
-      ...{ connection: work, clock, partition },
-      epoch: () => tenure?.epoch ?? 0,
-      async release() {
-        // Without it another node takes over after the lease.
-        await tenure?.release().catch((error: unknown) => {
-          if (!isAway(error)) throw error
-        })
-        status.set({ role: 'ended' })
-      },
-      onMerged() {},
-      onAppended(sent_ms) {
-        status.set({ append_ms: clock.now_ms() - sent_ms })
-        status.onBack()
-      },
-      onAway: status.onAway,
-    })
-  }
-
   function end(): Promise<void> {
     ending ??= (async () => {
       const ended = snapshots?.close()
+      const endWait = keepAlive()
       try {
         await copy?.tree.close()
       } finally {
@@ -239,8 +209,10 @@ export function beginLife(options: LifeOptions): NodeLife {
         tenure?.close()
         status.set({ role: 'ended', seq: copy?.tree.seq() ?? status.current().seq })
         copy = undefined
+        cancelEnd?.()
         await Promise.all([work.close(), watch.close()])
         options.onEnd()
+        endWait()
       }
     })()
     return ending
@@ -250,8 +222,15 @@ export function beginLife(options: LifeOptions): NodeLife {
     owned: live(),
     leave,
     tree: () => copy?.tree,
+    append_ms: () => append_ms,
     hasLease: () => tenure !== undefined && tenure.unavailable() === undefined,
   }
+}
+
+/** Which file of this machine it is: a copy of it is another. */
+function inodeOf(path: string): string {
+  const { dev, ino } = statSync(path)
+  return `${dev}:${ino}`
 }
 
 /** Of the running system; empty where it does not say. */
@@ -261,18 +240,4 @@ function bootId(): string {
   } catch {
     return ''
   }
-}
-
-function waitEnded(): Fault {
-  return fault('shutting_down', 'the wait for the data has ended')
-}
-
-function noSnapshot(): Fault {
-  const says = 'the commit log in the database does not reach back to this node'
-  return fault('not_possible', `${says}, and there is no snapshot before it: restore the database`)
-}
-
-function noPartition(partition: number): Fault {
-  const init = `run \`npx conveyor cluster init --partition ${partition}\``
-  return fault('not_possible', `the cluster has no partition ${partition}: ${init}`)
 }

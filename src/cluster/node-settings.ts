@@ -1,7 +1,7 @@
 /** What a node is told when it is made, checked once, and how it reaches the database. */
 import { type Clock, steadyClock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
-import { type Connection, newConnection } from './connection.ts'
+import { type Connection, type ConnectionOptions, newConnection } from './connection.ts'
 import type { SnapshotOptions } from './snapshots.ts'
 import { type Target, targetOf } from './target.ts'
 
@@ -59,7 +59,11 @@ export function answerMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): numbe
   return Math.max(lease_ms, answer_ms_min)
 }
 
-export function connectionFor(settings: NodeSettings, purpose: string): Connection {
+export function connectionFor(
+  settings: NodeSettings,
+  purpose: string,
+  check?: ConnectionOptions['check'],
+): Connection {
   const { target, clock } = settings
-  return newConnection({ target, purpose, clock, answer_ms_max: answerMsMax(settings) })
+  return newConnection({ target, purpose, clock, answer_ms_max: answerMsMax(settings), check })
 }

@@ -10,6 +10,7 @@ export interface StatusKeeper {
   current(): NodeStatus
   /** A change of the role is told. */
   set(changes: Partial<NodeStatus>): void
+  tell: Tell
   onAway(reason: unknown): void
   onBack(): void
   /** Called after each change of role; the returned function ends it. */
@@ -23,7 +24,7 @@ export interface StatusSource {
   readonly partition: number
   readonly clock: Clock
   /** What changes without being told. */
-  live(): Partial<Pick<NodeStatus, 'seq' | 'has_lease'>>
+  live(): Partial<Pick<NodeStatus, 'seq' | 'has_lease' | 'append_ms'>>
 }
 
 export function newStatusKeeper({ node, partition, clock, live }: StatusSource): StatusKeeper {
@@ -32,7 +33,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
   let status: NodeStatus = {
     ...{ role: 'ended', node, partition, epoch: 0, seq: 0, owner: undefined },
     ...{ away_since_ms: undefined, away_reason: undefined, has_lease: false },
-    ...{ caught_up_ms: undefined, loading: undefined, append_ms: 0 },
+    ...{ caught_up_ms: undefined, loading: undefined, unfit: undefined, append_ms: 0 },
   }
 
   const current = (): NodeStatus => ({ ...status, ...live() })
@@ -50,6 +51,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
   return {
     current,
     set,
+    tell: (event, fields) => tell(event, fields),
     onAway(error) {
       if (status.away_since_ms !== undefined) return
       const reason = error instanceof Error ? error.message : String(error)

@@ -28,7 +28,7 @@ export interface Claimant {
   readonly node: string
   readonly address: string
   readonly lease_ms: number
-  /** Of its data file and of the running system: they tell a restart from another node. */
+  /** Of its data file, and of the running system: they tell a restart from another node. */
   readonly file_id: string
   readonly boot_id: string
   readonly version: string

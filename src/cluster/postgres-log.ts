@@ -8,7 +8,7 @@
  * found may so far be committed at this server alone (a wait for a synchronous standby that was cut
  * off), so a commit of our own after it has to succeed before it counts.
  */
-import { type Clock, pause } from '../core/clock.ts'
+import { type Clock, keepAlive, pause } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { CommitLog, NewFrame } from '../store/commit-log/commit-log.ts'
 import { type Frame, framesIn } from '../store/commit-log/frame.ts'
@@ -101,7 +101,7 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
         if (is_closed) break
         if (!isAway(error)) throw error
         port.onAway(error)
-        await pause(clock, wait_ms, closed)
+        await pause(clock, wait_ms, closed).finally(keepAlive())
         wait_ms = Math.min(2 * wait_ms, retry_ms.longest)
       }
     }

@@ -24,6 +24,8 @@ export interface NodeStatus {
   readonly away_since_ms: number | undefined
   /** Why, in the words of the database or the system. */
   readonly away_reason: string | undefined
+  /** Why this standby could not be the owner; undefined where it could. */
+  readonly unfit: string | undefined
   /** Whether an owner may answer now. */
   readonly has_lease: boolean
   /** Of a standby: when it last had everything that the database had. By the steady clock. */

@@ -8,7 +8,6 @@ import type { Taken } from './follow.ts'
 import { newLease } from './lease.ts'
 import type { NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
-import { ownershipLost } from './ownership-lost.ts'
 
 export interface Tenure {
   readonly epoch: number
@@ -18,8 +17,6 @@ export interface Tenure {
   lost(): Fault | undefined
   /** Calls once, at once if it is lost already. */
   onLost(listener: (reason: Fault) => void): void
-  /** Also from outside: an append has found that another node is the owner. */
-  lose(reason: Fault): void
   /** Gives the ownership up, so that another node may take it at once. */
   release(): Promise<void>
   close(): void
@@ -36,7 +33,7 @@ export interface TenureOptions {
 
 export function beginTenure(options: TenureOptions): Tenure {
   const { connection, status, taken } = options
-  const { clock, partition, lease_ms } = options.settings
+  const { clock, partition, lease_ms, node } = options.settings
   let lost: Fault | undefined
   let listener = (_reason: Fault): void => {}
   const { epoch, taken_ms } = taken
@@ -44,14 +41,16 @@ export function beginTenure(options: TenureOptions): Tenure {
   function lose(reason: Fault): void {
     if (lost !== undefined) return
     lost = reason
-    lease.close()
     listener(reason)
   }
 
   const lease = newLease({
     ...{ connection, clock, partition, epoch, lease_ms, taken_ms },
-    onLost: () => lose(ownershipLost()),
+    onLost: lose,
     onHandOver: options.onHandOver,
+    onSlow(ms) {
+      status.tell('lease_tight', { node, ms: Math.round(ms), lease_ms })
+    },
     onAway: status.onAway,
     onBack: status.onBack,
   })
@@ -64,7 +63,6 @@ export function beginTenure(options: TenureOptions): Tenure {
       listener = next
       if (lost !== undefined) next(lost)
     },
-    lose,
     release: lease.release,
     close: lease.close,
   }

@@ -24,6 +24,11 @@ export interface Tree {
    * data by now. What was taken already may still be committed.
    */
   unavailable?(): Fault | undefined
+  /**
+   * The close begins: what is committed still, or cannot be committed, within so long is given up
+   * then, so that nobody waits for it.
+   */
+  endWithin?(ms: number): void
   /** Free bytes on the disk and in the file; undefined for a tree in memory. */
   freeBytes(): number | undefined
   /** How long the write of the last commit took, with its sync. */

@@ -51,6 +51,11 @@ export function changesAt(at: number): Offset {
   return at + header_bytes
 }
 
+/** Of the frame at `at`. */
+export function frameCrc(arena: Buffer, at: number): number {
+  return arena.readUInt32BE(at + 4)
+}
+
 /** Adds header, padding and checksum to changes that are in the arena; returns the frame. */
 export function sealFrame(
   arena: Buffer,

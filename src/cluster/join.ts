@@ -1,0 +1,124 @@
+/**
+ * How a node joins its cluster: it finds the database, with a schema that it knows, and the place
+ * of its data file in the log; a file that the log does not reach back to takes a snapshot first.
+ */
+import { type Clock, pause } from '../core/clock.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import type { CommitLogOpening } from '../store/commit-log/source.ts'
+import { type Connection, isAway } from './connection.ts'
+import { type NodeFile, openNodeFile, placeInLog } from './node-file.ts'
+import type { NodeSettings } from './node-settings.ts'
+import type { StatusKeeper } from './node-status.ts'
+import { readOwnerRow } from './owner-row.ts'
+import { checkedCluster } from './schema.ts'
+import { loadSnapshot } from './snapshot-load.ts'
+
+export interface Joining {
+  readonly settings: NodeSettings
+  readonly opening: CommitLogOpening
+  readonly status: StatusKeeper
+  readonly connection: Connection
+  /** Resolves where this node waits no more. */
+  readonly left: Promise<unknown>
+  hasLeft(): boolean
+}
+
+const retry_ms = 250
+const round_trips_tried = 3
+/** So that each renewal, of which there are three, has time for a second attempt. */
+const round_trips_per_lease = 6
+
+/** The data file, at a position from which the log goes on. */
+export async function join(joining: Joining): Promise<NodeFile> {
+  const { connection, opening, status, left, hasLeft, settings } = joining
+  const { clock, partition, node } = settings
+  const { file, is_behind } = await untilThere(joining, () => find(joining))
+  if (!is_behind) return file
+  const loaded = await loadSnapshot({
+    ...{ connection, clock, partition, file, node, left, hasLeft },
+    ...{ tree: opening.tree, tell: opening.tell },
+    async onBegin({ seq }) {
+      status.set({ seq })
+    },
+    onLoaded: (loading) => status.set({ loading }),
+    onAway: status.onAway,
+    onBack: status.onBack,
+  })
+  status.set({ loading: undefined })
+  const place = await untilThere(joining, () =>
+    placeInLog(connection, partition, loaded.manifest, opening.path),
+  )
+  if (place === 'behind') throw noSnapshot()
+  return loaded
+}
+
+async function find({
+  connection,
+  opening,
+  settings,
+}: Joining): Promise<{ readonly file: NodeFile; readonly is_behind: boolean }> {
+  const { partition, lease_ms, clock } = settings
+  await connection.connect()
+  const cluster = await checkedCluster(connection)
+  const row = await readOwnerRow(connection, partition)
+  if (row === undefined) throw noPartition(partition)
+  await checkRoundTrip(clock, lease_ms, () => readOwnerRow(connection, partition))
+  const of = { cluster_id: cluster.id, partition, log_id: row.log_id }
+  const file = openNodeFile(opening.tree, opening.path, of, opening.bytes)
+  if (file.mark.is_loading) return { file, is_behind: true }
+  const place = await placeInLog(connection, partition, file.manifest, opening.path)
+  return { file, is_behind: place === 'behind' }
+}
+
+async function checkRoundTrip(
+  clock: Clock,
+  lease_ms: number,
+  ask: () => Promise<unknown>,
+): Promise<void> {
+  let shortest_ms = Number.POSITIVE_INFINITY
+  for (let n = 0; n < round_trips_tried; n++) {
+    const sent_ms = clock.now_ms()
+    await ask()
+    shortest_ms = Math.min(shortest_ms, clock.now_ms() - sent_ms)
+  }
+  const least_ms = Math.ceil(round_trips_per_lease * shortest_ms)
+  if (lease_ms >= least_ms) return
+  const says = `the database takes ${Math.ceil(shortest_ms)} ms to answer`
+  throw fault(
+    'not_possible',
+    `${says}: a lease of ${lease_ms} ms is too short, ${least_ms} will do`,
+  )
+}
+
+/** Asks again while the database is away; what else is wrong rejects. */
+async function untilThere<T>(
+  { status, left, hasLeft, settings }: Joining,
+  ask: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      const found = await ask()
+      status.onBack()
+      return found
+    } catch (error) {
+      if (!isAway(error)) throw error
+      status.onAway(error)
+    }
+    await pause(settings.clock, retry_ms, left)
+    if (hasLeft()) throw waitEnded()
+  }
+}
+
+export function waitEnded(): Fault {
+  return fault('shutting_down', 'the wait for the data has ended')
+}
+
+function noSnapshot(): Fault {
+  const says = 'the commit log in the database does not reach back to this node'
+  return fault('not_possible', `${says}, and there is no snapshot before it: restore the database`)
+}
+
+function noPartition(partition: number): Fault {
+  const init = `run \`npx conveyor cluster init --partition ${partition}\``
+  return fault('not_possible', `the cluster has no partition ${partition}: ${init}`)
+}
