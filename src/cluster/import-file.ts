@@ -112,25 +112,20 @@ async function write(
   await truncate({ connection, partition, epoch: 0, behind_bytes_max: 0, step: async () => {} })
   const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes ?? chunk_default_bytes)
   const size = await writeSnapshot(connection, draft, chunks, onWritten)
-  await connection.query({ text: 'BEGIN' })
-  try {
+  await connection.inTransaction(async (ask) => {
     // A node that waits to be the first owner looks again, because `renewal` is another.
-    const { rowCount } = await connection.query({
+    const { rowCount } = await ask({
       text: `UPDATE conveyor.owner SET renewal = renewal + 1 WHERE partition = $1 AND epoch = 0
         AND NOT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1)`,
       values: [partition],
     })
     if (rowCount === 0) throw notEmpty(partition)
-    await connection.query({
+    await ask({
       text: 'INSERT INTO conveyor.log (partition, seq, epoch, frame) VALUES ($1, $2, 0, $3)',
       values: [partition, seq, frame],
     })
-    await completeSnapshot(connection, draft, size)
-    await connection.query({ text: 'COMMIT' })
-  } catch (error) {
-    await connection.query({ text: 'ROLLBACK' }).catch(() => {})
-    throw error
-  }
+    await completeSnapshot(ask, draft, size)
+  })
   return { seq, ...size }
 }
 

@@ -4,7 +4,7 @@
  * so a former owner completes and removes nothing.
  */
 import { type Fault, fault } from '../core/faults.ts'
-import type { Connection, Query } from './connection.ts'
+import type { Ask, Connection } from './connection.ts'
 
 /** A snapshot that is being written, and by whom. */
 export interface SnapshotDraft {
@@ -52,24 +52,17 @@ export async function addChunk(
 }
 
 /** Throws `store_failed` in another epoch, or if the row or a chunk is not there any more. */
-export function completeStatement(
+export async function completeSnapshot(
+  ask: Ask,
   { partition, epoch, id }: SnapshotDraft,
   { chunks, bytes }: { readonly chunks: number; readonly bytes: number },
-): Query {
-  return {
+): Promise<void> {
+  const { rowCount } = await ask({
     text: `UPDATE conveyor.snapshot SET chunks = $4, bytes = $5, at = now() FROM ${owned}
       WHERE partition = $1 AND id = $3 AND chunks IS NULL AND $4 = (
         SELECT count(*) FROM conveyor.snapshot_chunk WHERE partition = $1 AND snapshot = $3)`,
     values: [partition, epoch, id, chunks, bytes],
-  }
-}
-
-export async function completeSnapshot(
-  connection: Connection,
-  draft: SnapshotDraft,
-  size: { readonly chunks: number; readonly bytes: number },
-): Promise<void> {
-  const { rowCount } = await connection.query(completeStatement(draft, size))
+  })
   if (rowCount === 0) throw fenced()
 }
 

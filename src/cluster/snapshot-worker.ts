@@ -90,7 +90,7 @@ if (port !== null) {
         if (early_ms > 0) await pause(steadyClock, early_ms, stopped)
         await step()
       })
-      await completeSnapshot(connection, draft, size)
+      await completeSnapshot(connection.query, draft, size)
       return { seq, ...size }
     } finally {
       await tree.close()

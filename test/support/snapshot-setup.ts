@@ -1,0 +1,107 @@
+/** Partitions, connections and data files of nodes for the tests of snapshots. */
+
+import { type Connection, newConnection } from '../../src/cluster/connection.ts'
+import { type NodeFile, openNodeFile } from '../../src/cluster/node-file.ts'
+import { readOwnerRow } from '../../src/cluster/owner-row.ts'
+import { checkedCluster } from '../../src/cluster/schema.ts'
+import { chunksOf, type SnapshotEntry } from '../../src/cluster/snapshot-chunk.ts'
+import { loadSnapshot, type SnapshotLoad } from '../../src/cluster/snapshot-load.ts'
+import { completeSnapshot, type SnapshotDraft } from '../../src/cluster/snapshot-rows.ts'
+import { writeSnapshot } from '../../src/cluster/snapshot-write.ts'
+import { targetOf } from '../../src/cluster/target.ts'
+import { metaKey, taskKey } from '../../src/codec/keys.ts'
+import { steadyClock, systemChance } from '../../src/core/clock.ts'
+import { tellNobody } from '../../src/core/events.ts'
+import { manifest_key } from '../../src/store/commit-log/manifest.ts'
+import { node_mark_key } from '../../src/store/commit-log/node-mark.ts'
+import type { LmdbTree } from '../../src/store/lmdb/lmdb-tree.ts'
+import { initPartition } from './postgres-open.ts'
+
+export const chunk_bytes = 2_000
+
+export function connectionTo(url: string): Connection {
+  const target = targetOf(url, 'test')
+  return newConnection({ target, purpose: 'test', clock: steadyClock, answer_ms_max: 10_000 })
+}
+
+let partitions = 0
+
+/** A partition that a node owns in epoch 1. */
+export async function ownedPartition(url: string, connection: Connection): Promise<number> {
+  const partition = ++partitions
+  await initPartition(url, partition)
+  await connection.query({
+    text: 'UPDATE conveyor.owner SET epoch = 1 WHERE partition = $1',
+    values: [partition],
+  })
+  return partition
+}
+
+/** In key order. `mark` tells one state from another. */
+export function entriesOf(count: number, mark: string): SnapshotEntry[] {
+  const tasks = Array.from({ length: count }, (_, n) => ({
+    key: taskKey(n.toString(16).padStart(24, '0')),
+    value: Buffer.from(`${mark} ${n} ${'.'.repeat(n % 97)}`),
+  }))
+  return [{ key: metaKey('format'), value: Buffer.from(mark) }, ...tasks]
+}
+
+export const newDraft = (partition: number, seq: number, epoch = 1): SnapshotDraft => ({
+  ...{ partition, epoch, seq, last_crc: seq },
+  id: systemChance.bytes(8),
+})
+
+/** `step` may end it, as a kill would. */
+export async function write(
+  connection: Connection,
+  draft: SnapshotDraft,
+  entries: readonly SnapshotEntry[],
+  step: (bytes: number) => Promise<void> | void = () => {},
+): Promise<void> {
+  const chunks = chunksOf(entries, draft.id, chunk_bytes)
+  await completeSnapshot(
+    connection.query,
+    draft,
+    await writeSnapshot(connection, draft, chunks, step),
+  )
+}
+
+/** As a node does at its start. */
+export async function fileOf(
+  tree: LmdbTree,
+  connection: Connection,
+  partition: number,
+): Promise<NodeFile> {
+  const cluster = await checkedCluster(connection)
+  const log_id = (await readOwnerRow(connection, partition))?.log_id as Buffer
+  const of = { cluster_id: cluster.id, partition, log_id }
+  return openNodeFile(tree, 'the file', of, systemChance.bytes)
+}
+
+export async function load(
+  tree: LmdbTree,
+  connection: Connection,
+  partition: number,
+  port: Partial<Pick<SnapshotLoad, 'onBegin' | 'onLoaded' | 'hasLeft'>> = {},
+): Promise<NodeFile> {
+  const file = await fileOf(tree, connection, partition)
+  return loadSnapshot({
+    ...{ tree, connection, partition, file, clock: steadyClock, tell: tellNobody, node: 'test' },
+    ...{ onBegin: async () => {}, onLoaded() {}, hasLeft: () => false },
+    ...{ onAway() {}, onBack() {}, left: new Promise(() => {}) },
+    ...port,
+  })
+}
+
+/** Without what belongs to the one file. */
+export function stateOf(tree: LmdbTree): [string, string][] {
+  const state: [string, string][] = []
+  for (const { key, value } of tree.range('', '\xff', false)) {
+    if (key === manifest_key || key === node_mark_key) continue
+    state.push([key, Buffer.from(value).toString()])
+  }
+  return state
+}
+
+export const asState = (entries: readonly SnapshotEntry[]): [string, string][] =>
+  entries.map(({ key, value }) => [key, value.toString()])
