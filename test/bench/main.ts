@@ -46,7 +46,7 @@ const help = `npm run bench -- [OPTION …]
                with the feed of changes (cells lives/… and process/…), and logs, metrics and traces,
                each and all (cells empty/…)
 --cluster      only the comparison with others on one PostgreSQL (cells cluster/…)
---netem DELAY  with --cluster: only the cells with a network between PostgreSQL and its clients that
+--netem DELAY  with --cluster: also its cells with a network between PostgreSQL and its clients that
                delays by DELAY, such as 1ms (tc netem, for root; else a relay); repeatable
 --help         prints this text`
 

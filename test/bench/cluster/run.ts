@@ -11,7 +11,7 @@ import { cluster_notes } from './report.ts'
 interface Given extends Omit<ClusterRun, 'rivals'> {
   /** Installs the rivals that are missing. */
   readonly install: boolean
-  /** As `1ms`; with any, only the cells with a network are measured. */
+  /** As `1ms`. */
   readonly delays: readonly string[]
 }
 
@@ -23,10 +23,8 @@ export async function* clusterRun({
   run.print(cluster_notes)
   const { usable: rivals, missing } = findRivals(cluster_rivals, install, run.print)
   for (const text of missing) run.print(`left out: ${text}`)
-  if (delays.length === 0) {
-    yield* clusterCells({ ...run, rivals }, undefined)
-    yield* nodesCells(run)
-  }
+  yield* clusterCells({ ...run, rivals }, undefined)
+  yield* nodesCells(run)
   for (const delay of delays) yield* clusterCells({ ...run, rivals }, msOf(delay))
 }
 
