@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { version } from '../src/core/version.ts'
 import { run, tempFolder } from './support/cli-run.ts'
-import { initialised, type NodeProcess, startNode } from './support/cluster-serve.ts'
+import { type NodeProcess, startNode } from './support/cluster-serve.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
 
 const log_url = 'postgres://conveyor@127.0.0.1:1/conveyor'
@@ -22,7 +23,7 @@ const refused: readonly [string, RegExp][] = [
   ['--commit-log URL --lease-ms 1s', /--lease-ms takes a whole number/],
   ['--commit-log URL --address here', /--address takes HOST:PORT/],
   ['--commit-log URL --address here:0', /--address takes HOST:PORT/],
-  ['--commit-log mysql://a/b', /the commit log is named by postgres:/],
+  ['--commit-log mysql://a/b', /name it by postgres:/],
   ['--commit-log postgres://a:secret@b/c', /must not hold a password: set PGPASSWORD/],
 ]
 
@@ -43,17 +44,25 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
 
   before(async () => {
     postgres = await startPostgres()
-    await initialised(postgres.url())
+    for (const wanted of ['is there now', 'was there already']) {
+      const { out } = await cluster('init')
+      assert.equal(out, `the cluster ${wanted}\n`)
+    }
     a = await startNode(postgres.url(), folder.path, 'a')
     await a.role('owner')
     b = await startNode(postgres.url(), folder.path, 'b')
     await b.role('standby')
+    await postgres.sql(`insert into conveyor.replica (partition, node, version)
+      values (0, 'a', '${version}'), (0, 'b', '${version}') on conflict do nothing`)
   })
   after(async () => {
     for (const { child } of [a, b]) child.kill('SIGKILL')
     await postgres.remove()
     folder.remove()
   })
+
+  const cluster = (words: string) =>
+    run(['cluster', ...words.split(' '), '--commit-log', postgres.url()])
 
   const isOpen = async ({ url }: NodeProcess): Promise<boolean> =>
     fetch(`${url}/healthz`).then(
@@ -103,7 +112,9 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
 
   test('a hand-over makes the standby the owner and the owner a standby, in one process', async () => {
     const had = b.roles().length
-    await postgres.sql(`update conveyor.owner set hand_over_to = '*'`)
+    const { out } = await cluster('hand-over --json')
+    const { from, to, epoch } = JSON.parse(out) as Record<string, unknown>
+    assert.deepEqual([from, to, epoch], ['a', 'b', 2])
     await b.role('owner', had)
     await a.role('standby', a.roles().indexOf('owner') + 1)
     await judge(b, a)
@@ -111,6 +122,40 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     assert.deepEqual(a.roles(), wanted)
     assert.deepEqual(a.logged(), wanted, 'one line of the log for each change')
   })
+
+  test('cluster status tells the owner, the members and what is durable where', async () => {
+    const { exit, out } = await cluster('status --json')
+    const status = JSON.parse(out) as Record<string, unknown>
+    const { owner, epoch, members, durable, warnings } = status
+    assert.deepEqual([exit, epoch, durable], [0, 2, 'on the disk of this database'])
+    const { since, ...is } = owner as Record<string, unknown>
+    assert.ok(Date.parse(String(since)) > 0)
+    const of_owner = { node: 'b', address: b.line.address, version, lease_ms: 1000 }
+    assert.deepEqual(is, { ...of_owner, is_alive: true })
+    const roles = (members as Record<string, unknown>[]).map(({ node, role }) => [node, role])
+    assert.deepEqual(roles, [
+      ['a', 'standby'],
+      ['b', 'owner'],
+    ])
+    assert.deepEqual(warnings, [])
+    assert.match((await cluster('status')).out, /^owner +b at 127\.0\.0\.1:\d+, since 20/)
+  })
+
+  const refusals: readonly [string, RegExp][] = [
+    ['hand-over --to x', /x is no standby; there are a$/m],
+    ['hand-over --to b', /b is the owner already/],
+    ['remove b', /b is the owner: run `conveyor cluster hand-over` first/],
+    ['remove x', /no node x is known; there are a, b/],
+    ['status --partition 7', /no partition 7: run `conveyor cluster init --partition 7`/],
+    ['init --role nobody', /the database has no role nobody/],
+  ]
+  for (const [words, says] of refusals) {
+    test(`cluster ${words} is refused`, async () => {
+      const { exit, err } = await cluster(words)
+      assert.equal(exit, 1)
+      assert.match(err, says)
+    })
+  }
 
   test('an owner whose row another has taken goes back to being a standby', async () => {
     const had = b.roles().length

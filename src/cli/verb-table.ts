@@ -4,6 +4,7 @@
 import { columns } from './output.ts'
 import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
 import { certsVerbs } from './verbs/certs.ts'
+import { clusterVerbs } from './verbs/cluster.ts'
 import { fileVerbs } from './verbs/data-file.ts'
 import { doctorVerb } from './verbs/doctor.ts'
 import { processVerbs } from './verbs/process.ts'
@@ -28,6 +29,7 @@ export const verbs: readonly Verb[] = [
   sendVerb,
   signVerb,
   ...certsVerbs,
+  ...clusterVerbs,
   ...fileVerbs,
   restoreVerb,
   doctorVerb,

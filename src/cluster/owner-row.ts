@@ -70,7 +70,7 @@ export async function takeOwnerRow(
   const { rowCount } = await connection.query({
     text: `UPDATE conveyor.owner SET epoch = epoch + 1, renewal = renewal + 1, node = $4,
       address = $5, lease_ms = $6, file_id = $7, boot_id = $8, version = $9, released = false,
-      hand_over_to = '' WHERE partition = $1 AND epoch = $2 AND renewal = $3`,
+      since = now(), hand_over_to = '' WHERE partition = $1 AND epoch = $2 AND renewal = $3`,
     values: [
       claimant.partition,
       seen.epoch,

@@ -38,7 +38,8 @@ export const migrations: readonly string[] = [
      hand_over_to text NOT NULL DEFAULT '',
      file_id text NOT NULL DEFAULT '',
      boot_id text NOT NULL DEFAULT '',
-     version text NOT NULL DEFAULT ''
+     version text NOT NULL DEFAULT '',
+     since timestamptz NOT NULL DEFAULT now()
    ) WITH (fillfactor = 50);
    CREATE TABLE conveyor.log (
      partition int NOT NULL,

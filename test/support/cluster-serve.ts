@@ -2,10 +2,6 @@
  * `conveyor serve` as nodes of a cluster, each a process of its own over a database of a test.
  */
 import { join } from 'node:path'
-import { newConnection } from '../../src/cluster/connection.ts'
-import { initCluster } from '../../src/cluster/schema.ts'
-import { targetOf } from '../../src/cluster/target.ts'
-import { steadyClock, systemChance } from '../../src/core/clock.ts'
 import { rowsOf } from './cli-run.ts'
 import { node_args, type Served, startServe } from './cli-serve.ts'
 
@@ -21,15 +17,6 @@ export interface NodeProcess extends Served {
   logged(): string[]
   /** Status and body of a path of the operator's listener. */
   ask(path: string): Promise<{ readonly status: number; readonly body: Row }>
-}
-
-export async function initialised(url: string): Promise<void> {
-  const connection = newConnection({
-    ...{ target: targetOf(url, 'test'), purpose: 'init', clock: steadyClock, answer_ms_max: 5_000 },
-  })
-  const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(8)]
-  await initCluster(connection, { id, log_id, partition: 0 })
-  await connection.close()
 }
 
 export async function startNode(

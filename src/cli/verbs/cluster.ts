@@ -1,0 +1,149 @@
+/**
+ * `cluster …`: makes the schema of a cluster in its database, says how it is, and changes who owns
+ * it. They speak with the database alone; the password comes from where libpq takes it, never from
+ * an argument.
+ */
+
+import { type ClusterStatus, clusterStatus, isSeen } from '../../cluster/cluster-status.ts'
+import type { Connection } from '../../cluster/connection.ts'
+import { newConnection } from '../../cluster/connection.ts'
+import { handOver, removeNode } from '../../cluster/operate.ts'
+import { initCluster } from '../../cluster/schema.ts'
+import { targetOf } from '../../cluster/target.ts'
+import { steadyClock, systemChance } from '../../core/clock.ts'
+import { isFault } from '../../core/faults.ts'
+import { bytesText, spanText } from '../doctor/check.ts'
+import { type Exit, usageError } from '../exit-codes.ts'
+import type { Io } from '../io.ts'
+import { clean, columns, printDone, table } from '../output.ts'
+import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
+import { type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+
+const flags = [commit_log_flag, partition_flag, json_flag]
+const password_note = 'The password comes from PGPASSWORD, or from the file that PGPASSFILE names.'
+
+export const clusterVerbs: readonly Verb[] = [
+  {
+    name: 'cluster init',
+    words: [],
+    flags: [
+      { name: 'role', value: 'NAME', no_env: true, says: 'give this role the rights of a node' },
+      ...flags,
+    ],
+    says: 'make the schema of a cluster in its database, or bring it up to date',
+    notes: ['What is there already stays as it is.', password_note],
+    run: (given, io) =>
+      withDatabase(given, async (connection, partition) => {
+        const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(8)]
+        const of = { id, log_id, partition, role: text(given, 'role') }
+        const made = await initCluster(connection, of)
+        const says = made.was_there ? 'was there already' : 'is there now'
+        return done(given, io, { partition, ...made }, `the cluster ${says}\n`)
+      }),
+  },
+  {
+    name: 'cluster status',
+    words: [],
+    flags,
+    says: 'say who owns the data, which nodes follow and how far, and what is durable where',
+    notes: ['Looks for up to two thirds of the lease whether the owner gives a sign.'],
+    run: (given, io) =>
+      withDatabase(given, async (connection, partition) => {
+        const status = await clusterStatus(connection, partition, steadyClock)
+        return done(given, io, status, pageOf(status))
+      }),
+  },
+  {
+    name: 'cluster hand-over',
+    words: [],
+    flags: [
+      { name: 'to', value: 'NODE', no_env: true, says: 'the node to be the owner (default any)' },
+      ...flags,
+    ],
+    says: 'make another node the owner, once what is under way is done',
+    notes: ['Says how long it took, or why it cannot be; then all stays as it was.'],
+    run: (given, io) =>
+      withDatabase(given, async (connection, partition) => {
+        const asked = { partition, clock: steadyClock, to: text(given, 'to') }
+        const { from, to, epoch, ms } = await handOver(connection, asked)
+        const says = `${to} is the owner after ${from}, in ${ms} ms\n`
+        return done(given, io, { from, to, epoch, ms }, says)
+      }),
+  },
+  {
+    name: 'cluster remove',
+    words: [{ name: 'NODE' }],
+    flags,
+    says: 'forget a node that is gone, so that no log is kept for it',
+    notes: ['The owner is not removed while it lives. A removed node may join again.'],
+    run: (given, io) =>
+      withDatabase(given, async (connection, partition) => {
+        const node = word(given, 0)
+        await removeNode(connection, { partition, clock: steadyClock, node })
+        return done(given, io, { removed: node }, `${clean(node)} is removed\n`)
+      }),
+  },
+]
+
+const answer_ms_max = 10_000
+
+/** Settings that may lose something are shown, and change nothing here. */
+async function withDatabase(
+  given: Given,
+  use: (connection: Connection, partition: number) => Promise<Exit>,
+): Promise<Exit> {
+  const url = text(given, 'commit-log')
+  if (url === undefined) {
+    throw usageError('name the database: --commit-log URL, or CONVEYOR_COMMIT_LOG')
+  }
+  const partition = wholeNumber('partition', text(given, 'partition') ?? '0')
+  const target = targetFor(url)
+  const connection = newConnection({
+    ...{ target, purpose: given.verb.name, clock: steadyClock, answer_ms_max },
+  })
+  try {
+    return await use(connection, partition)
+  } finally {
+    await connection.close()
+  }
+}
+
+function targetFor(url: string) {
+  try {
+    return targetOf(url, 'operator', true)
+  } catch (error) {
+    throw isFault(error) ? usageError(error.message) : error
+  }
+}
+
+function done(given: Given, io: Io, value: object, page: string): Promise<Exit> {
+  return printDone(io, isOn(given, 'json'), JSON.stringify(value), page)
+}
+
+function pageOf(status: ClusterStatus): string {
+  const { owner, epoch, position, members, log, snapshot, database } = status
+  const at = owner?.address ? ` at ${owner.address}` : ''
+  const lines = [
+    ['owner', owner === null ? 'none' : `${owner.node}${at}, since ${owner.since}`],
+    ['epoch', String(epoch)],
+    ['position', String(position)],
+    ['log', `${log.frames} frames, ${bytesText(log.bytes)}`],
+    [
+      'snapshot',
+      snapshot === null
+        ? 'none'
+        : `position ${snapshot.position}, ${bytesText(snapshot.bytes)}, ` +
+          `${spanText(1000 * snapshot.age_s)} old`,
+    ],
+    ['database', `PostgreSQL ${database.version}`],
+    ['durable', status.durable],
+  ]
+  const rows = members.map((one) => [
+    ...[one.node, isSeen(one) ? one.role : 'missing', one.address],
+    ...[String(one.position), String(one.lag), one.version],
+    spanText(1000 * one.seen_s_ago),
+  ])
+  const heads = ['NODE', 'ROLE', 'ADDRESS', 'POSITION', 'LAG', 'VERSION', 'SEEN']
+  const warnings = status.warnings.map((warning) => `warning: ${clean(warning)}\n`).join('')
+  return `${columns(lines)}${rows.length === 0 ? '' : '\n'}${table(heads, rows)}${warnings}`
+}

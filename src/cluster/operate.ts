@@ -1,0 +1,138 @@
+/**
+ * What an operator asks of a cluster by its database: that another node becomes the owner, and that
+ * a node which is gone is forgotten. The wish to hand over stands in the row of the owner, which
+ * reads it with its next renewal.
+ */
+import { type Clock, pause } from '../core/clock.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import { givesSign, isSeen, partitionRow } from './cluster-status.ts'
+import type { Connection } from './connection.ts'
+import { takeoverWaitMs } from './follow.ts'
+import type { OwnerRow } from './owner-row.ts'
+
+export interface HandedOver {
+  readonly from: string
+  readonly to: string
+  readonly epoch: number
+  /** From the wish until the other node had the ownership. */
+  readonly ms: number
+}
+
+interface Asked {
+  readonly partition: number
+  readonly clock: Clock
+}
+
+const poll_ms = 20
+/** For an owner to finish what is under way, beyond the time of a takeover. */
+const drain_ms_max = 60_000
+
+/**
+ * Resolves once another node, or the one that is named, owns the partition. Rejects with
+ * `not_possible` where that cannot be, and takes the wish back.
+ */
+export async function handOver(
+  connection: Connection,
+  { partition, clock, to }: Asked & { readonly to?: string | undefined },
+): Promise<HandedOver> {
+  const row = await partitionRow(connection, partition)
+  if (row.released || row.node === '') throw fault('not_possible', 'no node owns the data now')
+  if (row.node === to) throw fault('not_possible', `${to} is the owner already`)
+  await checkStandby(connection, partition, row, to)
+  const began_ms = clock.now_ms()
+  await wish(connection, partition, row.epoch, to ?? '*')
+  const until_ms = began_ms + takeoverWaitMs(row.lease_ms) + drain_ms_max
+  // An owner that lives has read the wish with its next renewal.
+  if (!(await givesSign(connection, partition, row, clock))) {
+    await wish(connection, partition, row.epoch, '')
+    const helps = 'a standby takes over by itself once its lease has run out'
+    throw fault('not_possible', `the owner ${row.node} gives no sign: ${helps}`)
+  }
+  for (;;) {
+    const now = await partitionRow(connection, partition)
+    if (now.epoch !== row.epoch) return ended(row, now, to, clock.now_ms() - began_ms)
+    if (clock.now_ms() >= until_ms) break
+    await pause(clock, poll_ms)
+  }
+  await wish(connection, partition, row.epoch, '')
+  const says = `the owner ${row.node} has not handed over in ${Math.round(drain_ms_max / 1000)} s`
+  throw fault('not_possible', `${says}; the wish is taken back: look at its log`)
+}
+
+function ended(row: OwnerRow, now: OwnerRow, to: string | undefined, ms: number): HandedOver {
+  if (now.node === row.node) {
+    const says = `no standby has taken over, and ${row.node} is the owner again`
+    throw fault('not_possible', `${says}: look at the logs of the standbys`)
+  }
+  if (to !== undefined && now.node !== to) {
+    throw fault('not_possible', `${to} has not taken over, ${now.node} is the owner now`)
+  }
+  return { from: row.node, to: now.node, epoch: now.epoch, ms: Math.round(ms) }
+}
+
+async function wish(
+  connection: Connection,
+  partition: number,
+  epoch: number,
+  to: string,
+): Promise<void> {
+  await connection.query({
+    text: 'UPDATE conveyor.owner SET hand_over_to = $3 WHERE partition = $1 AND epoch = $2',
+    values: [partition, epoch, to],
+  })
+}
+
+async function checkStandby(
+  connection: Connection,
+  partition: number,
+  { node: owner }: OwnerRow,
+  to: string | undefined,
+): Promise<void> {
+  const others = (await membersOf(connection, partition)).filter(({ node }) => node !== owner)
+  const seen = others.filter(isSeen).map(({ node }) => node)
+  if (seen.length === 0) {
+    throw fault('not_possible', 'there is no standby that could take over: start another node')
+  }
+  if (to !== undefined && !seen.includes(to)) throw noStandby(to, seen)
+}
+
+function noStandby(node: string, seen: readonly string[]): Fault {
+  return fault('not_possible', `${node} is no standby; there are ${seen.join(', ')}`)
+}
+
+async function membersOf(
+  connection: Connection,
+  partition: number,
+): Promise<{ readonly node: string; readonly seen_s_ago: number }[]> {
+  const { rows } = await connection.query<{ node: string; seen_s_ago: number }>({
+    text: `SELECT node, extract(epoch FROM now() - seen_at)::float8 AS seen_s_ago
+      FROM conveyor.replica WHERE partition = $1 ORDER BY node`,
+    values: [partition],
+  })
+  return rows
+}
+
+/**
+ * Forgets a node, so that nothing is kept for it any more; it may join again. Rejects with
+ * `not_possible` for the owner that lives, and for one that is not known.
+ */
+export async function removeNode(
+  connection: Connection,
+  { partition, clock, node }: Asked & { readonly node: string },
+): Promise<void> {
+  const row = await partitionRow(connection, partition)
+  if (row.node === node && !row.released && (await givesSign(connection, partition, row, clock))) {
+    throw fault(
+      'not_possible',
+      `${node} is the owner: run \`npx conveyor cluster hand-over\` first`,
+    )
+  }
+  const { rowCount } = await connection.query({
+    text: 'DELETE FROM conveyor.replica WHERE partition = $1 AND node = $2',
+    values: [partition, node],
+  })
+  if (rowCount === 1) return
+  const known = (await membersOf(connection, partition)).map((one) => one.node)
+  const there = known.length === 0 ? 'there is none' : `there are ${known.join(', ')}`
+  throw fault('not_possible', `no node ${node} is known; ${there}`)
+}
