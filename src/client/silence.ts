@@ -33,11 +33,11 @@ export interface SilenceOptions {
   readonly askOthers: (address: Address) => void
 }
 
-const tick_ms = 500
+const tick_ms = 300
 /** Silent ticks until it is probed, until the others are, and until its calls are given up. */
 const probed_ticks = 2
 const doubted_ticks = 3
-const lost_ticks = 10
+const lost_ticks = 16
 
 export function newSilenceWatch(
   addresses: readonly Address[],
