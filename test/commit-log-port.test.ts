@@ -1,0 +1,143 @@
+/**
+ * The suite of the commit log, run on the two files beside the data file, on PostgreSQL and on one
+ * in memory; and the store over one that fails at each step of its life.
+ */
+import './support/end-soon.ts'
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { framesAfter, readSegments, recoverCommitLog } from '../src/store/commit-log/recovery.ts'
+import { continueCommitLog, createCommitLog } from '../src/store/commit-log/segments.ts'
+import { commitLogTree } from '../src/store/commit-log/tree.ts'
+import { writerOver } from '../src/store/commit-log/writer.ts'
+import { storeOf } from '../src/store/group-commit.ts'
+import { openTree } from './support/commit-log-setup.ts'
+import { type CommitLogBed, changesNamed, commitLogSuite } from './support/commit-log-suite.ts'
+import { connectionTo, log_id, logOver, newCluster } from './support/database-cluster.ts'
+import { type Failure, memoryLog } from './support/memory-log.ts'
+import { postgresOrSkip } from './support/postgres.ts'
+import { quickFolder, quickPaths } from './support/store-folder.ts'
+
+const postgres = await postgresOrSkip()
+
+async function segmentsBed(): Promise<CommitLogBed> {
+  const folder = await quickFolder('conveyor-port-')
+  const path = join(folder, 'data.lmdb')
+  const manifest = { id: log_id, seq: 0, is_open: true }
+  return {
+    async open(seq) {
+      const found = seq === 0 ? undefined : await recoverCommitLog(path, manifest)
+      const writer =
+        found === undefined
+          ? await createCommitLog(path, manifest)
+          : await continueCommitLog(path, manifest, found)
+      return {
+        writer,
+        async *read(after_seq) {
+          const segments = (await readSegments(path)).filter((bytes) => bytes !== undefined)
+          yield* framesAfter(path, segments, { id: log_id, seq: after_seq })
+        },
+      }
+    },
+    remove: () => rm(folder, { recursive: true }),
+  }
+}
+
+async function postgresBed(): Promise<CommitLogBed> {
+  assert.ok(postgres !== undefined)
+  const { url, sql } = await newCluster(postgres)
+  const full = `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON conveyor.log EXECUTE FUNCTION full_disk()`
+  return {
+    async open(seq) {
+      const log = logOver(connectionTo(url))
+      return { writer: writerOver(log, { id: log_id, seq, is_open: true }), read: log.read }
+    },
+    setFull: async (is_full) =>
+      void (await sql(is_full ? full : 'DROP FUNCTION full_disk CASCADE')),
+    fence: async () => void (await sql('UPDATE conveyor.owner SET epoch = 2')),
+    async remove() {},
+  }
+}
+
+async function memoryBed(): Promise<CommitLogBed> {
+  const kept: Buffer[] = []
+  let failure: Failure | undefined
+  return {
+    async open(seq) {
+      const log = memoryLog(kept, () => failure)
+      return { writer: writerOver(log, { id: log_id, seq, is_open: true }), read: log.read }
+    },
+    async setFull(is_full) {
+      failure = is_full ? 'no_space' : undefined
+    },
+    async fence() {
+      failure = 'fenced'
+    },
+    async remove() {},
+  }
+}
+
+commitLogSuite('in two files', segmentsBed)
+commitLogSuite('in memory', memoryBed)
+if (postgres !== undefined) commitLogSuite('in PostgreSQL', postgresBed)
+
+/** What becomes of the transaction whose append fails so, and of those after it. */
+const failures: [failure: Failure, code: string, is_kept: boolean, later: string][] = [
+  ['no_space', 'no_space', false, 'ok'],
+  ['fenced', 'store_failed', false, 'store_failed'],
+  ['lost', 'store_failed', false, 'store_failed'],
+  ['unanswered', 'store_failed', true, 'store_failed'],
+]
+
+describe('a store whose commit log fails', () => {
+  const newPath = quickPaths('conveyor-port-store-')
+
+  for (const [failure, code, is_kept, later] of failures) {
+    for (const step of [1, 2, 5]) {
+      it(`says ${code} where append ${step} of 5 is ${failure}`, async () => {
+        const path = newPath()
+        const kept: Buffer[] = []
+        let appends = 0
+        const log = memoryLog(kept, () => (++appends === step ? failure : undefined))
+        const manifest = { id: log_id, seq: 0, is_open: true }
+        const lmdb = await openTree(path)
+        const tree = commitLogTree(lmdb, path, manifest, writerOver(log, manifest), {
+          place: {
+            files: [],
+            is_left_behind: false,
+            start: async () => undefined,
+            remove: async () => {},
+          },
+          tell() {},
+        })
+        const store = storeOf(tree)
+        const outcomes: string[] = []
+        for (let n = 1; n <= 5; n++) {
+          const put = store.update((tx) => tx.put(`k${n}`, Buffer.from('v')))
+          outcomes.push(await put.then(() => 'ok').catch((error) => error.code))
+        }
+        const expected = [1, 2, 3, 4, 5].map((n) => (n < step ? 'ok' : n > step ? later : code))
+        assert.deepEqual(outcomes, expected)
+        // Nothing is appended after it, and nobody reads what it would have written.
+        const acknowledged = outcomes.filter((outcome) => outcome === 'ok').length
+        assert.equal(kept.length, acknowledged + (is_kept ? 1 : 0))
+        assert.equal(tree.get(`k${step}`), undefined)
+        await store.close()
+      })
+    }
+  }
+
+  it('reads what it has appended', async () => {
+    const writer = writerOver(
+      memoryLog([], () => undefined),
+      {
+        ...{ id: log_id, seq: 0, is_open: true },
+      },
+    )
+    await writer.write(changesNamed('k'))
+    assert.equal(writer.active().get('k')?.toString(), 'k'.repeat(100))
+  })
+})
