@@ -6,8 +6,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { framesIn } from '../../src/store/commit-log/frame.ts'
 import { decodeManifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
+import { readNodeMark } from '../../src/store/commit-log/node-mark.ts'
 import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
+import { framesAfter } from './postgres-open.ts'
 import type { Edit } from './store-child.ts'
 
 export interface CrashForm {
@@ -39,8 +41,12 @@ export interface CommitLogLeft {
 export async function commitLogLeft(path: string): Promise<CommitLogLeft> {
   const tree = await openLmdbTree(path)
   const bytes = tree.get(manifest_key)
+  const mark = readNodeMark(tree)
   await tree.close()
   const merged_seq = bytes === undefined ? Infinity : decodeManifest(bytes).seq
+  if (mark !== undefined) {
+    return { unmerged: await framesAfter(mark.partition, merged_seq), in_checkpoint: false }
+  }
   const unmerged = segmentPaths(path).map((segment) => {
     if (!existsSync(segment)) return 0
     const groups = [...framesIn(readFileSync(segment))].filter(({ count }) => count > 0)

@@ -7,7 +7,15 @@
  * any name, has its data. A file that somebody else has written, such as a backup, stays what it is.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -20,8 +28,10 @@ import type { openEngine } from '../../src/open.ts'
 import { postgresLog } from '../../src/postgres.ts'
 import { quickFolder } from './store-folder.ts'
 
-/** Beside this module: where the database of the run is. */
-const url_file = 'postgres-url'
+/** Beside this module, in a run over PostgreSQL: where the database is. */
+export const url_file = 'postgres-url'
+export const suite_url = readUrl()
+
 const node = 'suite'
 const log_id_bytes = 8
 /** No other node waits for it, and a loaded machine must not let it run out. */
@@ -43,13 +53,15 @@ export async function initSuite(server_url: string, folder: string): Promise<voi
   await initPartition(server_url, 0)
   const opening = join(folder, 'src/open.js')
   renameSync(opening, join(folder, 'src/open-file.js'))
-  const lines = [
-    "import { overPostgres } from '../test/support/postgres-open.js'",
-    "import { openEngine as openFile } from './open-file.js'",
-    'export const openEngine = overPostgres(openFile)',
-  ]
-  writeFileSync(opening, `${lines.join('\n')}\n`)
+  writeFileSync(opening, openingText('./open-file.js', '../test/support/postgres-open.js'))
   writeFileSync(join(folder, 'test/support', url_file), server_url)
+}
+
+/** The module that takes the place of src/open.ts, which it finds by `opening`. */
+export function openingText(opening: string, here: string): string {
+  const imports = `import { openEngine as openFile } from '${opening}'
+import { overPostgres } from '${here}'`
+  return `${imports}\nexport const openEngine = overPostgres(openFile)\n`
 }
 
 export function overPostgres(openFile: typeof openEngine): typeof openEngine {
@@ -82,8 +94,20 @@ export function overPostgres(openFile: typeof openEngine): typeof openEngine {
   }
 }
 
+function readUrl(): string | undefined {
+  const path = join(import.meta.dirname, url_file)
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
+
 function url(): string {
-  return readFileSync(join(import.meta.dirname, url_file), 'utf8')
+  if (suite_url === undefined) throw new Error('this is no run over PostgreSQL')
+  return suite_url
+}
+
+/** How many frames of a partition there are after this position. */
+export async function framesAfter(partition: number, seq: number): Promise<number> {
+  const text = 'SELECT FROM conveyor.log WHERE partition = $1 AND seq > $2'
+  return (await query(text, [partition, seq])).rowCount ?? 0
 }
 
 /** One connection for all files of a process, which does not keep the process alive. */

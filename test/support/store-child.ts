@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { top } from './package-folder.ts'
+import { openingText, suite_url, url_file } from './postgres-open.ts'
 
 export interface BuiltChild {
   /** The script to start with `node`. */
@@ -45,9 +46,10 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
       bundle: true,
       platform: 'node',
       format: 'esm',
-      plugins: [packagesByAddress, edited(edits, made)],
+      plugins: [packagesByAddress, overPostgres, edited(edits, made)],
     })
   }
+  if (suite_url !== undefined) await writeFile(join(folder, url_file), suite_url)
   const missed = edits.filter((edit) => !made.has(edit))
   if (missed.length > 0) throw new Error(`not edited: ${missed.map(({ from }) => from).join()}`)
   return { script, folder, remove: () => rm(folder, { recursive: true, force: true }) }
@@ -64,6 +66,25 @@ const packagesByAddress: Plugin = {
       if (kind === 'entry-point' || path.startsWith('node:')) return undefined
       return { path: import.meta.resolve(path), external: true }
     })
+  },
+}
+
+/** In a run over PostgreSQL the child opens its files as this process does. */
+const overPostgres: Plugin = {
+  name: 'over-postgres',
+  setup(setup) {
+    if (suite_url === undefined) return
+    const namespace = 'over-postgres'
+    const opening = pathOf('../../src/open.ts')
+    setup.onResolve({ filter: /\/open\.ts$/ }, ({ path, resolveDir, namespace: from }) =>
+      from !== namespace && join(resolveDir, path) === opening
+        ? { path: opening, namespace }
+        : undefined,
+    )
+    setup.onLoad({ filter: /$/, namespace }, () => ({
+      contents: openingText('./open.ts', '../test/support/postgres-open.ts'),
+      resolveDir: pathOf('../../src'),
+    }))
   },
 }
 
