@@ -1,4 +1,6 @@
-/** The tree over the commit log in PostgreSQL passes the suite of every tree. */
+/** The tree over the commit log in PostgreSQL passes the suite of every tree, and an idle one idles. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -6,6 +8,7 @@ import { systemChance } from '../src/core/clock.ts'
 import { tellNobody } from '../src/core/events.ts'
 import { postgresLog } from '../src/postgres.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { codePath, node_flags } from './support/package-folder.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
 import { is_slow } from './support/short-run.ts'
@@ -48,3 +51,18 @@ async function makeBed(): Promise<TreeBed> {
 
 if (no_postgres === undefined) storeSuite('PostgreSQL', makeBed, is_slow ? 100 : 8)
 else test('the store over PostgreSQL', { skip: no_postgres }, () => {})
+
+test('an open node that does nothing keeps no process alive', { skip: no_postgres }, async () => {
+  const partition = ++count
+  const url = postgres?.url() as string
+  await initPartition(url, partition)
+  const program = `
+    import { openEngine } from ${JSON.stringify(codePath('src/open'))}
+    import { postgresLog } from ${JSON.stringify(codePath('src/postgres'))}
+    const commitLog = postgresLog(${JSON.stringify({ url, node: 'idle', partition })})
+    await openEngine(${JSON.stringify(join(folder, 'idle.lmdb'))}, { commitLog })
+  `
+  const args = [...node_flags, '--input-type=module', '--eval', program]
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  assert.deepEqual([status, stderr], [0, ''])
+})

@@ -123,6 +123,7 @@ export function newConnection(options: ConnectionOptions): Connection {
       ...{ client, host, is_over: false, warning: undefined },
       async ask<Row extends QueryResultRow>(query: Query) {
         const stopWatch = watch(one, socket, query)
+        socket.ref()
         try {
           const result = await client.query<Row>(query as Query & { values: unknown[] })
           if (one.warning === undefined) return result
@@ -134,9 +135,14 @@ export function newConnection(options: ConnectionOptions): Connection {
           throw troubleOf(error, host, { is_over: one.is_over, was_right })
         } finally {
           stopWatch()
+          // Like an open file, a connection that waits for nothing keeps no process alive.
+          socket.unref()
         }
       },
-      end: () => within(clock, answer_ms_max, client.end()).finally(one.destroy),
+      end() {
+        socket.ref()
+        return within(clock, answer_ms_max, client.end()).finally(one.destroy)
+      },
       destroy() {
         over()
         socket.destroy()
