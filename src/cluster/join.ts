@@ -6,6 +6,7 @@ import { type Clock, pause } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import { type Connection, isAway } from './connection.ts'
+import type { Membership } from './members.ts'
 import { type NodeFile, openNodeFile, placeInLog } from './node-file.ts'
 import type { NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
@@ -21,6 +22,8 @@ export interface Joining {
   /** Resolves where this node waits no more. */
   readonly left: Promise<unknown>
   hasLeft(): boolean
+  /** Has the name of the node, with a data file that has this position. */
+  enrol(file: NodeFile, seq: number): Promise<Membership>
 }
 
 const retry_ms = 250
@@ -33,12 +36,14 @@ export async function join(joining: Joining): Promise<NodeFile> {
   const { connection, opening, status, left, hasLeft, settings } = joining
   const { clock, partition, node } = settings
   const { file, is_behind } = await untilThere(joining, () => find(joining))
+  const membership = await joining.enrol(file, is_behind ? 0 : file.manifest.seq)
   if (!is_behind) return file
   const loaded = await loadSnapshot({
     ...{ connection, clock, partition, file, node, left, hasLeft },
     ...{ tree: opening.tree, tell: opening.tell },
     async onBegin({ seq }) {
       status.set({ seq })
+      membership.report(seq)
     },
     onLoaded: (loading) => status.set({ loading }),
     onAway: status.onAway,

@@ -8,9 +8,8 @@
  * another node has taken over, the store has failed for good; whoever holds the engine closes it,
  * and may open it again, as a standby: that is another life.
  */
-import { readFileSync, statSync } from 'node:fs'
 import { keepAlive } from '../core/clock.ts'
-import { fault, isFault } from '../core/faults.ts'
+import { type Fault, fault, isFault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
@@ -18,9 +17,11 @@ import type { Tree } from '../store/tree.ts'
 import type { Connection } from './connection.ts'
 import { fitnessOf } from './fitness.ts'
 import { catchUp, type Following, follow, type Taken } from './follow.ts'
+import { identityOf } from './identity.ts'
 import { join, waitEnded } from './join.ts'
+import { enrol, type Membership } from './members.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
-import { placeInLog } from './node-file.ts'
+import { type NodeFile, placeInLog } from './node-file.ts'
 import { answerMsMax, connectionFor, type NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
 import type { Claimant } from './owner-row.ts'
@@ -53,6 +54,10 @@ export interface LifeOptions {
   onEnd(): void
 }
 
+const start_id_bytes = 8
+/** Between two looks whether the database that a close waits for is there. */
+const give_up_ms = 1_000
+
 export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
   const { clock, partition, node, address, lease_ms } = settings
@@ -62,6 +67,8 @@ export function beginLife(options: LifeOptions): NodeLife {
   let tenure: Tenure | undefined
   let snapshots: Snapshots | undefined
   let ending: Promise<void> | undefined
+  let membership: Membership | undefined
+  let taken_name: Fault | undefined
   let append_ms = 0
   let cancelEnd: (() => void) | undefined
   let has_left = false
@@ -79,7 +86,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       await tenure?.release()
       status.set({ role: 'ended' })
     },
-    onMerged() {},
+    onMerged: (seq) => membership?.report(seq),
     onAppended(sent_ms) {
       append_ms = clock.now_ms() - sent_ms
       status.onBack()
@@ -94,12 +101,13 @@ export function beginLife(options: LifeOptions): NodeLife {
       const file = await join({
         ...{ settings, opening, status, left, connection: work },
         hasLeft: () => has_left,
+        enrol: enrolled,
       })
       copy = openNodeCopy(opening, file, commit_log)
       for (;;) {
         const following = followingOf(copy)
         const followed = await follow(following)
-        if (followed.end === 'left') throw waitEnded()
+        if (followed.end === 'left') throw taken_name ?? waitEnded()
         if (followed.end === 'behind') {
           await end()
           return 'behind'
@@ -117,6 +125,24 @@ export function beginLife(options: LifeOptions): NodeLife {
     }
   }
 
+  async function enrolled(file: NodeFile, seq: number): Promise<Membership> {
+    const { file_id, boot_id } = identityOf(opening.path, file.mark.file_id)
+    membership = await enrol({
+      ...{ connection: watch, clock, partition, node, address, seq, left },
+      holder: boot_id === '' ? '' : `${file_id}/${boot_id}`,
+      start_id: opening.bytes(start_id_bytes).toString('hex'),
+      hasLeft: () => has_left,
+      onTaken(reason) {
+        taken_name = reason
+        leave()
+        tenure?.lose(fault('store_failed', reason.message))
+      },
+      onAway: status.onAway,
+      onBack: status.onBack,
+    })
+    return membership
+  }
+
   /** Refuses a database that does not have what this node has. */
   async function checkPlace(found: Pick<Connection, 'query'>): Promise<void> {
     if (copy === undefined) return
@@ -131,9 +157,8 @@ export function beginLife(options: LifeOptions): NodeLife {
   }
 
   function followingOf({ tree, take, file }: NodeCopy): Following {
-    const file_id = `${file.mark.file_id} ${inodeOf(opening.path)}`
-    const boot_id = bootId()
-    const claimant: Claimant = { partition, node, address, lease_ms, version, file_id, boot_id }
+    const identity = identityOf(opening.path, file.mark.file_id)
+    const claimant: Claimant = { partition, node, address, lease_ms, version, ...identity }
     return {
       ...{ connection: work, clock, claimant, left, take },
       hasLeft: () => has_left,
@@ -192,7 +217,11 @@ export function beginLife(options: LifeOptions): NodeLife {
         })
       },
       endWithin(ms) {
-        cancelEnd ??= clock.wake_at(clock.now_ms() + ms, () => void commit_log.close())
+        const giveUp = (): void => {
+          if (status.current().away_since_ms !== undefined) return void commit_log.close()
+          cancelEnd = clock.wake_at(clock.now_ms() + give_up_ms, giveUp)
+        }
+        cancelEnd ??= clock.wake_at(clock.now_ms() + ms, giveUp)
       },
       close: end,
     }
@@ -210,6 +239,7 @@ export function beginLife(options: LifeOptions): NodeLife {
         status.set({ role: 'ended', seq: copy?.tree.seq() ?? status.current().seq })
         copy = undefined
         cancelEnd?.()
+        await membership?.leave()
         await Promise.all([work.close(), watch.close()])
         options.onEnd()
         endWait()
@@ -224,20 +254,5 @@ export function beginLife(options: LifeOptions): NodeLife {
     tree: () => copy?.tree,
     append_ms: () => append_ms,
     hasLease: () => tenure !== undefined && tenure.unavailable() === undefined,
-  }
-}
-
-/** Which file of this machine it is: a copy of it is another. */
-function inodeOf(path: string): string {
-  const { dev, ino } = statSync(path)
-  return `${dev}:${ino}`
-}
-
-/** Of the running system; empty where it does not say. */
-function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  } catch {
-    return ''
   }
 }

@@ -17,6 +17,8 @@ export interface Tenure {
   lost(): Fault | undefined
   /** Calls once, at once if it is lost already. */
   onLost(listener: (reason: Fault) => void): void
+  /** The node must not go on, although it has the ownership still. */
+  lose(reason: Fault): void
   /** Gives the ownership up, so that another node may take it at once. */
   release(): Promise<void>
   close(): void
@@ -63,6 +65,7 @@ export function beginTenure(options: TenureOptions): Tenure {
       listener = next
       if (lost !== undefined) next(lost)
     },
+    lose,
     release: lease.release,
     close: lease.close,
   }

@@ -25,8 +25,8 @@ export interface Tree {
    */
   unavailable?(): Fault | undefined
   /**
-   * The close begins: what is committed still, or cannot be committed, within so long is given up
-   * then, so that nobody waits for it.
+   * The close begins: a commit whose outcome cannot be found out within so long is given up then,
+   * so that nobody waits for it.
    */
   endWithin?(ms: number): void
   /** Free bytes on the disk and in the file; undefined for a tree in memory. */

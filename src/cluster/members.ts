@@ -1,0 +1,209 @@
+/**
+ * The members of a cluster: a row for each name of a node. It says which instance has the name,
+ * that it lives (`beat` grows), and up to which position its data file has the log: truncation
+ * leaves it the rest to read.
+ *
+ * A name belongs to the instance whose beat moves. Another one that finds the row watches it on its
+ * own clock, and takes the name only once the row has stood still; a clean end frees it at once, as
+ * does a restart with the same file, which the earlier process cannot have any more.
+ */
+import { type Clock, pause, within } from '../core/clock.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import { version } from '../core/version.ts'
+import { type Connection, isAway } from './connection.ts'
+
+export interface Member {
+  readonly node: string
+  /** Position that its data file has. */
+  readonly seq: number
+  /** False after a clean end. */
+  readonly is_enrolled: boolean
+  readonly address: string
+  readonly version: string
+  /** Since its last beat, by the clock of the database. */
+  readonly seen_s: number
+}
+
+export async function readMembers(connection: Connection, partition: number): Promise<Member[]> {
+  const { rows } = await connection.query<Member & { seq: string }>({
+    text: `SELECT node, seq::text, instance <> '' AS is_enrolled, address, version,
+      greatest(0, extract(epoch FROM now() - seen_at))::float8 AS seen_s
+      FROM conveyor.replica WHERE partition = $1 ORDER BY node`,
+    values: [partition],
+  })
+  return rows.map((row) => ({ ...row, seq: Number(row.seq) }))
+}
+
+/** False where there is none. One that runs enrols again at its next beat. */
+export async function removeMember(
+  connection: Connection,
+  partition: number,
+  node: string,
+): Promise<boolean> {
+  const { rowCount } = await connection.query({
+    text: 'DELETE FROM conveyor.replica WHERE partition = $1 AND node = $2',
+    values: [partition, node],
+  })
+  return rowCount === 1
+}
+
+export interface Membership {
+  /** From now on the row says so at each beat. */
+  report(seq: number): void
+  /** Frees the name; waits no longer than a beat. */
+  leave(): Promise<void>
+}
+
+export interface MembershipOptions {
+  readonly connection: Connection
+  readonly clock: Clock
+  readonly partition: number
+  readonly node: string
+  readonly address: string
+  /** The same for each process that has had this very file since the system started, or empty. */
+  readonly holder: string
+  /** Random. */
+  readonly start_id: string
+  /** Position that the data file has. */
+  readonly seq: number
+  /** Resolves where this node waits no more. */
+  readonly left: Promise<unknown>
+  hasLeft(): boolean
+  /** Another instance has taken the name. Called once. */
+  onTaken(reason: Fault): void
+  onAway(reason: unknown): void
+  onBack(): void
+}
+
+const beat_ms = 1_000
+/** A row that has stood still for so long, beats late and lost ones included, has no instance. */
+export const stands_still_ms = 4 * beat_ms
+const look_ms = 250
+
+interface Row {
+  readonly instance: string
+  readonly beat: string
+  readonly address: string
+}
+
+/** Resolves once the name is this instance's. Rejects with `not_possible`. */
+export async function enrol(options: MembershipOptions): Promise<Membership> {
+  const { connection, clock, partition, node, address, left, holder } = options
+  const instance = `${holder}/${options.start_id}`
+  const key = [partition, node]
+  let { seq } = options
+  let cancel = (): void => {}
+  let has_ended = false
+
+  async function read(): Promise<Row | undefined> {
+    const { rows } = await connection.query<Row>({
+      text: `SELECT instance, beat::text, address FROM conveyor.replica
+        WHERE partition = $1 AND node = $2`,
+      values: key,
+    })
+    return rows[0]
+  }
+
+  async function insert(): Promise<boolean> {
+    const { rowCount } = await connection.query({
+      text: `INSERT INTO conveyor.replica (partition, node, instance, address, version, seq)
+        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (partition, node) DO NOTHING`,
+      values: [...key, instance, address, version, seq],
+    })
+    return rowCount === 1
+  }
+
+  /** Writes the row if it is still the one that was seen. */
+  async function take(seen: Row): Promise<boolean> {
+    const { rowCount } = await connection.query({
+      text: `UPDATE conveyor.replica SET instance = $3, address = $4, version = $5, seq = $6,
+        beat = beat + 1, seen_at = now()
+        WHERE partition = $1 AND node = $2 AND instance = $7 AND beat = $8`,
+      values: [...key, instance, address, version, seq, seen.instance, seen.beat],
+    })
+    return rowCount === 1
+  }
+
+  function isFree(row: Row): boolean {
+    if (row.instance === '' || row.instance === instance) return true
+    return holder !== '' && row.instance.startsWith(`${holder}/`)
+  }
+
+  async function untilTaken(): Promise<void> {
+    let seen: Row | undefined
+    let seen_ms = 0
+    while (!options.hasLeft()) {
+      try {
+        const row = await read()
+        options.onBack()
+        if (row === undefined) {
+          if (await insert()) return
+          continue
+        }
+        seen ??= row
+        if (seen === row) seen_ms = clock.now_ms()
+        if (seen.instance !== row.instance || seen.beat !== row.beat) throw nameTaken(node, row)
+        const stands_still = clock.now_ms() - seen_ms >= stands_still_ms
+        if ((isFree(row) || stands_still) && (await take(row))) return
+      } catch (error) {
+        if (!isAway(error)) throw error
+        options.onAway(error)
+        seen = undefined
+      }
+      await pause(clock, look_ms, left)
+    }
+    throw fault('shutting_down', 'the wait for the name has ended')
+  }
+
+  async function beat(): Promise<void> {
+    try {
+      const { rowCount } = await connection.query({
+        name: 'beat',
+        text: `UPDATE conveyor.replica SET seq = $4, beat = beat + 1, seen_at = now()
+          WHERE partition = $1 AND node = $2 AND instance = $3`,
+        values: [...key, instance, seq],
+      })
+      const row = rowCount === 1 || (await insert()) ? undefined : await read()
+      if (row !== undefined && row.instance !== instance) {
+        has_ended = true
+        options.onTaken(nameTaken(node, row))
+      }
+    } catch {
+      // Whoever asks the database for more tells of it, and the next beat may reach it.
+    }
+    arm()
+  }
+
+  function arm(): void {
+    if (!has_ended) cancel = clock.wake_at(clock.now_ms() + beat_ms, () => void beat())
+  }
+
+  await untilTaken()
+  arm()
+  return {
+    report(next_seq) {
+      seq = next_seq
+    },
+    async leave() {
+      if (has_ended) return
+      has_ended = true
+      cancel()
+      const freed = connection.query({
+        text: `UPDATE conveyor.replica SET instance = '', seq = $4, beat = beat + 1
+          WHERE partition = $1 AND node = $2 AND instance = $3`,
+        values: [...key, instance, seq],
+      })
+      await within(
+        clock,
+        beat_ms,
+        freed.catch(() => {}),
+      )
+    },
+  }
+}
+
+function nameTaken(node: string, { address }: Row): Fault {
+  const where = address === '' ? '' : ` at ${address}`
+  const says = `another node is named ${node} and runs${where}`
+  return fault('not_possible', `${says}: give each node a name and a data file of its own`)
+}
