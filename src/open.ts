@@ -21,12 +21,14 @@ import { keyCheckIn } from './engine/secrets.ts'
 import { beginUpgrade, format, format_key, upgradeFile } from './engine/upgrade.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
+import type { AdminServer } from './server/admin/server.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
 import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
 import { manifest_key } from './store/commit-log/manifest.ts'
 import { node_mark_key, nodeFileFault } from './store/commit-log/node-mark.ts'
+import type { Standby } from './store/commit-log/source.ts'
 import { storeOf } from './store/group-commit.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import { readOwner, writeOwner } from './store/owner-file.ts'
@@ -71,9 +73,13 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const file = is_memory ? memoryFile() : await lockedFile(path, chance, limits, options)
   try {
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
+    const standby = is_memory ? undefined : options.commitLog?.standby
+    const admin = standby && (await adminOfNode(file, { ...standby, tell }, socket, chance))
     const tree = await file.openTree((found) => claimOf(found, path, chance), tell)
     const file_id = (tree.get(file_id_key) as Buffer).toString('hex')
-    if (!is_memory) await writeOwner(file.path, { pid: process.pid, socket, file_id, version })
+    if (!is_memory && standby === undefined) {
+      await writeOwner(file.path, { pid: process.pid, socket, file_id, version })
+    }
     const store = storeOf(tree, {
       filter: newBloomFilter(tree, keysOfType('ref')),
       tell,
@@ -111,7 +117,10 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       }),
     })
     file.onClose(() => engine.close())
-    if (socket !== null) {
+    if (admin !== undefined) {
+      admin.use(engine)
+      file.onClose(admin.close)
+    } else if (socket !== null) {
       const { serveAdmin } = await import('./server/admin/server.ts')
       const server = await serveAdmin(engine, { socket, file_id, version })
       file.onClose(() => server.close())
@@ -230,6 +239,24 @@ function closingSteps(): Pick<DataFile, 'onClose' | 'close'> {
       if (failed !== undefined) throw failed.error
     },
   }
+}
+
+/** A node is asked before it is the owner too, so its socket opens with its data file. */
+async function adminOfNode(
+  file: DataFile,
+  { backup, says, tell }: Standby & { readonly tell: Tell },
+  socket: string | null,
+  chance: Chance,
+): Promise<AdminServer | undefined> {
+  const { path } = file
+  // That of the state is the same at all nodes.
+  const file_id = chance.bytes(file_id_bytes).toString('hex')
+  await writeOwner(path, { pid: process.pid, socket, file_id, version })
+  if (socket === null) return undefined
+  const { serveAdmin } = await import('./server/admin/server.ts')
+  const server = await serveAdmin({ backup, says, tell, path }, { socket, file_id, version })
+  file.onClose(server.close)
+  return server
 }
 
 async function adminSocket(real_path: string, options: EngineOptions): Promise<string> {

@@ -4,6 +4,7 @@
  * refuses.
  */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { version } from '../src/core/version.ts'
@@ -156,6 +157,26 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
       assert.match(err, says)
     })
   }
+
+  test('verbs at a standby: backup works, the others name the owner', async () => {
+    const path = join(folder.path, 'copy.lmdb')
+    const made = await run(['backup', path, '--json', '--db', a.db])
+    assert.equal(made.exit, 0, made.err)
+    const counted = await run(['process', 'list', '--db', path])
+    assert.equal(counted.exit, 0, counted.err)
+    const says = new RegExp(`the node a is a standby; the owner is b at ${b.line.address}`)
+    for (const words of [
+      ['task', 'count'],
+      ['user', 'list'],
+      ['check'],
+      ['process', 'pause', '1'],
+    ]) {
+      const { exit, err } = await run([...words, '--db', a.db])
+      assert.equal(exit, 1, words.join(' '))
+      assert.match(err, says)
+    }
+    assert.equal((await run(['task', 'count', '--db', b.db])).exit, 0)
+  })
 
   test('an owner whose row another has taken goes back to being a standby', async () => {
     const had = b.roles().length

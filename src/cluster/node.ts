@@ -8,7 +8,7 @@ import type { CommitLogSource } from '../store/commit-log/source.ts'
 import { beginLife, type NodeLife } from './node-life.ts'
 import { nodeSettings, type PostgresLogOptions } from './node-settings.ts'
 import { listenerIn, newStatusKeeper } from './node-status.ts'
-import type { NodeStatus } from './roles.ts'
+import { type NodeStatus, notOwnerText } from './roles.ts'
 
 export interface PostgresLog extends CommitLogSource {
   readonly node: string
@@ -38,6 +38,12 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
     }),
   })
 
+  async function backup(path: string): Promise<number> {
+    const tree = life?.tree()
+    if (tree === undefined) throw fault('not_possible', 'this node has no data open')
+    return tree.backup(path)
+  }
+
   return {
     node,
     async open(opening) {
@@ -64,10 +70,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
     onRole: status.onRole,
     onHandOver: (listener) => listenerIn(hand_over_listeners, listener),
     leave: () => life?.leave(),
-    async backup(path) {
-      const tree = life?.tree()
-      if (tree === undefined) throw fault('not_possible', 'this node has no data open')
-      return tree.backup(path)
-    },
+    backup,
+    standby: { backup, says: () => notOwnerText(status.current()) },
   }
 }

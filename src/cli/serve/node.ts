@@ -132,6 +132,7 @@ async function oneTenure(
   })
   const forget = log.onHandOver(end)
   const commitLog: CommitLogSource = {
+    ...log,
     open(opening) {
       const opened = log.open(opening)
       // A signal that came before could not end a wait that had not begun.

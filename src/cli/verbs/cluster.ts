@@ -4,20 +4,24 @@
  * an argument.
  */
 
+import { existsSync } from 'node:fs'
 import { type ClusterStatus, clusterStatus, isSeen } from '../../cluster/cluster-status.ts'
 import type { Connection } from '../../cluster/connection.ts'
 import { newConnection } from '../../cluster/connection.ts'
+import { importFile } from '../../cluster/import-file.ts'
 import { handOver, removeNode } from '../../cluster/operate.ts'
 import { initCluster } from '../../cluster/schema.ts'
 import { targetOf } from '../../cluster/target.ts'
 import { steadyClock, systemChance } from '../../core/clock.ts'
-import { isFault } from '../../core/faults.ts'
+import { fault, isFault } from '../../core/faults.ts'
+import { format, format_key } from '../../engine/upgrade.ts'
+import type { View } from '../../store/store.ts'
 import { bytesText, spanText } from '../doctor/check.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { clean, columns, printDone, table } from '../output.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
-import { type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
 
 const flags = [commit_log_flag, partition_flag, json_flag]
 const password_note = 'The password comes from PGPASSWORD, or from the file that PGPASSFILE names.'
@@ -83,7 +87,35 @@ export const clusterVerbs: readonly Verb[] = [
         return done(given, io, { removed: node }, `${clean(node)} is removed\n`)
       }),
   },
+  {
+    name: 'cluster import',
+    words: [],
+    flags: [...flags.slice(0, 2), db_flag, json_flag],
+    says: 'make the state of a data file that nobody has open that of an empty partition',
+    notes: [
+      'The file is read and stays as it is; the nodes have new files of their own. The key of the',
+      'secrets is no part of it: put a copy of FILE.key beside the data file of each node.',
+    ],
+    async run(given, io) {
+      const { url, partition } = databaseOf(given)
+      const path = dbOf(given)
+      const made = await importFile(path, { url, partition, check: checkFormat })
+      const key = existsSync(`${path}.key`)
+        ? `each node needs ${clean(path)}.key as the key of its own data file\n`
+        : ''
+      const says = `position ${made.seq}, ${made.bytes} bytes\n${key}`
+      return done(given, io, made, says)
+    },
+  },
 ]
+
+/** Throws for a file of another program or of a newer format. */
+function checkFormat(file: Pick<View, 'get'>): void {
+  const found = file.get(format_key)
+  if (found === undefined) throw fault('not_a_database', 'this is no data file of conveyor')
+  if (Number(found.toString('utf8')) <= format) return
+  throw fault('newer_format', 'the file was written by a newer conveyor; use that one')
+}
 
 const answer_ms_max = 10_000
 
@@ -92,12 +124,7 @@ async function withDatabase(
   given: Given,
   use: (connection: Connection, partition: number) => Promise<Exit>,
 ): Promise<Exit> {
-  const url = text(given, 'commit-log')
-  if (url === undefined) {
-    throw usageError('name the database: --commit-log URL, or CONVEYOR_COMMIT_LOG')
-  }
-  const partition = wholeNumber('partition', text(given, 'partition') ?? '0')
-  const target = targetFor(url)
+  const { partition, target } = databaseOf(given)
   const connection = newConnection({
     ...{ target, purpose: given.verb.name, clock: steadyClock, answer_ms_max },
   })
@@ -108,9 +135,14 @@ async function withDatabase(
   }
 }
 
-function targetFor(url: string) {
+function databaseOf(given: Given) {
+  const url = text(given, 'commit-log')
+  if (url === undefined) {
+    throw usageError('name the database: --commit-log URL, or CONVEYOR_COMMIT_LOG')
+  }
+  const partition = wholeNumber('partition', text(given, 'partition') ?? '0')
   try {
-    return targetOf(url, 'operator', true)
+    return { url, partition, target: targetOf(url, 'operator', true) }
   } catch (error) {
     throw isFault(error) ? usageError(error.message) : error
   }

@@ -11,11 +11,13 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
 import { parsePlain } from '../../codec/json.ts'
-import { bugFields } from '../../core/events.ts'
+import { newCounters } from '../../core/counters.ts'
+import { bugFields, type Tell } from '../../core/events.ts'
 import { codeOf, fault, isFault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import type { Standby } from '../../store/commit-log/source.ts'
 import {
   type AdminRequest,
   type AdminResponse,
@@ -25,10 +27,18 @@ import {
   request_bytes_max,
 } from './protocol.ts'
 import { removeDeadSockets } from './socket-path.ts'
-import { isAdminVerb, runVerb } from './verbs.ts'
+import { type AdminArgs, type AdminVerb, isAdminVerb, runVerb } from './verbs.ts'
 
 export interface AdminServer {
+  /** Answers for this engine from now on. */
+  use(engine: Engine): void
   close(): Promise<void>
+}
+
+/** A node that does not own the data: it has no engine. */
+export interface StandbyTarget extends Standby {
+  readonly path: string
+  readonly tell: Tell
 }
 
 /**
@@ -36,15 +46,16 @@ export interface AdminServer {
  * with the system's error where the socket cannot be made.
  */
 export async function serveAdmin(
-  engine: Engine,
+  target: Engine | StandbyTarget,
   options: Endpoint & { readonly socket: string },
 ): Promise<AdminServer> {
+  let asked = target
   const { socket, file_id, version } = options
   const running = new Set<Promise<void>>()
   const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
     void readBody(request).then(
       (body) => {
-        const work = reply(response, answer(engine, { file_id, version }, body))
+        const work = reply(response, answer(asked, { file_id, version }, body))
         running.add(work)
         void work.finally(() => running.delete(work))
       },
@@ -59,6 +70,9 @@ export async function serveAdmin(
   server.unref()
 
   return {
+    use(engine) {
+      asked = engine
+    },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await Promise.all(running)
@@ -79,13 +93,20 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-async function answer(engine: Engine, mine: Endpoint, body: string): Promise<AdminResponse> {
-  const served = servedEngine(engine)
+async function answer(
+  target: Engine | StandbyTarget,
+  mine: Endpoint,
+  body: string,
+): Promise<AdminResponse> {
+  const served =
+    'says' in target ? { tell: target.tell, counters: newCounters() } : servedEngine(target)
   try {
     const request = parsePlain(body) as AdminRequest
     checkEndpoint(request, mine)
     if (!isAdminVerb(request.verb)) throw fault('not_found', `no such verb: ${request.verb}`)
-    const value = await runVerb(engine, request.verb, request.args)
+    const value = await ('says' in target
+      ? runAtStandby(target, request.verb, request.args)
+      : runVerb(target, request.verb, request.args))
     served.counters.countRequest('admin', 'ok')
     return { ...mine, value: value ?? null }
   } catch (error) {
@@ -93,6 +114,13 @@ async function answer(engine: Engine, mine: Endpoint, body: string): Promise<Adm
     tellRefused(served, { server: 'admin', code: codeOf(error) })
     return { ...mine, fault: faultView(error) }
   }
+}
+
+async function runAtStandby(standby: StandbyTarget, verb: AdminVerb, args: unknown) {
+  if (verb === 'about') return { path: standby.path, ops_max: 0 }
+  if (verb !== 'backup') throw fault('not_possible', `${standby.says()}: run it there`)
+  const { path } = args as AdminArgs<'backup'>
+  return { path, bytes: await standby.backup(path) }
 }
 
 /** Resolves when the answer has left, or the caller has. */

@@ -33,6 +33,6 @@ export function readNodeMark(tree: Pick<Tree, 'get'>): NodeMark | undefined {
 export function nodeFileFault(tree: Pick<Tree, 'get'>, path: string): Fault | undefined {
   if (readNodeMark(tree) === undefined) return undefined
   const says = `${path} is the copy of a node, and its commit log is in PostgreSQL`
-  const helps = 'open it with that commit log, or take a `npx conveyor backup` of any node'
+  const helps = 'open it with that commit log, or take a `npx conveyor backup FILE` of any node'
   return fault('not_possible', `${says}; ${helps}`)
 }

@@ -14,6 +14,15 @@ export interface CommitLogSource {
    * and closes `tree` if this rejects.
    */
   open(opening: CommitLogOpening): Promise<Tree>
+  /** What an operator may ask of this node while it does not own the data. */
+  readonly standby?: Standby
+}
+
+export interface Standby {
+  /** A copy that opens alone, of what this node has; answers with its bytes. */
+  backup(path: string): Promise<number>
+  /** Why it does nothing else, and who does. */
+  says(): string
 }
 
 export interface CommitLogOpening {
