@@ -71,7 +71,6 @@ const sent_bytes_per_ms = 250
 export function newConnection(options: ConnectionOptions): Connection {
   const { target, purpose, clock, answer_ms_max } = options
   let link: Link | undefined
-  let was_right = false
   let attempts = 0
   /** It kept a query waiting: another that accepts writes is better. */
   let silent_host: Host | undefined
@@ -105,7 +104,7 @@ export function newConnection(options: ConnectionOptions): Connection {
       return one
     } catch (error) {
       socket.destroy()
-      throw troubleOf(error, host, { ...state, was_right })
+      throw troubleOf(error, host, { ...state, ...target.found })
     }
   }
 
@@ -132,7 +131,7 @@ export function newConnection(options: ConnectionOptions): Connection {
           throw fault('overloaded', `${warned}; is a synchronous standby away?`)
         } catch (error) {
           if (endsConnection(error)) one.destroy()
-          throw troubleOf(error, host, { is_over: one.is_over, was_right })
+          throw troubleOf(error, host, { is_over: one.is_over, ...target.found })
         } finally {
           stopWatch()
           // Like an open file, a connection that waits for nothing keeps no process alive.
@@ -186,7 +185,7 @@ export function newConnection(options: ConnectionOptions): Connection {
         one.destroy()
         throw closed()
       }
-      was_right = true
+      target.found.was_right = true
       attempts = 0
       silent_host = undefined
       if (!one.is_over) link = one
