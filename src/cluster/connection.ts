@@ -71,6 +71,7 @@ const sent_bytes_per_ms = 250
 export function newConnection(options: ConnectionOptions): Connection {
   const { target, purpose, clock, answer_ms_max } = options
   let link: Link | undefined
+  let was_right = false
   let attempts = 0
   /** It kept a query waiting: another that accepts writes is better. */
   let silent_host: Host | undefined
@@ -104,7 +105,7 @@ export function newConnection(options: ConnectionOptions): Connection {
       return one
     } catch (error) {
       socket.destroy()
-      throw troubleOf(error, host, { ...state, ...target.found })
+      throw troubleOf(error, host, { ...state, was_right })
     }
   }
 
@@ -131,7 +132,7 @@ export function newConnection(options: ConnectionOptions): Connection {
           throw fault('overloaded', `${warned}; is a synchronous standby away?`)
         } catch (error) {
           if (endsConnection(error)) one.destroy()
-          throw troubleOf(error, host, { is_over: one.is_over, ...target.found })
+          throw troubleOf(error, host, { is_over: one.is_over, was_right })
         } finally {
           stopWatch()
           // Like an open file, a connection that waits for nothing keeps no process alive.
@@ -185,7 +186,7 @@ export function newConnection(options: ConnectionOptions): Connection {
         one.destroy()
         throw closed()
       }
-      target.found.was_right = true
+      was_right = true
       attempts = 0
       silent_host = undefined
       if (!one.is_over) link = one

@@ -8,29 +8,23 @@
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { steadyClock, systemChance } from '../core/clock.ts'
+import { systemChance } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import { frameBytes, sealFrame } from '../store/commit-log/frame.ts'
 import { decodeManifest, manifest_key } from '../store/commit-log/manifest.ts'
-import { nodeFileFault } from '../store/commit-log/node-mark.ts'
 import { type FileLock, lockFile } from '../store/file-lock.ts'
 import { openReadOnly, type ReadOnlyFile } from '../store/read-only.ts'
 import type { Entry } from '../store/store.ts'
-import { type Connection, newConnection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { type OwnerRow, readOwnerRow } from './owner-row.ts'
 import { checkedCluster } from './schema.ts'
 import { chunk_default_bytes, chunksOf, snapshot_id_bytes } from './snapshot-chunk.ts'
 import { completeSnapshot, type SnapshotDraft } from './snapshot-rows.ts'
 import { type SnapshotSize, stateIn, writeSnapshot } from './snapshot-write.ts'
-import { targetOf } from './target.ts'
 import { truncate } from './truncation.ts'
 
 export interface ImportFileOptions {
-  /** As of `postgresLog`. */
-  readonly url: string
-  readonly unsafe?: boolean
-  /** Default 0. */
-  readonly partition?: number
+  readonly partition: number
   /** Throws where this program cannot take the state: of another program, or of a newer format. */
   check(file: ReadOnlyFile): void
   /** Called after each chunk. */
@@ -44,33 +38,27 @@ export interface ImportedFile extends SnapshotSize {
   readonly seq: number
 }
 
-const answer_ms_max = 30_000
 /** Of the log of a partition that begins with a snapshot: a node without data is behind it. */
 const first_seq = 2
 
 /** Rejects with `not_possible`, `file_held` or `not_a_database`, and a sentence. */
-export async function importFile(path: string, options: ImportFileOptions): Promise<ImportedFile> {
-  const { partition = 0, url, unsafe } = options
+export async function importFile(
+  connection: Connection,
+  path: string,
+  options: ImportFileOptions,
+): Promise<ImportedFile> {
   if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
   const lock = await lockedFile(path)
-  const target = targetOf(url, 'import', unsafe)
-  const connection = newConnection({
-    ...{ target, purpose: 'import', clock: steadyClock, answer_ms_max },
-  })
   try {
-    const real_path = await realpath(path)
-    const row = await emptyPartition(connection, partition)
-    const file = await openReadOnly(real_path)
+    const row = await emptyPartition(connection, options.partition)
+    const file = await openReadOnly(await realpath(path))
     try {
-      const node_file = nodeFileFault(file, real_path)
-      if (node_file !== undefined) throw node_file
       options.check(file)
-      return await write(connection, file, { ...options, partition, log_id: row.log_id })
+      return await write(connection, file, { ...options, log_id: row.log_id })
     } finally {
       await file.close()
     }
   } finally {
-    await connection.close()
     await lock.release()
   }
 }
@@ -99,7 +87,7 @@ async function emptyPartition(connection: Connection, partition: number): Promis
 async function write(
   connection: Connection,
   file: ReadOnlyFile,
-  options: ImportFileOptions & { readonly partition: number; readonly log_id: Buffer },
+  options: ImportFileOptions & { readonly log_id: Buffer },
 ): Promise<ImportedFile> {
   const { partition, log_id, onWritten = () => {} } = options
   const seq = Math.max(first_seq, lastSeq(file) + 1)

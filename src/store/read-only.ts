@@ -6,6 +6,7 @@ import { newChangeBuffer } from './change-buffer.ts'
 import { keyAt, valueAt } from './change-encoding.ts'
 import { changeOffsets } from './commit-log/frame.ts'
 import { decodeManifest, manifest_key } from './commit-log/manifest.ts'
+import { nodeFileFault } from './commit-log/node-mark.ts'
 import { recoverCommitLog } from './commit-log/recovery.ts'
 import { openLmdbReadOnly } from './lmdb/open.ts'
 import { mergedRange } from './merged-range.ts'
@@ -21,6 +22,8 @@ export interface ReadOnlyFile extends View {
 export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
   const tree = await openLmdbReadOnly(path)
   try {
+    const node_file = nodeFileFault(tree, path)
+    if (node_file !== undefined) throw node_file
     const stored = tree.get(manifest_key)
     const recovered = await recoverCommitLog(path, stored && decodeManifest(stored))
     const frames = (recovered ?? []).flatMap((segment) => segment.frames)

@@ -96,16 +96,15 @@ export const clusterVerbs: readonly Verb[] = [
       'The file is read and stays as it is; the nodes have new files of their own. The key of the',
       'secrets is no part of it: put a copy of FILE.key beside the data file of each node.',
     ],
-    async run(given, io) {
-      const { url, partition } = databaseOf(given)
-      const path = dbOf(given)
-      const made = await importFile(path, { url, partition, check: checkFormat })
-      const key = existsSync(`${path}.key`)
-        ? `each node needs ${clean(path)}.key as the key of its own data file\n`
-        : ''
-      const says = `position ${made.seq}, ${made.bytes} bytes\n${key}`
-      return done(given, io, made, says)
-    },
+    run: (given, io) =>
+      withDatabase(given, async (connection, partition) => {
+        const path = dbOf(given)
+        const made = await importFile(connection, path, { partition, check: checkFormat })
+        const key = existsSync(`${path}.key`)
+          ? `each node needs ${clean(path)}.key as the key of its own data file\n`
+          : ''
+        return done(given, io, made, `position ${made.seq}, ${made.bytes} bytes\n${key}`)
+      }),
   },
 ]
 
@@ -142,7 +141,7 @@ function databaseOf(given: Given) {
   }
   const partition = wholeNumber('partition', text(given, 'partition') ?? '0')
   try {
-    return { url, partition, target: targetOf(url, 'operator', true) }
+    return { partition, target: targetOf(url, 'operator', true) }
   } catch (error) {
     throw isFault(error) ? usageError(error.message) : error
   }
