@@ -4,12 +4,17 @@
  */
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { extname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { chunkIn, chunksOf } from '../src/cluster/snapshot-chunk.ts'
 import { beginSnapshot, newestSnapshot } from '../src/cluster/snapshot-rows.ts'
 import { truncate } from '../src/cluster/truncation.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
+import { is_slow } from './support/short-run.ts'
 import * as setup from './support/snapshot-setup.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
 
@@ -236,3 +241,39 @@ test('the log before a snapshot goes, but for what members need', { skip }, asyn
     assert.deepEqual(rows, [{ min: String(first), count: String(101 - first) }])
   }
 })
+
+const kills = is_slow ? 12 : 1
+
+test('a kill at any step leaves the snapshot before, or the new one', { skip }, async () => {
+  for (let n = 0; n < kills; n++) {
+    const { partition, connection } = await newBed()
+    const before = entriesOf(100, 'before')
+    await write(connection, newDraft(partition, 5), before)
+    const path = newPath()
+    await runKilled('write', partition, path, n)
+    const written = (await newestSnapshot(connection, partition))?.seq
+    assert.ok(written === 5 || written === 9)
+    await runKilled('load', partition, path, n)
+    const tree = await openLmdbTree(path)
+    const loaded = await load(tree, connection, partition)
+    assert.equal(loaded.manifest.seq, written)
+    const entries = written === 5 ? before : entriesOf(2_000, 'killed')
+    assert.deepEqual(stateOf(tree), asState(entries))
+    await tree.close()
+  }
+})
+
+/** Kills it at a step that is later with each `n`. */
+async function runKilled(role: string, partition: number, path: string, n: number): Promise<void> {
+  const script = join(import.meta.dirname, `support/snapshot-child${extname(import.meta.filename)}`)
+  const args = [...process.execArgv, script, role, postgres?.url() ?? '', String(partition), path]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const closed = once(child, 'close')
+  const at = 5 * n + 2
+  let steps = 0
+  for await (const _ of createInterface({ input: child.stdout })) {
+    if (steps++ === at) child.kill('SIGKILL')
+  }
+  const [exit, signal] = await closed
+  assert.ok(signal === 'SIGKILL' || exit === 0)
+}

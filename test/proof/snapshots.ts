@@ -16,7 +16,7 @@ import { startPostgres } from '../support/postgres.ts'
 import { initPartition } from '../support/postgres-open.ts'
 
 const callers = 64
-const fill_bytes = 4_000
+const fill_bytes = 1_000
 const [role = '1024', ...args] = process.argv.slice(2)
 
 if (role === 'standby') await beStandby(args[0] as string, args[1] as string)
@@ -104,7 +104,8 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
       const lag = log.status().seq - status.seq
       if (status.role === 'standby' && lag < 50) joined_ms ??= systemClock.now_ms()
       if (joined_ms !== undefined) worst = Math.max(worst, lag)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      if (joined_ms === undefined) console.log(status.role, lag, status.loading)
+      await new Promise((resolve) => setTimeout(resolve, joined_ms === undefined ? 500 : 50))
     }
   })()
   await load('during the join', modify, () => joined_ms !== undefined)
