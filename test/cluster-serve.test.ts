@@ -53,8 +53,6 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     await a.role('owner')
     b = await startNode(postgres.url(), folder.path, 'b')
     await b.role('standby')
-    await postgres.sql(`insert into conveyor.replica (partition, node, version)
-      values (0, 'a', '${version}'), (0, 'b', '${version}') on conflict do nothing`)
   })
   after(async () => {
     for (const { child } of [a, b]) child.kill('SIGKILL')

@@ -62,7 +62,7 @@ test('every query asks for a metric that there is, by labels that it has', () =>
 
 test('the dashboard has a row for each part, and every panel a query', () => {
   const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title)
-  assert.deepEqual(rows, ['Ops', 'Latency', 'Tasks', 'Store', 'Jobs', 'Servers'])
+  assert.deepEqual(rows, ['Ops', 'Latency', 'Tasks', 'Store', 'Jobs', 'Servers', 'Cluster'])
   for (const { type, title, targets = [] } of panels) {
     assert.equal(targets.length > 0, type !== 'row', title)
   }
@@ -70,14 +70,14 @@ test('the dashboard has a row for each part, and every panel a query', () => {
 
 test('each alert says what it means, what to do and where to read on', () => {
   const each = alerts.split('- alert: ').slice(1)
-  assert.equal(each.length, 17)
+  assert.equal(each.length, 21)
   for (const alert of each) {
     for (const member of ['summary', 'do']) assert.match(alert, new RegExp(` ${member}: '.+'`))
     const [, path = '', section = ''] = / readme: '([^,:]+)[,:] (.+)'/.exec(alert) ?? []
     assert.ok(existsSync(join(top, path)), path)
     const page = readFileSync(join(top, path), 'utf8')
     const [words = ''] = section.split(', ').slice(-1)
-    const said = words.replace('Incidents: ', '').replace(/\{\{.*\}\}/, '')
+    const said = words.replace(/^Incidents(?: of a cluster)?: /, '').replace(/\{\{.*\}\}/, '')
     assert.ok(page.includes(said), `${said} in ${path}`)
   }
 })
@@ -122,6 +122,10 @@ const firing: readonly (readonly [string, Readonly<Record<string, string>>])[] =
     'ProcessPaused',
     { 'conveyor_ops_total{type="create",code="conveyor_is_not_active"}': '0+1x60' },
   ],
+  ['NoOwner', { 'conveyor_node_lease{job="conveyor"}': '0x60' }],
+  ['DatabaseAway', { conveyor_database_away_seconds: '0+30x60' }],
+  ['StandbyBehind', { conveyor_node_lag_seconds: '61x60' }],
+  ['NoStandby', { 'conveyor_node_role{job="conveyor",role="standby"}': '0x60' }],
   ['JobsRepeat', { 'conveyor_jobs_total{kind="handler",result="repeated"}': '0+3x60' }],
   [
     'FilesRunOut',

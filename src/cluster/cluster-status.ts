@@ -7,13 +7,15 @@ import { type Clock, pause } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { Connection } from './connection.ts'
+import { type Member, readMembers } from './members.ts'
 import { type OwnerRow, readOwnerRow } from './owner-row.ts'
 import { checkedCluster } from './schema.ts'
 import { type Settings, settingsFault, settingsQuery } from './settings.ts'
 
 export interface MemberStatus {
   readonly node: string
-  readonly role: 'owner' | 'standby'
+  /** `gone`: it has ended, or has given no sign for a minute. */
+  readonly role: 'owner' | 'standby' | 'gone'
   readonly address: string
   /** Position that it has told last, and how many frames are after it. */
   readonly position: number
@@ -57,8 +59,7 @@ export interface ClusterStatus {
   readonly warnings: readonly string[]
 }
 
-/** A member that has not told itself for so long is said to be missing. */
-export const missing_after_s = 60
+const missing_after_s = 60
 
 const poll_ms = 50
 
@@ -76,11 +77,12 @@ export async function clusterStatus(
   const settings = rows[0] as Settings
   const facts = found as Found
   const position = Number(facts.position)
-  const members = facts.members.map((member) => ({
-    ...member,
-    role: is_owned && member.node === row.node ? ('owner' as const) : ('standby' as const),
-    lag: Math.max(0, position - member.position),
-  }))
+  const members = (await readMembers(connection, partition)).map((member): MemberStatus => {
+    const { seq, address, version, seen_s, node } = member
+    const role = is_owned && node === row.node ? 'owner' : isSeen(member) ? 'standby' : 'gone'
+    const lag = Math.max(0, position - seq)
+    return { node, role, address, position: seq, lag, version, seen_s_ago: seen_s }
+  })
   const { fsync, full_page_writes, synchronous_commit, synchronous_standby_names } = settings
   const { node, address, lease_ms, epoch } = row
   const known: Omit<ClusterStatus, 'warnings'> = {
@@ -138,7 +140,6 @@ interface Found {
   readonly database_version: string
   readonly now: string
   readonly snapshot: ClusterStatus['snapshot']
-  readonly members: readonly Omit<MemberStatus, 'role' | 'lag'>[]
 }
 
 const utc = (of: string): string =>
@@ -153,10 +154,7 @@ const found_text = `SELECT
   current_setting('server_version') AS database_version, ${utc('now()')} AS now,
   (SELECT json_build_object('position', seq, 'bytes', bytes, 'age_s', ${age('at')})
     FROM conveyor.snapshot WHERE partition = $1 AND chunks IS NOT NULL
-    ORDER BY seq DESC LIMIT 1) AS snapshot,
-  (SELECT coalesce(json_agg(json_build_object('node', node, 'address', address, 'position', seq,
-    'version', version, 'seen_s_ago', ${age('seen_at')}) ORDER BY node), '[]')
-    FROM conveyor.replica WHERE partition = $1) AS members
+    ORDER BY seq DESC LIMIT 1) AS snapshot
   FROM conveyor.owner AS owner WHERE partition = $1`
 
 function durableText({ synchronous_standby_names: names, synchronous_commit }: Settings): string {
@@ -170,9 +168,9 @@ function warningsOf(
   { owner, members, epoch }: Omit<ClusterStatus, 'warnings'>,
   settings: { readonly message: string } | undefined,
 ): string[] {
-  const standbys = members.filter((one) => one.role === 'standby' && isSeen(one))
-  const missing = members.filter((one) => !isSeen(one)).map(({ node }) => node)
-  const others = members.filter((one) => isSeen(one) && one.version !== version)
+  const standbys = members.filter(({ role }) => role === 'standby')
+  const missing = members.filter(({ role }) => role === 'gone').map(({ node }) => node)
+  const others = members.filter((one) => one.role !== 'gone' && one.version !== version)
   return [
     ...(settings === undefined ? [] : [settings.message]),
     ...(owner === null ? [`no node owns the data${epoch === 0 ? ' yet' : ''}: start one`] : []),
@@ -187,6 +185,7 @@ function warningsOf(
   ]
 }
 
-export function isSeen({ seen_s_ago }: Pick<MemberStatus, 'seen_s_ago'>): boolean {
-  return seen_s_ago <= missing_after_s
+/** Whether it runs, as far as its last beat tells. */
+export function isSeen({ is_enrolled, seen_s }: Pick<Member, 'is_enrolled' | 'seen_s'>): boolean {
+  return is_enrolled && seen_s <= missing_after_s
 }

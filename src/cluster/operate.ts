@@ -8,6 +8,7 @@ import { type Fault, fault } from '../core/faults.ts'
 import { givesSign, isSeen, partitionRow } from './cluster-status.ts'
 import type { Connection } from './connection.ts'
 import { takeoverWaitMs } from './follow.ts'
+import { readMembers, removeMember } from './members.ts'
 import type { OwnerRow } from './owner-row.ts'
 
 export interface HandedOver {
@@ -88,7 +89,7 @@ async function checkStandby(
   { node: owner }: OwnerRow,
   to: string | undefined,
 ): Promise<void> {
-  const others = (await membersOf(connection, partition)).filter(({ node }) => node !== owner)
+  const others = (await readMembers(connection, partition)).filter(({ node }) => node !== owner)
   const seen = others.filter(isSeen).map(({ node }) => node)
   if (seen.length === 0) {
     throw fault('not_possible', 'there is no standby that could take over: start another node')
@@ -98,18 +99,6 @@ async function checkStandby(
 
 function noStandby(node: string, seen: readonly string[]): Fault {
   return fault('not_possible', `${node} is no standby; there are ${seen.join(', ')}`)
-}
-
-async function membersOf(
-  connection: Connection,
-  partition: number,
-): Promise<{ readonly node: string; readonly seen_s_ago: number }[]> {
-  const { rows } = await connection.query<{ node: string; seen_s_ago: number }>({
-    text: `SELECT node, extract(epoch FROM now() - seen_at)::float8 AS seen_s_ago
-      FROM conveyor.replica WHERE partition = $1 ORDER BY node`,
-    values: [partition],
-  })
-  return rows
 }
 
 /**
@@ -127,12 +116,8 @@ export async function removeNode(
       `${node} is the owner: run \`npx conveyor cluster hand-over\` first`,
     )
   }
-  const { rowCount } = await connection.query({
-    text: 'DELETE FROM conveyor.replica WHERE partition = $1 AND node = $2',
-    values: [partition, node],
-  })
-  if (rowCount === 1) return
-  const known = (await membersOf(connection, partition)).map((one) => one.node)
+  if (await removeMember(connection, partition, node)) return
+  const known = (await readMembers(connection, partition)).map((one) => one.node)
   const there = known.length === 0 ? 'there is none' : `there are ${known.join(', ')}`
   throw fault('not_possible', `no node ${node} is known; ${there}`)
 }

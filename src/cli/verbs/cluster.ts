@@ -5,7 +5,7 @@
  */
 
 import { existsSync } from 'node:fs'
-import { type ClusterStatus, clusterStatus, isSeen } from '../../cluster/cluster-status.ts'
+import { type ClusterStatus, clusterStatus } from '../../cluster/cluster-status.ts'
 import type { Connection } from '../../cluster/connection.ts'
 import { newConnection } from '../../cluster/connection.ts'
 import { importFile } from '../../cluster/import-file.ts'
@@ -170,7 +170,7 @@ function pageOf(status: ClusterStatus): string {
     ['durable', status.durable],
   ]
   const rows = members.map((one) => [
-    ...[one.node, isSeen(one) ? one.role : 'missing', one.address],
+    ...[one.node, one.role, one.address],
     ...[String(one.position), String(one.lag), one.version],
     spanText(1000 * one.seen_s_ago),
   ])
