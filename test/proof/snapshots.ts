@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemChance, systemClock } from '../../src/core/clock.ts'
+import { pause, steadyClock, systemChance, systemClock } from '../../src/core/clock.ts'
 import { openEngine } from '../../src/open.ts'
 import { type NodeStatus, postgresLog } from '../../src/postgres.ts'
 import { list_id as conv_id, list_process } from '../support/cluster/list-process.ts'
@@ -17,6 +17,8 @@ import { initPartition } from '../support/postgres-open.ts'
 
 const callers = 64
 const fill_bytes = 1_000
+/** Of calls a second, while a node joins and follows. */
+const join_rate = 5_000
 const [role = '1024', ...args] = process.argv.slice(2)
 
 if (role === 'standby') await beStandby(args[0] as string, args[1] as string)
@@ -54,11 +56,18 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
   }
 
   /** Makes calls until `is_over`, and prints their rate. */
-  async function load(name: string, call: typeof create, is_over: () => boolean): Promise<void> {
+  async function load(
+    name: string,
+    call: typeof create,
+    is_over: () => boolean,
+    rate_max = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
     const began_ms = systemClock.now_ms()
     let calls = 0
     const caller = async (): Promise<void> => {
       while (!is_over()) {
+        const early_ms = (1000 * calls) / rate_max - (systemClock.now_ms() - began_ms)
+        if (early_ms > 1) await pause(steadyClock, early_ms)
         const { proc } = await call()
         if (proc !== 'ok') throw new Error(`a call was answered ${proc}`)
         calls++
@@ -83,10 +92,22 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
     return `log ${row?.log}, snapshots ${row?.snapshot}`
   }
 
+  const isBegun = async (): Promise<boolean> => {
+    const rows = await postgres.sql('SELECT FROM conveyor.snapshot WHERE chunks IS NULL')
+    return rows.length > 0
+  }
+
   await load('fill', create, () => count * fill_bytes > state_bytes)
   console.log(await size())
-  await load('without a snapshot', modify, after(10_000))
-  await load('until the snapshot is there', modify, until('snapshot'))
+  let is_begun = false
+  const begun = (async () => {
+    while (!(await isBegun())) await pause(steadyClock, 200)
+    is_begun = true
+  })()
+  await load('until a snapshot is due', modify, () => is_begun)
+  await begun
+  await load('while it is written', create, until('snapshot'))
+  await load('afterwards', create, after(20_000))
 
   const standby = fork(import.meta.filename, ['standby', url, folder])
   const ask = async (): Promise<NodeStatus> => {
@@ -105,12 +126,12 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
       if (status.role === 'standby' && lag < 50) joined_ms ??= systemClock.now_ms()
       if (joined_ms !== undefined) worst = Math.max(worst, lag)
       if (joined_ms === undefined) console.log(status.role, lag, status.loading)
-      await new Promise((resolve) => setTimeout(resolve, joined_ms === undefined ? 500 : 50))
+      await pause(steadyClock, joined_ms === undefined ? 1_000 : 50)
     }
   })()
-  await load('during the join', modify, () => joined_ms !== undefined)
+  await load('during the join', create, () => joined_ms !== undefined, join_rate)
   console.log(`join: ${((joined_ms as number) - began_ms) / 1000} s`)
-  await load('with the standby', modify, after(10_000))
+  await load('with the standby', create, after(10_000), join_rate)
   console.log(`worst lag: ${worst} commits`)
 
   for (let left_s = long_s; left_s > 0; left_s -= 20) {
