@@ -9,7 +9,7 @@
  */
 import { Socket } from 'node:net'
 import type { Client, QueryResult, QueryResultRow } from 'pg'
-import { type Clock, pause, within } from '../core/clock.ts'
+import { type Clock, newAlarm, pause, within } from '../core/clock.ts'
 import { fault, isFault } from '../core/faults.ts'
 import { type Settings, settingsFault, settingsQuery } from './settings.ts'
 import type { Host, Target } from './target.ts'
@@ -63,6 +63,11 @@ interface Link {
   destroy(): void
 }
 
+interface Watch {
+  begin(query: Query): void
+  end(): void
+}
+
 /** The first attempts are shorter: a host that is gone must not hold up those that answer. */
 const first_attempt_ms = 1_000
 /** Of what is sent: a large frame may take longer than an answer otherwise may. */
@@ -71,12 +76,12 @@ const sent_bytes_per_ms = 250
 export function newConnection(options: ConnectionOptions): Connection {
   const { target, purpose, clock, answer_ms_max } = options
   let link: Link | undefined
-  let was_right = false
   let attempts = 0
   /** It kept a query waiting: another that accepts writes is better. */
   let silent_host: Host | undefined
   let is_closed = false
-  let turn: Promise<unknown> = Promise.resolve()
+  let is_busy = false
+  const waiting: (() => void)[] = []
 
   async function openLink(host: Host, ms_max: number): Promise<Link> {
     if (host === silent_host) await pause(clock, ms_max / 4)
@@ -105,7 +110,7 @@ export function newConnection(options: ConnectionOptions): Connection {
       return one
     } catch (error) {
       socket.destroy()
-      throw troubleOf(error, host, { ...state, was_right })
+      throw troubleOf(error, host, { ...state, ...target.found })
     }
   }
 
@@ -119,10 +124,14 @@ export function newConnection(options: ConnectionOptions): Connection {
     client.on('notice', ({ code, message }) => {
       if (/^(?:01|57)/.test(code ?? '')) one.warning = message
     })
+    const watch = newWatch(socket, () => {
+      silent_host = host
+      one.destroy()
+    })
     const one: Link = {
       ...{ client, host, is_over: false, warning: undefined },
       async ask<Row extends QueryResultRow>(query: Query) {
-        const stopWatch = watch(one, socket, query)
+        watch.begin(query)
         socket.ref()
         try {
           const result = await client.query<Row>(query as Query & { values: unknown[] })
@@ -132,9 +141,9 @@ export function newConnection(options: ConnectionOptions): Connection {
           throw fault('overloaded', `${warned}; is a synchronous standby away?`)
         } catch (error) {
           if (endsConnection(error)) one.destroy()
-          throw troubleOf(error, host, { is_over: one.is_over, was_right })
+          throw troubleOf(error, host, { is_over: one.is_over, ...target.found })
         } finally {
-          stopWatch()
+          watch.end()
           // Like an open file, a connection that waits for nothing keeps no process alive.
           socket.unref()
         }
@@ -151,24 +160,34 @@ export function newConnection(options: ConnectionOptions): Connection {
     return one
   }
 
-  /** Ends the connection once there was no answer, nor a part of one, for too long. */
-  function watch(one: Link, socket: Socket, { values = [] }: Query): () => void {
-    let bytes = 0
-    for (const value of values) if (Buffer.isBuffer(value)) bytes += value.length
-    let bytes_read = socket.bytesRead
-    const arm = (ms: number): (() => void) =>
-      clock.wake_at(clock.now_ms() + ms, () => {
-        const has_more = socket.bytesRead > bytes_read
-        bytes_read = socket.bytesRead
-        if (has_more) {
-          cancel = arm(answer_ms_max)
-          return
+  /**
+   * Ends the connection once a query had no answer, nor a part of one, for too long. One timer
+   * serves the queries of a connection, however short they are.
+   */
+  function newWatch(socket: Socket, onSilent: () => void): Watch {
+    let waits_until_ms = Number.POSITIVE_INFINITY
+    let bytes_read = 0
+    const alarm = newAlarm(clock, () => {
+      if (waits_until_ms === Number.POSITIVE_INFINITY) return
+      if (socket.bytesRead > bytes_read) waits_until_ms += answer_ms_max
+      bytes_read = socket.bytesRead
+      if (clock.now_ms() >= waits_until_ms) onSilent()
+      else alarm.ringBy(waits_until_ms)
+    })
+    return {
+      begin({ values = [] }) {
+        let ms = answer_ms_max
+        for (const value of values) {
+          if (Buffer.isBuffer(value)) ms += value.length / sent_bytes_per_ms
         }
-        silent_host = one.host
-        one.destroy()
-      })
-    let cancel = arm(answer_ms_max + bytes / sent_bytes_per_ms)
-    return () => cancel()
+        bytes_read = socket.bytesRead
+        waits_until_ms = clock.now_ms() + ms
+        alarm.ringBy(waits_until_ms)
+      },
+      end() {
+        waits_until_ms = Number.POSITIVE_INFINITY
+      },
+    }
   }
 
   async function connect(): Promise<Link> {
@@ -186,7 +205,7 @@ export function newConnection(options: ConnectionOptions): Connection {
         one.destroy()
         throw closed()
       }
-      was_right = true
+      target.found.was_right = true
       attempts = 0
       silent_host = undefined
       if (!one.is_over) link = one
@@ -197,17 +216,15 @@ export function newConnection(options: ConnectionOptions): Connection {
   }
 
   async function inTurn<T>(work: (one: Link) => Promise<T>): Promise<T> {
-    const before = turn
-    let done = (): void => {}
-    turn = new Promise<void>((resolve) => {
-      done = resolve
-    })
+    if (is_busy) await new Promise<void>((resolve) => waiting.push(resolve))
+    is_busy = true
     try {
-      await before
       if (is_closed) throw closed()
       return await work(link ?? (await connect()))
     } finally {
-      done()
+      const next = waiting.shift()
+      is_busy = next !== undefined
+      next?.()
     }
   }
 

@@ -22,6 +22,8 @@ export interface Target {
   configOf(host: Host): ClientConfig
   /** The url, which has no secret. */
   readonly url: string
+  /** Whether a connection has been right, so that what is wrong now may become right again. */
+  readonly found: { was_right: boolean }
 }
 
 export interface Host {
@@ -70,6 +72,7 @@ export function targetOf(url: string, node: string, unsafe = false): Target {
       password: () => passwordFor({ host, port, ...login }),
     }),
     url,
+    found: { was_right: false },
   }
 }
 

@@ -3,6 +3,7 @@
  * test's, and its commit log is opened over a connection of the test.
  */
 
+import { dirname } from 'node:path'
 import { type Connection, newConnection } from '../../src/cluster/connection.ts'
 import { type PostgresLogPort, postgresCommitLog } from '../../src/cluster/postgres-log.ts'
 import { initCluster } from '../../src/cluster/schema.ts'
@@ -29,7 +30,10 @@ export function connectionTo(url: string, answer_ms_max = 5_000): Connection {
 export async function newCluster(postgres: Postgres, role?: string): Promise<DatabaseCluster> {
   const url = await postgres.createDatabase()
   const name = url.slice(url.lastIndexOf('/') + 1)
-  const connection = connectionTo(url)
+  // Its socket trusts everybody, whatever its other callers have to say.
+  const { folder, port } = postgres
+  const near = `${encodeURIComponent(dirname(folder))}:${port}`
+  const connection = connectionTo(`postgres://postgres@${near}/${name}`)
   const id = fakeChance(name).bytes(16)
   await initCluster(connection, { id, log_id, partition: 0, role })
   await connection.close()
