@@ -16,9 +16,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { documentedFields, keptLines, wrongIn } from '../test/support/kept-lines.ts'
-import { no_postgres, type Postgres, startPostgres } from '../test/support/postgres.ts'
-import { initSuite } from '../test/support/postgres-open.ts'
-import { quick_place } from '../test/support/store-folder.ts'
+import { no_postgres, type Postgres } from '../test/support/postgres.ts'
+import { isInSuite, quick_names, startSuite } from '../test/support/postgres-suite.ts'
 
 /** More files at once than CI has cores, for some of them wait rather than work. */
 const files_at_once = 3
@@ -33,22 +32,15 @@ const longest = [
 const top = fileURLToPath(new URL('..', import.meta.url))
 const build = join(top, 'build')
 
-/** What a run over PostgreSQL leaves out, and why. */
-const left_out: readonly (readonly [reason: string, ...names: string[]])[] = [
-  ['frames in the segment files', 'commit-log-faults'],
-]
-
 compile()
 const { CONVEYOR_SLOW: is_slow } = process.env
 const names = process.argv.slice(2).filter((word) => word !== '--postgres')
 const is_over_postgres = process.argv.includes('--postgres')
-const postgres = is_over_postgres ? await postgresFor(build) : undefined
 const all = readdirSync(join(build, 'test'))
   .filter((file) => file.endsWith('.test.js'))
   .map((file) => file.slice(0, -'.test.js'.length))
-const isLeftOut = (name: string): boolean =>
-  is_over_postgres && left_out.some(([, ...ones]) => ones.includes(name))
-const chosen = all.filter((name) => (names.length === 0 ? !isLeftOut(name) : names.includes(name)))
+const given = is_over_postgres ? all.filter((name) => isInSuite(build, name)) : all
+const chosen = names.length === 0 ? given : all.filter((name) => names.includes(name))
 const files = chosen.toSorted((one, other) => rank(one) - rank(other))
 // This reporter tells the failed tests once more at the end.
 const flags = [
@@ -57,19 +49,23 @@ const flags = [
   `--test-concurrency=${is_slow === undefined ? files_at_once : 1}`,
 ]
 if (is_slow === undefined) flags.push(`--test-timeout=${test_ms_max}`)
-const args = [...flags, ...files.map((name) => `build/test/${name}.test.js`)]
+const paths = files.map((name) => `build/test/${name}.test.js`)
+const postgres = await overPostgres()
 const lines_folder = mkdtempSync(join(tmpdir(), 'conveyor-lines-'))
 const env = {
   ...process.env,
   NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require "${build}/test/support/keep-lines.cjs"`,
   CONVEYOR_KEPT_LINES: lines_folder,
 }
-spawn(process.execPath, args, { cwd: top, stdio: 'inherit', env }).on('exit', (code) => {
-  process.exitCode = code ?? 1
-  if (!areLinesRight(lines_folder)) process.exitCode = 1
-  rmSync(lines_folder, { recursive: true })
-  void postgres?.remove()
-})
+spawn(process.execPath, [...flags, ...paths], { cwd: top, stdio: 'inherit', env }).on(
+  'exit',
+  (code) => {
+    process.exitCode = code ?? 1
+    if (!areLinesRight(lines_folder)) process.exitCode = 1
+    rmSync(lines_folder, { recursive: true })
+    void postgres?.remove()
+  },
+)
 
 /** Whether no event of the whole run has told data, a secret or a signature. */
 function areLinesRight(folder: string): boolean {
@@ -85,14 +81,23 @@ function rank(name: string): number {
   return longest.includes(name) ? longest.indexOf(name) : longest.length
 }
 
-/** A server, in which the compiled tests of a folder have their commit logs from now on. */
-async function postgresFor(folder: string): Promise<Postgres> {
-  if (no_postgres !== undefined) throw new Error(no_postgres)
-  const settings = { max_connections: '500' }
-  // No test here depends on what a power cut would leave, so in memory where there is such a place.
-  const postgres = await startPostgres({ settings, parent: quick_place })
-  await initSuite(postgres.url(), folder)
-  return postgres
+/** Of the whole run, or of the part of it that runs once more over PostgreSQL where it is there. */
+async function overPostgres(): Promise<Postgres | undefined> {
+  if (is_over_postgres) {
+    if (no_postgres !== undefined) throw new Error(no_postgres)
+    return startSuite(build, false)
+  }
+  if (names.length > 0) return undefined
+  if (no_postgres !== undefined) {
+    console.log(`no tests over PostgreSQL: ${no_postgres}`)
+    return undefined
+  }
+  const copy = join(build, 'postgres')
+  for (const folder of ['bin', 'src', 'test']) {
+    cpSync(join(build, folder), join(copy, folder), { recursive: true })
+  }
+  paths.unshift(...quick_names.map((name) => `build/postgres/test/${name}.test.js`))
+  return startSuite(copy, true)
 }
 
 /** What is no TypeScript is read by its place beside the code, so it is copied to the same place. */

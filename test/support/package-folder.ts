@@ -29,7 +29,7 @@ export const node_flags: readonly string[] = is_compiled ? [] : ['--import', 'ts
 
 /** Where a module of the checkout is loaded from by these tests: `src/index` for src/index.ts. */
 export function codePath(module: string): string {
-  return is_compiled ? join(top, 'build', `${module}.js`) : join(top, `${module}.ts`)
+  return join(import.meta.dirname, '../..', `${module}.${is_compiled ? 'js' : 'ts'}`)
 }
 
 interface Installed {

@@ -7,15 +7,7 @@
  * any name, has its data. A file that somebody else has written, such as a backup, stays what it is.
  */
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -28,9 +20,15 @@ import type { openEngine } from '../../src/open.ts'
 import { postgresLog } from '../../src/postgres.ts'
 import { quickFolder } from './store-folder.ts'
 
-/** Beside this module, in a run over PostgreSQL: where the database is. */
-export const url_file = 'postgres-url'
-export const suite_url = readUrl()
+export interface Suite {
+  readonly url: string
+  /** Part of each run of the tests: a vector runs on one transport only. */
+  readonly is_quick: boolean
+}
+
+/** Beside this module where it is compiled for a run over PostgreSQL. */
+export const suite_file = 'postgres-suite.json'
+export const suite = readSuite()
 
 const node = 'suite'
 const log_id_bytes = 8
@@ -46,15 +44,6 @@ export async function initPartition(server_url: string, partition: number): Prom
   const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(log_id_bytes)]
   await initCluster(connection, { id, log_id, partition })
   await connection.close()
-}
-
-/** Tells the compiled code in `folder` of a server, over which it is from then on. */
-export async function initSuite(server_url: string, folder: string): Promise<void> {
-  await initPartition(server_url, 0)
-  const opening = join(folder, 'src/open.js')
-  renameSync(opening, join(folder, 'src/open-file.js'))
-  writeFileSync(opening, openingText('./open-file.js', '../test/support/postgres-open.js'))
-  writeFileSync(join(folder, 'test/support', url_file), server_url)
 }
 
 /** The module that takes the place of src/open.ts, which it finds by `opening`. */
@@ -94,14 +83,14 @@ export function overPostgres(openFile: typeof openEngine): typeof openEngine {
   }
 }
 
-function readUrl(): string | undefined {
-  const path = join(import.meta.dirname, url_file)
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+function readSuite(): Suite | undefined {
+  const path = join(import.meta.dirname, suite_file)
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Suite) : undefined
 }
 
 function url(): string {
-  if (suite_url === undefined) throw new Error('this is no run over PostgreSQL')
-  return suite_url
+  if (suite === undefined) throw new Error('this is no run over PostgreSQL')
+  return suite.url
 }
 
 /** How many frames of a partition there are after this position. */

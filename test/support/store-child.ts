@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { top } from './package-folder.ts'
-import { openingText, suite_url, url_file } from './postgres-open.ts'
+import { openingText, suite, suite_file } from './postgres-open.ts'
 
 export interface BuiltChild {
   /** The script to start with `node`. */
@@ -49,7 +49,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
       plugins: [packagesByAddress, overPostgres, edited(edits, made)],
     })
   }
-  if (suite_url !== undefined) await writeFile(join(folder, url_file), suite_url)
+  if (suite !== undefined) await writeFile(join(folder, suite_file), JSON.stringify(suite))
   const missed = edits.filter((edit) => !made.has(edit))
   if (missed.length > 0) throw new Error(`not edited: ${missed.map(({ from }) => from).join()}`)
   return { script, folder, remove: () => rm(folder, { recursive: true, force: true }) }
@@ -73,7 +73,7 @@ const packagesByAddress: Plugin = {
 const overPostgres: Plugin = {
   name: 'over-postgres',
   setup(setup) {
-    if (suite_url === undefined) return
+    if (suite === undefined) return
     const namespace = 'over-postgres'
     const opening = pathOf('../../src/open.ts')
     setup.onResolve({ filter: /\/open\.ts$/ }, ({ path, resolveDir, namespace: from }) =>
