@@ -33,8 +33,8 @@ async function makeBed(): Promise<TreeBed> {
     lasts: true,
     async open() {
       const below = await openLmdbTree(path)
-      const log = postgresLog({ url, node: 'suite', partition })
-      const tree = await log.open({
+      const source = postgresLog({ url, node: 'suite', partition })
+      const tree = await source.open({
         ...{ tree: below, path, tell: tellNobody, reserve_bytes: 0, bytes: systemChance.bytes },
         claim: () => undefined,
         checkKey: async () => {},

@@ -22,7 +22,7 @@ import { quickFolder } from './store-folder.ts'
 
 export interface Suite {
   readonly url: string
-  /** Part of each run of the tests: a vector runs on one transport only. */
+  /** Part of each run of the tests: a third of the vectors, each on one transport. */
   readonly is_quick: boolean
 }
 

@@ -33,6 +33,13 @@ const left_out: readonly (readonly [because: string, file: string, ...names: str
   ['a node does not own the data without its key', 'cli', "'user rekey --forget-secrets asks"],
   ['a node does not own the data without its key', 'cli', "'a key from the environment"],
   ['a node does not own the data without its key', 'doctor', "'a served file: failed tasks"],
+  ['it follows the frames into the segment files', 'reply-order'],
+  ['a node tells of its role as well', 'line-sink', "'serve writes its last lines"],
+  [
+    'it counts on a store in memory: with a file it waits as well',
+    'http-sync',
+    "'answers that nobody",
+  ],
   ['it copies the segment files', 'doctor', "'a file that a kill left"],
   ['a node does not own the data without its key', 'http-webhook', "'is sealed in the file"],
 ]
