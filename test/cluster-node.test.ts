@@ -6,9 +6,15 @@ import assert from 'node:assert/strict'
 import { copyFile, rm } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { signatureOf } from '../src/codec/signature.ts'
 import type { Engine } from '../src/engine/api.ts'
+import { serveGrpc } from '../src/grpc.ts'
+import { serveHttp } from '../src/http.ts'
 import { startRelay } from './support/cluster/relay.ts'
 import { killed, lease_ms, openNode, startChildNode, waiting } from './support/cluster-nodes.ts'
+import { sharedAuthority } from './support/grpc-certs.ts'
+import { openClient } from './support/grpc-client.ts'
+import { user } from './support/http-server.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
 import { quickFolder } from './support/store-folder.ts'
@@ -16,6 +22,7 @@ import { type EventLine, withEvents } from './support/told-events.ts'
 
 const conv_id = waiting.obj_id
 const create = (engine: Engine, ref: string) => engine.create({ conv_id, ref, data: {} })
+const changes_read = 5
 const codeOf = (error: { readonly code: string }): string => error.code
 
 describe('a cluster', { skip: no_postgres ?? false }, () => {
@@ -45,6 +52,16 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     await owner.putProcess(waiting, { conv_id })
     await owner.users.add({ id: '1', name: 'u' })
     await copyFile(`${place}/a.lmdb.key`, `${place}/b.lmdb.key`)
+    const positions = async (): Promise<string[]> => {
+      const found: string[] = []
+      for await (const { position } of owner.changes({ from: 'start' })) {
+        found.push(position)
+        if (found.length === changes_read) break
+      }
+      return found
+    }
+    for (let n = 0; n < changes_read; n++) await create(owner, `first${n}`)
+    const read_first = await positions()
     const answered: string[] = []
     const unknown: string[] = []
     let count = 0
@@ -74,10 +91,14 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     await Promise.all(loads)
     for (const ref of answered) assert.ok(await owner.task({ conv_id, ref }), ref)
     const { total } = await owner.tasks.count({ conv_id })
-    assert.ok(total >= answered.length && total <= count, `${answered.length}, ${total}, ${count}`)
+    assert.ok(
+      total >= answered.length && total <= count + changes_read,
+      `${answered.length}, ${total}, ${count}`,
+    )
     assert.deepEqual((await owner.check()).breaches, [])
     assert.equal(node.log.status().epoch, 7)
     assert.equal((await owner.users.list()).length, 1)
+    assert.deepEqual(await positions(), read_first, 'the feed goes on at the next owner')
     await owner.close()
     await rm(place, { recursive: true })
   })
@@ -228,6 +249,12 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const owner = await node.opened
     await owner.putProcess(waiting, { conv_id })
     assert.equal((await create(owner, 'x')).proc, 'ok')
+    const { secret } = await owner.users.add({ id: user })
+    await owner.processes.share(conv_id, user)
+    const http = await serveHttp(owner, { port: 0 })
+    const certificates = await sharedAuthority()
+    const grpc = await serveGrpc(owner, { port: 0, tls: { folder: certificates.folder } })
+    const client = openClient(grpc.address, certificates)
     const gone = postgres.kill()
     const admitted = create(owner, 'y')
     await gone
@@ -235,10 +262,21 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     for (const call of [create(owner, 'z'), owner.task({ conv_id, ref: 'x' })]) {
       assert.equal(await call.then(() => 'answered', codeOf), 'overloaded')
     }
+    for (const type of ['create', 'show']) {
+      const body = JSON.stringify({ ops: [{ type, obj: 'task', conv_id, ref: 'x', data: {} }] })
+      const at_s = String(Math.floor(Date.now() / 1000))
+      const path = `/api/1/json/${user}/${at_s}/${signatureOf(at_s, secret, body)}`
+      const response = await fetch(`${http.url}${path}`, { method: 'POST', body })
+      assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1'])
+      const op = { [type]: { conv_id, ref: 'x', data: {} } }
+      assert.equal(await client.statusOf('ApplyOps', { ops: [op] }), 'UNAVAILABLE')
+    }
     await postgres.start()
     assert.equal((await admitted).proc, 'ok')
     while (!node.log.status().has_lease) await sleep(20)
     assert.ok(await owner.task({ conv_id, ref: 'y' }))
+    client.close()
+    await Promise.all([http.drain(), grpc.drain()])
     const gone_again = postgres.kill()
     const lost = create(owner, 'z').then(({ proc }) => proc, codeOf)
     await gone_again

@@ -22,7 +22,7 @@ import { join, waitEnded } from './join.ts'
 import { enrol, type Membership } from './members.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
 import { type NodeFile, placeInLog } from './node-file.ts'
-import { answerMsMax, connectionFor, type NodeSettings } from './node-settings.ts'
+import { answerMsMax, connectionFor, type NodeSettings, renewalMsMax } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
 import type { Claimant } from './owner-row.ts'
 import { postgresCommitLog } from './postgres-log.ts'
@@ -62,7 +62,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
   const { clock, partition, node, address, lease_ms } = settings
   const work = connectionFor(settings, 'log', checkPlace)
-  const watch = connectionFor(settings, 'lease', checkPlace)
+  const watch = connectionFor(settings, 'lease', checkPlace, renewalMsMax(settings))
   let copy: NodeCopy | undefined
   let tenure: Tenure | undefined
   let snapshots: Snapshots | undefined

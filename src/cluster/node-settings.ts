@@ -59,11 +59,17 @@ export function answerMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): numbe
   return Math.max(lease_ms, answer_ms_min)
 }
 
+/** A renewal without an answer is sent anew on another connection before the lease is over. */
+export function renewalMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): number {
+  return Math.max(lease_ms / 3, answer_ms_min)
+}
+
 export function connectionFor(
   settings: NodeSettings,
   purpose: string,
   check?: ConnectionOptions['check'],
+  answer_ms_max = answerMsMax(settings),
 ): Connection {
   const { target, clock } = settings
-  return newConnection({ target, purpose, clock, answer_ms_max: answerMsMax(settings), check })
+  return newConnection({ target, purpose, clock, answer_ms_max, check })
 }

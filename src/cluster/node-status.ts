@@ -68,7 +68,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
     begin(next_tell) {
       tell = next_tell
       const { seq, epoch, owner } = status
-      const now = { caught_up_ms: undefined, loading: undefined, append_ms: 0 }
+      const now = { caught_up_ms: undefined, loading: undefined, unfit: undefined }
       status = { ...status, ...{ seq, epoch, owner }, ...now }
     },
   }
