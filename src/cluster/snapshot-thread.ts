@@ -19,15 +19,12 @@ export interface SnapshotThread {
 /** After so long a thread that was told to stop is ended by force. */
 const stop_ms_max = 2_000
 
-/** Throws `not_possible` where the script of the thread is not there. */
-export const snapshotScript = () => threadStart(import.meta.url, 'snapshot-worker')
-
 /** `atRest` runs what it is given while no checkpoint does. */
 export function startSnapshot(
   job: SnapshotJob,
   atRest: (work: () => Promise<void>) => Promise<void>,
 ): SnapshotThread {
-  const { script, options } = snapshotScript()
+  const { script, options } = threadStart(import.meta.url, 'snapshot-worker')
   const worker = new Worker(script, { ...options, workerData: job })
   let is_pinned = (): void => {}
   const pinned = new Promise<void>((resolve) => {
