@@ -72,7 +72,9 @@ export async function startProxy(to: { port: number; host: string }): Promise<Da
       if (state === 'passes') caller.write(bytes)
       else if (state === 'drops answers') caller.destroy()
     })
-    database.on('close', () => state === 'holds' || caller.destroy())
+    for (const gone of ['end', 'close']) {
+      database.on(gone, () => state === 'holds' || caller.destroy())
+    }
     caller.on('close', () => state === 'passes' && database.destroy())
   })
   server.listen(0, '127.0.0.1')
