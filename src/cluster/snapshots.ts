@@ -91,7 +91,8 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     while (!is_closed) {
       let wait_ms = options.check_ms
       try {
-        covered_bytes ??= writtenBytes() - (await logBytes(port))
+        // A close does not wait for a database that is away.
+        covered_bytes ??= writtenBytes() - ((await Promise.race([logBytes(port), closed])) ?? 0)
         if (!is_closed && writtenBytes() - covered_bytes > dueBytes()) covered_bytes = await write()
       } catch (error) {
         wait_ms = options.retry_ms
