@@ -11,7 +11,13 @@ import type { Engine } from '../src/engine/api.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { startRelay } from './support/cluster/relay.ts'
-import { killed, lease_ms, openNode, startChildNode, waiting } from './support/cluster-nodes.ts'
+import {
+  child_lease_ms,
+  killed,
+  openNode,
+  startChildNode,
+  waiting,
+} from './support/cluster-nodes.ts'
 import { sharedAuthority } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
 import { user } from './support/http-server.ts'
@@ -116,7 +122,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const stopped_ms = performance.now()
     const owner = await standby.opened
     const took_ms = performance.now() - stopped_ms
-    assert.ok(took_ms < lease_ms + 2_000, `${took_ms} ms`)
+    assert.ok(took_ms < child_lease_ms + 2_000, `${took_ms} ms`)
     await owner.putProcess(waiting, { conv_id })
     assert.equal((await create(owner, 'x1')).proc, 'ok')
     first.child.kill('SIGCONT')
@@ -147,7 +153,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     await killed(second.child)
     const next = await standby.opened
     const took_ms = performance.now() - killed_ms
-    assert.ok(took_ms < lease_ms + 2_000, `${took_ms} ms`)
+    assert.ok(took_ms < child_lease_ms + 2_000, `${took_ms} ms`)
     await next.close()
     await rm(place, { recursive: true })
   })
@@ -245,7 +251,8 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
 
   test('while the database is away nothing is answered, and what was admitted is afterwards', async () => {
     const { url, place } = await newCluster()
-    const node = openNode(place, { url, node: 'a' }, { limits: { drain_ms_max: 500 } })
+    const options = { url, node: 'a', lease_ms: 2_000 }
+    const node = openNode(place, options, { limits: { drain_ms_max: 500 } })
     const owner = await node.opened
     await owner.putProcess(waiting, { conv_id })
     assert.equal((await create(owner, 'x')).proc, 'ok')
