@@ -14,6 +14,8 @@ import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts
 
 const log_url = 'postgres://conveyor@127.0.0.1:1/conveyor'
 
+const cluster_rows = ['database', 'durable', 'database clock', 'owner', 'members', 'snapshot']
+
 const refused: readonly [string, RegExp][] = [
   ['--commit-log URL --http fd:3', /cannot be handed in \(fd\): the kernel would take connections/],
   ['--commit-log URL --demo', /--demo is for a data file of its own/],
@@ -176,14 +178,37 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     assert.equal((await run(['task', 'count', '--db', b.db])).exit, 0)
   })
 
+  test('the doctor looks at the database and the nodes, at the owner and at a standby', async () => {
+    for (const [{ db }, says] of [
+      [a, /the node a is a standby; the owner is b/],
+      [b, /is served by process/],
+    ] as const) {
+      const words = ['doctor', '--json', '--db', db, '--commit-log', postgres.url()]
+      const { out, err } = await run(words)
+      const { checks } = JSON.parse(out || err) as { checks: Record<string, string>[] }
+      const rows = checks.filter(({ name }) => cluster_rows.includes(String(name)))
+      const names = rows.map(({ name, level }) => [name, level])
+      assert.deepEqual(
+        names,
+        cluster_rows.map((name) => [name, 'ok']),
+      )
+      assert.match(String(checks.find(({ name }) => name === 'file')?.says), says)
+    }
+    const down = ['doctor', '--json', '--db', a.db, '--commit-log', log_url]
+    const { checks } = JSON.parse((await run(down)).out) as { checks: Record<string, string>[] }
+    const found = checks.find(({ name }) => name === 'database')
+    assert.equal(found?.level, 'bad')
+    assert.match(String(found?.says), /the database at 127\.0\.0\.1:1 does not answer/)
+  })
+
   test('an owner whose row another has taken goes back to being a standby', async () => {
-    const had = b.roles().length
+    const [had_a, had_b] = [a.roles().length, b.roles().length]
     await postgres.sql(`update conveyor.owner set epoch = epoch + 1, node = 'x', file_id = ''`)
-    await b.role('ended', had)
-    await b.role('standby', had)
+    await b.role('ended', had_b)
+    await b.role('standby', had_b)
     const owner = await Promise.race([
-      a.role('owner', a.roles().length).then(() => a),
-      b.role('owner', had).then(() => b),
+      a.role('owner', had_a).then(() => a),
+      b.role('owner', had_b).then(() => b),
     ])
     await judge(owner, owner === a ? b : a)
   })

@@ -56,6 +56,8 @@ export interface ClusterStatus {
   }
   /** What is durable where, once an op is answered. */
   readonly durable: string
+  /** By which of its settings an answered op may be lost; null if by none. */
+  readonly risk: string | null
   readonly warnings: readonly string[]
 }
 
@@ -101,8 +103,9 @@ export async function clusterStatus(
       settings: { fsync, full_page_writes, synchronous_commit, synchronous_standby_names },
     },
     durable: durableText(settings),
+    risk: settingsFault(settings, 'this address', false)?.message ?? null,
   }
-  return { ...known, warnings: warningsOf(known, settingsFault(settings, 'this address', false)) }
+  return { ...known, warnings: warningsOf(known) }
 }
 
 /** Throws `not_possible` for a partition that there is not. */
@@ -164,15 +167,12 @@ function durableText({ synchronous_standby_names: names, synchronous_commit }: S
   return `on the disk of this database and ${at} its synchronous standbys (${names})`
 }
 
-function warningsOf(
-  { owner, members, epoch }: Omit<ClusterStatus, 'warnings'>,
-  settings: { readonly message: string } | undefined,
-): string[] {
+function warningsOf({ owner, members, epoch, risk }: Omit<ClusterStatus, 'warnings'>): string[] {
   const standbys = members.filter(({ role }) => role === 'standby')
   const missing = members.filter(({ role }) => role === 'gone').map(({ node }) => node)
   const others = members.filter((one) => one.role !== 'gone' && one.version !== version)
   return [
-    ...(settings === undefined ? [] : [settings.message]),
+    ...(risk === null ? [] : [risk]),
     ...(owner === null ? [`no node owns the data${epoch === 0 ? ' yet' : ''}: start one`] : []),
     ...(owner?.is_alive === false
       ? [`the owner ${owner.node} gives no sign; a standby takes over after its lease`]

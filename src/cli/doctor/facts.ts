@@ -15,12 +15,15 @@ import { type Diagnosis, diagnose, type EngineDiagnosis } from '../../engine/dia
 import { keyFits } from '../../engine/encryption-key.ts'
 import { type KeyFile, readKeyFile } from '../../engine/encryption-key-file.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
+import { type NodeMark, readNodeMark } from '../../store/commit-log/node-mark.ts'
 import { lockFile } from '../../store/file-lock.ts'
+import { openLmdbReadOnly } from '../../store/lmdb/open.ts'
 import { type OwnerRecord, readOwner } from '../../store/owner-file.ts'
 import { openReadOnly } from '../../store/read-only.ts'
 import { connectOwner } from '../admin-connection.ts'
 import type { Io } from '../io.ts'
 import { type CertificateFacts, certificateFacts } from './certificates.ts'
+import { type ClusterFacts, clusterFacts } from './cluster-facts.ts'
 import { type SystemLimits, systemLimits } from './system-limits.ts'
 
 export interface FileFacts {
@@ -54,8 +57,15 @@ export interface Facts {
   readonly key_file?: FileFacts
   readonly disk?: { readonly type: number; readonly free_bytes: number }
   readonly owner?: OwnerRecord & { readonly is_alive: boolean }
-  /** `held`: by a process that cannot be asked; `refused`: an opening would be, with `fault`. */
-  readonly state: 'missing' | 'closed' | 'served' | 'held' | 'refused' | 'unreadable'
+  /**
+   * `held`: by a process that cannot be asked; `refused`: an opening would be, with `fault`;
+   * `node`: the copy of a node that is closed, or of one that is not the owner, with `fault`.
+   */
+  readonly state: 'missing' | 'closed' | 'served' | 'node' | 'held' | 'refused' | 'unreadable'
+  /** Of a closed file. */
+  readonly node_mark?: NodeMark
+  /** Where its database was named. */
+  readonly cluster?: ClusterFacts
   readonly fault?: { readonly code: string; readonly message: string }
   /** Of a closed file. */
   readonly format?: number
@@ -71,6 +81,8 @@ export interface DoctorOptions {
   readonly tls: string | undefined
   readonly backup: string | undefined
   readonly public_url: string | undefined
+  readonly commit_log: string | undefined
+  readonly partition: number
   /** CONVEYOR_KEY. */
   readonly secret_key: string | undefined
 }
@@ -92,12 +104,16 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
     ...(disk === undefined ? {} : { disk }),
     ...found,
     ...(tls === undefined ? {} : { certificates: await certificateFacts(tls) }),
+    ...(options.commit_log === undefined
+      ? {}
+      : { cluster: await clusterFacts(options.commit_log, options.partition, io) }),
     system: await systemLimits(pid),
     ...(options.backup === undefined ? {} : { backup: backup ?? 'missing' }),
   }
 }
 
-type Found = Pick<Facts, 'state' | 'fault' | 'owner' | 'inside' | 'format'>
+type Looked = 'state' | 'fault' | 'owner' | 'inside' | 'format' | 'node_mark'
+type Found = Pick<Facts, Looked>
 
 const ask_ms_max = 10_000
 
@@ -143,11 +159,15 @@ async function askHolder(path: string, { is_full }: DoctorOptions, io: Io): Prom
     }
   } catch (error) {
     const { code = 'internal_error', message } = error as NodeJS.ErrnoException
+    // A standby answers so, with who the owner is.
+    if (code === 'not_possible') return { state: 'node', fault: { code, message } }
     return { ...held, fault: { code, message } }
   }
 }
 
 async function lookInside(path: string, options: DoctorOptions, io: Io): Promise<Found> {
+  const node_mark = await nodeMarkOf(path)
+  if (node_mark !== undefined) return { state: 'node', node_mark }
   const view = await openReadOnly(path)
   try {
     const stored = view.get(format_key)?.toString('utf8')
@@ -170,6 +190,15 @@ async function lookInside(path: string, options: DoctorOptions, io: Io): Promise
     return { state: 'closed', format, inside }
   } finally {
     await view.close()
+  }
+}
+
+async function nodeMarkOf(path: string): Promise<NodeMark | undefined> {
+  const tree = await openLmdbReadOnly(path)
+  try {
+    return readNodeMark(tree)
+  } finally {
+    await tree.close()
   }
 }
 

@@ -23,6 +23,9 @@ function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict
       )
     case 'served':
       return ok(`${db} is served by ${holder}`)
+    case 'node':
+      if (fault !== undefined) return ok(`${db} is held by ${holder}: ${fault.message}`)
+      return ok(`${db} is the copy of a node, and held by nobody`)
     case 'held':
       if (fault?.code === 'not_found') {
         const says = `${holder} serves it, of an earlier version that knows no doctor`

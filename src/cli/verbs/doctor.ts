@@ -3,6 +3,7 @@
  * other, for whoever is paged at night. It changes nothing and prints no data and no secret.
  */
 import type { Check, Level, Verdict } from '../doctor/check.ts'
+import { clusterChecks } from '../doctor/cluster-checks.ts'
 import { collectFacts, type Facts } from '../doctor/facts.ts'
 import { fileChecks } from '../doctor/file-checks.ts'
 import { machineChecks } from '../doctor/machine-checks.ts'
@@ -10,9 +11,10 @@ import { type Exit, exits } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { clean, columns, printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
+import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
 import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
 
-const checks: readonly Check[] = [...fileChecks, ...machineChecks]
+const checks: readonly Check[] = [...fileChecks, ...machineChecks, ...clusterChecks]
 
 export const doctorVerb: Verb = {
   name: 'doctor',
@@ -22,6 +24,8 @@ export const doctorVerb: Verb = {
     { name: 'tls', value: 'DIR', says: 'the certificates that `serve --tls` reads' },
     { name: 'public-url', value: 'URL', says: 'the address that `serve --public-url` has' },
     { name: 'backup', value: 'FILE', no_env: true, says: 'the newest backup, to tell its age' },
+    commit_log_flag,
+    partition_flag,
     db_flag,
     json_flag,
   ],
@@ -49,6 +53,8 @@ async function examine(given: Given, io: Io): Promise<Exit> {
       is_full: isOn(given, 'full'),
       ...{ tls: text(given, 'tls'), backup: text(given, 'backup'), secret_key },
       public_url: text(given, 'public-url'),
+      commit_log: text(given, 'commit-log'),
+      partition: wholeNumber('partition', text(given, 'partition') ?? '0'),
     },
     io,
   )
