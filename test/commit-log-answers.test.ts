@@ -71,7 +71,7 @@ function writerTo(
   return writerOver(logOver(connection, port), { id: log_id, seq, is_open: true })
 }
 
-/** What the log tells of appends without an answer. */
+/** What is told of appends without an answer. */
 function newReasons(): {
   readonly reasons: string[]
   onAway(reason: unknown): void

@@ -52,8 +52,11 @@ async function postgresBed(): Promise<CommitLogBed> {
     CREATE TRIGGER full_disk BEFORE INSERT ON conveyor.log EXECUTE FUNCTION full_disk()`
   return {
     async open(seq) {
-      const log = logOver(connectionTo(url))
-      return { writer: writerOver(log, { id: log_id, seq, is_open: true }), read: log.read }
+      const commit_log = logOver(connectionTo(url))
+      return {
+        writer: writerOver(commit_log, { id: log_id, seq, is_open: true }),
+        read: commit_log.read,
+      }
     },
     setFull: async (is_full) =>
       void (await sql(is_full ? full : 'DROP FUNCTION full_disk CASCADE')),
@@ -67,8 +70,11 @@ async function memoryBed(): Promise<CommitLogBed> {
   let failure: Failure | undefined
   return {
     async open(seq) {
-      const log = memoryLog(kept, () => failure)
-      return { writer: writerOver(log, { id: log_id, seq, is_open: true }), read: log.read }
+      const commit_log = memoryLog(kept, () => failure)
+      return {
+        writer: writerOver(commit_log, { id: log_id, seq, is_open: true }),
+        read: commit_log.read,
+      }
     },
     async setFull(is_full) {
       failure = is_full ? 'no_space' : undefined
@@ -101,10 +107,10 @@ describe('a store whose commit log fails', () => {
         const path = newPath()
         const kept: Buffer[] = []
         let appends = 0
-        const log = memoryLog(kept, () => (++appends === step ? failure : undefined))
+        const commit_log = memoryLog(kept, () => (++appends === step ? failure : undefined))
         const manifest = { id: log_id, seq: 0, is_open: true }
         const lmdb = await openTree(path)
-        const tree = commitLogTree(lmdb, path, manifest, writerOver(log, manifest), {
+        const tree = commitLogTree(lmdb, path, manifest, writerOver(commit_log, manifest), {
           place: {
             files: [],
             is_left_behind: false,

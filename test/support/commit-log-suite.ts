@@ -40,26 +40,26 @@ export async function written(writer: CommitLogWriter, changes: ChangeBuffer): P
 export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>): void {
   describe(`the commit log ${name}`, () => {
     let bed: CommitLogBed
-    let log: OpenCommitLog
+    let opened: OpenCommitLog
     let first_seq: number
     /** What has been written, in order. */
     const frames: Buffer[] = []
 
     async function write(...changes: ChangeBuffer[]): Promise<void> {
-      for (const one of changes) frames.push(await written(log.writer, one))
+      for (const one of changes) frames.push(await written(opened.writer, one))
     }
 
     async function reopen(): Promise<void> {
-      const seq = log.writer.seq()
-      await log.writer.close()
-      log = await bed.open(seq)
-      assert.equal(log.writer.seq(), seq)
+      const seq = opened.writer.seq()
+      await opened.writer.close()
+      opened = await bed.open(seq)
+      assert.equal(opened.writer.seq(), seq)
     }
 
     /** The frames from the n-th on, by their position and bytes. */
     async function assertFrames(n = 0): Promise<void> {
       let next = n
-      for await (const { seq, bytes } of log.read(first_seq + n)) {
+      for await (const { seq, bytes } of opened.read(first_seq + n)) {
         assert.equal(seq, first_seq + next + 1)
         assert.ok(frames[next]?.equals(bytes), `frame ${next} is not what was written`)
         next++
@@ -69,17 +69,17 @@ export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>
 
     before(async () => {
       bed = await newBed()
-      log = await bed.open(0)
-      first_seq = log.writer.seq()
+      opened = await bed.open(0)
+      first_seq = opened.writer.seq()
     })
     after(async () => {
-      await log.writer.close()
+      await opened.writer.close()
       await bed.remove()
     })
 
     it('has no frames at first, and is settled', async () => {
       await assertFrames()
-      assert.equal(log.writer.isSettled(), true)
+      assert.equal(opened.writer.isSettled(), true)
     })
 
     it('has the frames in their order for the next process, from any position on', async () => {
@@ -104,7 +104,7 @@ export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>
 
     it('has a frame of 64 MiB, and those of the next round', async () => {
       await write(changesNamed('large', 64 * 1024 * 1024))
-      log.writer.rotate()
+      opened.writer.rotate()
       await write(changesNamed('after'))
       await assertFrames(frames.length - 2)
       await reopen()
