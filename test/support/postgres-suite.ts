@@ -62,10 +62,14 @@ export async function startSuite(folder: string, is_quick: boolean): Promise<Pos
   return postgres
 }
 
-/** Whether a run over PostgreSQL has this test file: it opens data files, and is not left out. */
+/**
+ * Whether a run over PostgreSQL has this test file: it opens data files, has no database of its own
+ * to tell of, and is not left out.
+ */
 export function isInSuite(folder: string, name: string): boolean {
   if (left_out.some(([, file, ...names]) => file === name && names.length === 0)) return false
-  return reaches(join(folder, 'test', `${name}.test.js`), new Set())
+  const path = join(folder, 'test', `${name}.test.js`)
+  return !readFileSync(path, 'utf8').includes("'./support/postgres.js'") && reaches(path, new Set())
 }
 
 /** Whether it imports, directly or not, what opens data files or builds programs that do. */
