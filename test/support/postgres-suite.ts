@@ -40,6 +40,8 @@ const left_out: readonly (readonly [because: string, file: string, ...names: str
     'http-sync',
     "'answers that nobody",
   ],
+  ['a node does not own the data without its key', 'outside', "'a key file that is missing'"],
+  ['it removes a segment file', 'outside', "'a commit log that is lost'"],
   ['it copies the segment files', 'doctor', "'a file that a kill left"],
   ['a node does not own the data without its key', 'http-webhook', "'is sealed in the file"],
 ]
