@@ -25,7 +25,9 @@ import { type NodeFile, placeInLog } from './node-file.ts'
 import { answerMsMax, connectionFor, type NodeSettings, renewalMsMax } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
 import type { Claimant } from './owner-row.ts'
+import { isOwnershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
+import { commitLogTrouble } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
 import { beginTenure, type Tenure } from './tenure.ts'
 
@@ -69,6 +71,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   let ending: Promise<void> | undefined
   let membership: Membership | undefined
   let taken_name: Fault | undefined
+  let is_set_back = false
   let append_ms = 0
   let cancelEnd: (() => void) | undefined
   let has_left = false
@@ -118,8 +121,8 @@ export function beginLife(options: LifeOptions): NodeLife {
     } catch (error) {
       await end()
       // An opening is refused as for every other file that does not fit its log.
-      const is_set_back = isFault(error) && error.code === 'store_failed'
-      throw is_set_back ? fault('not_possible', error.message) : error
+      const has_failed = isFault(error) && error.code === 'store_failed'
+      throw has_failed ? fault('not_possible', error.message) : error
     } finally {
       endWait()
     }
@@ -151,7 +154,8 @@ export function beginLife(options: LifeOptions): NodeLife {
     } catch (error) {
       if (!isFault(error)) throw error
       const { role } = status.current()
-      opening.tell('log_set_back', { node, role, error: error.message })
+      if (!is_set_back) opening.tell('log_set_back', { node, role, error: error.message })
+      is_set_back = true
       throw fault('store_failed', error.message)
     }
   }
@@ -204,6 +208,13 @@ export function beginLife(options: LifeOptions): NodeLife {
     return {
       ...tree,
       unavailable: begun.unavailable,
+      commitLogTrouble: () => commitLogTrouble(status.current()),
+      tellBroken(cause) {
+        if (is_set_back) return
+        const error = cause instanceof Error ? cause.message : String(cause)
+        if (isOwnershipLost(cause)) status.tell('ownership_lost', { node, epoch: begun.epoch })
+        else status.tell('commit_log_failed', { node, error })
+      },
       onBroken(callback) {
         begun.onLost((reason) => {
           status.set({ role: 'ended' })

@@ -44,6 +44,12 @@ export function notOwnerText({ node, role, owner }: NodeStatus): string {
   return `the node ${node} ${what}; the owner is ${owner.node}${where}`
 }
 
+/** Why this node cannot commit or take over now; undefined while the database answers it. */
+export function commitLogTrouble({ role, has_lease, away_reason }: NodeStatus): string | undefined {
+  if (away_reason !== undefined) return away_reason
+  return role === 'owner' && !has_lease ? 'the lease has run out' : undefined
+}
+
 /** For how many seconds a node has not had all that was committed; undefined before it ever had. */
 export function lagOf({ role, caught_up_ms }: NodeStatus): number | undefined {
   if (role === 'owner') return 0

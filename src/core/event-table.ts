@@ -41,6 +41,8 @@ export const eventTable = {
   lease_tight: { level: 'warn', text: 'a renewal of the lease takes most of it' },
   node_unfit: { level: 'error', text: 'this node could not be the owner' },
   node_fit: { level: 'info', text: 'this node can be the owner again' },
+  ownership_lost: { level: 'warn', text: 'another node has taken over, so this one ends its work' },
+  commit_log_failed: { level: 'error', text: 'this node cannot go on with the commit log' },
   log_set_back: { level: 'error', text: 'the database has lost what was committed' },
   database_back: { level: 'info', text: 'the database of the commit log answers again' },
   snapshot: { level: 'info', text: 'a snapshot is in the database, and the log before it may go' },

@@ -20,7 +20,10 @@ export interface Readiness {
   readonly version: string
   /** Since the file was opened. */
   readonly uptime_s: number
-  readonly checks: Readonly<Record<ReadyCheckName, ReadyCheck>>
+  readonly checks: Readonly<Record<ReadyCheckName, ReadyCheck>> & {
+    /** Of a node of a cluster: its database answers, and it has its lease. */
+    readonly commit_log?: ReadyCheck
+  }
 }
 
 /**
@@ -53,13 +56,16 @@ const fine: ReadyCheck = { ok: true }
 export function newReadiness(options: ReadinessOptions): () => Promise<Readiness> {
   const { store, limits, clock, health, keyState, isBroken } = options
   const began_ms = clock.now_ms()
+  const logTrouble = store.commitLogTrouble
+  const slow = logTrouble === undefined ? 'the disk hangs' : 'the database or the disk hangs'
   let probed_ms = Number.NEGATIVE_INFINITY
   let probed: Promise<ReadyCheck> = Promise.resolve(fine)
   let is_probing = false
   let commits = store.numbers().commits
 
   /** The outcome of the last second, or of now. Never rejects. */
-  function commitCheck(): Promise<ReadyCheck> {
+  async function commitCheck(away: string | undefined): Promise<ReadyCheck> {
+    if (away !== undefined) return notOk(away)
     const now_ms = clock.now_ms()
     const passed_ms = Math.abs(now_ms - probed_ms)
     if (is_probing || passed_ms < probe_every_ms) return probed
@@ -84,7 +90,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
       })
     const outcome = await within(clock, limits.ready_ms_max, committed)
     return outcome === 'late'
-      ? notOk(`a commit takes over ${limits.ready_ms_max} ms: the disk hangs`)
+      ? notOk(`a commit takes over ${limits.ready_ms_max} ms: ${slow}`)
       : outcome
   }
 
@@ -100,15 +106,18 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
     const disk = diskCheck()
     const open = code === 'shutting_down' ? notOk('it shuts down') : fine
     const blocked = [open, disk].find(({ ok }) => !ok)?.reason
+    const away = store.unavailable()?.message
+    const trouble = logTrouble?.()
     const { problem, warning } = keyState()
     const key = warning === undefined ? fine : { ok: true, reason: warning }
     const checks = {
       open,
-      commit: blocked === undefined ? await commitCheck() : notOk(`not tried: ${blocked}`),
+      commit: blocked === undefined ? await commitCheck(away) : notOk(`not tried: ${blocked}`),
       disk,
       key: problem === undefined ? key : notOk(problem),
-      queue: code === 'overloaded' ? notOk('as many ops wait as may wait') : fine,
+      queue: code === 'overloaded' && !away ? notOk('as many ops wait as may wait') : fine,
       background: isBroken() ? notOk('a bug has stopped timers and schedules: restart') : fine,
+      ...(logTrouble && { commit_log: trouble === undefined ? fine : notOk(trouble) }),
     }
     const ok = Object.values(checks).every((check) => check.ok)
     // A clock may have been set back since.

@@ -158,7 +158,8 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     const sentence = isFault(cause) ? cause.message : undefined
     failure = fault('store_failed', sentence, { cause, outside: wholeFaults.store_failed.text })
     refuse([open], failure)
-    tell('store_failed', { code: failure.code, error: textOf(cause) })
+    if (tree.tellBroken !== undefined) tree.tellBroken(cause)
+    else tell('store_failed', { code: failure.code, error: textOf(cause) })
     onFail?.(failure)
   }
 
@@ -179,6 +180,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     },
     freeBytes,
     unavailable,
+    commitLogTrouble: tree.commitLogTrouble,
     hasRoom(bytes) {
       const free_bytes = freeBytes()
       if (free_bytes === undefined || free_bytes >= bytes) return true

@@ -52,6 +52,8 @@ export interface Store {
   freeBytes(): number | undefined
   /** Why the store takes nothing now and may again later, of itself; undefined while it does. */
   unavailable(): Fault | undefined
+  /** As that of its tree (tree.ts). */
+  readonly commitLogTrouble: (() => string | undefined) | undefined
   /** Whether so many are free; if not, `no_space` is told. */
   hasRoom(bytes: number): boolean
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */

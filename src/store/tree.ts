@@ -19,11 +19,15 @@ export interface Tree {
   commit(changes: ChangeBuffer): Promise<void>
   /** Calls back once, with the cause, when no further commit is possible. */
   onBroken?(callback: (cause: unknown) => void): void
+  /** Tells the event of such a cause; without it that is `store_failed`, which is of a disk. */
+  tellBroken?(cause: unknown): void
   /**
    * Why nothing may be read, and nothing new be taken, for a while: another process may own the
    * data by now. What was taken already may still be committed.
    */
   unavailable?(): Fault | undefined
+  /** Where the commit log is not on this machine: why it cannot be reached now, if it cannot. */
+  commitLogTrouble?(): string | undefined
   /**
    * The close begins: a commit whose outcome cannot be found out within so long is given up then,
    * so that nobody waits for it.

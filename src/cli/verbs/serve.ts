@@ -41,9 +41,15 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   const node = await nodeOf(given, wanted)
   const log = await openServeLog(given, io)
   const stop = newStop(io)
+  let risks: Promise<void> | undefined
   try {
     const setup = {
       ...{ given, io, log, limits, wanted: node?.wanted ?? wanted },
+      // What is risky as it is configured stays so from tenure to tenure.
+      tellRisksOnce(engine: Engine) {
+        risks ??= tellRisks(given, io, engine, wanted)
+        return risks
+      },
       ...{ variables: await variablesOf(given, io), tracing: await tracingOf(given) },
     }
     const serveTenure = (tenure: Tenure) => serveEngine(setup, tenure.stop, tenure)
@@ -66,11 +72,12 @@ interface Setup {
   readonly limits: NonNullable<EngineOptions['limits']>
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
+  tellRisksOnce(engine: Engine): Promise<void>
 }
 
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
 async function serveEngine(
-  { given, io, log, wanted, limits, variables, tracing }: Setup,
+  { given, io, log, wanted, limits, variables, tracing, tellRisksOnce }: Setup,
   stop: Stop,
   tenure?: Tenure,
 ): Promise<Fault | undefined> {
@@ -90,7 +97,7 @@ async function serveEngine(
     const { operator: _, ...of_owner } = wanted
     const servers = await startServers(engine, tenure === undefined ? wanted : of_owner, tls)
     return await untilEnd(engine, servers, async () => {
-      await tellRisks(given, io, engine, wanted)
+      await tellRisksOnce(engine)
       if (tenure === undefined) await printListening(given, io, engine, servers, tls)
       tenure?.use(engine)
       return stop.reason

@@ -4,7 +4,7 @@
  * The second is 503 while the engine cannot do its work, with the reasons for those who may read;
  * of the nodes of a cluster the owner alone is ready.
  */
-import { lagOf, type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
+import { commitLogTrouble, lagOf, type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
 import { version } from '../../core/version.ts'
 import type { ReadyCheck } from '../../engine/readiness.ts'
 import type { OperatorExchange } from './exchange.ts'
@@ -22,6 +22,7 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
     ...ready.checks,
     ...(engine === undefined && status && { open: notOk(notOwnerText(status)) }),
     ...(draining && { open: notOk('this listener shuts down') }),
+    ...(status?.unfit && { key: notOk(status.unfit) }),
     ...(status && { commit_log: commitLogCheck(status) }),
   }
   const ok = Object.values(checks).every((check) => check.ok)
@@ -30,9 +31,9 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
   reply(exchange.response, ok ? 200 : 503, { ...ready, ok, ...role, checks: undefined, ...told })
 }
 
-function commitLogCheck({ role, has_lease, away_reason }: NodeStatus): ReadyCheck {
-  if (away_reason !== undefined) return notOk(away_reason)
-  return role === 'owner' && !has_lease ? notOk('the lease has run out') : { ok: true }
+function commitLogCheck(status: NodeStatus): ReadyCheck {
+  const trouble = commitLogTrouble(status)
+  return trouble === undefined ? { ok: true } : notOk(trouble)
 }
 
 /** What else a node tells of itself. */
