@@ -158,13 +158,14 @@ function leaseOn(clock: ReturnType<typeof fakeClock>) {
   }
   const options: LeaseOptions = {
     ...{ connection, clock, partition: 0, epoch: 5, lease_ms, taken_ms: clock.now_ms() },
-    onLost: ({ message }) => void told.push(`lost: ${message}`),
     onHandOver: () => void told.push('hand over'),
     onSlow: (ms) => void told.push(`slow: ${ms}`),
     onAway: () => void told.push('away'),
     onBack: () => void told.push('back'),
   }
-  return { lease: newLease(options), state, told }
+  const lease = newLease(options)
+  lease.onLost(({ message }) => void told.push(`lost: ${message}`))
+  return { lease, state, told }
 }
 
 async function pass(clock: ReturnType<typeof fakeClock>, ms: number): Promise<void> {

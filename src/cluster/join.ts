@@ -1,6 +1,7 @@
 /**
  * How a node joins its cluster: it finds the database, with a schema that it knows, and the place
- * of its data file in the log; a file that the log does not reach back to takes a snapshot first.
+ * of its data file in the commit log; a file that this does not reach back to takes a snapshot
+ * first.
  */
 import { type Clock, pause } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
@@ -31,7 +32,7 @@ const round_trips_tried = 3
 /** So that each renewal, of which there are three, has time for a second attempt. */
 const round_trips_per_lease = 6
 
-/** The data file, at a position from which the log goes on. */
+/** The data file, at a position from which the commit log goes on. */
 export async function join(joining: Joining): Promise<NodeFile> {
   const { connection, opening, status, left, hasLeft, settings } = joining
   const { clock, partition, node } = settings

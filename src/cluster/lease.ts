@@ -1,7 +1,8 @@
 /**
- * The lease of an owner: it renews its row each third of the lease, and may answer for so long
- * after it *sent* a renewal that succeeded, by a clock that is never set. Another node waits longer
- * than that before it takes over, so the two never answer at the same time.
+ * The ownership of a node, from the takeover until it is given up or lost. Its owner renews the row
+ * each third of the lease, and may answer for so long after it *sent* a renewal that succeeded, by
+ * a clock that is never set. Another node waits longer than that before it takes over, so the two
+ * never answer at the same time.
  *
  * Only a renewal counts: an append shows that the epoch is still this node's, but changes nothing
  * that a standby waits for.
@@ -16,10 +17,17 @@ import { releaseOwnerRow, renewOwnerRow } from './owner-row.ts'
 import { ownershipLost } from './ownership-lost.ts'
 
 export interface Lease {
+  readonly epoch: number
   /** Whether this node may answer now. */
   isValid(): boolean
+  /** Why the ownership is lost; undefined while it is not. */
+  lost(): Fault | undefined
+  /** Calls once, at once if it is lost already. */
+  onLost(listener: (reason: Fault) => void): void
+  /** The node must not go on, although it has the ownership still. */
+  lose(reason: Fault): void
   /**
-   * Gives up the ownership and ends the renewals. Where the database is away, the other nodes wait
+   * Gives the ownership up and ends the renewals. Where the database is away, the other nodes wait
    * for the lease to end; so does this, at most.
    */
   release(): Promise<void>
@@ -35,8 +43,6 @@ export interface LeaseOptions {
   readonly lease_ms: number
   /** When the takeover was sent. */
   readonly taken_ms: number
-  /** Another node owns the partition, or the database has lost what was committed. Called once. */
-  onLost(reason: Fault): void
   /** An operator wants another node to be the owner. Called once. */
   onHandOver(): void
   /** A renewal has taken so much of the lease that the next one may come too late. */
@@ -60,6 +66,8 @@ export function newLease(options: LeaseOptions): Lease {
   let is_handing_over = false
   let renewing: Promise<void> = Promise.resolve()
   let releasing: Promise<unknown> | undefined
+  let lost: Fault | undefined
+  let tellLost = (_reason: Fault): void => {}
 
   function close(): void {
     is_closed = true
@@ -67,8 +75,14 @@ export function newLease(options: LeaseOptions): Lease {
   }
 
   function lose(reason: Fault): void {
+    if (lost !== undefined) return
+    lost = reason
+    tellLost(reason)
+  }
+
+  function end(reason: Fault): void {
     close()
-    options.onLost(reason)
+    lose(reason)
   }
 
   async function release(): Promise<void> {
@@ -90,7 +104,7 @@ export function newLease(options: LeaseOptions): Lease {
     try {
       const found = await renewOwnerRow(connection, partition, epoch)
       if (is_closed) return
-      if (found === false) return lose(ownershipLost())
+      if (found === false) return end(ownershipLost())
       valid_until_ms = sent_ms + lease_ms
       const took_ms = clock.now_ms() - sent_ms
       if (took_ms > slow_share * lease_ms) options.onSlow(took_ms)
@@ -102,7 +116,7 @@ export function newLease(options: LeaseOptions): Lease {
       }
     } catch (error) {
       if (is_closed) return
-      if (isFault(error) && error.code === 'store_failed') return lose(error)
+      if (isFault(error) && error.code === 'store_failed') return end(error)
       if (!is_away) options.onAway(error)
       is_away = true
     }
@@ -118,6 +132,13 @@ export function newLease(options: LeaseOptions): Lease {
   arm(lease_ms / renewals_per_lease)
 
   return {
+    epoch,
+    lost: () => lost,
+    onLost(listener) {
+      tellLost = listener
+      if (lost !== undefined) listener(lost)
+    },
+    lose,
     isValid: () => !is_closed && clock.now_ms() < valid_until_ms,
     async release() {
       if (!is_closed) releasing = within(clock, lease_ms, release())

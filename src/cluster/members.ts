@@ -1,7 +1,7 @@
 /**
  * The members of a cluster: a row for each name of a node. It says which instance has the name,
- * that it lives (`beat` grows), and up to which position its data file has the log: truncation
- * leaves it the rest to read.
+ * that it lives (`beat` grows), and which position its data file has: truncation leaves it the rest
+ * of the commit log to read.
  *
  * A name belongs to the instance whose beat moves. Another one that finds the row watches it on its
  * own clock, and takes the name only once the row has stood still; a clean end frees it at once, as

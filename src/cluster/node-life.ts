@@ -19,6 +19,7 @@ import { fitnessOf } from './fitness.ts'
 import { catchUp, type Following, follow, type Taken } from './follow.ts'
 import { identityOf } from './identity.ts'
 import { join, waitEnded } from './join.ts'
+import { type Lease, newLease } from './lease.ts'
 import { enrol, type Membership } from './members.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
 import { type NodeFile, placeInLog } from './node-file.ts'
@@ -29,7 +30,6 @@ import { isOwnershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
 import { commitLogTrouble } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
-import { beginTenure, type Tenure } from './tenure.ts'
 
 export interface NodeLife {
   /**
@@ -66,7 +66,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   const work = connectionFor(settings, 'log', checkPlace)
   const watch = connectionFor(settings, 'lease', checkPlace, renewalMsMax(settings))
   let copy: NodeCopy | undefined
-  let tenure: Tenure | undefined
+  let lease: Lease | undefined
   let snapshots: Snapshots | undefined
   let ending: Promise<void> | undefined
   let membership: Membership | undefined
@@ -84,9 +84,9 @@ export function beginLife(options: LifeOptions): NodeLife {
   })
   const commit_log = postgresCommitLog({
     ...{ connection: work, clock, partition },
-    epoch: () => tenure?.epoch ?? 0,
+    epoch: () => lease?.epoch ?? 0,
     async release() {
-      await tenure?.release()
+      await lease?.release()
       status.set({ role: 'ended' })
     },
     onMerged: (seq) => membership?.report(seq),
@@ -138,7 +138,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       onTaken(reason) {
         taken_name = reason
         leave()
-        tenure?.lose(fault('store_failed', reason.message))
+        lease?.lose(fault('store_failed', reason.message))
       },
       onAway: status.onAway,
       onBack: status.onBack,
@@ -185,11 +185,19 @@ export function beginLife(options: LifeOptions): NodeLife {
     following: Following,
     taken: Taken,
   ): Promise<Tree | undefined> {
-    const begun = beginTenure({ settings, connection: watch, taken, status, onHandOver })
-    tenure = begun
+    const begun = newLease({
+      ...{ connection: watch, clock, partition, lease_ms, onHandOver },
+      ...{ epoch: taken.epoch, taken_ms: taken.taken_ms },
+      onSlow(ms) {
+        status.tell('lease_tight', { node, ms: Math.round(ms), lease_ms })
+      },
+      onAway: status.onAway,
+      onBack: status.onBack,
+    })
+    lease = begun
     await catchUp(following)
     if (begun.lost() !== undefined) {
-      tenure = undefined
+      lease = undefined
       return undefined
     }
     status.set({ epoch: taken.epoch, owner: { node, address } })
@@ -207,7 +215,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     })
     return {
       ...tree,
-      unavailable: begun.unavailable,
+      unavailable: () => (begun.isValid() ? undefined : noLease()),
       commitLogTrouble: () => commitLogTrouble(status.current()),
       tellBroken(cause) {
         if (is_set_back) return
@@ -246,7 +254,7 @@ export function beginLife(options: LifeOptions): NodeLife {
         await copy?.tree.close()
       } finally {
         await ended
-        tenure?.close()
+        lease?.close()
         status.set({ role: 'ended', seq: copy?.tree.seq() ?? status.current().seq })
         copy = undefined
         cancelEnd?.()
@@ -264,6 +272,10 @@ export function beginLife(options: LifeOptions): NodeLife {
     leave,
     tree: () => copy?.tree,
     append_ms: () => append_ms,
-    hasLease: () => tenure !== undefined && tenure.unavailable() === undefined,
+    hasLease: () => lease?.isValid() === true,
   }
+}
+
+function noLease(): Fault {
+  return fault('overloaded', 'the database does not answer, so this node cannot either: try again')
 }
