@@ -13,6 +13,7 @@ import {
 import type { LimitName } from '../src/core/limits.ts'
 import { newInterceptor, type ServerContext } from '../src/server/grpc/interceptor.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
+import { newUnderway } from '../src/server/http/underway.ts'
 import type { TestClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { user } from './support/http-server.ts'
@@ -343,7 +344,10 @@ describe('a call that waits ends', () => {
       listener.onCancel()
       listener.onReceiveHalfClose()
     }
-    const { interceptor } = newInterceptor({} as ServerContext, '/conveyor')
+    const { interceptor } = newInterceptor(
+      { underway: newUnderway() } as ServerContext,
+      '/conveyor',
+    )
     interceptor(service.WaitTask, { start } as ServerInterceptingCallInterface).start({
       onReceiveMetadata: () => {},
       onReceiveMessage: () => {},

@@ -3,7 +3,9 @@
  * names act as, and changes while a connection is open.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -468,3 +470,28 @@ async function until(is: () => boolean | Promise<boolean>): Promise<void> {
     await sleep_ms(10)
   }
 }
+
+test('no caller holds the drain: one whose handshake ends late, one that is gone', async () => {
+  const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+  const { cert, key } = await makeClient(server.ca)
+  const port = Number(server.grpc.address.split(':')[1])
+  const how = { port, ca: server.ca.cert, cert, key, ALPNProtocols: ['h2'] }
+  const gone = connect({ ...how, servername: 'localhost', ...{ allowHalfOpen: true } })
+  await once(gone, 'secureConnect')
+  gone.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1')
+  gone.pause()
+  const socket = connectPlain(port)
+  await once(socket, 'connect')
+  const client = server.connect()
+  assert.equal(await client.statusOf('CreateTask', create), 'OK')
+  const ended: string[] = []
+  const drained = server.grpc.drain().then(() => ended.push('drain'))
+  const late = connectHttp2('https://localhost', {
+    createConnection: () => connect({ ...how, socket, servername: 'localhost' }),
+  })
+  late.on('error', () => {}).on('close', () => ended.push('late'))
+  await drained
+  assert.deepEqual(ended, ['late', 'drain'])
+  gone.destroy()
+  await server.close()
+})

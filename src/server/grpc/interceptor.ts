@@ -17,6 +17,7 @@ import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
+import type { Underway } from '../http/underway.ts'
 import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
 
@@ -28,6 +29,8 @@ export interface ServerContext {
   readonly onBug: (bug: unknown) => void
   /** Called when the server begins to drain; each ends a long call. */
   readonly drain_callbacks: Set<() => void>
+  /** The calls that a drain waits for. */
+  readonly underway: Underway
   draining: boolean
 }
 
@@ -91,7 +94,8 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
       readIfPulled()
     }
     return {
-      start: (listener) =>
+      start(listener) {
+        context.underway.begin()
         call.start({
           onReceiveMetadata(metadata) {
             try {
@@ -117,9 +121,12 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
           onCancel() {
             cancelTimeout()
             is_over = true
+            // grpc-js tells the end of every call so.
+            context.underway.end()
             listener.onCancel()
           },
-        }),
+        })
+      },
       startRead() {
         is_requested = true
         readIfPulled()

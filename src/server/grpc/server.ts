@@ -16,6 +16,8 @@ import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import { linger_ms } from '../http/connection.ts'
+import { newUnderway } from '../http/underway.ts'
 import { newCertificateReader } from '../tls/client-certificates.ts'
 import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
 import { newAuthenticator } from './authenticate.ts'
@@ -59,8 +61,8 @@ export interface GrpcServer {
   readonly address: string
   /**
    * Refuses new connections and calls, ends streams once their begun batches are answered, gives
-   * calls under way `drain_ms_max`, then closes every connection. Resolves when the port is free;
-   * the engine stays open.
+   * calls under way `drain_ms_max`, then closes every connection, those of callers that are gone
+   * too. Resolves when the port is free; the engine stays open.
    */
   drain(): Promise<void>
 }
@@ -85,6 +87,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     authenticator,
     onBug,
     drain_callbacks: new Set(),
+    underway: newUnderway(),
     draining: false,
   }
 
@@ -106,7 +109,11 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       authenticator,
       readCertificate: await newCertificateReader(),
       tell: served.tell,
-      onConnection: (socket) => sockets.injectConnection(socket),
+      onConnection(socket) {
+        // A handshake that has ended after the drain began; grpc-js would begin a session.
+        if (context.draining) socket.destroy()
+        else sockets.injectConnection(socket)
+      },
       onBug,
     })
   } catch (error) {
@@ -128,9 +135,11 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     endHealth()
     const closed = listener.close()
     for (const end of [...context.drain_callbacks]) end()
-    // Calls back before calls on injected connections have ended, so `closed` is awaited.
+    // Calls back before calls on injected connections have ended, so these are counted.
     server.tryShutdown(() => {})
-    await within(systemClock, limits.drain_ms_max, closed)
+    await Promise.race([closed, context.underway.quiet(limits.drain_ms_max)])
+    // Callers that are gone do not close their side.
+    await within(systemClock, Math.min(linger_ms, limits.drain_ms_max), closed)
     server.forceShutdown()
     listener.destroyAll()
     await closed
