@@ -18,6 +18,7 @@ import { nodeKeyFault } from './engine/encryption-key.ts'
 import { startEngine } from './engine/engine.ts'
 import { newHandlers } from './engine/jobs/handlers.ts'
 import { keyCheckIn } from './engine/secrets.ts'
+import { standbyReads } from './engine/standby-reader.ts'
 import { beginUpgrade, format, format_key, upgradeFile } from './engine/upgrade.ts'
 import { codeStart } from './executors/code-script.ts'
 import { newExecutors } from './executors/executors.ts'
@@ -28,7 +29,7 @@ import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
 import { manifest_key } from './store/commit-log/manifest.ts'
 import { node_mark_key, nodeFileFault } from './store/commit-log/node-mark.ts'
-import type { Standby } from './store/commit-log/source.ts'
+import type { CommitLogOpening, Standby } from './store/commit-log/source.ts'
 import { storeOf } from './store/group-commit.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import { readOwner, writeOwner } from './store/owner-file.ts'
@@ -75,7 +76,19 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
     const standby = is_memory ? undefined : options.commitLog?.standby
     const admin = standby && (await adminOfNode(file, { ...standby, tell }, socket, chance))
-    const tree = await file.openTree((found) => claimOf(found, path, chance), tell)
+    const executors = newExecutors({
+      ...{ limits, clock, chance, handlers },
+      allow_hosts: options.allow_hosts ?? [],
+    })
+    const parts = {
+      ...{ path: file.path, clock, chance, key_path: file.key_path, handlers, executors },
+      failure: () => failure,
+      failed,
+    }
+    const tree = await file.openTree((found) => claimOf(found, path, chance), {
+      tell,
+      reads: standbyReads({ ...parts, limits, options, events }),
+    })
     const file_id = (tree.get(file_id_key) as Buffer).toString('hex')
     if (!is_memory && standby === undefined) {
       await writeOwner(file.path, { pid: process.pid, socket, file_id, version })
@@ -95,27 +108,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     file.onClose(() => store.close())
     await upgradeFile(store, { tell })
     endEarly()
-    const engine = await startEngine({
-      early_events,
-      path: file.path,
-      store,
-      limits,
-      clock,
-      chance,
-      key_path: file.key_path,
-      failure: () => failure,
-      failed,
-      options,
-      events,
-      handlers,
-      executors: newExecutors({
-        limits,
-        clock,
-        chance,
-        allow_hosts: options.allow_hosts ?? [],
-        handlers,
-      }),
-    })
+    const engine = await startEngine({ ...parts, early_events, store, limits, options, events })
     file.onClose(() => engine.close())
     if (admin !== undefined) {
       admin.use(engine)
@@ -149,7 +142,10 @@ interface DataFile {
   readonly path: string
   readonly key_path: string | undefined
   /** `claim` returns the changes that make a new file one of the engine's. */
-  openTree(claim: (found: Reads) => ChangeBuffer | undefined, tell: Tell): Promise<Tree>
+  openTree(
+    claim: (found: Reads) => ChangeBuffer | undefined,
+    told: Pick<CommitLogOpening, 'tell' | 'reads'>,
+  ): Promise<Tree>
   onClose(step: () => Promise<void>): void
   close(): Promise<void>
 }
@@ -188,7 +184,7 @@ async function lockedFile(
   return {
     path: real_path,
     key_path: `${real_path}.key`,
-    async openTree(claim, tell) {
+    async openTree(claim, { tell, reads }) {
       const { openLmdbTree } = await import('./store/lmdb/open.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openLmdbTree(real_path, {
@@ -199,7 +195,7 @@ async function lockedFile(
       const { commitLog: source, secret_key: given_key } = options
       if (source !== undefined) {
         const tree = await source.open({
-          ...{ tree: below, path: real_path, tell, claim, bytes: chance.bytes },
+          ...{ tree: below, path: real_path, tell, claim, bytes: chance.bytes, reads },
           reserve_bytes: limits.disk_free_bytes_min,
           async checkKey(found) {
             const key_path = `${real_path}.key`

@@ -71,7 +71,7 @@ async function takenAt(
     seq: () => 0,
     take: async () => {},
     isFit: async () => is_fit,
-    onSeen() {},
+    onSeen: async () => {},
     onAway() {},
     onBack() {},
     left: new Promise(() => {}),

@@ -26,6 +26,9 @@ const refused: readonly [string, RegExp][] = [
   ['--commit-log URL --lease-ms 1s', /--lease-ms takes a whole number/],
   ['--commit-log URL --address here', /--address takes HOST:PORT/],
   ['--commit-log URL --address here:0', /--address takes HOST:PORT/],
+  ['--stale-reads', /--stale-reads is for --commit-log URL/],
+  ['--commit-log URL --stale-reads-max-age 9', /--stale-reads-max-age is for --stale-reads/],
+  ['--commit-log URL --stale-reads --stale-reads-max-age 1s', /-max-age takes a whole number/],
   ['--commit-log mysql://a/b', /name it by postgres:/],
   ['--commit-log postgres://a:secret@b/c', /must not hold a password: set PGPASSWORD/],
 ]
@@ -53,7 +56,7 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     }
     a = await startNode(postgres.url(), folder.path, 'a')
     await a.role('owner')
-    b = await startNode(postgres.url(), folder.path, 'b')
+    b = await startNode(postgres.url(), folder.path, 'b', ['--stale-reads'])
     await b.role('standby')
   })
   after(async () => {
@@ -99,6 +102,18 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     await judge(a, b)
   })
 
+  test('a standby with --stale-reads answers where it will be the owner, and is ready for reads', async () => {
+    const stale = () => b.ask('/readyz?stale')
+    while ((await stale()).status !== 200) await sleep(10)
+    const { body } = await stale()
+    assert.deepEqual([body.ok, body.role, body.checks], [true, 'standby', { reads: { ok: true } }])
+    const health = await fetch(`${b.url}/healthz`)
+    assert.deepEqual([health.status, health.headers.get('conveyor-role')], [503, 'standby'])
+    assert.equal(Number(health.headers.get('conveyor-position')), (await stale()).body.position)
+    const owner = await a.ask('/readyz?stale')
+    assert.deepEqual([owner.status, owner.body.role], [200, 'owner'])
+  })
+
   test('metrics: those of a node in every role, those of its engine at the owner', async () => {
     const [owner, standby] = await Promise.all(
       [a, b].map(async (node) => String((await node.ask('/metrics')).body.text)),
@@ -119,6 +134,8 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     await b.role('owner', had)
     await a.role('standby', a.roles().indexOf('owner') + 1)
     await judge(b, a)
+    assert.equal((await fetch(`${b.url}/healthz`)).headers.get('conveyor-role'), null)
+    assert.equal((await a.ask('/readyz?stale')).status, 503, 'it was not asked to answer reads')
     const wanted = ['joining', 'standby', 'owner', 'ended', 'joining', 'standby']
     assert.deepEqual(a.roles(), wanted)
     assert.deepEqual(a.logged(), wanted, 'one line of the log for each change')

@@ -21,7 +21,7 @@ import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
 import { grpcTasks, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
 import { type OneGrpcTarget, tlsOf } from './grpc-tls.ts'
 import type { SentOp } from './sent-op.ts'
-import { type OneOfSeveral, type Transport, window_batches } from './transport.ts'
+import { for_owner, type OneOfSeveral, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
 
 type Service = Schema['service']
@@ -78,6 +78,12 @@ export async function grpcTransport(
     client.getChannel().getConnectivityState(false) === connectivityState.READY
   const { ApplyOps, StreamOps } = loadSchema().service
 
+  const metadata = (): Metadata => {
+    const made = new Metadata()
+    if (several !== undefined) made.set('conveyor-role', for_owner['conveyor-role'])
+    return made
+  }
+
   const unary: UnaryCall = (method, message, cancellation) =>
     new Promise((resolve, reject) => {
       const { path, requestSerialize, responseDeserialize } = method
@@ -86,7 +92,7 @@ export async function grpcTransport(
         requestSerialize,
         responseDeserialize,
         message,
-        new Metadata(),
+        metadata(),
         (error, answer) => {
           removeListener()
           const reason = cancellation.reason()
@@ -101,7 +107,7 @@ export async function grpcTransport(
   const received: StreamedCall = async function* (method, message, cancellation) {
     const { path, requestSerialize, responseDeserialize } = method
     const call = client.makeServerStreamRequest(
-      ...([path, requestSerialize, responseDeserialize, message, new Metadata()] as const),
+      ...([path, requestSerialize, responseDeserialize, message, metadata()] as const),
     )
     const removeListener = cancellation.onCancel(() => call.cancel())
     try {
@@ -128,7 +134,7 @@ export async function grpcTransport(
         StreamOps.path,
         StreamOps.requestSerialize,
         StreamOps.responseDeserialize,
-        new Metadata(),
+        metadata(),
       )
       yield* windowed({
         source,

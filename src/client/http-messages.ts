@@ -73,6 +73,8 @@ export interface HttpResponse {
   readonly status: number
   /** The Retry-After header. */
   readonly retry_after: string | undefined
+  /** Of a node that answers reads only. */
+  readonly is_standby: boolean
   readonly body: string
 }
 

@@ -19,7 +19,13 @@ import {
 import { type ClientFault, clientFault, isBatchFault, isClientFault } from './faults.ts'
 import { type HttpResponse, requestBody, resultsOf, serverBase, signed } from './http-messages.ts'
 import type { SentOp } from './sent-op.ts'
-import { type OneOfSeveral, readPem, type Transport, window_batches } from './transport.ts'
+import {
+  for_owner,
+  type OneOfSeveral,
+  readPem,
+  type Transport,
+  window_batches,
+} from './transport.ts'
 import { windowed } from './window.ts'
 
 export const sockets_max_default = 16
@@ -50,7 +56,8 @@ export async function httpTransport(
 
   const encode: Transport['encode'] = (ops) => {
     const body = requestBody(ops)
-    const { path, headers } = signed(2, { user, secret, sign }, clock.now_ms(), body)
+    const { path, headers: of_signature } = signed(2, { user, secret, sign }, clock.now_ms(), body)
+    const headers = several === undefined ? of_signature : { ...of_signature, ...for_owner }
     return {
       send: async (cancellation) =>
         resultsOf(await request(base + path, { ...to, headers, body }, cancellation), ops),
@@ -94,7 +101,8 @@ export async function httpTransport(
     },
     isConnected: () => true,
     async probe(cancellation) {
-      const { status } = await request(`${base}/healthz`, probing, cancellation)
+      const { status, is_standby } = await request(`${base}/healthz`, probing, cancellation)
+      if (is_standby) throw clientFault('shutting_down', 'is a standby')
       return status < 500 ? 'ready' : 'unready'
     },
     async close() {
@@ -147,7 +155,8 @@ function request(
       readBounded(response).then((body) => {
         removeListener()
         const { statusCode: status = 0, headers } = response
-        resolve({ status, retry_after: headers['retry-after'], body })
+        const is_standby = headers['conveyor-role'] === 'standby'
+        resolve({ status, retry_after: headers['retry-after'], is_standby, body })
       }, onLost)
     })
     call.on('socket', (socket) => {

@@ -63,6 +63,9 @@ export interface OneOfSeveral {
   readonly connect_ms_max: number
 }
 
+/** Header of a call that a standby must not answer, as one of several addresses is the owner's. */
+export const for_owner = { 'conveyor-role': 'owner' } as const
+
 /** The most batches of a stream that are sent and not yet read by the caller. */
 export const window_batches = 8
 

@@ -23,8 +23,8 @@ export interface Following {
   isFit(now: boolean): Promise<boolean>
   /** Id of the commit log. */
   readonly log_id: Buffer
-  /** What was seen at this time; `is_behind`: there was more to take. */
-  onSeen(row: OwnerRow, now_ms: number, is_behind: boolean): void
+  /** What was asked for at this time; `is_behind`: there was more to take. */
+  onSeen(row: OwnerRow, asked_ms: number, is_behind: boolean): Promise<void>
   onAway(reason: unknown): void
   onBack(): void
   /** Resolves where this node waits no more. */
@@ -77,6 +77,7 @@ export async function follow(following: Following): Promise<Followed> {
   }
 
   async function look(): Promise<Followed | undefined> {
+    const asked_ms = clock.now_ms()
     const has_more = await takeNext()
     if (has_more === 'behind') return { end: 'behind' }
     const row = await readOwnerRow(connection, claimant.partition)
@@ -84,7 +85,7 @@ export async function follow(following: Following): Promise<Followed> {
     if (row === undefined) throw new Error('the row of the owner is gone')
     const is_same = row.epoch === seen?.epoch && row.renewal === seen.renewal
     if (!is_same) [seen, seen_ms] = [row, now_ms]
-    following.onSeen(row, now_ms, has_more)
+    await following.onSeen(row, asked_ms, has_more)
     if (has_more) return undefined
     const may_take = mayTake(row, now_ms - seen_ms)
     if (!(await following.isFit(may_take)) || !may_take) return undefined

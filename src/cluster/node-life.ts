@@ -28,7 +28,7 @@ import type { StatusKeeper } from './node-status.ts'
 import type { Claimant } from './owner-row.ts'
 import { isOwnershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
-import { commitLogTrouble } from './roles.ts'
+import { commitLogTrouble, notOwnerText } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
 
 export interface NodeLife {
@@ -69,6 +69,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   let lease: Lease | undefined
   let snapshots: Snapshots | undefined
   let ending: Promise<void> | undefined
+  let is_read = false
   let membership: Membership | undefined
   let taken_name: Fault | undefined
   let is_set_back = false
@@ -164,19 +165,38 @@ export function beginLife(options: LifeOptions): NodeLife {
     const identity = identityOf(opening.path, file.mark.file_id)
     const claimant: Claimant = { partition, node, address, lease_ms, version, ...identity }
     return {
-      ...{ connection: work, clock, claimant, left, take },
+      ...{ connection: work, clock, claimant, left },
+      async take(frames) {
+        await take(frames)
+        if (is_read) await opening.reads?.taken(frames)
+      },
       hasLeft: () => has_left,
       seq: tree.seq,
       log_id: file.manifest.id,
       isFit: fitnessOf({ opening, tree, clock, status, node }),
-      onSeen(seen, now_ms, is_behind) {
+      async onSeen(seen, asked_ms, is_behind) {
         const owner = seen.released ? undefined : { node: seen.node, address: seen.address }
-        const caught_up_ms = is_behind ? status.current().caught_up_ms : now_ms
+        const caught_up_ms = is_behind ? status.current().caught_up_ms : asked_ms
         status.set({ role: 'standby', epoch: seen.epoch, owner, caught_up_ms })
+        if (!is_behind && !is_read) await beginReads(tree)
       },
       onAway: status.onAway,
       onBack: status.onBack,
     }
+  }
+
+  async function beginReads(tree: CommitLogTree): Promise<void> {
+    is_read = true
+    await opening.reads?.begin({
+      ...{ tree, seq: tree.seq },
+      age_ms: () => clock.now_ms() - (status.current().caught_up_ms ?? 0),
+      says: () => notOwnerText(status.current()),
+    })
+  }
+
+  async function endReads(): Promise<void> {
+    if (is_read) await opening.reads?.end()
+    is_read = false
   }
 
   /** Undefined where another node has taken over meanwhile: this one is a standby again. */
@@ -195,7 +215,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       onBack: status.onBack,
     })
     lease = begun
-    await catchUp(following)
+    await Promise.all([endReads(), catchUp(following)])
     if (begun.lost() !== undefined) {
       lease = undefined
       return undefined
@@ -251,7 +271,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       const ended = snapshots?.close()
       const endWait = keepAlive()
       try {
-        await copy?.tree.close()
+        await endReads().finally(() => copy?.tree.close())
       } finally {
         await ended
         lease?.close()

@@ -35,6 +35,16 @@ import type { TypedProcess } from './typed-process-api.ts'
 import type { Users } from './user-api.ts'
 import type { GivenVariables } from './variables.ts'
 
+export interface StaleReads {
+  /**
+   * Called with an engine for reads, which answers shows, searches and lists, and refuses all else
+   * with `overloaded`; and with undefined when its time is over, which waits for what this returns.
+   */
+  use(reader: Engine | undefined): void | Promise<void>
+  /** Reads of what may be older are refused with `overloaded`; default: none is. */
+  readonly age_ms_max?: number
+}
+
 export interface EngineOptions {
   /** Those that differ from the defaults, which `Engine.limits` has. The unit is in the name. */
   readonly limits?: Partial<Record<LimitName, number>>
@@ -89,6 +99,11 @@ export interface EngineOptions {
    * `conveyor-engine/postgres`. Then `openEngine` resolves once this node owns the data.
    */
   readonly commitLog?: CommitLogSource | undefined
+  /**
+   * While this node is a standby, once it has had everything that was committed: an engine that
+   * reads what it has. See cluster/README.md.
+   */
+  readonly stale_reads?: StaleReads | undefined
   /** In place of the system's, for tests: what the engine knows of time it has from here. */
   readonly clock?: Clock
   readonly chance?: Chance

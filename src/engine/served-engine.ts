@@ -18,7 +18,20 @@ import type { Secrets } from './secrets.ts'
 import type { TaskWait } from './task-wait.ts'
 import type { AnswerAccount } from './unread-answers.ts'
 
+/** How far a standby is whose answers say so. */
+export interface Standing {
+  /** Position of the last frame that reads find; they may find later ones. */
+  readonly seq: number
+  /** For so long something may have been committed that reads do not find. */
+  readonly age_ms: number
+}
+
+/** What callers from outside are told who want more of a standby. */
+export const only_reads = 'this node is a standby: it answers reads only'
+
 export interface ServedEngine extends Engine {
+  /** Of an engine that only reads what a standby has; asked for before each read. */
+  readonly standing?: () => Standing
   /**
    * Applies ops as `Engine.apply` does. A malformed op is its result already (codec/op), and comes
    * back in its place. From the beginning of a close on it is refused with `shutting_down`.

@@ -223,7 +223,12 @@ function textOf(cause: unknown): string {
 }
 
 /** The tree under these change buffers, the newest first. */
-function scanOver(tree: Tree, buffers: readonly ChangeBuffer[], range: Range): Entry[] {
+/** The first entries of a range of the tree, with the changes of the buffers laid over it. */
+export function scanOver(
+  tree: Pick<Tree, 'range'>,
+  buffers: readonly ChangeBuffer[],
+  range: Range,
+): Entry[] {
   const { from, to, limit, reverse = false } = range
   const out: Entry[] = []
   if (limit <= 0) return out

@@ -2,7 +2,7 @@
 import { lease_default_ms } from '../../cluster/node-settings.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import { usageError } from '../exit-codes.ts'
-import { db_flag, type Flag, type Given, json_flag, text } from '../verb.ts'
+import { db_flag, type Flag, type Given, isOn, json_flag, text } from '../verb.ts'
 import { log_level_flag } from './log.ts'
 import { traces_flag } from './traces.ts'
 
@@ -94,6 +94,15 @@ export const serve_flags: readonly Flag[] = [
     says: `so long without a sign of the owner, and another node takes over (${lease_default_ms})`,
   },
   {
+    name: 'stale-reads',
+    says: 'answer reads while this node is a standby: what it has, which may be old (default off)',
+  },
+  {
+    name: 'stale-reads-max-age',
+    value: 'MS',
+    says: 'refuse reads of what may be older (default none)',
+  },
+  {
     name: 'unsafe-commit-log',
     says: 'take a database whose settings may lose what was answered',
   },
@@ -119,4 +128,12 @@ export function limitsOf(given: Given): Partial<Record<LimitName, number>> {
 export function wholeNumber(flag: string, given: string): number {
   if (!/^[0-9]{1,15}$/.test(given)) throw usageError(`--${flag} takes a whole number`)
   return Number(given)
+}
+
+/** Undefined without a bound. Throws a usage fault. */
+export function staleAgeOf(given: Given): number | undefined {
+  const age = text(given, 'stale-reads-max-age')
+  if (age === undefined) return undefined
+  if (!isOn(given, 'stale-reads')) throw usageError('--stale-reads-max-age is for --stale-reads')
+  return wholeNumber('stale-reads-max-age', age)
 }

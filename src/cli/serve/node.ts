@@ -2,7 +2,8 @@
  * `serve` as a node of a cluster: a standby, then the owner with its servers, then a standby again,
  * in one process, until a stop signal or a failure that is no loss of the ownership. The operator's
  * listener answers in every role; the others are open only while this node is the owner, so that
- * callers of a standby are refused before they have sent anything.
+ * callers of a standby are refused before they have sent anything, or, with `--stale-reads`, are
+ * those of a standby that answers reads.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -44,13 +45,18 @@ export interface Tenure {
   readonly stop: Stop
   /** With undefined once it begins to end. */
   use(engine: Engine | undefined): void
+  /** The engine that reads while this node is a standby, and undefined once it does not. */
+  read(reader: Engine | undefined): void
 }
 
 /** Undefined without --commit-log. Ports that are left to chance are chosen, for all tenures. */
 export async function nodeOf(given: Given, asked: WantedServers): Promise<ServedNode | undefined> {
   const url = text(given, 'commit-log')
   if (url === undefined) {
-    const flag = ['node', 'address', 'partition', 'lease-ms'].find((name) => text(given, name))
+    const texts = ['node', 'address', 'partition', 'lease-ms', 'stale-reads-max-age']
+    const flag = isOn(given, 'stale-reads')
+      ? 'stale-reads'
+      : texts.find((name) => text(given, name))
     if (flag !== undefined && given.env.CONVEYOR_COMMIT_LOG === undefined) {
       throw usageError(`--${flag} is for --commit-log URL`)
     }
@@ -106,6 +112,7 @@ export async function serveNode(
           operator?.use(engine)
           if (engine !== undefined) told.print()
         },
+        read: (reader) => operator?.read(reader),
         serveTenure,
       })
       if (failure !== undefined) return exits.unreachable
@@ -123,8 +130,9 @@ async function oneTenure(
   isStopped: () => boolean,
   {
     use,
+    read,
     serveTenure,
-  }: Pick<Tenure, 'use'> & { serveTenure: (tenure: Tenure) => Promise<Fault | undefined> },
+  }: Pick<Tenure, 'use' | 'read'> & { serveTenure: (tenure: Tenure) => Promise<Fault | undefined> },
 ): Promise<Fault | undefined> {
   let end = (): void => {}
   const ended = new Promise<undefined>((resolve) => {
@@ -142,8 +150,7 @@ async function oneTenure(
   }
   try {
     return await serveTenure({
-      commitLog,
-      use,
+      ...{ commitLog, use, read },
       stop: {
         reason: Promise.race([stop.reason, ended]),
         fail: (failure) => (isOwnershipLost(failure) ? end() : stop.fail(failure)),

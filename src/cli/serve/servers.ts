@@ -116,12 +116,13 @@ export interface RunningServers {
 
 /**
  * Starts all wanted servers or none: where one cannot listen, the others are drained. `tls` is the
- * folder of certificates, set where a gRPC server is wanted.
+ * folder of certificates, set where a gRPC server is wanted; `limits` are those of the servers.
  */
 export async function startServers(
   engine: Engine,
   wanted: WantedServers,
   tls: string | undefined,
+  limits: NonNullable<HttpOptions['limits']> = {},
 ): Promise<RunningServers> {
   const started: { drain(): Promise<void> }[] = []
   const drain = async (): Promise<void> => {
@@ -137,7 +138,7 @@ export async function startServers(
     started.push(server)
     return server
   }
-  const openHttp = (place: HttpAddress) => serveHttp(engine, place)
+  const openHttp = (place: HttpAddress) => serveHttp(engine, { ...place, limits })
   try {
     const http = await start('http', wanted.http, openHttp)
     const http_sync = await start('http-sync', wanted.http_sync, openHttp)
@@ -147,7 +148,7 @@ export async function startServers(
     })
     const grpc = await start('grpc', wanted.grpc, async (place) => {
       const { serveGrpc } = await import('../../server/grpc/server.ts')
-      return serveGrpc(engine, { ...place, tls: { folder: tls as string } })
+      return serveGrpc(engine, { ...place, limits, tls: { folder: tls as string } })
     })
     const urls = { http: http?.url, http_sync: http_sync?.url, operator: operator?.url }
     return { ...urls, grpc: grpc?.address, drain }

@@ -11,12 +11,17 @@ import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { makeDemoCertificates } from '../serve/demo.ts'
-import { limitsOf, serve_flags } from '../serve/flags.ts'
+import { limitsOf, serve_flags, staleAgeOf } from '../serve/flags.ts'
 import { printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
 import { tellRisks } from '../serve/risks.ts'
-import { startServers, type WantedServers, wantedServers } from '../serve/servers.ts'
+import {
+  type RunningServers,
+  startServers,
+  type WantedServers,
+  wantedServers,
+} from '../serve/servers.ts'
 import { killIfHung, newStop, type Stop, untilEnd } from '../serve/stop.ts'
 import { tracingOf } from '../serve/traces.ts'
 import { variablesOf } from '../serve/variables-file.ts'
@@ -38,6 +43,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   const wanted = wantedServers(given)
   const limits = limitsOf(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usageError('--demo needs --http')
+  staleAgeOf(given)
   const node = await nodeOf(given, wanted)
   const log = await openServeLog(given, io)
   const stop = newStop(io)
@@ -76,14 +82,11 @@ interface Setup {
 }
 
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
-async function serveEngine(
-  { given, io, log, wanted, limits, variables, tracing, tellRisksOnce }: Setup,
-  stop: Stop,
-  tenure?: Tenure,
-): Promise<Fault | undefined> {
+async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<Fault | undefined> {
+  const { given, io, log, wanted, limits, variables, tracing, tellRisksOnce } = setup
   const engine = await openToServe(given, {
     ...{ limits, onFailure: stop.fail, logger: log.logger, tracing },
-    ...(tenure && { commitLog: tenure.commitLog }),
+    ...(tenure && { commitLog: tenure.commitLog, stale_reads: staleReads(setup, tenure) }),
     ...(variables && { variables: variables.first }),
   })
   const stopWatching = variables?.watch(engine, log.tell)
@@ -106,6 +109,30 @@ async function serveEngine(
     tenure?.use(undefined)
     stopWatching?.()
     await watchdog.close()
+  }
+}
+
+/** Requests of a standby that are under way when it takes over: all are reads. */
+const reads_drain_ms_max = 200
+
+/** Reads are answered where this node answers all when it is the owner. */
+function staleReads({ given, io, wanted }: Setup, { read }: Tenure): EngineOptions['stale_reads'] {
+  const age_ms_max = staleAgeOf(given)
+  if (!isOn(given, 'stale-reads')) return undefined
+  const { http, grpc } = wanted
+  let servers: RunningServers | undefined
+  return {
+    ...(age_ms_max === undefined ? {} : { age_ms_max }),
+    async use(reader) {
+      read(reader)
+      await servers?.drain()
+      servers = undefined
+      if (reader === undefined) return
+      const limits = { drain_ms_max: reads_drain_ms_max }
+      const tls = await certificatesOf(given, io, reader, wanted)
+      const of_reads = { ...(http && { http }), ...(grpc && { grpc }) }
+      servers = await startServers(reader, of_reads, tls, limits)
+    },
   }
 }
 

@@ -3,9 +3,10 @@
  * does not drain. A check asks the engine, whose answers are of the last second; a watch is
  * notified within one more. Nobody is asked for while nobody watches.
  */
-import type { Server } from '@grpc/grpc-js'
+import { type Server, type StatusObject, status } from '@grpc/grpc-js'
 import { HealthImplementation, service as healthService } from 'grpc-health-check'
 import { systemClock } from '../../core/clock.ts'
+import { only_reads } from '../../engine/served-engine.ts'
 import type { ServerContext } from './interceptor.ts'
 import { service_name } from './schema.ts'
 
@@ -17,11 +18,11 @@ export function addHealth(server: Server, context: ServerContext): () => void {
   let watchers = 0
   const refresh = (is_ready: boolean): void => {
     const is_up = !context.draining && is_ready
-    const status = is_up ? 'SERVING' : 'NOT_SERVING'
-    if (status === last_status) return
-    last_status = status
+    const served = is_up ? 'SERVING' : 'NOT_SERVING'
+    if (served === last_status) return
+    last_status = served
     // The empty name is the server as a whole.
-    for (const name of ['', service_name]) health.setStatus(name, status)
+    for (const name of ['', service_name]) health.setStatus(name, served)
   }
   let last_status: string | undefined
   const refreshByEngine = async (): Promise<void> => refresh((await context.engine.ready()).ok)
@@ -31,7 +32,11 @@ export function addHealth(server: Server, context: ServerContext): () => void {
       const handlers = given as unknown as Handlers
       server.addService(healthService, {
         ...given,
-        check: (call: unknown, callback: unknown) => {
+        check: (call: unknown, callback: (refusal: Partial<StatusObject>) => void) => {
+          // Who asks several addresses for the owner must not take a standby for one in trouble.
+          if (context.engine.standing !== undefined) {
+            return callback({ code: status.UNAVAILABLE, details: only_reads })
+          }
           void refreshByEngine().finally(() => handlers.check(call, callback))
         },
         watch: (call: WatchCall) => {

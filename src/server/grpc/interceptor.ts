@@ -8,7 +8,7 @@
  * turn of the event loop leave together.
  */
 import {
-  type Metadata,
+  Metadata,
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
@@ -16,7 +16,7 @@ import {
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { ServedEngine } from '../../engine/served-engine.ts'
+import { only_reads, type ServedEngine, type Standing } from '../../engine/served-engine.ts'
 import type { Underway } from '../http/underway.ts'
 import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
@@ -82,6 +82,7 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
     /** grpc-js would call the handler of a call that has ended, and never tell it of the end. */
     let is_over = false
     let is_requested = false
+    let standing: Standing | undefined
     let is_pulled = true
     const readIfPulled = (): void => {
       if (!is_requested || !is_pulled) return
@@ -103,6 +104,10 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
               const peer = context.authenticator.peerAt(call.getPeer())
               authenticate(context, peer)
               const began_ms = context.engine.counters.beginRequest()
+              standing = context.engine.standing?.()
+              if (standing !== undefined && metadata.get('conveyor-role')[0] === 'owner') {
+                throw fault('shutting_down', only_reads)
+              }
               contexts.set(metadata, { peer, began_ms, pull })
             } catch (thrown) {
               return refuse(thrown)
@@ -132,6 +137,8 @@ export function newInterceptor(context: ServerContext, path_prefix: string): Cal
         readIfPulled()
       },
       sendMessage(response: EncodedResponse, onTaken) {
+        if (standing !== undefined) call.sendMetadata(metadataOf(standing))
+        standing = undefined
         call.sendMessage(response, response.onSent)
         onTaken()
       },
@@ -160,4 +167,12 @@ function checkSize(metadata: Metadata, { header_bytes_max, header_count_max }: L
   }
   if (bytes > header_bytes_max) throw fault('bad_request', 'the metadata is over the limit')
   if (count > header_count_max) throw fault('bad_request', 'too many values of metadata')
+}
+
+function metadataOf({ seq, age_ms }: Standing): Metadata {
+  const metadata = new Metadata()
+  metadata.set('conveyor-role', 'standby')
+  metadata.set('conveyor-position', String(seq))
+  metadata.set('conveyor-age-ms', String(age_ms))
+  return metadata
 }

@@ -167,8 +167,9 @@ function openStream(
       if (one === submitted[0]) writeAnswers()
     }
     const refuse = (thrown: unknown): void => {
-      const may_wait = !one.is_submitted && isQueueFull(thrown) && systemClock.now_ms() < until_ms
-      if (may_wait) one.is_refused_as_full = true
+      const is_full = isQueueFull(thrown) && context.engine.standing === undefined
+      if (!one.is_submitted && is_full && systemClock.now_ms() < until_ms)
+        one.is_refused_as_full = true
       else {
         one.error = codeOf(thrown)
         answer(encodeRefusal(context, one, thrown))

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { WholeFaultCode } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
+import { only_reads } from '../../engine/served-engine.ts'
 import { hasCapacity, tooLarge } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { ServerContext } from './exchange.ts'
@@ -21,12 +22,16 @@ export function checkHead(
   const { headers } = request
   checkFraming(context.limits, request)
   const target = context.route(request)
+  if (isForOwner(context, target)) throw httpFault('overloaded', only_reads)
   if (target === undefined || isGone(context, target)) throw httpFault('not_found')
   if (target.kind === 'malformed') {
     throw httpFault('bad_request', target.mistakes, { closes: false })
   }
   checkMethod(target, request.method as string)
   if (target.kind === 'health') return target
+  if (context.engine.standing !== undefined && headers['conveyor-role'] === 'owner') {
+    throw httpFault('shutting_down', only_reads)
+  }
 
   const health = healthOf(context)
   if (health === 'shutting_down' || health === 'store_failed') throw httpFault(health)
@@ -49,6 +54,12 @@ export function checkHead(
 /** Whether this is the address of an answer that no request waits for. */
 function isGone({ engine }: ServerContext, target: Target): boolean {
   return target.kind === 'sync_answer' && !syncWaitsOf(engine).isOpen(target.token)
+}
+
+/** Whether this is an address that a standby may not know yet, and whose requests change tasks. */
+function isForOwner({ engine }: ServerContext, target: Target | undefined): boolean {
+  if (engine.standing === undefined || target === undefined) return false
+  return ['webhook', 'callback', 'sync_answer'].includes(target.kind)
 }
 
 /** `ok`, or the code of the fault for which ops are refused now. */

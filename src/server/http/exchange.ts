@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerName } from '../../core/counters.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
-import type { ServedEngine } from '../../engine/served-engine.ts'
+import type { ServedEngine, Standing } from '../../engine/served-engine.ts'
 import type { UnverifiedBodies } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Target } from './path.ts'
@@ -38,6 +38,8 @@ export interface Exchange {
   readonly expects_continue: boolean
   /** Of `Counters.beginRequest`. */
   readonly began_ms: number
+  /** Of a standby, before it read anything for this request. */
+  standing: Standing | undefined
   /** Undefined for an engine without `tracing`. */
   readonly trace: RequestTrace | undefined
 }

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Refusal, tellRefused } from '../../core/refusals.ts'
+import type { Standing } from '../../engine/served-engine.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
@@ -33,6 +34,7 @@ export function reply(
     whenOver(request, response, reservation.release)
   }
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
+  if (exchange.standing !== undefined) headers.push(...standingHeaders(exchange.standing))
   // While draining, the response to the last open request closes the connection.
   const is_last = context.draining && connection.open_requests === 1
   if (connection.is_over_limit || (is_last && !isHttp2(request))) {
@@ -43,6 +45,12 @@ export function reply(
   // Node reserves three times the length of a text, so a long one is encoded first.
   if (bytes >= counted_bytes_min) send(response, Buffer.from(body))
   else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
+}
+
+/** Name, value, name, value. */
+function standingHeaders({ seq, age_ms }: Standing): string[] {
+  const position = ['Conveyor-Position', String(seq), 'Conveyor-Age-Ms', String(age_ms)]
+  return ['Conveyor-Role', 'standby', ...position]
 }
 
 /** Writes body and end; `end(body)` alone would cost a second write of an empty chunk. */
@@ -71,6 +79,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
   let { headers } = fault_response
+  if (exchange.standing !== undefined) headers = [...headers, ...standingHeaders(exchange.standing)]
   if (closes && !isHttp2(request)) {
     closeAfterAnswer(connection)
     headers = [...headers, 'Connection', 'close']

@@ -21,6 +21,7 @@ import { serveCallback, serveWebhook } from './webhook-request.ts'
 export function answer(exchange: Exchange): void {
   try {
     const { context, connection, request, response, expects_continue } = exchange
+    exchange.standing = context.engine.standing?.()
     const target = checkHead(context, connection, request)
     if (target.kind === 'health') {
       replyHealth(exchange)
@@ -79,11 +80,12 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   }
 }
 
-/** 200, or 503 with the fault code that signed requests get. */
+/** 200, or 503 with the fault code that signed requests get; a standby is never ready for all. */
 function replyHealth(exchange: Exchange): void {
   const { context } = exchange
   const code = healthOf(context)
   const is_locked = code === 'ok' && context.engine.keyState().problem !== undefined
-  const health = is_locked ? 'store_failed' : code
+  const of_owner = code === 'ok' && exchange.standing !== undefined ? 'overloaded' : code
+  const health = is_locked ? 'store_failed' : of_owner
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
 }

@@ -80,7 +80,8 @@ export function attachEvents(
     response.on('finish', onFinish)
     const trace = newRequestTrace(context.engine)
     const began_ms = context.engine.counters.beginRequest()
-    answer({ context, connection, request, response, expects_continue, began_ms, trace })
+    const common = { context, connection, request, response, began_ms, trace }
+    answer({ ...common, expects_continue, standing: undefined })
   }
 
   server.on('connection', onConnection)

@@ -26,6 +26,8 @@ export interface OperatorContext {
   /** Undefined where this process is a node and not the owner. */
   engine: ServedEngine | undefined
   readonly node: NodeView | undefined
+  /** Of a standby that answers reads. */
+  reader: ServedEngine | undefined
   readonly observers: Observers
   metrics: MetricsText
   readonly limits: Limits

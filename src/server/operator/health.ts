@@ -2,11 +2,13 @@
  * `GET /healthz` and `GET /readyz`, for probes. The first is 200 as long as the process answers at
  * all, and asks nothing of the disk: whoever kills a process for it would only make things worse.
  * The second is 503 while the engine cannot do its work, with the reasons for those who may read;
- * of the nodes of a cluster the owner alone is ready.
+ * of the nodes of a cluster the owner alone is ready. `/readyz?stale` is for those who only read: a
+ * standby that answers reads is ready too.
  */
 import { commitLogTrouble, lagOf, type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
 import { version } from '../../core/version.ts'
 import type { ReadyCheck } from '../../engine/readiness.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { reply } from './reply.ts'
 
@@ -18,12 +20,14 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
   const { engine, draining } = context
   const status = context.node?.status()
   const ready = await (engine?.ready() ?? { version, uptime_s: uptime_s(), checks: {} })
+  const reader = exchange.query.has('stale') && engine === undefined ? context.reader : undefined
+  const closed = engine === undefined && status && { open: notOk(notOwnerText(status)) }
   const checks = {
     ...ready.checks,
-    ...(engine === undefined && status && { open: notOk(notOwnerText(status)) }),
+    ...(reader === undefined ? closed : { reads: readsCheck(reader) }),
     ...(draining && { open: notOk('this listener shuts down') }),
     ...(status?.unfit && { key: notOk(status.unfit) }),
-    ...(status && { commit_log: commitLogCheck(status) }),
+    ...(status && reader === undefined && { commit_log: commitLogCheck(status) }),
   }
   const ok = Object.values(checks).every((check) => check.ok)
   const told = exchange.is_trusted ? { ...(status && standing(status)), checks } : {}
@@ -34,6 +38,11 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
 function commitLogCheck(status: NodeStatus): ReadyCheck {
   const trouble = commitLogTrouble(status)
   return trouble === undefined ? { ok: true } : notOk(trouble)
+}
+
+/** An old state is read too, unless it is older than may be. */
+function readsCheck(reader: ServedEngine): ReadyCheck {
+  return reader.health() === 'ok' ? { ok: true } : notOk('what this standby has is too old')
 }
 
 /** What else a node tells of itself. */

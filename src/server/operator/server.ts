@@ -75,6 +75,8 @@ export async function serveOperator(
 export interface NodeListener extends OperatorServer {
   /** What is served of an engine is of this one from now on, or of none. */
   use(engine: Engine | undefined): void
+  /** Which engine answers reads while this node is a standby, if one does. */
+  read(reader: Engine | undefined): void
 }
 
 /** As `serveOperator`, for a node of a cluster, which has an engine only while it is the owner. */
@@ -133,7 +135,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
   const { engine } = source
   const running: OperatorContext = {
     ...{ engine, node, observers, metrics: newMetricsText(engine, node), limits, access, onBug },
-    ...{ feeds: new Set(), draining: false },
+    ...{ reader: undefined, feeds: new Set(), draining: false },
   }
   context = running
   let newest_tls = tls
@@ -176,6 +178,9 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
       // Until when its certificate is valid is told by the counters of the engine.
       unwatchTls()
       unwatchTls = watch()
+    },
+    read(reader) {
+      running.reader = reader && servedEngine(reader)
     },
     drain() {
       drained ??= drain()

@@ -6,6 +6,7 @@ import type { Tell } from '../../core/events.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { Tree } from '../tree.ts'
+import type { Frame } from './frame.ts'
 
 export interface CommitLogSource {
   /**
@@ -40,4 +41,27 @@ export interface CommitLogOpening {
   claim(found: Pick<Tree, 'get' | 'range'>): ChangeBuffer | undefined
   /** Rejects where this node lacks the key of the secrets in the state. */
   checkKey(found: Pick<Tree, 'get' | 'range'>): Promise<void>
+  /** Who reads what this node has while another owns the data; undefined where nobody does. */
+  readonly reads?: StandbyReads | undefined
+}
+
+/** The one who is told awaits each answer before it goes on: nothing is taken meanwhile. */
+export interface StandbyReads {
+  /** Once the copy has had all that was committed. */
+  begin(copy: StandbyCopy): Promise<void>
+  /** After these frames, of which reads find all. */
+  taken(frames: readonly Frame[]): Promise<void>
+  /** The copy is read no more once this resolves. Nothing happens where nothing has begun. */
+  end(): Promise<void>
+}
+
+/** What a standby has: a state that the owner has committed, which others follow. */
+export interface StandbyCopy {
+  readonly tree: Pick<Tree, 'get' | 'range'>
+  /** Position of the last frame in it. */
+  seq(): number
+  /** For so long it may not have had all that was committed. */
+  age_ms(): number
+  /** Who the owner is, for operators. */
+  says(): string
 }

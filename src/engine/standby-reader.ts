@@ -1,0 +1,189 @@
+/**
+ * An engine for reads alone, over what a standby follows (`EngineOptions.stale_reads`). Its store
+ * has no way to write. Each answer is a state that the owner has committed, and later reads never
+ * see an earlier one.
+ *
+ * What an engine keeps in memory of users, their secrets and certificates is read when it starts;
+ * so once frames have changed one of them, another engine is started in its place before the
+ * position goes on. Processes, grants, aliases and variables are read anew by each transaction.
+ */
+import { keysOfType } from '../codec/keys.ts'
+import { isOp } from '../codec/op.ts'
+import { type Fault, fault } from '../core/faults.ts'
+import type { Limits } from '../core/limits.ts'
+import { keyStart, nextOffset } from '../store/change-encoding.ts'
+import { changesAt, type Frame } from '../store/commit-log/frame.ts'
+import type { StandbyCopy, StandbyReads } from '../store/commit-log/source.ts'
+import { readingStore } from '../store/reading-store.ts'
+import type { Store } from '../store/store.ts'
+import { type EngineParts, startEngine } from './engine.ts'
+import { only_reads, type ServedEngine } from './served-engine.ts'
+import { format, format_key } from './upgrade.ts'
+
+interface StandbyReader {
+  /** One object, whichever engine answers for it now. */
+  readonly engine: ServedEngine
+  taken(frames: readonly Frame[]): Promise<void>
+  /** Nothing is read of the copy any more. */
+  end(): void
+}
+
+interface StandbyReaderOptions {
+  readonly copy: StandbyCopy
+  /** Reads of what may be older are refused. */
+  readonly age_ms_max: number
+  /** What callers are told of the limits. */
+  readonly limits: Limits
+  start(store: Store): Promise<ServedEngine>
+}
+
+/** Undefined where nobody wants to read what a standby has. */
+export function standbyReads(parts: Omit<EngineParts, 'store'>): StandbyReads | undefined {
+  const { stale_reads, ...options } = parts.options
+  if (stale_reads === undefined) return undefined
+  const { use, age_ms_max = Number.POSITIVE_INFINITY } = stale_reads
+  // The owner removes changes.
+  const kept = { changes_bytes_max: Number.MAX_VALUE, changes_kept_s: Number.MAX_VALUE }
+  const reading = {
+    ...{ ...parts, limits: { ...parts.limits, ...kept } },
+    options: { ...options, timers: false, tracing: undefined },
+  }
+  let reader: StandbyReader | undefined
+  let ending: Promise<void> | undefined
+
+  async function end(ended: StandbyReader | undefined): Promise<void> {
+    if (ended === undefined) return
+    try {
+      await use(undefined)
+    } finally {
+      ended.end()
+    }
+  }
+
+  return {
+    async begin(copy) {
+      ending = undefined
+      reader = await openStandbyReader({
+        ...{ copy, age_ms_max, limits: parts.limits },
+        start: (store) =>
+          startEngine({
+            ...{ ...reading, store },
+            // What outlives it must not hold it.
+            events: { ...parts.events, on: () => () => {} },
+            failed: new Promise(() => {}),
+          }),
+      })
+      if (reader !== undefined) await use(reader.engine)
+    },
+    taken: async (frames) => reader?.taken(frames),
+    end() {
+      ending ??= end(reader)
+      return ending
+    },
+  }
+}
+
+/** First bytes of the keys of what is in the memory of an engine. */
+const kept_types: ReadonlySet<number> = new Set(
+  (['user', 'secret', 'certificate'] as const).map((type) => keysOfType(type).from.charCodeAt(0)),
+)
+
+/** What an engine does that changes nothing, beside `submit` and `apply` of shows. */
+const reads = {
+  engine: [
+    ...['task', 'listTasks', 'countTasks', 'waitsOf', 'check', 'diagnose', 'statistics'],
+    ...['health', 'ready', 'checkRate', 'answerAccount', 'callerOf', 'keyState', 'tell'],
+    ...['allowCalls', 'onEnd', 'isBusy', 'flush', 'drain'],
+  ],
+  tasks: ['list', 'count', 'bulkJobs'],
+  processes: ['list', 'show', 'aliases'],
+  schedules: ['list', 'show'],
+  users: ['list', 'bindings', 'secrets'],
+}
+
+/** Undefined where what the owner writes is not of the format of this program. */
+async function openStandbyReader(
+  options: StandbyReaderOptions,
+): Promise<StandbyReader | undefined> {
+  const { copy, age_ms_max } = options
+  let is_over = false
+  let has_format = hasFormat(copy)
+  if (!has_format) return undefined
+  const refusal = (): Fault =>
+    fault('overloaded', `${copy.says()}; it answers reads only`, { outside: only_reads })
+  const refuse = (): never => {
+    throw refusal()
+  }
+
+  function unavailable(): Fault | undefined {
+    if (is_over || !has_format) return refusal()
+    const age_ms = Math.ceil(copy.age_ms())
+    if (age_ms <= age_ms_max) return undefined
+    return fault('overloaded', `what this standby has may be ${age_ms} ms old; ask another`)
+  }
+
+  let seq = copy.seq()
+
+  async function startReading(): Promise<ServedEngine> {
+    let is_starting = true
+    const started = await options.start(
+      readingStore(copy.tree, {
+        unavailable: () => (is_starting ? undefined : unavailable()),
+        refusal,
+      }),
+    )
+    is_starting = false
+    const { submit, apply, tasks, processes, schedules, users } = started
+    return {
+      ...kept(started, reads.engine, refuse),
+      limits: options.limits,
+      tasks: kept(tasks, reads.tasks, refuse),
+      processes: kept(processes, reads.processes, refuse),
+      schedules: kept(schedules, reads.schedules, refuse),
+      users: kept(users, reads.users, refuse),
+      standing: () => ({ seq, age_ms: Math.ceil(copy.age_ms()) }),
+      submit: async (ops, caller) =>
+        ops.some((op) => isOp(op) && op.type !== 'show') ? refuse() : submit(ops, caller),
+      apply: async (ops, caller) => (ops.every(isShow) ? apply(ops, caller) : refuse()),
+    }
+  }
+
+  let current = await startReading()
+  return {
+    engine: new Proxy(current, { get: (_, name) => Reflect.get(current, name) }),
+    async taken(frames) {
+      has_format = hasFormat(copy)
+      if (has_format && !is_over && frames.some(changesKept)) current = await startReading()
+      seq = copy.seq()
+    },
+    end() {
+      is_over = true
+    },
+  }
+}
+
+/** The same with what is not named refused. */
+function kept<T extends object>(of: T, names: readonly string[], refuse: () => never): T {
+  const entries = Object.entries(of).map(([name, member]) => [
+    name,
+    typeof member === 'function' && !names.includes(name) ? refuse : member,
+  ])
+  return Object.fromEntries(entries)
+}
+
+function hasFormat({ tree }: StandbyCopy): boolean {
+  return tree.get(format_key)?.toString('utf8') === String(format)
+}
+
+function isShow(op: unknown): boolean {
+  return (op as { type?: unknown } | null)?.type === 'show'
+}
+
+function changesKept({ segment, at, count }: Frame): boolean {
+  let offset = changesAt(at)
+  for (let left = count; left > 0; left--) {
+    if (kept_types.has(segment[keyStart(offset)] as number)) return true
+    offset = nextOffset(segment, offset)
+  }
+  return false
+}
