@@ -78,9 +78,12 @@ async function takenAt(
     hasLeft: () => has_left,
   }
   let taken: Awaited<ReturnType<typeof follow>> | undefined
-  const followed = follow(following).then((end) => {
-    taken = end
-  })
+  const followed = follow(following).then(
+    (end) => {
+      taken = end
+    },
+    ({ code }) => assert.equal(code, 'shutting_down'),
+  )
   for (let at_ms = 0; at_ms <= 5_000; at_ms += 50) {
     for (const [when_ms, change] of steps) {
       if (when_ms !== at_ms) continue
@@ -99,7 +102,7 @@ async function takenAt(
     await new Promise((resolve) => onNextTurn(resolve))
   }
   await followed
-  return answer?.end === 'owner' ? [answer.taken_ms, answer.epoch] : undefined
+  return typeof answer === 'object' ? [answer.taken_ms, answer.epoch] : undefined
 }
 
 const renewals = [500, 1_000, 1_500].map((at_ms, n): Step => [at_ms, { renewal: 10 + n }])

@@ -4,7 +4,6 @@
  * nothing. Read by any role that has the rights of a node.
  */
 import { type Clock, pause } from '../core/clock.ts'
-import { fault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { Connection } from './connection.ts'
 import { type Member, readMembers } from './members.ts'
@@ -71,7 +70,7 @@ export async function clusterStatus(
   clock: Clock,
 ): Promise<ClusterStatus> {
   const cluster = await checkedCluster(connection)
-  const row = await partitionRow(connection, partition)
+  const row = await readOwnerRow(connection, partition)
   const is_owned = !row.released && row.node !== ''
   const is_alive = is_owned && (await givesSign(connection, partition, row, clock))
   const [found] = (await connection.query<Found>({ text: found_text, values: [partition] })).rows
@@ -108,14 +107,6 @@ export async function clusterStatus(
   return { ...known, warnings: warningsOf(known) }
 }
 
-/** Throws `not_possible` for a partition that there is not. */
-export async function partitionRow(connection: Connection, partition: number): Promise<OwnerRow> {
-  const row = await readOwnerRow(connection, partition)
-  if (row !== undefined) return row
-  const init = `run \`npx conveyor cluster init --partition ${partition}\``
-  throw fault('not_possible', `the cluster has no partition ${partition}: ${init}`)
-}
-
 /** Whether the row changes within two thirds of the lease: an owner renews it each third. */
 export async function givesSign(
   connection: Connection,
@@ -126,7 +117,7 @@ export async function givesSign(
   const until_ms = clock.now_ms() + (2 * lease_ms) / 3
   do {
     await pause(clock, Math.min(poll_ms, lease_ms / 6))
-    const now = await partitionRow(connection, partition)
+    const now = await readOwnerRow(connection, partition)
     if (now.epoch !== epoch || now.renewal !== renewal) return true
   } while (clock.now_ms() < until_ms)
   return false

@@ -4,17 +4,15 @@
  * the same for its whole lease and a margin, measured from when this node saw it on a clock that is
  * never set, or once it has released the row.
  */
-import { type Clock, pause } from '../core/clock.ts'
-import { fault } from '../core/faults.ts'
+import { pause } from '../core/clock.ts'
 import type { Frame } from '../store/commit-log/frame.ts'
 import { type Connection, isAway } from './connection.ts'
 import { type Claimant, isOwn, type OwnerRow, readOwnerRow, takeOwnerRow } from './owner-row.ts'
-import { readBatch } from './postgres-log.ts'
+import { damaged, readBatch } from './postgres-log.ts'
+import { untilAnswered, type Waiting, waitEnded } from './waiting.ts'
 
-export interface Following {
+export interface Following extends Waiting {
   readonly connection: Connection
-  /** Never set, forward or back. */
-  readonly clock: Clock
   readonly claimant: Claimant
   /** Position of the last frame that this node has. */
   seq(): number
@@ -25,18 +23,9 @@ export interface Following {
   readonly log_id: Buffer
   /** What was asked for at this time; `is_behind`: there was more to take. */
   onSeen(row: OwnerRow, asked_ms: number, is_behind: boolean): Promise<void>
-  onAway(reason: unknown): void
-  onBack(): void
-  /** Resolves where this node waits no more. */
-  readonly left: Promise<unknown>
-  hasLeft(): boolean
 }
 
-/** What ends the wait: the ownership, or a log that does not reach back to this node any more. */
-export type Followed = Taken | { readonly end: 'behind' } | { readonly end: 'left' }
-
 export interface Taken {
-  readonly end: 'owner'
   readonly epoch: number
   /** When the takeover was sent. */
   readonly taken_ms: number
@@ -51,7 +40,11 @@ export function takeoverWaitMs(lease_ms: number): number {
   return lease_ms + Math.max(margin.ms_min, margin.of_lease * lease_ms)
 }
 
-export async function follow(following: Following): Promise<Followed> {
+/**
+ * Follows until this node has the ownership; `behind` where the commit log does not reach back to
+ * it any more. Rejects with `shutting_down` once this node waits no more.
+ */
+export async function follow(following: Following): Promise<Taken | 'behind'> {
   const { connection, clock, claimant } = following
   let seen: OwnerRow | undefined
   let seen_ms = 0
@@ -76,13 +69,12 @@ export async function follow(following: Following): Promise<Followed> {
     return !is_other || waited_ms >= wait_ms
   }
 
-  async function look(): Promise<Followed | undefined> {
+  async function look(): Promise<Taken | 'behind' | undefined> {
     const asked_ms = clock.now_ms()
     const has_more = await takeNext()
-    if (has_more === 'behind') return { end: 'behind' }
+    if (has_more === 'behind') return 'behind'
     const row = await readOwnerRow(connection, claimant.partition)
     const now_ms = clock.now_ms()
-    if (row === undefined) throw new Error('the row of the owner is gone')
     const is_same = row.epoch === seen?.epoch && row.renewal === seen.renewal
     if (!is_same) [seen, seen_ms] = [row, now_ms]
     await following.onSeen(row, asked_ms, has_more)
@@ -91,7 +83,7 @@ export async function follow(following: Following): Promise<Followed> {
     if (!(await following.isFit(may_take)) || !may_take) return undefined
     const taken_ms = clock.now_ms()
     const epoch = await takeOwnerRow(connection, claimant, row)
-    return epoch === undefined ? undefined : { end: 'owner', epoch, taken_ms }
+    return epoch === undefined ? undefined : { epoch, taken_ms }
   }
 
   while (!following.hasLeft()) {
@@ -113,30 +105,24 @@ export async function follow(following: Following): Promise<Followed> {
     }
     if (wait_ms > 0) await pause(clock, wait_ms, following.left)
   }
-  return { end: 'left' }
+  throw waitEnded()
 }
 
 /** Takes all that is there: once nobody else can append, that is all there is. */
 export async function catchUp(following: Following): Promise<void> {
-  const { connection, clock, claimant } = following
+  const { connection, claimant } = following
   for (;;) {
-    try {
-      const frames = await readBatch(connection, claimant.partition, following.seq())
-      if (frames.length === 0) return
-      await following.take(checked(frames, following))
-    } catch (error) {
-      if (!isAway(error) || following.hasLeft()) throw error
-      await pause(clock, poll_ms, following.left)
-    }
+    const frames = await untilAnswered(following, () =>
+      readBatch(connection, claimant.partition, following.seq()),
+    )
+    if (frames.length === 0) return
+    await following.take(checked(frames, following))
   }
 }
 
-function checked(frames: readonly Frame[], following: Following): readonly Frame[] {
-  const after_seq = following.seq()
-  for (const [at, { seq, id }] of frames.entries()) {
-    if (seq === after_seq + 1 + at && id.equals(following.log_id)) continue
-    const says = `the commit log in the database is damaged after position ${after_seq + at}`
-    throw fault('not_a_database', `${says}: restore the database, or remove what follows`)
-  }
+/** Throws for frames that do not follow the last one, or are of another commit log. */
+function checked(frames: readonly Frame[], { seq, log_id }: Following): readonly Frame[] {
+  const is_right = frames[0]?.seq === seq() + 1 && frames.every(({ id }) => id.equals(log_id))
+  if (!is_right) throw damaged(seq())
   return frames
 }

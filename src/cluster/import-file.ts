@@ -72,10 +72,6 @@ async function lockedFile(path: string): Promise<FileLock> {
 async function emptyPartition(connection: Connection, partition: number): Promise<OwnerRow> {
   await checkedCluster(connection)
   const row = await readOwnerRow(connection, partition)
-  if (row === undefined) {
-    const init = `run \`npx conveyor cluster init --partition ${partition}\``
-    throw fault('not_possible', `the cluster has no partition ${partition}: ${init}`)
-  }
   const { rows } = await connection.query<{ is_used: boolean }>({
     text: `SELECT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1) AS is_used`,
     values: [partition],

@@ -3,10 +3,10 @@
  * of its data file in the commit log; a file that this does not reach back to takes a snapshot
  * first.
  */
-import { type Clock, pause } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
-import { type Connection, isAway } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { Membership } from './members.ts'
 import { type NodeFile, openNodeFile, placeInLog } from './node-file.ts'
 import type { NodeSettings } from './node-settings.ts'
@@ -14,44 +14,39 @@ import type { StatusKeeper } from './node-status.ts'
 import { readOwnerRow } from './owner-row.ts'
 import { checkedCluster } from './schema.ts'
 import { loadSnapshot } from './snapshot-load.ts'
+import { untilAnswered, type Waiting } from './waiting.ts'
 
-export interface Joining {
+export interface Joining extends Waiting {
   readonly settings: NodeSettings
   readonly opening: CommitLogOpening
   readonly status: StatusKeeper
   readonly connection: Connection
-  /** Resolves where this node waits no more. */
-  readonly left: Promise<unknown>
-  hasLeft(): boolean
   /** Has the name of the node, with a data file that has this position. */
   enrol(file: NodeFile, seq: number): Promise<Membership>
 }
 
-const retry_ms = 250
 const round_trips_tried = 3
 /** So that each renewal, of which there are three, has time for a second attempt. */
 const round_trips_per_lease = 6
 
 /** The data file, at a position from which the commit log goes on. */
 export async function join(joining: Joining): Promise<NodeFile> {
-  const { connection, opening, status, left, hasLeft, settings } = joining
-  const { clock, partition, node } = settings
-  const { file, is_behind } = await untilThere(joining, () => find(joining))
+  const { connection, opening, status, settings } = joining
+  const { partition, node } = settings
+  const { file, is_behind } = await untilAnswered(joining, () => find(joining))
   const membership = await joining.enrol(file, is_behind ? 0 : file.manifest.seq)
   if (!is_behind) return file
   const loaded = await loadSnapshot({
-    ...{ connection, clock, partition, file, node, left, hasLeft },
-    ...{ tree: opening.tree, tell: opening.tell },
-    async onBegin({ seq }) {
+    ...joining,
+    ...{ partition, file, node, tree: opening.tree, tell: opening.tell },
+    onBegin({ seq }) {
       status.set({ seq })
       membership.report(seq)
     },
     onLoaded: (loading) => status.set({ loading }),
-    onAway: status.onAway,
-    onBack: status.onBack,
   })
   status.set({ loading: undefined })
-  const place = await untilThere(joining, () =>
+  const place = await untilAnswered(joining, () =>
     placeInLog(connection, partition, loaded.manifest, opening.path),
   )
   if (place === 'behind') throw noSnapshot()
@@ -67,7 +62,6 @@ async function find({
   await connection.connect()
   const cluster = await checkedCluster(connection)
   const row = await readOwnerRow(connection, partition)
-  if (row === undefined) throw noPartition(partition)
   await checkRoundTrip(clock, lease_ms, () => readOwnerRow(connection, partition))
   const of = { cluster_id: cluster.id, partition, log_id: row.log_id }
   const file = openNodeFile(opening.tree, opening.path, of, opening.bytes)
@@ -96,35 +90,7 @@ async function checkRoundTrip(
   )
 }
 
-/** Asks again while the database is away; what else is wrong rejects. */
-async function untilThere<T>(
-  { status, left, hasLeft, settings }: Joining,
-  ask: () => Promise<T>,
-): Promise<T> {
-  for (;;) {
-    try {
-      const found = await ask()
-      status.onBack()
-      return found
-    } catch (error) {
-      if (!isAway(error)) throw error
-      status.onAway(error)
-    }
-    await pause(settings.clock, retry_ms, left)
-    if (hasLeft()) throw waitEnded()
-  }
-}
-
-export function waitEnded(): Fault {
-  return fault('shutting_down', 'the wait for the data has ended')
-}
-
 function noSnapshot(): Fault {
   const says = 'the commit log in the database does not reach back to this node'
   return fault('not_possible', `${says}, and there is no snapshot before it: restore the database`)
-}
-
-function noPartition(partition: number): Fault {
-  const init = `run \`npx conveyor cluster init --partition ${partition}\``
-  return fault('not_possible', `the cluster has no partition ${partition}: ${init}`)
 }

@@ -7,10 +7,11 @@
  * own clock, and takes the name only once the row has stood still; a clean end frees it at once, as
  * does a restart with the same file, which the earlier process cannot have any more.
  */
-import { type Clock, pause, within } from '../core/clock.ts'
+import { pause, within } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import { type Connection, isAway } from './connection.ts'
+import { type Waiting, waitEnded } from './waiting.ts'
 
 export interface Member {
   readonly node: string
@@ -54,9 +55,8 @@ export interface Membership {
   leave(): Promise<void>
 }
 
-export interface MembershipOptions {
+export interface MembershipOptions extends Waiting {
   readonly connection: Connection
-  readonly clock: Clock
   readonly partition: number
   readonly node: string
   readonly address: string
@@ -66,13 +66,8 @@ export interface MembershipOptions {
   readonly start_id: string
   /** Position that the data file has. */
   readonly seq: number
-  /** Resolves where this node waits no more. */
-  readonly left: Promise<unknown>
-  hasLeft(): boolean
   /** Another instance has taken the name. Called once. */
   onTaken(reason: Fault): void
-  onAway(reason: unknown): void
-  onBack(): void
 }
 
 const beat_ms = 1_000
@@ -152,7 +147,7 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
       }
       await pause(clock, look_ms, left)
     }
-    throw fault('shutting_down', 'the wait for the name has ended')
+    throw waitEnded()
   }
 
   async function beat(): Promise<void> {

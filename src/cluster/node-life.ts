@@ -18,7 +18,7 @@ import type { Connection } from './connection.ts'
 import { fitnessOf } from './fitness.ts'
 import { catchUp, type Following, follow, type Taken } from './follow.ts'
 import { identityOf } from './identity.ts'
-import { join, waitEnded } from './join.ts'
+import { join } from './join.ts'
 import { type Lease, newLease } from './lease.ts'
 import { enrol, type Membership } from './members.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
@@ -30,6 +30,7 @@ import { isOwnershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
 import { commitLogTrouble, notOwnerText } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
+import type { Waiting } from './waiting.ts'
 
 export interface NodeLife {
   /**
@@ -83,6 +84,8 @@ export function beginLife(options: LifeOptions): NodeLife {
       resolve()
     }
   })
+  const { onAway, onBack } = status
+  const waiting: Waiting = { clock, left, hasLeft: () => has_left, onAway, onBack }
   const commit_log = postgresCommitLog({
     ...{ connection: work, clock, partition },
     epoch: () => lease?.epoch ?? 0,
@@ -103,16 +106,13 @@ export function beginLife(options: LifeOptions): NodeLife {
     try {
       status.set({ role: 'joining' })
       const file = await join({
-        ...{ settings, opening, status, left, connection: work },
-        hasLeft: () => has_left,
-        enrol: enrolled,
+        ...{ ...waiting, settings, opening, status, connection: work, enrol: enrolled },
       })
       copy = openNodeCopy(opening, file, commit_log)
       for (;;) {
         const following = followingOf(copy)
         const followed = await follow(following)
-        if (followed.end === 'left') throw taken_name ?? waitEnded()
-        if (followed.end === 'behind') {
+        if (followed === 'behind') {
           await end()
           return 'behind'
         }
@@ -123,7 +123,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       await end()
       // An opening is refused as for every other file that does not fit its log.
       const has_failed = isFault(error) && error.code === 'store_failed'
-      throw has_failed ? fault('not_possible', error.message) : error
+      throw taken_name ?? (has_failed ? fault('not_possible', error.message) : error)
     } finally {
       endWait()
     }
@@ -132,17 +132,14 @@ export function beginLife(options: LifeOptions): NodeLife {
   async function enrolled(file: NodeFile, seq: number): Promise<Membership> {
     const { file_id, boot_id } = identityOf(opening.path, file.mark.file_id)
     membership = await enrol({
-      ...{ connection: watch, clock, partition, node, address, seq, left },
+      ...{ ...waiting, connection: watch, partition, node, address, seq },
       holder: boot_id === '' ? '' : `${file_id}/${boot_id}`,
       start_id: opening.bytes(start_id_bytes).toString('hex'),
-      hasLeft: () => has_left,
       onTaken(reason) {
         taken_name = reason
         leave()
         lease?.lose(fault('store_failed', reason.message))
       },
-      onAway: status.onAway,
-      onBack: status.onBack,
     })
     return membership
   }
@@ -165,12 +162,11 @@ export function beginLife(options: LifeOptions): NodeLife {
     const identity = identityOf(opening.path, file.mark.file_id)
     const claimant: Claimant = { partition, node, address, lease_ms, version, ...identity }
     return {
-      ...{ connection: work, clock, claimant, left },
+      ...{ ...waiting, connection: work, claimant },
       async take(frames) {
         await take(frames)
         if (is_read) await opening.reads?.taken(frames)
       },
-      hasLeft: () => has_left,
       seq: tree.seq,
       log_id: file.manifest.id,
       isFit: fitnessOf({ opening, tree, clock, status, node }),
@@ -180,8 +176,6 @@ export function beginLife(options: LifeOptions): NodeLife {
         status.set({ role: 'standby', epoch: seen.epoch, owner, caught_up_ms })
         if (!is_behind && !is_read) await beginReads(tree)
       },
-      onAway: status.onAway,
-      onBack: status.onBack,
     }
   }
 
@@ -206,13 +200,11 @@ export function beginLife(options: LifeOptions): NodeLife {
     taken: Taken,
   ): Promise<Tree | undefined> {
     const begun = newLease({
-      ...{ connection: watch, clock, partition, lease_ms, onHandOver },
+      ...{ connection: watch, clock, partition, lease_ms, onHandOver, onAway, onBack },
       ...{ epoch: taken.epoch, taken_ms: taken.taken_ms },
       onSlow(ms) {
         status.tell('lease_tight', { node, ms: Math.round(ms), lease_ms })
       },
-      onAway: status.onAway,
-      onBack: status.onBack,
     })
     lease = begun
     await Promise.all([endReads(), catchUp(following)])

@@ -5,11 +5,11 @@
  */
 import { type Clock, pause } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
-import { givesSign, isSeen, partitionRow } from './cluster-status.ts'
+import { givesSign, isSeen } from './cluster-status.ts'
 import type { Connection } from './connection.ts'
 import { takeoverWaitMs } from './follow.ts'
 import { readMembers, removeMember } from './members.ts'
-import type { OwnerRow } from './owner-row.ts'
+import { type OwnerRow, readOwnerRow } from './owner-row.ts'
 
 export interface HandedOver {
   readonly from: string
@@ -36,7 +36,7 @@ export async function handOver(
   connection: Connection,
   { partition, clock, to }: Asked & { readonly to?: string | undefined },
 ): Promise<HandedOver> {
-  const row = await partitionRow(connection, partition)
+  const row = await readOwnerRow(connection, partition)
   if (row.released || row.node === '') throw fault('not_possible', 'no node owns the data now')
   if (row.node === to) throw fault('not_possible', `${to} is the owner already`)
   await checkStandby(connection, partition, row, to)
@@ -50,7 +50,7 @@ export async function handOver(
     throw fault('not_possible', `the owner ${row.node} gives no sign: ${helps}`)
   }
   for (;;) {
-    const now = await partitionRow(connection, partition)
+    const now = await readOwnerRow(connection, partition)
     if (now.epoch !== row.epoch) return ended(row, now, to, clock.now_ms() - began_ms)
     if (clock.now_ms() >= until_ms) break
     await pause(clock, poll_ms)
@@ -109,7 +109,7 @@ export async function removeNode(
   connection: Connection,
   { partition, clock, node }: Asked & { readonly node: string },
 ): Promise<void> {
-  const row = await partitionRow(connection, partition)
+  const row = await readOwnerRow(connection, partition)
   if (row.node === node && !row.released && (await givesSign(connection, partition, row, clock))) {
     throw fault(
       'not_possible',

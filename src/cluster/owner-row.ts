@@ -6,6 +6,7 @@
  * No statement here compares times of day: whoever reads the row measures by a clock of its own for
  * how long it stays the same.
  */
+import { fault } from '../core/faults.ts'
 import type { Connection } from './connection.ts'
 
 export interface OwnerRow {
@@ -43,18 +44,20 @@ type Found = Omit<OwnerRow, 'epoch' | 'renewal'> & {
   readonly renewal: string
 }
 
-/** Undefined for a partition that there is not. */
-export async function readOwnerRow(
-  connection: Connection,
-  partition: number,
-): Promise<OwnerRow | undefined> {
+/** Rejects with `not_possible` for a partition that there is not. */
+export async function readOwnerRow(connection: Connection, partition: number): Promise<OwnerRow> {
   const { rows } = await connection.query<Found>({
     name: 'owner',
     text: `SELECT ${columns} FROM conveyor.owner WHERE partition = $1`,
     values: [partition],
   })
   const [row] = rows
-  return row && { ...row, epoch: Number(row.epoch), renewal: Number(row.renewal) }
+  if (row === undefined) {
+    const says = `the cluster has no partition ${partition}`
+    const helps = `run \`npx conveyor cluster init --partition ${partition}\``
+    throw fault('not_possible', `${says}: ${helps}`)
+  }
+  return { ...row, epoch: Number(row.epoch), renewal: Number(row.renewal) }
 }
 
 /**

@@ -172,7 +172,7 @@ function checked(bytes: Buffer, after_seq: number): Frame {
   return frame
 }
 
-function damaged(after_seq: number): Fault {
+export function damaged(after_seq: number): Fault {
   const says = `the commit log in the database is damaged after position ${after_seq}`
   return fault('not_a_database', `${says}: restore the database, or remove what follows`)
 }

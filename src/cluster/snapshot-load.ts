@@ -3,7 +3,7 @@
  * chunk in key order, and writes the position last. Until then the mark says `is_loading`, so a
  * node that was killed meanwhile begins again. Memory holds a few chunks, whatever the state is.
  */
-import { type Clock, nextTurn, pause } from '../core/clock.ts'
+import { nextTurn } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import { keyBytesAt, keyStart, valueBytesAt } from '../store/change-encoding.ts'
@@ -12,27 +12,22 @@ import { manifest_key } from '../store/commit-log/manifest.ts'
 import { node_mark_key } from '../store/commit-log/node-mark.ts'
 import { hasRoomFor, large_value_bytes } from '../store/lmdb/disk-space.ts'
 import type { LmdbTree } from '../store/lmdb/lmdb-tree.ts'
-import { type Connection, isAway } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { type NodeFile, writeNodeFile } from './node-file.ts'
 import { chunkIn } from './snapshot-chunk.ts'
 import { newestSnapshot, readChunk, type Snapshot } from './snapshot-rows.ts'
+import { untilAnswered, type Waiting, waitEnded } from './waiting.ts'
 
-export interface SnapshotLoad {
+export interface SnapshotLoad extends Waiting {
   readonly connection: Connection
-  readonly clock: Clock
   readonly partition: number
   readonly tree: LmdbTree
   readonly file: NodeFile
   readonly tell: Tell
   readonly node: string
   /** Before the first chunk of a snapshot; what the log has after its position must stay. */
-  onBegin(snapshot: Snapshot): Promise<void>
+  onBegin(snapshot: Snapshot): Promise<void> | void
   onLoaded(loaded: LoadedBytes): void
-  onAway(reason: unknown): void
-  onBack(): void
-  /** Resolves where this node waits no more: the loading rejects with `shutting_down`. */
-  readonly left: Promise<unknown>
-  hasLeft(): boolean
 }
 
 export interface LoadedBytes {
@@ -43,17 +38,16 @@ export interface LoadedBytes {
 /** Of one commit of LMDB; a chunk at least. */
 const commit_bytes = 4 * 1024 * 1024
 const clear_keys = 4_096
-const retry_ms = 250
 
 /** The file as it is then: of the snapshot, or empty and before the first frame without one. */
 export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
-  const { tree, file, partition } = load
+  const { tree, file, partition, connection } = load
   const id = file.manifest.id
   const mark = { ...file.mark, is_loading: true }
   writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
   for (;;) {
     await clear(load)
-    const snapshot = await asked(load, (connection) => newestSnapshot(connection, partition))
+    const snapshot = await untilAnswered(load, () => newestSnapshot(connection, partition))
     if (snapshot !== undefined && !(await loadChunks(load, snapshot))) continue
     const { seq = 0, last_crc } = snapshot ?? {}
     const manifest = { id, seq, is_open: true, last_crc }
@@ -76,21 +70,20 @@ async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
       for (const key of keys) writer.put(key, null)
     })
     await nextTurn()
-    if (hasLeft()) throw left()
+    if (hasLeft()) throw waitEnded()
   }
 }
 
 /** False where a later snapshot has taken the place of this one meanwhile. */
 async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boolean> {
-  const { partition, tree, clock, tell, node } = load
-  const { chunks, bytes: of_bytes } = snapshot
-  const { seq } = snapshot
+  const { partition, tree, clock, tell, node, connection } = load
+  const { chunks, bytes: of_bytes, seq } = snapshot
   const began_ms = clock.now_ms()
   tell('snapshot_loading', { node, seq, bytes: of_bytes })
   load.onLoaded({ bytes: 0, of_bytes })
-  await asked(load, () => load.onBegin(snapshot))
+  await load.onBegin(snapshot)
   const read = (chunk: number): Promise<Buffer | undefined> => {
-    const reading = asked(load, (connection) => readChunk(connection, partition, snapshot, chunk))
+    const reading = untilAnswered(load, () => readChunk(connection, partition, snapshot, chunk))
     reading.catch(() => {})
     return reading
   }
@@ -102,7 +95,7 @@ async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boole
     const data = await next
     const frame = data && chunkIn(data, snapshot.id, chunk)
     if (frame === undefined) {
-      const newest = await asked(load, (connection) => newestSnapshot(connection, partition))
+      const newest = await untilAnswered(load, () => newestSnapshot(connection, partition))
       if (newest?.id.equals(snapshot.id) === true) throw damaged(snapshot.seq, chunk, data)
       return false
     }
@@ -140,26 +133,6 @@ function commit(tree: LmdbTree, chunks: readonly Frame[]): void {
       }
     }
   })
-}
-
-/** Asks again while the database is away. */
-async function asked<T>(load: SnapshotLoad, ask: (connection: Connection) => Promise<T>) {
-  for (;;) {
-    if (load.hasLeft()) throw left()
-    try {
-      const answer = await ask(load.connection)
-      load.onBack()
-      return answer
-    } catch (error) {
-      if (!isAway(error)) throw error
-      load.onAway(error)
-    }
-    await pause(load.clock, retry_ms, load.left)
-  }
-}
-
-function left(): Fault {
-  return fault('shutting_down', 'the wait for the data has ended')
 }
 
 function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {

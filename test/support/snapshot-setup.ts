@@ -73,7 +73,7 @@ export async function fileOf(
   partition: number,
 ): Promise<NodeFile> {
   const cluster = await checkedCluster(connection)
-  const log_id = (await readOwnerRow(connection, partition))?.log_id as Buffer
+  const log_id = (await readOwnerRow(connection, partition)).log_id
   const of = { cluster_id: cluster.id, partition, log_id }
   return openNodeFile(tree, 'the file', of, systemChance.bytes)
 }
@@ -87,7 +87,7 @@ export async function load(
   const file = await fileOf(tree, connection, partition)
   return loadSnapshot({
     ...{ tree, connection, partition, file, clock: steadyClock, tell: tellNobody, node: 'test' },
-    ...{ onBegin: async () => {}, onLoaded() {}, hasLeft: () => false },
+    ...{ onBegin() {}, onLoaded() {}, hasLeft: () => false },
     ...{ onAway() {}, onBack() {}, left: new Promise(() => {}) },
     ...port,
   })
