@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { importFile } from '../src/cluster/import-file.ts'
-import { stateIn } from '../src/cluster/snapshot-write.ts'
+import { stateIn } from '../src/cluster/snapshot-chunk.ts'
 import { openEngine } from '../src/open.ts'
 import { type PostgresLog, postgresLog } from '../src/postgres.ts'
 import { openReadOnly } from '../src/store/read-only.ts'
@@ -71,12 +71,10 @@ test('a file goes into a cluster and comes back the same', { skip }, async () =>
   const bytes_before = readFileSync(path)
   const partition = await newPartition()
   const check = (): void => {}
-  const seen: number[] = []
-  const onWritten = (bytes: number): void => void seen.push(bytes)
   const chunk_bytes = 4_000
-  const of = { partition, check, onWritten, chunk_bytes }
+  const of = { partition, check, chunk_bytes }
   const made = await importFile(connection, path, of)
-  assert.equal(seen.length, made.chunks)
+  assert.ok(made.chunks > 1)
   assert.deepEqual(readFileSync(path), bytes_before)
   assert.deepEqual(await dump(path), before)
   await assert.rejects(importFile(connection, path, of), /is not empty/)

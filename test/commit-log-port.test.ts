@@ -7,7 +7,9 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { framesAfter, readSegments, recoverCommitLog } from '../src/store/commit-log/recovery.ts'
+import { readBatch } from '../src/cluster/postgres-log.ts'
+import { framesIn } from '../src/store/commit-log/frame.ts'
+import { recoverCommitLog } from '../src/store/commit-log/recovery.ts'
 import { continueCommitLog, createCommitLog } from '../src/store/commit-log/segments.ts'
 import { commitLogTree } from '../src/store/commit-log/tree.ts'
 import { writerOver } from '../src/store/commit-log/writer.ts'
@@ -34,9 +36,10 @@ async function segmentsBed(): Promise<CommitLogBed> {
           : await continueCommitLog(path, manifest, found)
       return {
         writer,
-        async *read(after_seq) {
-          const segments = (await readSegments(path)).filter((bytes) => bytes !== undefined)
-          yield* framesAfter(path, segments, { id: log_id, seq: after_seq })
+        async read(seq) {
+          const segments = (await recoverCommitLog(path, { ...manifest, seq })) ?? []
+          const frames = segments.flatMap((segment) => segment.frames)
+          return frames.sort((one, other) => one.seq - other.seq)
         },
       }
     },
@@ -52,10 +55,10 @@ async function postgresBed(): Promise<CommitLogBed> {
     CREATE TRIGGER full_disk BEFORE INSERT ON conveyor.log EXECUTE FUNCTION full_disk()`
   return {
     async open(seq) {
-      const commit_log = logOver(connectionTo(url))
+      const connection = connectionTo(url)
       return {
-        writer: writerOver(commit_log, { id: log_id, seq, is_open: true }),
-        read: commit_log.read,
+        writer: writerOver(logOver(connection), { id: log_id, seq, is_open: true }),
+        read: (after_seq) => readBatch(connection, 0, after_seq),
       }
     },
     setFull: async (is_full) =>
@@ -73,7 +76,10 @@ async function memoryBed(): Promise<CommitLogBed> {
       const commit_log = memoryLog(kept, () => failure)
       return {
         writer: writerOver(commit_log, { id: log_id, seq, is_open: true }),
-        read: commit_log.read,
+        async read(after_seq) {
+          const frames = kept.flatMap((bytes) => [...framesIn(bytes)])
+          return frames.filter((frame) => frame.seq > after_seq)
+        },
       }
     },
     async setFull(is_full) {
@@ -137,12 +143,9 @@ describe('a store whose commit log fails', () => {
   }
 
   it('reads what it has appended', async () => {
-    const writer = writerOver(
-      memoryLog([], () => undefined),
-      {
-        ...{ id: log_id, seq: 0, is_open: true },
-      },
-    )
+    const manifest = { id: log_id, seq: 0, is_open: true }
+    const commit_log = memoryLog([], () => undefined)
+    const writer = writerOver(commit_log, manifest)
     await writer.write(changesNamed('k'))
     assert.equal(writer.active().get('k')?.toString(), 'k'.repeat(100))
   })

@@ -18,17 +18,19 @@ import type { Entry } from '../store/store.ts'
 import type { Connection } from './connection.ts'
 import { type OwnerRow, readOwnerRow } from './owner-row.ts'
 import { checkedCluster } from './schema.ts'
-import { chunk_default_bytes, chunksOf, snapshot_id_bytes } from './snapshot-chunk.ts'
-import { completeSnapshot, type SnapshotDraft } from './snapshot-rows.ts'
-import { type SnapshotSize, stateIn, writeSnapshot } from './snapshot-write.ts'
+import { chunksOf, snapshot_id_bytes, stateIn } from './snapshot-chunk.ts'
+import {
+  completeSnapshot,
+  type SnapshotDraft,
+  type SnapshotSize,
+  writeSnapshot,
+} from './snapshot-rows.ts'
 import { truncate } from './truncation.ts'
 
 export interface ImportFileOptions {
   readonly partition: number
   /** Throws where this program cannot take the state: of another program, or of a newer format. */
   check(file: ReadOnlyFile): void
-  /** Called after each chunk. */
-  onWritten?(bytes: number): void
   /** Default 1 MiB. */
   readonly chunk_bytes?: number
 }
@@ -85,7 +87,7 @@ async function write(
   file: ReadOnlyFile,
   options: ImportFileOptions & { readonly log_id: Buffer },
 ): Promise<ImportedFile> {
-  const { partition, log_id, onWritten = () => {} } = options
+  const { partition, log_id } = options
   const seq = Math.max(first_seq, lastSeq(file) + 1)
   const parts = { id: log_id, seq, count: 0, change_bytes: 0 }
   const frame = sealFrame(Buffer.alloc(frameBytes(0)), 0, parts)
@@ -94,8 +96,8 @@ async function write(
   const draft: SnapshotDraft = { partition, epoch: 0, id, seq, last_crc }
   // What an import before left that was cut off.
   await truncate({ connection, partition, epoch: 0, behind_bytes_max: 0, step: async () => {} })
-  const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes ?? chunk_default_bytes)
-  const size = await writeSnapshot(connection, draft, chunks, onWritten)
+  const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes)
+  const size = await writeSnapshot(connection, draft, chunks)
   await connection.inTransaction(async (ask) => {
     // A node that waits to be the first owner looks again, because `renewal` is another.
     const { rowCount } = await ask({

@@ -67,9 +67,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
     onRole: (listener) => listenerIn(listeners, listener),
     begin(next_tell) {
       tell = next_tell
-      const { seq, epoch, owner } = status
-      const now = { caught_up_ms: undefined, loading: undefined, unfit: undefined }
-      status = { ...status, ...{ seq, epoch, owner }, ...now }
+      status = { ...status, caught_up_ms: undefined, loading: undefined, unfit: undefined }
     },
   }
 }

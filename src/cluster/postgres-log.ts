@@ -110,7 +110,6 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
 
   return {
     append,
-    read: (after_seq) => readFrames(connection, partition, after_seq),
     rotate() {},
     merged: port.onMerged,
     preallocatedBytes: () => Number.POSITIVE_INFINITY,
@@ -149,21 +148,6 @@ export async function readBatch(
   const first_seq = frames[0]?.seq ?? 0
   if (frames.some(({ seq }, at) => seq !== first_seq + at)) throw damaged(after_seq)
   return frames
-}
-
-async function* readFrames(
-  connection: Connection,
-  partition: number,
-  after_seq: number,
-): AsyncGenerator<Frame> {
-  let seq = after_seq
-  for (;;) {
-    const frames = await readBatch(connection, partition, seq)
-    if (frames.length === 0) return
-    if (frames[0]?.seq !== seq + 1) throw damaged(seq)
-    yield* frames
-    seq += frames.length
-  }
 }
 
 function checked(bytes: Buffer, after_seq: number): Frame {

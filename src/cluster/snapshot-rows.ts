@@ -16,11 +16,13 @@ export interface SnapshotDraft {
   readonly last_crc: number
 }
 
-/** A complete one. */
-export interface Snapshot extends Pick<SnapshotDraft, 'id' | 'seq' | 'last_crc'> {
+export interface SnapshotSize {
   readonly chunks: number
   readonly bytes: number
 }
+
+/** A complete one. */
+export interface Snapshot extends SnapshotSize, Pick<SnapshotDraft, 'id' | 'seq' | 'last_crc'> {}
 
 /** Holds the row of the owner, if it has the epoch $2, until the statement is committed. */
 export const owned = `(SELECT 1 FROM conveyor.owner
@@ -37,7 +39,7 @@ export async function beginSnapshot(connection: Connection, draft: SnapshotDraft
   if (rowCount === 0) throw fenced()
 }
 
-export async function addChunk(
+async function addChunk(
   connection: Connection,
   { partition, id }: SnapshotDraft,
   chunk: number,
@@ -51,11 +53,33 @@ export async function addChunk(
   })
 }
 
+/**
+ * Chunk after chunk; what breaks off in the middle is no snapshot: nobody loads it, and the next
+ * truncation removes it. `step` is called after each chunk, with the bytes so far; rejects to
+ * end the work.
+ */
+export async function writeSnapshot(
+  connection: Connection,
+  draft: SnapshotDraft,
+  chunks: Iterable<Buffer>,
+  step?: (bytes: number) => Promise<void> | void,
+): Promise<SnapshotSize> {
+  await beginSnapshot(connection, draft)
+  let [count, bytes] = [0, 0]
+  for (const chunk of chunks) {
+    count++
+    bytes += chunk.length
+    await addChunk(connection, draft, count, chunk)
+    await step?.(bytes)
+  }
+  return { chunks: count, bytes }
+}
+
 /** Throws `store_failed` in another epoch, or if the row or a chunk is not there any more. */
 export async function completeSnapshot(
   ask: Ask,
   { partition, epoch, id }: SnapshotDraft,
-  { chunks, bytes }: { readonly chunks: number; readonly bytes: number },
+  { chunks, bytes }: SnapshotSize,
 ): Promise<void> {
   const { rowCount } = await ask({
     text: `UPDATE conveyor.snapshot SET chunks = $4, bytes = $5, at = now() FROM ${owned}

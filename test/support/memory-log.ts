@@ -4,7 +4,6 @@
  */
 import { fault } from '../../src/core/faults.ts'
 import type { CommitLog } from '../../src/store/commit-log/commit-log.ts'
-import { framesIn } from '../../src/store/commit-log/frame.ts'
 
 export type Failure = 'no_space' | 'fenced' | 'lost' | 'unanswered'
 
@@ -19,11 +18,6 @@ export function memoryLog(kept: Buffer[], failureNow: () => Failure | undefined)
       if (failure === 'no_space') throw fault('no_space')
       if (failure !== undefined) throw fault('store_failed', failure)
       return 0
-    },
-    async *read(after_seq) {
-      for (const bytes of kept) {
-        for (const frame of framesIn(bytes)) if (frame.seq > after_seq) yield frame
-      }
     },
     rotate() {},
     merged() {},

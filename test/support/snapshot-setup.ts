@@ -4,10 +4,13 @@ import { type Connection, newConnection } from '../../src/cluster/connection.ts'
 import { type NodeFile, openNodeFile } from '../../src/cluster/node-file.ts'
 import { readOwnerRow } from '../../src/cluster/owner-row.ts'
 import { checkedCluster } from '../../src/cluster/schema.ts'
-import { chunksOf, type SnapshotEntry } from '../../src/cluster/snapshot-chunk.ts'
+import { chunksOf } from '../../src/cluster/snapshot-chunk.ts'
 import { loadSnapshot, type SnapshotLoad } from '../../src/cluster/snapshot-load.ts'
-import { completeSnapshot, type SnapshotDraft } from '../../src/cluster/snapshot-rows.ts'
-import { writeSnapshot } from '../../src/cluster/snapshot-write.ts'
+import {
+  completeSnapshot,
+  type SnapshotDraft,
+  writeSnapshot,
+} from '../../src/cluster/snapshot-rows.ts'
 import { targetOf } from '../../src/cluster/target.ts'
 import { metaKey, taskKey } from '../../src/codec/keys.ts'
 import { steadyClock, systemChance } from '../../src/core/clock.ts'
@@ -15,6 +18,7 @@ import { tellNobody } from '../../src/core/events.ts'
 import { manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { node_mark_key } from '../../src/store/commit-log/node-mark.ts'
 import type { LmdbTree } from '../../src/store/lmdb/lmdb-tree.ts'
+import type { Entry } from '../../src/store/store.ts'
 import { initPartition } from './postgres-open.ts'
 
 export const chunk_bytes = 2_000
@@ -38,7 +42,7 @@ export async function ownedPartition(url: string, connection: Connection): Promi
 }
 
 /** In key order. `mark` tells one state from another. */
-export function entriesOf(count: number, mark: string): SnapshotEntry[] {
+export function entriesOf(count: number, mark: string): Entry[] {
   const tasks = Array.from({ length: count }, (_, n) => ({
     key: taskKey(n.toString(16).padStart(24, '0')),
     value: Buffer.from(`${mark} ${n} ${'.'.repeat(n % 97)}`),
@@ -55,8 +59,8 @@ export const newDraft = (partition: number, seq: number, epoch = 1): SnapshotDra
 export async function write(
   connection: Connection,
   draft: SnapshotDraft,
-  entries: readonly SnapshotEntry[],
-  step: (bytes: number) => Promise<void> | void = () => {},
+  entries: readonly Entry[],
+  step?: (bytes: number) => Promise<void> | void,
 ): Promise<void> {
   const chunks = chunksOf(entries, draft.id, chunk_bytes)
   await completeSnapshot(
@@ -103,5 +107,5 @@ export function stateOf(tree: LmdbTree): [string, string][] {
   return state
 }
 
-export const asState = (entries: readonly SnapshotEntry[]): [string, string][] =>
+export const asState = (entries: readonly Entry[]): [string, string][] =>
   entries.map(({ key, value }) => [key, value.toString()])

@@ -6,8 +6,6 @@
  * A frame lies in the arena of its memtable, and a round of frames fills one arena; the next round
  * begins in the other after `rotate`, when the checkpoint of the round before is done.
  */
-import type { Frame } from './frame.ts'
-
 /** A frame at its place in the arena of a memtable, with zeros up to the end of its last block. */
 export interface NewFrame {
   readonly arena: Buffer
@@ -23,8 +21,6 @@ export interface CommitLog {
    * appended again. After any other rejection nothing more is appended.
    */
   append(frame: NewFrame): Promise<number>
-  /** The durable frames after this position, in order, as they were before the first append. */
-  read(after_seq: number): AsyncIterable<Frame>
   /** The next frame is at the start of the other arena. */
   rotate(): void
   /** The data file has everything up to this position. */

@@ -38,10 +38,11 @@ export async function recoverCommitLog(
   path: string,
   manifest: Manifest | undefined,
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
-  const [first, second] = await readSegments(path)
+  const paths = segmentPaths(path)
+  const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
   if (manifest?.is_open === true) {
     if (first === undefined || second === undefined) throw missing(path)
-    const frames = framesAfter(path, [first, second], manifest)
+    const frames = unmergedFrames(path, [first, second], manifest)
     return [segmentWith(path, first, frames), segmentWith(path, second, frames)]
   }
   for (const segment of [first, second]) {
@@ -52,20 +53,8 @@ export async function recoverCommitLog(
   return undefined
 }
 
-/** The bytes of both files, each undefined if it does not exist. */
-export async function readSegments(path: string): Promise<(Buffer | undefined)[]> {
-  return Promise.all(segmentPaths(path).map(readSegment))
-}
-
-/**
- * The frames after this position, in order; all that were acknowledged. Throws as
- * `recoverCommitLog` does.
- */
-export function framesAfter(
-  path: string,
-  segments: readonly Buffer[],
-  { id, seq }: Pick<Manifest, 'id' | 'seq'>,
-): Frame[] {
+/** The frames that are not in LMDB yet, in order. */
+function unmergedFrames(path: string, segments: readonly Buffer[], { id, seq }: Manifest): Frame[] {
   const by_seq = new Map<number, Frame>()
   let last_seq = 0
   for (const frame of segments.flatMap((segment) => [...framesIn(segment)])) {

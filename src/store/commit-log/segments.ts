@@ -13,13 +13,7 @@ import { fileFault, isFull, syncFolder } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { CommitLog, NewFrame } from './commit-log.ts'
 import type { Manifest } from './manifest.ts'
-import {
-  framesAfter,
-  type RecoveredSegment,
-  readSegments,
-  removeSegments,
-  segmentPaths,
-} from './recovery.ts'
+import { type RecoveredSegment, removeSegments, segmentPaths } from './recovery.ts'
 import { createSegment, openSegment, type Segment, type SegmentOptions } from './segment.ts'
 import { endOfBlock } from './segment-file.ts'
 import { type CommitLogWriter, type RecoveredFrames, writerOver } from './writer.ts'
@@ -58,7 +52,7 @@ export async function createCommitLog(
   options: SegmentOptions = {},
 ): Promise<CommitLogWriter> {
   const [first, second] = await openBoth(path, (one) => createSegment(one, options))
-  const commit_log = writerOver(segmentsOver(first, second, path, manifest.id), manifest)
+  const commit_log = writerOver(segmentsOver(first, second), manifest)
   try {
     // An empty frame distinguishes this commit log from an older one of the same file.
     await commit_log.write(newChangeBuffer())
@@ -85,10 +79,10 @@ export async function continueCommitLog(
     active: is_second ? recovered[1] : recovered[0],
     frozen: is_second ? recovered[0] : recovered[1],
   }
-  return writerOver(segmentsOver(active, other, path, manifest.id), manifest, found)
+  return writerOver(segmentsOver(active, other), manifest, found)
 }
 
-function segmentsOver(first: Segment, second: Segment, path: string, id: Buffer): CommitLog {
+function segmentsOver(first: Segment, second: Segment): CommitLog {
   let [active, other] = [first, second]
   /** The frame that was refused, while its place is not cleared. */
   let refused: NewFrame | undefined
@@ -118,10 +112,6 @@ function segmentsOver(first: Segment, second: Segment, path: string, id: Buffer)
       }
       refused = undefined
       return write_ms
-    },
-    async *read(after_seq) {
-      const segments = (await readSegments(path)).filter((bytes) => bytes !== undefined)
-      yield* framesAfter(path, segments, { id, seq: after_seq })
     },
     rotate() {
       ;[active, other] = [other, active]
