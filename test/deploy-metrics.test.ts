@@ -70,7 +70,7 @@ test('the dashboard has a row for each part, and every panel a query', () => {
 
 test('each alert says what it means, what to do and where to read on', () => {
   const each = alerts.split('- alert: ').slice(1)
-  assert.equal(each.length, 21)
+  assert.equal(each.length, 24)
   for (const alert of each) {
     for (const member of ['summary', 'do']) assert.match(alert, new RegExp(` ${member}: '.+'`))
     const [, path = '', section = ''] = / readme: '([^,:]+)[,:] (.+)'/.exec(alert) ?? []
@@ -125,6 +125,15 @@ const firing: readonly (readonly [string, Readonly<Record<string, string>>])[] =
   ['NoOwner', { 'conveyor_node_lease{job="conveyor"}': '0x60' }],
   ['DatabaseAway', { conveyor_database_away_seconds: '0+30x60' }],
   ['StandbyBehind', { conveyor_node_lag_seconds: '61x60' }],
+  ['NodeUnfit', { conveyor_node_fit: '0x60' }],
+  ['Takeovers', { 'conveyor_node_epoch{job="conveyor"}': '1+1x60' }],
+  [
+    'SnapshotsFail',
+    {
+      'conveyor_events_total{event="snapshot_failed"}': '0+1x60',
+      conveyor_commit_log_bytes: '2e9x60',
+    },
+  ],
   ['NoStandby', { 'conveyor_node_role{job="conveyor",role="standby"}': '0x60' }],
   ['JobsRepeat', { 'conveyor_jobs_total{kind="handler",result="repeated"}': '0+3x60' }],
   [

@@ -20,6 +20,8 @@ export interface MemberStatus {
   readonly position: number
   readonly lag: number
   readonly version: string
+  /** Why this standby could not be the owner; null where it could. */
+  readonly unfit: string | null
   readonly seen_s_ago: number
 }
 
@@ -80,9 +82,10 @@ export async function clusterStatus(
   const position = Number(facts.position)
   const members = (await readMembers(connection, partition)).map((member): MemberStatus => {
     const { seq, address, version, seen_s, node } = member
+    const unfit = member.unfit || null
     const role = is_owned && node === row.node ? 'owner' : isSeen(member) ? 'standby' : 'gone'
     const lag = Math.max(0, position - seq)
-    return { node, role, address, position: seq, lag, version, seen_s_ago: seen_s }
+    return { node, role, address, position: seq, lag, version, unfit, seen_s_ago: seen_s }
   })
   const { fsync, full_page_writes, synchronous_commit, synchronous_standby_names } = settings
   const { node, address, lease_ms, epoch } = row
@@ -168,6 +171,9 @@ function warningsOf({ owner, members, epoch, risk }: Omit<ClusterStatus, 'warnin
     ...(owner?.is_alive === false
       ? [`the owner ${owner.node} gives no sign; a standby takes over after its lease`]
       : []),
+    ...standbys.flatMap(({ node, unfit }) =>
+      unfit === null ? [] : [`${node} could not be the owner: ${unfit}`],
+    ),
     ...(owner !== null && standbys.length === 0 ? ['there is no standby: start another node'] : []),
     ...missing.map(
       (node) => `${node} is not seen: start it, or run \`npx conveyor cluster remove ${node}\``,

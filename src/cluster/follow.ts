@@ -8,7 +8,7 @@ import { pause } from '../core/clock.ts'
 import type { Frame } from '../store/commit-log/frame.ts'
 import { type Connection, isAway } from './connection.ts'
 import { type Claimant, isOwn, type OwnerRow, readOwnerRow, takeOwnerRow } from './owner-row.ts'
-import { damaged, readBatch } from './postgres-log.ts'
+import { damaged, readBatch, readHead } from './postgres-log.ts'
 import { untilAnswered, type Waiting, waitEnded } from './waiting.ts'
 
 export interface Following extends Waiting {
@@ -21,8 +21,8 @@ export interface Following extends Waiting {
   isFit(now: boolean): Promise<boolean>
   /** Id of the commit log. */
   readonly log_id: Buffer
-  /** What was asked for at this time; `is_behind`: there was more to take. */
-  onSeen(row: OwnerRow, asked_ms: number, is_behind: boolean): Promise<void>
+  /** What was asked for at this time, and the position of the last frame of the commit log. */
+  onSeen(row: OwnerRow, asked_ms: number, head_seq: number): Promise<void>
 }
 
 export interface Taken {
@@ -77,7 +77,9 @@ export async function follow(following: Following): Promise<Taken | 'behind'> {
     const now_ms = clock.now_ms()
     const is_same = row.epoch === seen?.epoch && row.renewal === seen.renewal
     if (!is_same) [seen, seen_ms] = [row, now_ms]
-    await following.onSeen(row, asked_ms, has_more)
+    const { partition } = claimant
+    const head_seq = has_more ? await readHead(connection, partition) : following.seq()
+    await following.onSeen(row, asked_ms, head_seq)
     if (has_more) return undefined
     const may_take = mayTake(row, now_ms - seen_ms)
     if (!(await following.isFit(may_take)) || !may_take) return undefined

@@ -21,13 +21,15 @@ export interface Member {
   readonly is_enrolled: boolean
   readonly address: string
   readonly version: string
+  /** Why it could not be the owner; empty where it could. */
+  readonly unfit: string
   /** Since its last beat, by the clock of the database. */
   readonly seen_s: number
 }
 
 export async function readMembers(connection: Connection, partition: number): Promise<Member[]> {
   const { rows } = await connection.query<Member & { seq: string }>({
-    text: `SELECT node, seq::text, instance <> '' AS is_enrolled, address, version,
+    text: `SELECT node, seq::text, instance <> '' AS is_enrolled, address, version, unfit,
       greatest(0, extract(epoch FROM now() - seen_at))::float8 AS seen_s
       FROM conveyor.replica WHERE partition = $1 ORDER BY node`,
     values: [partition],
@@ -66,6 +68,8 @@ export interface MembershipOptions extends Waiting {
   readonly start_id: string
   /** Position that the data file has. */
   readonly seq: number
+  /** As `Member.unfit`; the row says it from the next beat on. */
+  unfit(): string
   /** Another instance has taken the name. Called once. */
   onTaken(reason: Fault): void
 }
@@ -154,9 +158,9 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
     try {
       const { rowCount } = await connection.query({
         name: 'beat',
-        text: `UPDATE conveyor.replica SET seq = $4, beat = beat + 1, seen_at = now()
+        text: `UPDATE conveyor.replica SET seq = $4, unfit = $5, beat = beat + 1, seen_at = now()
           WHERE partition = $1 AND node = $2 AND instance = $3`,
-        values: [...key, instance, seq],
+        values: [...key, instance, seq, options.unfit()],
       })
       const row = rowCount === 1 || (await insert()) ? undefined : await read()
       if (row !== undefined && row.instance !== instance) {
@@ -184,7 +188,7 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
       has_ended = true
       cancel()
       const freed = connection.query({
-        text: `UPDATE conveyor.replica SET instance = '', seq = $4, beat = beat + 1
+        text: `UPDATE conveyor.replica SET instance = '', seq = $4, unfit = '', beat = beat + 1
           WHERE partition = $1 AND node = $2 AND instance = $3`,
         values: [...key, instance, seq],
       })

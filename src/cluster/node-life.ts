@@ -45,6 +45,8 @@ export interface NodeLife {
   hasLease(): boolean
   /** How long the last append took. */
   append_ms(): number
+  /** Undefined but for an owner. */
+  snapshots(): ReturnType<Snapshots['state']> | undefined
 }
 
 export interface LifeOptions {
@@ -135,6 +137,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       ...{ ...waiting, connection: watch, partition, node, address, seq },
       holder: boot_id === '' ? '' : `${file_id}/${boot_id}`,
       start_id: opening.bytes(start_id_bytes).toString('hex'),
+      unfit: () => status.current().unfit ?? '',
       onTaken(reason) {
         taken_name = reason
         leave()
@@ -170,10 +173,11 @@ export function beginLife(options: LifeOptions): NodeLife {
       seq: tree.seq,
       log_id: file.manifest.id,
       isFit: fitnessOf({ opening, tree, clock, status, node }),
-      async onSeen(seen, asked_ms, is_behind) {
+      async onSeen(seen, asked_ms, head_seq) {
+        const is_behind = head_seq > tree.seq()
         const owner = seen.released ? undefined : { node: seen.node, address: seen.address }
         const caught_up_ms = is_behind ? status.current().caught_up_ms : asked_ms
-        status.set({ role: 'standby', epoch: seen.epoch, owner, caught_up_ms })
+        status.set({ role: 'standby', epoch: seen.epoch, owner, caught_up_ms, head_seq })
         if (!is_behind && !is_read) await beginReads(tree)
       },
     }
@@ -284,6 +288,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     leave,
     tree: () => copy?.tree,
     append_ms: () => append_ms,
+    snapshots: () => snapshots?.state(),
     hasLease: () => lease?.isValid() === true,
   }
 }

@@ -24,7 +24,7 @@ export interface StatusSource {
   readonly partition: number
   readonly clock: Clock
   /** What changes without being told. */
-  live(): Partial<Pick<NodeStatus, 'seq' | 'has_lease' | 'append_ms'>>
+  live(): Partial<NodeStatus>
 }
 
 export function newStatusKeeper({ node, partition, clock, live }: StatusSource): StatusKeeper {
@@ -34,6 +34,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
     ...{ role: 'ended', node, partition, epoch: 0, seq: 0, owner: undefined },
     ...{ away_since_ms: undefined, away_reason: undefined, has_lease: false },
     ...{ caught_up_ms: undefined, loading: undefined, unfit: undefined, append_ms: 0 },
+    ...{ head_seq: undefined, takeovers: 0, snapshot: undefined, log_bytes: undefined },
   }
 
   const current = (): NodeStatus => ({ ...status, ...live() })
@@ -42,6 +43,7 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
     const was = status.role
     status = { ...status, ...changes }
     if (status.role === was) return
+    if (status.role === 'owner') status = { ...status, takeovers: status.takeovers + 1 }
     const now = current()
     const { role, epoch, seq, owner } = now
     tell('role', { node, role, was, epoch, seq, owner: owner?.node ?? '' })
@@ -67,7 +69,8 @@ export function newStatusKeeper({ node, partition, clock, live }: StatusSource):
     onRole: (listener) => listenerIn(listeners, listener),
     begin(next_tell) {
       tell = next_tell
-      status = { ...status, caught_up_ms: undefined, loading: undefined, unfit: undefined }
+      const now = { caught_up_ms: undefined, head_seq: undefined }
+      status = { ...status, ...now, loading: undefined, unfit: undefined }
     },
   }
 }

@@ -35,6 +35,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
       ...(life?.tree() === undefined ? {} : { seq: life.tree()?.seq() ?? 0 }),
       has_lease: life?.hasLease() ?? false,
       append_ms: life?.append_ms() ?? 0,
+      ...life?.snapshots(),
     }),
   })
 

@@ -90,11 +90,16 @@ async function checkStandby(
   to: string | undefined,
 ): Promise<void> {
   const others = (await readMembers(connection, partition)).filter(({ node }) => node !== owner)
-  const seen = others.filter(isSeen).map(({ node }) => node)
+  const seen = others.filter(isSeen)
   if (seen.length === 0) {
     throw fault('not_possible', 'there is no standby that could take over: start another node')
   }
-  if (to !== undefined && !seen.includes(to)) throw noStandby(to, seen)
+  const wanted = to === undefined ? seen : seen.filter(({ node }) => node === to)
+  const names = seen.map(({ node }) => node)
+  if (to !== undefined && wanted.length === 0) throw noStandby(to, names)
+  if (wanted.some(({ unfit }) => unfit === '')) return
+  const [{ node, unfit } = { node: '', unfit: '' }] = wanted
+  throw fault('not_possible', `${node} could not be the owner: ${unfit}`)
 }
 
 function noStandby(node: string, seen: readonly string[]): Fault {

@@ -150,6 +150,19 @@ export async function readBatch(
   return frames
 }
 
+/** Position of the last frame; 0 where there is none. */
+export async function readHead(
+  connection: Pick<Connection, 'query'>,
+  partition: number,
+): Promise<number> {
+  const { rows } = await connection.query<{ seq: string }>({
+    name: 'head',
+    text: `SELECT coalesce(max(seq), 0)::text AS seq FROM conveyor.log WHERE partition = $1`,
+    values: [partition],
+  })
+  return Number(rows[0]?.seq)
+}
+
 function checked(bytes: Buffer, after_seq: number): Frame {
   const [frame] = framesIn(bytes)
   if (frame === undefined || frame.bytes.length !== bytes.length) throw damaged(after_seq)

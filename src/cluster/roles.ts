@@ -32,8 +32,16 @@ export interface NodeStatus {
   readonly caught_up_ms: number | undefined
   /** While it loads a snapshot, whose position `seq` is then. */
   readonly loading: { readonly bytes: number; readonly of_bytes: number } | undefined
+  /** Of a standby: position of the last frame that it has seen the database to have. */
+  readonly head_seq: number | undefined
   /** Of an owner: the time of the last append. */
   readonly append_ms: number
+  /** How many times it has become the owner since its program started. */
+  readonly takeovers: number
+  /** Of an owner: the newest snapshot, by the steady clock, if there is one. */
+  readonly snapshot: { readonly bytes: number; readonly written_ms: number } | undefined
+  /** Of an owner: bytes of the commit log after that; undefined until it has looked. */
+  readonly log_bytes: number | undefined
 }
 
 /** Who else is to be asked, for somebody who has asked a node that is not the owner. */
@@ -54,6 +62,17 @@ export function commitLogTrouble({ role, has_lease, away_reason }: NodeStatus): 
 export function lagOf({ role, caught_up_ms }: NodeStatus): number | undefined {
   if (role === 'owner') return 0
   return caught_up_ms && Math.max(0, steadyClock.now_ms() - caught_up_ms) / 1000
+}
+
+/** How many frames a node lacks of what it has seen; undefined before it has. */
+export function positionLagOf({ role, seq, head_seq }: NodeStatus): number | undefined {
+  if (role === 'owner') return 0
+  return head_seq === undefined ? undefined : Math.max(0, head_seq - seq)
+}
+
+/** In seconds; undefined where there is no snapshot, and but at the owner. */
+export function snapshotAgeOf({ snapshot }: NodeStatus): number | undefined {
+  return snapshot && Math.max(0, steadyClock.now_ms() - snapshot.written_ms) / 1000
 }
 
 /** For how many seconds the database has not answered; 0 while it does. */

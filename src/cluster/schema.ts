@@ -79,6 +79,7 @@ export const migrations: readonly string[] = [
      instance text NOT NULL DEFAULT '',
      address text NOT NULL DEFAULT '',
      version text NOT NULL DEFAULT '',
+     unfit text NOT NULL DEFAULT '',
      seen_at timestamptz NOT NULL DEFAULT now(),
      PRIMARY KEY (partition, node)
    ) WITH (fillfactor = 50);`,

@@ -7,6 +7,7 @@ import { type Clock, pause } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
 import type { Connection } from './connection.ts'
+import type { NodeStatus } from './roles.ts'
 import { chunk_default_bytes } from './snapshot-chunk.ts'
 import { type SnapshotThread, startSnapshot } from './snapshot-thread.ts'
 import type { SnapshotJob } from './snapshot-worker.ts'
@@ -33,6 +34,8 @@ export const snapshot_defaults: Required<SnapshotOptions> = {
 }
 
 export interface Snapshots {
+  /** What the owner tells of the newest one, and of the commit log after it. */
+  state(): Pick<NodeStatus, 'snapshot' | 'log_bytes'>
   /** Ends one that is being written. */
   close(): Promise<void>
 }
@@ -53,6 +56,9 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
   const options = { ...snapshot_defaults, ...port.options }
   const { node } = job
   let running: SnapshotThread | undefined
+  /** Bytes that were written before the newest snapshot, as far as this tenure counts them. */
+  let covered_bytes: number | undefined
+  let newest: NodeStatus['snapshot']
   let is_closed = false
   let close = (): void => {}
   const closed = new Promise<void>((resolve) => {
@@ -77,6 +83,7 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     running = thread
     try {
       const { seq, bytes, chunks } = await thread.written
+      newest = { bytes, written_ms: clock.now_ms() }
       tell('snapshot', { node, seq, bytes, chunks, ms: Math.round(clock.now_ms() - began_ms) })
       await thread.ended
       return pinned_bytes
@@ -86,14 +93,21 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     }
   }
 
+  /** After a takeover: what the database has. A close does not wait for one that is away. */
+  async function lookUp(): Promise<void> {
+    const found = await Promise.race([readLog(port), closed])
+    if (found === undefined) return
+    newest = found.snapshot
+    covered_bytes = writtenBytes() - found.log_bytes
+  }
+
   async function run(): Promise<void> {
-    let covered_bytes: number | undefined
     while (!is_closed) {
       let wait_ms = options.check_ms
       try {
-        // A close does not wait for a database that is away.
-        covered_bytes ??= writtenBytes() - ((await Promise.race([logBytes(port), closed])) ?? 0)
-        if (!is_closed && writtenBytes() - covered_bytes > dueBytes()) covered_bytes = await write()
+        if (covered_bytes === undefined) await lookUp()
+        const log_bytes = writtenBytes() - (covered_bytes ?? 0)
+        if (!is_closed && log_bytes > dueBytes()) covered_bytes = await write()
       } catch (error) {
         wait_ms = options.retry_ms
         const reason = error instanceof Error ? error.message : String(error)
@@ -105,6 +119,10 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
   const ended = run()
 
   return {
+    state: () => ({
+      snapshot: newest,
+      log_bytes: covered_bytes === undefined ? undefined : writtenBytes() - covered_bytes,
+    }),
     async close() {
       is_closed = true
       close()
@@ -114,17 +132,26 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
   }
 }
 
-/** Bytes of the log after the newest snapshot. */
-async function logBytes({ connect, job }: SnapshotsPort): Promise<number> {
+/** The newest snapshot, and the bytes of the commit log after it. */
+async function readLog({ connect, job, clock }: SnapshotsPort) {
   const connection = connect()
   try {
-    const { rows } = await connection.query<{ bytes: string }>({
-      text: `SELECT coalesce(sum(octet_length(frame)), 0) AS bytes FROM conveyor.log
-        WHERE partition = $1 AND seq > coalesce((SELECT max(seq) FROM conveyor.snapshot
-          WHERE partition = $1 AND chunks IS NOT NULL), 0)`,
-      values: [job.partition],
-    })
-    return Number(rows[0]?.bytes ?? 0)
+    const { rows } = await connection.query<Record<'log_bytes' | 'bytes' | 'age_s', string | null>>(
+      {
+        text: `WITH newest AS (
+          SELECT seq, bytes, extract(epoch FROM now() - at)::text AS age_s FROM conveyor.snapshot
+          WHERE partition = $1 AND chunks IS NOT NULL ORDER BY seq DESC LIMIT 1
+        ) SELECT (
+          SELECT coalesce(sum(octet_length(frame)), 0)::text FROM conveyor.log
+          WHERE partition = $1 AND seq > coalesce((SELECT seq FROM newest), 0)
+        ) AS log_bytes, bytes::text, age_s FROM (SELECT) AS one LEFT JOIN newest ON true`,
+        values: [job.partition],
+      },
+    )
+    const { log_bytes, bytes = null, age_s } = rows[0] ?? {}
+    const written_ms = clock.now_ms() - 1000 * Number(age_s)
+    const snapshot = bytes === null ? undefined : { bytes: Number(bytes), written_ms }
+    return { log_bytes: Number(log_bytes), snapshot }
   } finally {
     await connection.close()
   }

@@ -4,7 +4,14 @@
  */
 import { Registry } from 'prom-client'
 import type { PostgresLog } from '../cluster/node.ts'
-import { awayOf, lagOf, type NodeStatus, roles } from '../cluster/roles.ts'
+import {
+  awayOf,
+  lagOf,
+  type NodeStatus,
+  positionLagOf,
+  roles,
+  snapshotAgeOf,
+} from '../cluster/roles.ts'
 import type { EngineMetricsOptions } from './engine-metrics.ts'
 import { metricsIn } from './register.ts'
 import type { MetricRow } from './table.ts'
@@ -42,6 +49,21 @@ export const nodeTable: readonly MetricRow<NodeStatus>[] = [
     'For how long this node has not had all that was committed.',
     lagOf,
   ),
+  gauge(
+    'conveyor_node_lag_positions',
+    'How many frames this node lacks of those that the database had when it last looked.',
+    positionLagOf,
+  ),
+  {
+    name: 'conveyor_node_takeovers_total',
+    type: 'counter',
+    help: 'How many times this process has become the owner.',
+    labels: [],
+    values: ({ takeovers }) => [[takeovers]],
+  },
+  gauge('conveyor_node_fit', 'Whether this node could be the owner, 1 or 0.', ({ unfit }) =>
+    Number(unfit === undefined),
+  ),
   gauge('conveyor_node_lease', 'Whether this node may answer as the owner, 1 or 0.', (status) =>
     Number(status.role === 'owner' && status.has_lease),
   ),
@@ -49,6 +71,17 @@ export const nodeTable: readonly MetricRow<NodeStatus>[] = [
     'conveyor_database_away_seconds',
     'For how long the database of the commit log has not answered; 0 while it does.',
     awayOf,
+  ),
+  gauge(
+    'conveyor_snapshot_age_seconds',
+    'The age of the newest snapshot, as its owner tells it.',
+    snapshotAgeOf,
+  ),
+  gauge('conveyor_snapshot_bytes', 'Its bytes.', ({ snapshot }) => snapshot?.bytes),
+  gauge(
+    'conveyor_commit_log_bytes',
+    'Bytes of the commit log in the database after the newest snapshot, as the owner tells it.',
+    ({ log_bytes }) => log_bytes,
   ),
 ]
 

@@ -29,6 +29,9 @@ function membersVerdicts({ members }: ClusterStatus): Verdict[] {
     ...behind.map(({ node, lag }) =>
       warn(`${node} is ${lag} positions behind`, 'look at its disk and its way to the database'),
     ),
+    ...standbys.flatMap(({ node, unfit }) =>
+      unfit === null ? [] : [bad(`${node} could not be the owner`, unfit)],
+    ),
     ...(standbys.length > 0 ? [] : [warn('there is no standby', 'start another node')]),
   ]
   if (verdicts.length > 0) return verdicts

@@ -5,7 +5,13 @@
  * of the nodes of a cluster the owner alone is ready. `/readyz?stale` is for those who only read: a
  * standby that answers reads is ready too.
  */
-import { commitLogTrouble, lagOf, type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
+import {
+  commitLogTrouble,
+  lagOf,
+  type NodeStatus,
+  notOwnerText,
+  positionLagOf,
+} from '../../cluster/roles.ts'
 import { version } from '../../core/version.ts'
 import type { ReadyCheck } from '../../engine/readiness.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
@@ -47,8 +53,9 @@ function readsCheck(reader: ServedEngine): ReadyCheck {
 
 /** What else a node tells of itself. */
 function standing(status: NodeStatus): object {
-  const { node, owner, epoch, seq } = status
-  return { node, owner: owner ?? null, epoch, position: seq, lag_s: lagOf(status) ?? null }
+  const { node, owner, epoch, seq, unfit } = status
+  const lag = { lag_s: lagOf(status) ?? null, lag: positionLagOf(status) ?? null }
+  return { node, owner: owner ?? null, epoch, position: seq, ...lag, ...(unfit && { unfit }) }
 }
 
 function notOk(reason: string): ReadyCheck {
