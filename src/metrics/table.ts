@@ -99,7 +99,7 @@ export const metricTable: readonly MetricRow[] = [
   {
     name: 'conveyor_ready_check',
     type: 'gauge',
-    help: 'Its checks, 1 or 0: open, commit, disk, key, queue, background, and commit_log of a node.',
+    help: 'Its checks, 1 or 0: open, commit, disk, key, queue, background and commit_log.',
     labels: ['check'],
     values: ({ readiness: { checks } }) =>
       Object.entries(checks).map(([check, { ok }]): Value => [Number(ok), check]),
