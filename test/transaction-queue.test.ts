@@ -91,15 +91,20 @@ test('each request has its own moves', async () => {
   await engine.close()
 })
 
-test('a bug rejects only its own request', async () => {
-  const tree = memoryTree()
-  const bugs: unknown[] = []
-  const engine = await engineWith({ onBug: (bug) => bugs.push(bug) }, tree)
+/** A task `bad`, whose next change meets a bug. */
+async function createBroken(engine: Engine, tree: ReturnType<typeof memoryTree>): Promise<void> {
   const { obj_id } = await create(engine, 'bad', { a: 1 })
   const draft = await storeOf(tree).view((view) => loadTask(view, obj_id as string))
   assert.ok(draft !== undefined && draft !== 'damaged')
   const broken = encodeTask({ ...draft.task, doc: docOfText('{"a":') })
   await tree.commit(changesOf([[taskKey(draft.task.obj_id), broken]]))
+}
+
+test('a bug rejects only its own request', async () => {
+  const tree = memoryTree()
+  const bugs: unknown[] = []
+  const engine = await engineWith({ onBug: (bug) => bugs.push(bug) }, tree)
+  await createBroken(engine, tree)
   const all = await Promise.allSettled([
     create(engine, 'a'),
     modify(engine, 'bad', { b: 1 }),
@@ -113,6 +118,39 @@ test('a bug rejects only its own request', async () => {
   assert.equal((await engine.task({ conv_id: 1, ref: 'a' }))?.status, 'processed')
   await engine.close()
 })
+
+test('what is queued after a request with a bug runs after those beside it', async () => {
+  const tree = memoryTree()
+  let release = (): void => {}
+  let held: Promise<void> | undefined
+  const commit: typeof tree.commit = async (changes) => {
+    await held
+    return tree.commit(changes)
+  }
+  const engine = await engineWith({ onBug() {} }, { ...tree, commit })
+  await createBroken(engine, tree)
+  held = new Promise((resolve) => {
+    release = resolve
+  })
+  const turns = [[() => create(engine, 'first')], besides(engine), [() => modify(engine, 'a')]]
+  const all: Promise<{ readonly proc: string }>[] = []
+  for (const calls of turns) {
+    all.push(...calls.map((call) => call()))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  release()
+  const ended = await Promise.allSettled(all)
+  assert.deepEqual(
+    ended.map((one) => (one.status === 'fulfilled' ? one.value.proc : one.reason.code)),
+    ['ok', 'ok', 'internal_error', 'ok'],
+  )
+  await engine.close()
+})
+
+const besides = (engine: Engine) => [
+  () => create(engine, 'a'),
+  () => modify(engine, 'bad', { b: 1 }),
+]
 
 test('requests queued when the engine closes are answered', async () => {
   const engine = await engineWith()

@@ -36,21 +36,26 @@ export async function join(joining: Joining): Promise<NodeFile> {
   const { file, is_behind } = await untilAnswered(joining, () => find(joining))
   const membership = await joining.enrol(file, is_behind ? 0 : file.manifest.seq)
   if (!is_behind) return file
-  const loaded = await loadSnapshot({
-    ...joining,
-    ...{ partition, file, node, tree: opening.tree, tell: opening.tell },
-    onBegin({ seq }) {
-      status.set({ seq })
-      membership.report(seq)
-    },
-    onLoaded: (loading) => status.set({ loading }),
-  })
-  status.set({ loading: undefined })
-  const place = await untilAnswered(joining, () =>
-    placeInLog(connection, partition, loaded.manifest, opening.path),
-  )
-  if (place === 'behind') throw noSnapshot()
-  return loaded
+  for (let before_seq = -1; ; ) {
+    const loaded = await loadSnapshot({
+      ...joining,
+      ...{ partition, file, node, tree: opening.tree, tell: opening.tell },
+      onBegin({ seq }) {
+        status.set({ seq })
+        membership.report(seq)
+      },
+      onLoaded: (loading) => status.set({ loading }),
+    })
+    status.set({ loading: undefined })
+    const { manifest } = loaded
+    const place = await untilAnswered(joining, () =>
+      placeInLog(connection, partition, manifest, opening.path),
+    )
+    if (place === 'there') return loaded
+    // A later snapshot has taken the place of this one, and of the log before it, meanwhile.
+    if (manifest.seq === before_seq) throw noSnapshot()
+    before_seq = manifest.seq
+  }
 }
 
 async function find({

@@ -20,6 +20,8 @@ export interface Lease {
   readonly epoch: number
   /** Whether this node may answer now. */
   isValid(): boolean
+  /** Resolves once it is; with false where it is lost or released, or nobody waits any more. */
+  untilValid(left: Promise<unknown>): Promise<boolean>
   /** Why the ownership is lost; undefined while it is not. */
   lost(): Fault | undefined
   /** Calls once, at once if it is lost already. */
@@ -56,6 +58,7 @@ export interface LeaseOptions {
 const renewals_per_lease = 3
 const slow_share = 0.5
 const release_retry_ms = 100
+const look_ms = 20
 
 export function newLease(options: LeaseOptions): Lease {
   const { connection, clock, partition, epoch, lease_ms } = options
@@ -129,17 +132,29 @@ export function newLease(options: LeaseOptions): Lease {
       renewing = renew()
     })
   }
-  arm(lease_ms / renewals_per_lease)
+  // The takeover itself may have taken a while.
+  arm(Math.max(0, options.taken_ms + lease_ms / renewals_per_lease - clock.now_ms()))
+  const isValid = (): boolean => !is_closed && clock.now_ms() < valid_until_ms
 
   return {
     epoch,
+    isValid,
+    async untilValid(left) {
+      let has_left = false
+      void left.then(() => {
+        has_left = true
+      })
+      while (!is_closed && lost === undefined && !isValid() && !has_left) {
+        await pause(clock, look_ms, left)
+      }
+      return lost === undefined && isValid()
+    },
     lost: () => lost,
     onLost(listener) {
       tellLost = listener
       if (lost !== undefined) listener(lost)
     },
     lose,
-    isValid: () => !is_closed && clock.now_ms() < valid_until_ms,
     async release() {
       if (!is_closed) releasing = within(clock, lease_ms, release())
       close()

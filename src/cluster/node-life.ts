@@ -34,10 +34,11 @@ import type { Waiting } from './waiting.ts'
 
 export interface NodeLife {
   /**
-   * Resolves once this node owns the data; the close of its tree ends the life. `behind` where the
-   * log does not reach back to this node any more: the life has ended, and the next one joins anew.
+   * Resolves once this node owns the data; the close of its tree ends the life. `anew` where the
+   * life has ended and another one is to join: the log does not reach back to this node any more,
+   * or the ownership was lost before anything was done with it.
    */
-  readonly owned: Promise<Tree | 'behind'>
+  readonly owned: Promise<Tree | 'anew'>
   /** Ends the wait for the ownership: `owned` rejects with `shutting_down`. */
   leave(): void
   /** What this node has; undefined before it has joined, and after its end. */
@@ -103,7 +104,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     onAway: status.onAway,
   })
 
-  async function live(): Promise<Tree | 'behind'> {
+  async function live(): Promise<Tree | 'anew'> {
     const endWait = keepAlive()
     try {
       status.set({ role: 'joining' })
@@ -114,21 +115,23 @@ export function beginLife(options: LifeOptions): NodeLife {
       for (;;) {
         const following = followingOf(copy)
         const followed = await follow(following)
-        if (followed === 'behind') {
-          await end()
-          return 'behind'
-        }
+        if (followed === 'behind') break
         const owned = await takeOver(copy, following, followed)
         if (owned !== undefined) return owned
       }
     } catch (error) {
-      await end()
-      // An opening is refused as for every other file that does not fit its log.
-      const has_failed = isFault(error) && error.code === 'store_failed'
-      throw taken_name ?? (has_failed ? fault('not_possible', error.message) : error)
+      if (!isOwnershipLost(error)) {
+        await end()
+        // An opening is refused as for every other file that does not fit its log.
+        const has_failed = isFault(error) && error.code === 'store_failed'
+        throw taken_name ?? (has_failed ? fault('not_possible', error.message) : error)
+      }
     } finally {
       endWait()
     }
+    await end()
+    if (has_left) throw taken_name ?? waitEnded()
+    return 'anew'
   }
 
   async function enrolled(file: NodeFile, seq: number): Promise<Membership> {
@@ -212,7 +215,8 @@ export function beginLife(options: LifeOptions): NodeLife {
     })
     lease = begun
     await Promise.all([endReads(), catchUp(following)])
-    if (begun.lost() !== undefined) {
+    if (!(await begun.untilValid(left))) {
+      await begun.release()
       lease = undefined
       return undefined
     }
@@ -231,7 +235,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     })
     return {
       ...tree,
-      unavailable: () => (begun.isValid() ? undefined : noLease()),
+      unavailable: () => (begun.isValid() ? undefined : noLease(begun.lost())),
       commitLogTrouble: () => commitLogTrouble(status.current()),
       tellBroken(cause) {
         if (is_set_back) return
@@ -293,6 +297,8 @@ export function beginLife(options: LifeOptions): NodeLife {
   }
 }
 
-function noLease(): Fault {
-  return fault('overloaded', 'the database does not answer, so this node cannot either: try again')
+/** Whoever asks again finds the next owner, or this one. */
+function noLease(lost: Fault | undefined): Fault {
+  const says = lost?.message ?? 'the database does not answer, so this node cannot either'
+  return fault('overloaded', `${says}: try again`)
 }

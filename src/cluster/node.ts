@@ -64,7 +64,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
         })
         life = begun
         const owned = await begun.owned
-        if (owned !== 'behind') return owned
+        if (owned !== 'anew') return owned
       }
     },
     status: status.current,

@@ -100,15 +100,20 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
         throw error
       }
     }
-    store.update(runAll).then(
+    const committed = store.update(runAll)
+    if (thrown !== undefined && requests.length > 1) {
+      // Nothing of it has stayed; what was queued later must not come before.
+      committed.catch(() => {})
+      for (const one of requests) transact([one])
+      return started
+    }
+    committed.then(
       (results) => {
         if (effects !== undefined) options.publish(effects)
         for (let at = 0; at < started; at++) requests[at]?.resolve(results[at])
       },
       (error: unknown) => {
-        // Any other error may have come after the commit, so nothing may run again.
-        if (thrown === error && requests.length > 1) for (const one of requests) transact([one])
-        else for (const { reject } of requests.slice(0, started)) reject(error)
+        for (const { reject } of requests.slice(0, started)) reject(error)
       },
     )
     return started

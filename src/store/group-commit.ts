@@ -96,7 +96,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
       result = fn(tx)
     } catch (error) {
       open.changes.undo()
-      return Promise.reject(error)
+      return refused(error)
     }
     if (open.changes.size === 0) {
       const reason = unavailable()
@@ -107,6 +107,15 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     if (open.began_ms === 0) open.began_ms = performance.now()
     if (in_flight === undefined) flush(open.began_ms)
     return done.then(() => result)
+  }
+
+  /** A refusal tells of what was read, so it waits for that as every answer does. */
+  async function refused(error: unknown): Promise<never> {
+    const reason = unavailable()
+    if (reason !== undefined) throw reason
+    if (open.changes.size > 0) await open.done
+    else await in_flight?.done
+    throw error
   }
 
   function flush(now_ms: number): void {

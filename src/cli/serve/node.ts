@@ -159,6 +159,8 @@ async function oneTenure(
     })
   } catch (error) {
     if (isStopped() && isFault(error) && error.code === 'shutting_down') return undefined
+    // Another node has taken over while the engine opened.
+    if (isOwnershipLost(error)) return undefined
     throw error
   } finally {
     forget()
