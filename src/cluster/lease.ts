@@ -15,13 +15,14 @@ import { type Fault, isFault } from '../core/faults.ts'
 import { type Connection, isAway } from './connection.ts'
 import { releaseOwnerRow, renewOwnerRow } from './owner-row.ts'
 import { ownershipLost } from './ownership-lost.ts'
+import type { Waiting } from './waiting.ts'
 
 export interface Lease {
   readonly epoch: number
   /** Whether this node may answer now. */
   isValid(): boolean
   /** Resolves once it is; with false where it is lost or released, or nobody waits any more. */
-  untilValid(left: Promise<unknown>): Promise<boolean>
+  untilValid(waiting: Pick<Waiting, 'left' | 'hasLeft'>): Promise<boolean>
   /** Why the ownership is lost; undefined while it is not. */
   lost(): Fault | undefined
   /** Calls once, at once if it is lost already. */
@@ -139,12 +140,8 @@ export function newLease(options: LeaseOptions): Lease {
   return {
     epoch,
     isValid,
-    async untilValid(left) {
-      let has_left = false
-      void left.then(() => {
-        has_left = true
-      })
-      while (!is_closed && lost === undefined && !isValid() && !has_left) {
+    async untilValid({ left, hasLeft }) {
+      while (!is_closed && lost === undefined && !isValid() && !hasLeft()) {
         await pause(clock, look_ms, left)
       }
       return lost === undefined && isValid()

@@ -25,12 +25,12 @@ import { type NodeCopy, openNodeCopy } from './node-copy.ts'
 import { type NodeFile, placeInLog } from './node-file.ts'
 import { answerMsMax, connectionFor, type NodeSettings, renewalMsMax } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
-import type { Claimant } from './owner-row.ts'
-import { isOwnershipLost } from './ownership-lost.ts'
+import { type Claimant, readOwnerRow } from './owner-row.ts'
+import { isOwnershipLost, ownershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
 import { commitLogTrouble, notOwnerText } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
-import type { Waiting } from './waiting.ts'
+import { type Waiting, waitEnded } from './waiting.ts'
 
 export interface NodeLife {
   /**
@@ -153,6 +153,12 @@ export function beginLife(options: LifeOptions): NodeLife {
   /** Refuses a database that does not have what this node has. */
   async function checkPlace(found: Pick<Connection, 'query'>): Promise<void> {
     if (copy === undefined) return
+    // One that was set back may have given another node the same epoch since.
+    const row = lease && (await readOwnerRow(found, partition))
+    const { file_id } = identityOf(opening.path, copy.file.mark.file_id)
+    if (row !== undefined && row.epoch === lease?.epoch && row.file_id !== file_id) {
+      throw ownershipLost()
+    }
     try {
       await placeInLog(found, partition, copy.last(), opening.path)
     } catch (error) {
@@ -215,7 +221,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     })
     lease = begun
     await Promise.all([endReads(), catchUp(following)])
-    if (!(await begun.untilValid(left))) {
+    if (!(await begun.untilValid(waiting))) {
       await begun.release()
       lease = undefined
       return undefined

@@ -45,7 +45,10 @@ type Found = Omit<OwnerRow, 'epoch' | 'renewal'> & {
 }
 
 /** Rejects with `not_possible` for a partition that there is not. */
-export async function readOwnerRow(connection: Connection, partition: number): Promise<OwnerRow> {
+export async function readOwnerRow(
+  connection: Pick<Connection, 'query'>,
+  partition: number,
+): Promise<OwnerRow> {
   const { rows } = await connection.query<Found>({
     name: 'owner',
     text: `SELECT ${columns} FROM conveyor.owner WHERE partition = $1`,
