@@ -63,6 +63,13 @@ const handOver: Act<LabNode> = (node) => {
   }
 }
 
+/** Asked by the command line, and not told to end: each goes on in its new role. */
+const askHandOver: Act<LabNode> = async (_owner, { database, run }) => {
+  if (database === undefined) return undefined
+  await run(['cluster', 'hand-over', '--commit-log', database.url('conveyor')])
+  return () => undefined
+}
+
 const loseFile: Act<LabNode> = async (node) => {
   await node.kill()
   for (const end of ['', '-lock', '-log-0', '-log-1', '.owner']) {
@@ -202,6 +209,12 @@ export const faults: readonly Fault[] = [
     says: 'the owner is asked to end (SIGTERM) and starts again',
     is_survived: true,
     inject: onOwner(handOver),
+  },
+  {
+    name: 'ask_hand_over',
+    says: 'the owner is asked to hand over (`conveyor cluster hand-over`)',
+    is_survived: true,
+    inject: onOwner(askHandOver),
   },
   {
     name: 'clock_ahead',

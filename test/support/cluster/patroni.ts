@@ -13,6 +13,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -60,11 +61,15 @@ export interface Database {
   /** Resolves once there is a primary, with a synchronous standby where it should have one. */
   ready(): Promise<Member>
   sql(text: string): Promise<unknown[]>
+  /** Resolves once one of them takes a commit, as durable as it is to be. */
+  writable(): Promise<void>
   remove(): Promise<void>
 }
 
 export const server_port = 5432
 const rest_port = 8008
+/** Of a disk that is filled, what is filled by writes. */
+const few_blocks = 2_000
 const programs = ['patroni', 'etcd']
 
 export function whyNoPatroni(): string | undefined {
@@ -131,9 +136,13 @@ export async function startPatroni(
         for (const one of [pid, child?.pid]) if (one !== undefined) signalTree(one, signal)
       },
       fillDisk() {
-        const filler = join(disk.path, 'filler')
-        spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=1M'])
-        return () => rmSync(filler, { force: true })
+        const [filler, rest] = [join(disk.path, 'filler'), join(disk.path, 'filler-rest')]
+        const { bfree, bsize } = statfsSync(disk.path)
+        spawnSync('fallocate', ['-l', String((bfree - few_blocks) * bsize), filler])
+        spawnSync('dd', ['if=/dev/zero', `of=${rest}`, 'bs=64K'])
+        return () => {
+          for (const path of [filler, rest]) rmSync(path, { force: true })
+        }
       },
     }
   }
@@ -143,20 +152,28 @@ export async function startPatroni(
     fetch(`http://${machine.address}:${rest_port}/primary`, { signal: AbortSignal.timeout(1_000) })
       .then((answer) => answer.ok)
       .catch(() => false)
-  /** Whether Patroni knows one that may take over: a while after PostgreSQL itself has one. */
-  async function hasStandby({ machine }: Member): Promise<boolean> {
+  /** Whether one may take over: PostgreSQL has it, and a while later Patroni knows it. */
+  async function hasStandby(member: Member): Promise<boolean> {
     if (!synchronous || count === 1) return true
     type Cluster = { readonly members: readonly { readonly role: string }[] }
     const options = { signal: AbortSignal.timeout(1_000) }
-    return fetch(`http://${machine.address}:${rest_port}/cluster`, options)
-      .then(async (answer) => ((await answer.json()) as Cluster).members)
-      .then((all) => all.some(({ role }) => role === 'sync_standby'))
-      .catch(() => false)
+    const followers = `select from pg_stat_replication
+      where state = 'streaming' and sync_state in ('sync', 'quorum')`
+    try {
+      const answer = await fetch(`http://${member.machine.address}:${rest_port}/cluster`, options)
+      const { members: known } = (await answer.json()) as Cluster
+      if (!known.some(({ role }) => role === 'sync_standby')) return false
+      return (await sqlAt(member, followers)).length > 0
+    } catch {
+      return false
+    }
   }
-  async function primary(): Promise<Member | undefined> {
+  /** One that has stood still says for a moment that it is one still. */
+  async function primaries(): Promise<Member[]> {
     const answers = await Promise.all(members.map(isPrimary))
-    return members[answers.indexOf(true)]
+    return members.filter((_, at) => answers[at])
   }
+  const primary = async (): Promise<Member | undefined> => (await primaries())[0]
   const database: Database = {
     members,
     url(name = 'postgres') {
@@ -166,8 +183,8 @@ export async function startPatroni(
     primary,
     async ready() {
       for (let tries = 0; tries < 1_200; tries++) {
-        const found = await primary()
-        if (found !== undefined && (await hasStandby(found))) return found
+        const [found, other] = await primaries()
+        if (found !== undefined && other === undefined && (await hasStandby(found))) return found
         await sleep(100)
       }
       throw new Error(`PostgreSQL has no primary with its standby; see ${home}/patroni.log`)
@@ -176,6 +193,21 @@ export async function startPatroni(
       const found = await primary()
       if (found === undefined) throw new Error('there is no primary')
       return sqlAt(found, text)
+    },
+    async writable() {
+      const commit = 'create table if not exists tried (); drop table tried'
+      let is_taken = false
+      const attempts = members.map(async (member) => {
+        while (!is_taken) {
+          try {
+            await sqlAt(member, commit)
+            is_taken = true
+          } catch {
+            await sleep(20)
+          }
+        }
+      })
+      await Promise.any(attempts)
     },
     async remove() {
       for (const removeMember of removals) await removeMember()
