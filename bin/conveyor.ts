@@ -7,7 +7,7 @@ import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { openLineStream } from '../src/cli/line-stream.ts'
 import { main } from '../src/cli/main.ts'
 import { programOf } from '../src/cli/program.ts'
-import { systemClock } from '../src/core/clock.ts'
+import { keepAlive, systemClock } from '../src/core/clock.ts'
 
 // A closed pipe, as after `conveyor task list … | head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -25,6 +25,8 @@ function isAlive(of: number): boolean {
   }
 }
 
+// What a verb waits for may be nothing but a clock.
+const release = keepAlive()
 const exit_code = await main(process.argv.slice(2), process.env, {
   stdin,
   stdout,
@@ -54,6 +56,7 @@ const exit_code = await main(process.argv.slice(2), process.env, {
   // process.exit would wait for a thread that hangs in a write.
   kill: () => void process.kill(pid, 'SIGKILL'),
 })
+release()
 process.exitCode = exit_code
 // Bounds how long handles left open by a failure keep the process alive.
 setTimeout(() => process.exit(), 5_000).unref()

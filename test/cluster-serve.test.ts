@@ -4,14 +4,18 @@
  * refuses.
  */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { version } from '../src/core/version.ts'
 import { run, tempFolder } from './support/cli-run.ts'
+import { node_args } from './support/cli-serve.ts'
 import { type NodeProcess, startNode } from './support/cluster-serve.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
 
+const runFile = promisify(execFile)
 const log_url = 'postgres://conveyor@127.0.0.1:1/conveyor'
 
 const cluster_rows = ['database', 'durable', 'database clock', 'owner', 'members', 'snapshot']
@@ -128,7 +132,9 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
 
   test('a hand-over makes the standby the owner and the owner a standby, in one process', async () => {
     const had = b.roles().length
-    const { out } = await cluster('hand-over --json')
+    // In a process of its own, which has nothing but its clock to wait for.
+    const words = ['cluster', 'hand-over', '--json', '--commit-log', postgres.url()]
+    const { stdout: out } = await runFile(process.execPath, [...node_args, ...words])
     const { from, to, epoch } = JSON.parse(out) as Record<string, unknown>
     assert.deepEqual([from, to, epoch], ['a', 'b', 2])
     await b.role('owner', had)
