@@ -10,12 +10,12 @@
  * `npm run test:postgres [-- NAME...]` runs them over the commit log in PostgreSQL: what is opened
  * there is test/support/postgres-open.ts, in place of src/open.ts.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { documentedFields, keptLines, wrongIn } from '../test/support/kept-lines.ts'
+import { newRun } from '../test/support/one-run.ts'
 import { no_postgres, type Postgres } from '../test/support/postgres.ts'
 import { isInSuite, quick_names, startSuite } from '../test/support/postgres-suite.ts'
 
@@ -53,22 +53,18 @@ const flags = [
 const ms_max = is_over_postgres ? test_over_postgres_ms_max : test_ms_max
 if (is_slow === undefined) flags.push(`--test-timeout=${ms_max}`)
 const paths = files.map((name) => `build/test/${name}.test.js`)
+const run = newRun()
 const postgres = await overPostgres()
-const lines_folder = mkdtempSync(join(tmpdir(), 'conveyor-lines-'))
-const env = {
+const lines_folder = join(run.folder, 'lines')
+mkdirSync(lines_folder)
+process.exitCode = await run.node([...flags, ...paths], {
   ...process.env,
   NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require "${build}/test/support/keep-lines.cjs"`,
   CONVEYOR_KEPT_LINES: lines_folder,
-}
-spawn(process.execPath, [...flags, ...paths], { cwd: top, stdio: 'inherit', env }).on(
-  'exit',
-  (code) => {
-    process.exitCode = code ?? 1
-    if (!areLinesRight(lines_folder)) process.exitCode = 1
-    rmSync(lines_folder, { recursive: true })
-    void postgres?.remove()
-  },
-)
+})
+if (!areLinesRight(lines_folder)) process.exitCode = 1
+await postgres?.remove()
+run.end()
 
 /** Whether no event of the whole run has told data, a secret or a signature. */
 function areLinesRight(folder: string): boolean {
@@ -88,7 +84,7 @@ function rank(name: string): number {
 async function overPostgres(): Promise<Postgres | undefined> {
   if (is_over_postgres) {
     if (no_postgres !== undefined) throw new Error(no_postgres)
-    return startSuite(build, false)
+    return startSuite(build, run.quick_folder, false)
   }
   if (names.length > 0) return undefined
   if (no_postgres !== undefined) {
@@ -100,7 +96,7 @@ async function overPostgres(): Promise<Postgres | undefined> {
     cpSync(join(build, folder), join(copy, folder), { recursive: true })
   }
   paths.unshift(...quick_names.map((name) => `build/postgres/test/${name}.test.js`))
-  return startSuite(copy, true)
+  return startSuite(copy, run.quick_folder, true)
 }
 
 /** What is no TypeScript is read by its place beside the code, so it is copied to the same place. */

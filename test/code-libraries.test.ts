@@ -149,11 +149,17 @@ describe('the libraries of code', () => {
   })
 
   test('the time that libraries take to load is not that of the code', async () => {
+    const fresh = executorWith({ code_ms_max: 20_000 })
+    const began_ms = performance.now()
+    await run(fresh, all, '{}')
+    // Less than they take to load, as long as that takes on this machine now.
+    const code_ms_max = Math.max(120, Math.round((performance.now() - began_ms) / 2))
+    await (await fresh).close()
     const wanted = ['done', 'code_timeout', 'done']
     let found: string[] = []
     // A busy machine may hold up a run for that long, but not each time.
     for (let tries = 0; tries < 5 && found.join() !== wanted.join(); tries++) {
-      const executor = executorWith({ code_ms_max: 120 })
+      const executor = executorWith({ code_ms_max })
       found = []
       for (const src of ['data.b = 2', 'for (;;);', 'data.b = 2']) {
         const outcome = await run(executor, `${all} ${src}`, '{}')

@@ -7,7 +7,6 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Postgres, startPostgres } from './postgres.ts'
 import { initPartition, openingText, type Suite, suite_file } from './postgres-open.ts'
-import { quick_place } from './store-folder.ts'
 
 /** Without a name it is the whole file; a name is how its text begins in the source. */
 const left_out: readonly (readonly [because: string, file: string, ...names: string[]])[] = [
@@ -49,11 +48,15 @@ const left_out: readonly (readonly [because: string, file: string, ...names: str
 /** What `npm test` has as well, besides the vectors: lives of tasks, restarts, kills. */
 export const quick_names = ['vectors', 'engine-flow', 'crash']
 
-/** A server for the compiled code in `folder`, which is over it from then on. */
-export async function startSuite(folder: string, is_quick: boolean): Promise<Postgres> {
+/** A server, with its folder in `parent`, for the compiled code in `folder`. */
+export async function startSuite(
+  folder: string,
+  parent: string,
+  is_quick: boolean,
+): Promise<Postgres> {
   const settings = { max_connections: '500' }
   // No test here depends on what a power cut would leave.
-  const postgres = await startPostgres({ settings, parent: quick_place })
+  const postgres = await startPostgres({ settings, parent })
   await initPartition(postgres.url(), 0)
   const opening = join(folder, 'src/open.js')
   renameSync(opening, join(folder, 'src/open-file.js'))

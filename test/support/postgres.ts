@@ -179,12 +179,21 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     signal: (name) => signalTree(state.child?.pid as number, name),
     async remove() {
       await kill()
+      freeMemory(folder)
       rmSync(home, { recursive: true, force: true })
     },
   }
   await start()
   if (password !== undefined) await sql(`alter role postgres password '${password}'`)
   return postgres
+}
+
+/** The segment of shared memory that a server which was killed would have freed at its next start. */
+function freeMemory(folder: string): void {
+  const path = join(folder, 'postmaster.pid')
+  if (!existsSync(path)) return
+  const [, id] = readFileSync(path, 'utf8').split('\n')[6]?.trim().split(/ +/) ?? []
+  if (id !== undefined) execFileSync('ipcrm', ['--shmem-id', id])
 }
 
 /** Sends it to a process and all below it, none of which can start another meanwhile. */

@@ -21,7 +21,8 @@ export function quickPaths(prefix: string): () => string {
   return () => join(folder, `${count++}.lmdb`)
 }
 
-export const quick_place = isWritable(in_memory) ? in_memory : tmpdir()
+export const quick_place =
+  process.env.CONVEYOR_QUICK_PLACE ?? (isWritable(in_memory) ? in_memory : tmpdir())
 
 export function quickFolder(prefix: string): Promise<string> {
   return mkdtemp(join(quick_place, prefix))
