@@ -25,6 +25,13 @@ import { withEvents } from './support/told-events.ts'
 const secret = 'swordfish-4711'
 const hidden = 'do-not-show-4712'
 
+// Before the first test, or the run ends before it is there.
+const postgres = await postgresOrSkip({
+  password: secret,
+  tls: true,
+  settings: { listen_addresses: '127.0.0.1,::1' },
+})
+
 /** A url, and the hosts and TLS that it stands for, or the sentence that refuses it. */
 const urls: [url: string, expected: string | RegExp][] = [
   ['postgres://u@db/name', 'db:5432 tls'],
@@ -127,12 +134,6 @@ test('settings under which a commit could be lost', () => {
       assert.match(text, pattern, JSON.stringify(differs))
     }
   }
-})
-
-const postgres = await postgresOrSkip({
-  password: secret,
-  tls: true,
-  settings: { listen_addresses: '127.0.0.1,::1' },
 })
 
 test('the database', { skip: no_postgres ?? false }, async (t) => {
