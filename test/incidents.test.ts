@@ -4,7 +4,7 @@
  * runbook's table has the same rows.
  */
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { connect, isClientFault } from '../src/client.ts'
@@ -22,7 +22,7 @@ import { makeClient, sharedAuthority } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
 import { linesLogger } from './support/handler-bed.ts'
 import { sampled } from './support/metrics-samples.ts'
-import { top } from './support/package-folder.ts'
+import { cellsOf, runbookRows, type Traces } from './support/runbook.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
@@ -41,17 +41,8 @@ interface Played {
   create(secret?: string): Promise<string>
 }
 
-interface Incident {
-  readonly incident: string
-  /**
-   * The event of the line, and its code where it has one; what `serve` prints where it does not start;
-   * none where nothing is told.
-   */
-  readonly line?: string
-  /** What is above 0 then and was not before; none where there is no process to ask. */
-  readonly metric?: string
-  /** The status of /readyz, and the checks that fail; none where it may not answer. */
-  readonly ready?: string
+/** Its metric is above 0 then and was not before. */
+interface Incident extends Traces {
   readonly options?: EngineOptions
   play(played: Played): Promise<void>
 }
@@ -318,18 +309,5 @@ for (const [at, { incident, line, metric, ready, options = {}, play }] of incide
 }
 
 test('the runbook has the same rows', () => {
-  const runbook = readFileSync(join(top, 'deploy/README.md'), 'utf8')
-  const [, table = ''] = /<!-- incidents -->\n((?:\|.*\n)+)/.exec(runbook) ?? []
-  const rows = table.trim().split('\n').slice(2)
-  const cells = rows.map((row) => row.slice(2, -2).split(' | '))
-  const code = (text: string | undefined): string => (text === undefined ? '—' : `\`${text}\``)
-  assert.deepEqual(
-    cells.map((row) => row.slice(0, 4)),
-    incidents.map(({ incident, line, metric, ready }) => [
-      incident,
-      code(line),
-      code(metric),
-      code(ready),
-    ]),
-  )
+  assert.deepEqual(runbookRows('incidents'), incidents.map(cellsOf))
 })

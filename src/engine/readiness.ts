@@ -106,7 +106,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
     const disk = diskCheck()
     const open = code === 'shutting_down' ? notOk('it shuts down') : fine
     const blocked = [open, disk].find(({ ok }) => !ok)?.reason
-    const away = store.unavailable()?.message
+    const away = code === 'store_failed' ? undefined : store.unavailable()?.message
     const trouble = logTrouble?.()
     const { problem, warning } = keyState()
     const key = warning === undefined ? fine : { ok: true, reason: warning }
