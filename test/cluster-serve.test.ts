@@ -25,7 +25,7 @@ const refused: readonly [string, RegExp][] = [
   ['--commit-log URL --demo', /--demo is for a data file of its own/],
   ['--node a', /--node is for --commit-log URL/],
   ['--lease-ms 5000', /--lease-ms is for --commit-log URL/],
-  ['--commit-log URL --node a/b', /the name of a node has 1 to 60 letters/],
+  ['--commit-log URL --node a/b', /the name of the node cannot be: use 1 to 60 letters/],
   ['--commit-log URL --lease-ms 20', /a lease is a whole number of ms, at least 100/],
   ['--commit-log URL --lease-ms 1s', /--lease-ms takes a whole number/],
   ['--commit-log URL --address here', /--address takes HOST:PORT/],
@@ -33,7 +33,7 @@ const refused: readonly [string, RegExp][] = [
   ['--stale-reads', /--stale-reads is for --commit-log URL/],
   ['--commit-log URL --stale-reads-max-age 9', /--stale-reads-max-age is for --stale-reads/],
   ['--commit-log URL --stale-reads --stale-reads-max-age 1s', /-max-age takes a whole number/],
-  ['--commit-log mysql://a/b', /name it by postgres:/],
+  ['--commit-log mysql://a/b', /is not one of PostgreSQL: write postgres:/],
   ['--commit-log postgres://a:secret@b/c', /must not hold a password: set PGPASSWORD/],
 ]
 

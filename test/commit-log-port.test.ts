@@ -116,15 +116,8 @@ describe('a store whose commit log fails', () => {
         const commit_log = memoryLog(kept, () => (++appends === step ? failure : undefined))
         const manifest = { id: log_id, seq: 0, is_open: true }
         const lmdb = await openTree(path)
-        const tree = commitLogTree(lmdb, path, manifest, writerOver(commit_log, manifest), {
-          place: {
-            files: [],
-            is_left_behind: false,
-            start: async () => undefined,
-            remove: async () => {},
-          },
-          tell() {},
-        })
+        const writer = writerOver(commit_log, manifest)
+        const tree = commitLogTree(lmdb, path, manifest, writer, { tell() {} })
         const store = storeOf(tree)
         const outcomes: string[] = []
         for (let n = 1; n <= 5; n++) {

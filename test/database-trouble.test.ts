@@ -44,18 +44,18 @@ const urls: [url: string, expected: string | RegExp][] = [
   ['postgres://u@%2Frun%2Fpostgresql/n', '/run/postgresql:5432'],
   [`postgres://u:${hidden}@db/n`, /must not hold a password: set PGPASSWORD/],
   [`postgres://db/n?password=${hidden}`, /must not hold a password/],
-  [`postgres://db/n?${hidden}=1`, /has a parameter that is not known/],
-  [`mysql://${hidden}@db/n`, /name it by postgres:\/\/USER@HOST:PORT\/DATABASE/],
-  [`postgres://${hidden}`, /name it by/],
-  ['postgres://db', /name it by/],
-  ['', /name it by/],
-  ['postgres://db:0/n', /has a host that is none/],
-  ['postgres://db:65536/n', /has a host that is none/],
-  ['postgres://[::1/n', /has a host that is none/],
-  ['postgres://a,,b/n', /has a host that is none/],
+  [`postgres://db/n?${hidden}=1`, /has an unknown parameter/],
+  [`mysql://${hidden}@db/n`, /: write postgres:\/\/USER@HOST:PORT\/DATABASE/],
+  [`postgres://${hidden}`, /: write postgres/],
+  ['postgres://db', /: write postgres/],
+  ['', /: write postgres/],
+  ['postgres://db:0/n', /has a host that cannot be/],
+  ['postgres://db:65536/n', /has a host that cannot be/],
+  ['postgres://[::1/n', /has a host that cannot be/],
+  ['postgres://a,,b/n', /has a host that cannot be/],
   ['postgres://db/%zz', /a % that begins no character/],
-  ['postgres://db/n?sslmode=require', /another sslmode than verify-full/],
-  ['postgres://db/n?sslmode=prefer', /another sslmode than verify-full/],
+  ['postgres://db/n?sslmode=require', /an unknown sslmode: set verify-full/],
+  ['postgres://db/n?sslmode=prefer', /an unknown sslmode: set verify-full/],
   ['postgres://db/n?target_session_attrs=any', /must ask for a primary/],
   [`postgres://${Array(17).fill('db').join()}/n`, /more than 16 hosts/],
 ]
@@ -279,7 +279,7 @@ test('the database', { skip: no_postgres ?? false }, async (t) => {
     await assert.rejects(check(), /the schema conveyor in the database is of another program/)
     await assert.rejects(init(), /the schema conveyor in the database is of another program/)
     await run('DROP TABLE conveyor.belt')
-    await assert.rejects(init('nobody'), /the database has no role nobody: make it/)
+    await assert.rejects(init('nobody'), /the database has no role nobody: run CREATE ROLE/)
     assert.deepEqual(await run(`SELECT 1 FROM pg_tables WHERE schemaname = 'conveyor'`), [])
     const other = connectionTo(`${url}?${tls}`)
     const made = await Promise.all([init(), initCluster(other, given)])

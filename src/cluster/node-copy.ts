@@ -15,16 +15,6 @@ export interface NodeCopy {
   /** Takes frames that follow the last one. */
   take(frames: readonly Frame[]): Promise<void>
   last(): LastFrame
-  /** Position of the last frame that the data file alone has. */
-  merged(): number
-}
-
-/** Its files are elsewhere, and are never missing. */
-const place = {
-  files: [],
-  is_left_behind: false,
-  start: () => Promise.resolve(undefined),
-  remove: () => Promise.resolve(),
 }
 
 /** The close of the copy leaves the data file open. */
@@ -36,7 +26,6 @@ export function openNodeCopy(
   const { manifest } = file
   const kept = { ...below, close: () => Promise.resolve() }
   let last: LastFrame = manifest
-  let merged_seq = manifest.seq
   const noted: CommitLog = {
     ...commit_log,
     async append(frame) {
@@ -44,13 +33,9 @@ export function openNodeCopy(
       last = { seq: frame.seq, last_crc: frameCrc(frame.arena, frame.from) }
       return write_ms
     },
-    merged(to_seq) {
-      merged_seq = to_seq
-      commit_log.merged(to_seq)
-    },
   }
   const writer = writerOver(noted, manifest)
-  const tree = commitLogTree(kept, path, manifest, writer, { place, tell, reserve_bytes })
+  const tree = commitLogTree(kept, path, manifest, writer, { tell, reserve_bytes })
   return {
     ...{ tree, file },
     async take(frames) {
@@ -59,6 +44,5 @@ export function openNodeCopy(
       last = { seq, last_crc: crc }
     },
     last: () => last,
-    merged: () => merged_seq,
   }
 }

@@ -88,15 +88,14 @@ export async function placeInLog(
 }
 
 function setBack(path: string, seq: number, last: number): Fault {
-  const says = `${path} has position ${seq}, and the commit log in the database ends at ${last}`
-  const why = 'or goes on differently: the database has lost what was committed'
-  const helps = 'keep this file, which has it; a node with a new file takes what the database has'
-  return fault('not_possible', `${says} ${why}; ${helps}`)
+  const says = `the database has lost what was committed after position ${last}`
+  const helps = 'keep this file, and name a new one to go on with what the database has'
+  return fault('not_possible', `${says}, and ${path} has it up to ${seq}: ${helps}`)
 }
 
 function ofAnotherCluster(path: string): Fault {
   const says = `${path} is the copy of a node of another cluster or partition`
-  return fault('not_possible', `${says}; name a new file, or that cluster's database`)
+  return fault('not_possible', `${says}: name a new file, or that cluster's database`)
 }
 
 function ofNoCluster(path: string): Fault {

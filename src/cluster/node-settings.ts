@@ -46,7 +46,8 @@ export function nodeSettings(options: PostgresLogOptions): NodeSettings {
   const { clock = steadyClock } = options
   const target = targetOf(options.url, node, options.unsafe)
   if (!/^[\w.-]{1,60}$/.test(node)) {
-    throw fault('not_possible', 'the name of a node has 1 to 60 letters, digits, dots and dashes')
+    const helps = 'use 1 to 60 letters, digits, dots, dashes and underscores'
+    throw fault('not_possible', `the name of the node cannot be: ${helps}`)
   }
   if (!Number.isSafeInteger(lease_ms) || lease_ms < lease_ms_min) {
     throw fault('not_possible', `a lease is a whole number of ms, at least ${lease_ms_min}`)

@@ -173,7 +173,7 @@ export async function initCluster(
     if (state === '42501') throw lacksRights()
     if (state !== '42704') throw error
     const says = `the database has no role ${given.role}`
-    throw fault('not_possible', `${says}: make it by CREATE ROLE, or name another`)
+    throw fault('not_possible', `${says}: run CREATE ROLE, or name another`)
   }
 }
 
@@ -206,8 +206,8 @@ function ofAnother(): Error {
 }
 
 function newer(found: ClusterRow): Error {
-  const says = 'the schema of the cluster is of a newer conveyor'
-  return fault('newer_format', `${says}: version ${found.schema_version}; use that one`)
+  const says = `the schema of the cluster has version ${found.schema_version}`
+  return fault('newer_format', `${says}, of a newer conveyor: use that one`)
 }
 
 function lacksRights(): Error {

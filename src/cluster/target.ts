@@ -43,21 +43,23 @@ const hosts_max = 16
 /** Throws `not_possible` with a sentence, which never repeats the url: it may hold a secret. */
 export function targetOf(url: string, node: string, unsafe = false): Target {
   const [whole, user = '', hosts = '', database = '', query = ''] = url_pattern.exec(url) ?? []
-  if (whole === undefined) throw wrong(`is not as described: name it by ${form}`)
+  if (whole === undefined) throw wrong(`is not one of PostgreSQL: write ${form}`)
   const parameters = new URLSearchParams(query)
   if (user.includes(':') || parameters.has('password')) {
     throw wrong('must not hold a password: set PGPASSWORD, or PGPASSFILE to a file with it')
   }
   const known = ['sslmode', 'target_session_attrs', ...Object.keys(files)]
   for (const name of parameters.keys()) {
-    if (!known.includes(name)) throw wrong(`has a parameter that is not known, not ${known.join()}`)
+    if (known.includes(name)) continue
+    throw wrong(`has an unknown parameter: the known ones are ${known.join(', ')}`)
   }
   // Whatever it says, a primary is asked for.
   const attrs = parameters.get('target_session_attrs') ?? 'primary'
-  if (!/^(?:primary|read-write)$/.test(attrs)) throw wrong('must ask for a primary')
+  if (!/^(?:primary|read-write)$/.test(attrs))
+    throw wrong('must ask for a primary: leave target_session_attrs out')
   const mode = parameters.get('sslmode') ?? undefined
   if (mode !== undefined && mode !== 'disable' && mode !== 'verify-full') {
-    throw wrong('has another sslmode than verify-full, which knows who answers, and disable')
+    throw wrong('has an unknown sslmode: set verify-full, which knows who answers, or disable')
   }
   const parsed = hosts.split(',').map((host) => hostOf(host, mode))
   if (parsed.length > hosts_max) throw wrong(`has more than ${hosts_max} hosts`)
@@ -81,7 +83,7 @@ function hostOf(text: string, mode: string | undefined): Host {
   const host = v6 ?? name ?? decoded(folder ?? '')
   const port = Number(digits)
   if (whole === undefined || port === 0 || port > 65_535) {
-    throw wrong(`has a host that is none: name it by ${form}`)
+    throw wrong(`has a host that cannot be: write ${form}`)
   }
   const is_near = folder !== undefined || isLoopback(host)
   const has_tls = folder === undefined && (mode ?? (is_near ? 'disable' : '')) !== 'disable'
@@ -107,7 +109,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw wrong('has a % that begins no character')
+    throw wrong('has a % that begins no character: write %25 for it')
   }
 }
 

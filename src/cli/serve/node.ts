@@ -8,7 +8,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
-import { missingOf, serverFiles } from '../../certs/folder.ts'
 import { type PostgresLog, postgresLog } from '../../cluster/node.ts'
 import { isOwnershipLost } from '../../cluster/ownership-lost.ts'
 import type { Tell } from '../../core/events.ts'
@@ -17,13 +16,14 @@ import { hostAndPort } from '../../core/host.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { CommitLogSource } from '../../store/commit-log/source.ts'
-import { type Exit, exits, unreachableError, usageError } from '../exit-codes.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { type Given, isOn, text } from '../verb.ts'
 import { wholeNumber } from './flags.ts'
 import { printNode, printRole } from './listening.ts'
 import type { ServeLog } from './log.ts'
 import {
+  checkCertificates,
   type ListenAddress,
   listen,
   listenAddressOf,
@@ -95,7 +95,9 @@ export async function serveNode(
   limits: Limits,
   serveTenure: (tenure: Tenure) => Promise<Fault | undefined>,
 ): Promise<Exit> {
-  await checkCertificates(given, wanted)
+  // A standby that cannot serve is to say so at once, and not when it is needed.
+  const tls = text(given, 'tls')
+  if (wanted.grpc !== undefined && tls !== undefined) await checkCertificates(tls)
   const operator = await openOperator(log, wanted, { tell, limits })
   const told = tellRoles(given, io, log)
   try {
@@ -193,17 +195,6 @@ function tellRoles(given: Given, io: Io, log: PostgresLog) {
       return printed
     },
   }
-}
-
-/** A standby that cannot serve is to say so at once, and not when it is needed. */
-async function checkCertificates(given: Given, { grpc }: WantedServers): Promise<void> {
-  const folder = text(given, 'tls')
-  if (grpc === undefined || folder === undefined) return
-  const missing = await missingOf(folder, serverFiles)
-  if (missing.length === 0) return
-  throw unreachableError(
-    `${folder} holds no ${missing.join(', ')}: \`npx conveyor certs init ${folder}\` makes them`,
-  )
 }
 
 /** Sees that each port can be had, and chooses those that are 0. */

@@ -4,6 +4,7 @@
  * operator's listener are loaded only if they are wanted.
  */
 import { readFileSync } from 'node:fs'
+import { missingOf, serverFiles } from '../../certs/folder.ts'
 import type { Engine } from '../../engine/api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
 import type { OperatorOptions } from '../../server/operator/server.ts'
@@ -172,4 +173,13 @@ export async function listen<Server>(
     const why = is_taken ? `the port is taken, name another with --${flag}` : message
     throw unreachableError(`cannot listen on ${host} port ${port}: ${why}`)
   }
+}
+
+/** Throws for a folder that lacks a file of a server. */
+export async function checkCertificates(folder: string): Promise<void> {
+  const missing = await missingOf(folder, serverFiles)
+  if (missing.length === 0) return
+  throw unreachableError(
+    `${folder} holds no ${missing.join(', ')}: \`npx conveyor certs init ${folder}\` makes them`,
+  )
 }

@@ -2,7 +2,6 @@
  * `serve`: opens the file and answers requests until it gets a stop signal or can no longer write.
  * It drains before it ends, so every accepted request is answered.
  */
-import { missingOf, serverFiles } from '../../certs/folder.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { limitsWith } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api.ts'
@@ -17,6 +16,7 @@ import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
 import { tellRisks } from '../serve/risks.ts'
 import {
+  checkCertificates,
   type RunningServers,
   startServers,
   type WantedServers,
@@ -146,11 +146,8 @@ async function certificatesOf(
   if (wanted.grpc === undefined) return undefined
   const folder = text(given, 'tls') ?? `${engine.path}.tls`
   if (isOn(given, 'demo')) await makeDemoCertificates(folder, io.clock)
-  const missing = await missingOf(folder, serverFiles)
-  if (missing.length === 0) return folder
-  throw unreachableError(
-    `${folder} holds no ${missing.join(', ')}: \`npx conveyor certs init ${folder}\` makes them`,
-  )
+  await checkCertificates(folder)
+  return folder
 }
 
 async function openToServe(

@@ -11,7 +11,7 @@ import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
 import { recoverCommitLog, removeSegments, segmentPaths } from './recovery.ts'
 import { continueCommitLog, startCommitLog } from './segments.ts'
-import { type CommitLogBounds, type CommitLogPlace, commitLogTree } from './tree.ts'
+import { type CommitLogBounds, type CommitLogFiles, commitLogTree } from './tree.ts'
 
 export interface CommitLogOptions {
   /** 8 random bytes, for a file that never had a commit log. */
@@ -77,11 +77,10 @@ export async function openCommitLogTree(
     await commit_log?.close()
     throw error
   }
-  const place: CommitLogPlace = {
-    files: segmentPaths(path),
-    is_left_behind: true,
+  const files: CommitLogFiles = {
+    paths: segmentPaths(path),
     start: () => startCommitLog(tree, path, manifest, commit_log_options),
     remove: () => removeSegments(path),
   }
-  return commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, place })
+  return commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, files })
 }

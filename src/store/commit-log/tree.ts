@@ -53,12 +53,10 @@ const commit_log_bounds: CommitLogBounds = {
 }
 const index_bytes_per_key = 128
 
-/** What the tree has to know of where its commit log is. */
-export interface CommitLogPlace {
-  /** Its files, each of which must stay the one that it is. */
-  readonly files: readonly string[]
-  /** Whether the data file is whole alone once all is in it, and needs the commit log no more. */
-  readonly is_left_behind: boolean
+/** A commit log in files beside the data file, which needs them no more once it has all of them. */
+export interface CommitLogFiles {
+  /** Each must stay the one that it is. */
+  readonly paths: readonly string[]
   /** Begins a commit log where there was no disk space for one; undefined while there is none. */
   start(): Promise<CommitLogWriter | undefined>
   /** After the close: LMDB has everything. */
@@ -78,7 +76,8 @@ export interface CommitLogTree extends Tree {
 }
 
 export interface CommitLogTreeOptions {
-  readonly place: CommitLogPlace
+  /** Undefined for a commit log that is elsewhere. */
+  readonly files?: CommitLogFiles
   readonly tell: Tell
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
@@ -96,7 +95,7 @@ export function commitLogTree(
   opened_commit_log: CommitLogWriter | undefined,
   options: CommitLogTreeOptions,
 ): CommitLogTree {
-  const { place } = options
+  const { files } = options
   const bounds: CommitLogBounds = { ...commit_log_bounds, ...options.bounds }
   const hints = newScanHints()
   let commit_log = opened_commit_log
@@ -122,7 +121,7 @@ export function commitLogTree(
     slice: bounds.slice,
     tell: options.tell,
     commitLog: () => commit_log,
-    is_left_behind: place.is_left_behind,
+    is_left_behind: files !== undefined,
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for the next commit.
@@ -146,7 +145,7 @@ export function commitLogTree(
   }
 
   function watch(): () => void {
-    const paths = commit_log === undefined ? [path] : [path, ...place.files]
+    const paths = commit_log === undefined ? [path] : [path, ...(files?.paths ?? [])]
     const onCheck = (): void => {
       free_bytes = tree.freeBytes()
       void inTurn(async () => checkpointIfFull())
@@ -256,7 +255,7 @@ export function commitLogTree(
 
   /** Starts the commit log that had no disk space at the open, if there is space now. */
   async function startLate(): Promise<void> {
-    const started = await place.start()
+    const started = await files?.start()
     if (started === undefined) return
     const opened = encodeManifest({ ...manifest, is_open: true })
     try {
@@ -314,7 +313,7 @@ export function commitLogTree(
       const is_finished = can_finish && (await checkpointer.finish())
       await checkpointer.close()
       await commit_log?.close()
-      if (is_finished) await place.remove()
+      if (is_finished) await files?.remove()
     } finally {
       await tree.close()
     }
