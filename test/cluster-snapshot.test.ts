@@ -28,14 +28,15 @@ async function dump(path: string): Promise<unknown[]> {
   return entries
 }
 
-function newNode(node: string) {
+function newNode(node: string, partition = 0, onTold = (_event: string): void => {}) {
   const snapshot = { log_bytes_min: 50_000, check_ms: 10, chunk_bytes: 5_000 }
-  const log = postgresLog({ url: postgres?.url() ?? '', node, snapshot })
+  const log = postgresLog({ url: postgres?.url() ?? '', node, snapshot, partition })
   const path = newPath()
   const seen = new Map<string, number>()
   const note = (fields: object): void => {
     const { event, seq = 0 } = fields as { event: string; seq?: number }
     seen.set(event, seq)
+    onTold(event)
   }
   const logger = { debug() {}, info: note, warn: note, error: note }
   return { log, path, seen, open: () => openEngine(path, { commitLog: log, logger }) }
@@ -103,4 +104,38 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
   assert.deepEqual((await next.check()).breaches, [])
   assert.equal((await next.tasks.count({ conv_id })).total, 30)
   await next.close()
+})
+
+test('a snapshot and its log go while a node loads it', {
+  skip: no_postgres ?? false,
+}, async (t) => {
+  assert.ok(postgres !== undefined)
+  const { sql } = postgres
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, then: string, expected: number | RegExp])[] = [
+    ['for a later one', 'UPDATE conveyor.log SET seq = 6; UPDATE conveyor.snapshot SET seq = 6', 6],
+    ['for none', 'UPDATE conveyor.log SET seq = 6', /there is no snapshot before it: restore/],
+  ]
+  for (const [at, [what, then, expected]] of rows.entries()) {
+    await t.test(what, async () => {
+      const partition = at + 1
+      await initPartition(postgres.url(), partition)
+      await sql(`INSERT INTO conveyor.log (partition, seq, epoch, frame)
+          VALUES (${partition}, 5, 0, '\\x0000000000000001');
+        INSERT INTO conveyor.snapshot (partition, id, epoch, seq, last_crc, chunks)
+          VALUES (${partition}, '\\x0102030405060708', 0, 5, 1, 0)`)
+      let is_done = false
+      const node = newNode('c', partition, (event) => {
+        if (event !== 'snapshot_loaded' || is_done) return
+        is_done = true
+        postgres.sqlNow(then.replaceAll(/ = 6/g, ` = 6 WHERE partition = ${partition}`))
+      })
+      if (typeof expected !== 'number') {
+        return assert.rejects(node.open(), { code: 'not_possible', message: expected })
+      }
+      const engine = await node.open()
+      assert.equal(node.seen.get('snapshot_loaded'), expected)
+      await engine.close()
+    })
+  }
 })

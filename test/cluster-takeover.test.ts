@@ -4,18 +4,18 @@
  */
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { isOwnershipLost } from '../src/cluster/ownership-lost.ts'
 import { type Clock, pause, steadyClock, systemChance } from '../src/core/clock.ts'
 import { tellNobody } from '../src/core/events.ts'
+import { format, format_key } from '../src/engine/upgrade.ts'
+import { openEngine } from '../src/open.ts'
 import { postgresLog } from '../src/postgres.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import type { Tree } from '../src/store/tree.ts'
-import { bin, no_postgres, postgresOrSkip } from './support/postgres.ts'
+import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
 
@@ -23,7 +23,7 @@ const postgres = await postgresOrSkip({ parent: quick_place })
 const newPath = quickPaths('conveyor-takeover-')
 /** So long that a busy machine does not let it run out. */
 const lease_ms = 6_000
-const first_state = changesOf([['first', Buffer.from('1')]])
+const formatChange = (of: number) => changesOf([[format_key, Buffer.from(String(of))]])
 let partition = 0
 
 interface Points {
@@ -52,7 +52,7 @@ async function newNode(points: Points) {
     ...{ tree: below, path, tell: tellNobody, reserve_bytes: 0, bytes: systemChance.bytes },
     claim(found) {
       if (log.status().owner?.node === 'a') points.writes?.()
-      return found.get('first') === undefined ? first_state : undefined
+      return found.get(format_key) === undefined ? formatChange(format) : undefined
     },
     checkKey: async () => points.decides?.(),
   })
@@ -68,18 +68,11 @@ async function newNode(points: Points) {
   }
 }
 
-/** While this process does nothing else. */
-function sqlNow(text: string): void {
-  const { folder, port } = postgres as NonNullable<typeof postgres>
-  const at = ['-h', dirname(folder), '-p', String(port), '-U', 'postgres']
-  execFileSync(join(bin(), 'psql'), [...at, '-qc', text])
-}
-
 const sql = (text: string) => (postgres as NonNullable<typeof postgres>).sql(text)
 
 /** Another node takes over, and gives the ownership up again at once. */
 const steal = (): void =>
-  sqlNow(`UPDATE conveyor.owner SET epoch = epoch + 1, renewal = renewal + 1, node = 'x',
+  postgres?.sqlNow(`UPDATE conveyor.owner SET epoch = epoch + 1, renewal = renewal + 1, node = 'x',
     file_id = 'x', released = true WHERE partition = ${partition}`)
 
 test('a node that is held up while it takes over', { skip: no_postgres ?? false }, async (t) => {
@@ -94,7 +87,7 @@ test('a node that is held up while it takes over', { skip: no_postgres ?? false 
       })
       const tree = await node.owned
       assert.equal(node.log.status().epoch, point === 'decides' ? 2 : 3)
-      assert.ok(tree.get('first'))
+      assert.ok(tree.get(format_key))
       await node.close(tree)
     })
   }
@@ -167,4 +160,20 @@ test('an owner that is owner no more', { skip: no_postgres ?? false }, async (t)
       await node.close(tree)
     })
   }
+})
+
+test('a standby that could not read what a newer owner has made of the data is refused', {
+  skip: no_postgres ?? false,
+}, async () => {
+  const node = await newNode({})
+  const tree = await node.owned
+  const log = postgresLog({ url: postgres?.url() ?? '', node: 'b', partition })
+  const opened = openEngine(newPath(), { commitLog: log })
+  const refused = assert.rejects(opened, {
+    ...{ code: 'newer_format', message: /was written by a newer conveyor; use that one$/ },
+  })
+  while (log.status().role !== 'standby') await pause(steadyClock, 5)
+  await tree.commit(formatChange(format + 1))
+  await refused
+  await node.close(tree)
 })

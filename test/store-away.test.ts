@@ -1,6 +1,7 @@
 /**
  * What a store answers while another process may own the data (`Tree.unavailable`), and while the
  * outcome of a commit is not known: nothing that it has read, be it as a result or as a refusal.
+ * What an engine does of itself waits meanwhile, and goes on afterwards.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,6 +10,9 @@ import { onNextTurn } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { engineOn } from './support/model-setup.ts'
+import { turns } from './support/store-trees.ts'
 
 const [a, b] = [metaKey('a'), metaKey('b')]
 const value = Buffer.from('1')
@@ -117,4 +121,87 @@ test('nothing that was read is answered before it is durable, or while another m
       assert.equal(state.held.length, 0)
     },
   )
+})
+
+const go = (to_node_id: string) => ({ type: 'go', to_node_id })
+
+/** Waits ten seconds, then for a handler, and ends. */
+const timed = {
+  obj_id: 'timed',
+  scheme: {
+    nodes: [
+      { id: 'start', obj_type: 1, condition: { logics: [go('wait')] } },
+      {
+        id: 'wait',
+        obj_type: 0,
+        condition: { logics: [], semaphors: [{ type: 'time', value: 10, to_node_id: 'work' }] },
+      },
+      {
+        id: 'work',
+        title: 'work',
+        obj_type: 0,
+        condition: { logics: [{ type: 'api_callback' }, go('end')] },
+      },
+      { id: 'end', obj_type: 2 },
+    ],
+  },
+}
+
+test('timers, jobs and handlers pause without a lease, keep nothing, and go on', async () => {
+  const tasks = 500
+  const clock = fakeClock()
+  const below = memoryTree()
+  let back: Promise<void> | undefined
+  let comeBack = (): void => {}
+  let held_bytes = 0
+  const engine = await engineOn(
+    {
+      ...below,
+      unavailable: () => back && fault('overloaded', 'away'),
+      async commit(changes) {
+        if (back !== undefined) held_bytes += changes.bytes()
+        await back
+        await below.commit(changes)
+      },
+    },
+    { clock },
+  )
+  const answers: (() => void)[] = []
+  let handled = 0
+  engine.handle('work', ({ ref }) => {
+    handled++
+    if (ref === 'first') return new Promise((resolve) => answers.push(() => resolve({})))
+    return {}
+  })
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms)
+    await turns(20)
+  }
+  await engine.putProcess(timed)
+  await engine.create({ conv_id: 'timed', ref: 'first', data: {} })
+  await pass(10_000)
+  while (answers.length === 0) await pass(1_000)
+  for (let n = 0; n < tasks; n++) {
+    await engine.create({ conv_id: 'timed', ref: `r${n}`, data: {} })
+  }
+  const { commits: before } = engine.statistics().store
+  back = new Promise((resolve) => {
+    comeBack = resolve
+  })
+  const result = engine.result({ conv_id: 'timed', ref: 'first' }).catch(({ code }) => code)
+  for (let second = 0; second < 60; second++) {
+    if (second === 10) answers[0]?.()
+    await pass(1_000)
+  }
+  assert.equal(engine.statistics().store.commits, before)
+  assert.equal(handled, 1, 'no job begins')
+  assert.ok(held_bytes < 10_000, `only what a handler has answered waits: ${held_bytes} bytes`)
+  assert.equal(await result, 'overloaded')
+  back = undefined
+  comeBack()
+  while (handled < 1 + tasks) await pass(1_000)
+  await turns(20)
+  assert.deepEqual((await engine.check()).breaches, [])
+  assert.equal(handled, 1 + tasks, 'each once')
+  await engine.close()
 })

@@ -58,6 +58,8 @@ export interface Postgres {
     values?: readonly unknown[],
     database?: string,
   ): Promise<Row[]>
+  /** The same, without an answer, while this process does nothing else. */
+  sqlNow(text: string): void
   /** Makes one with a name of its own; answers its url. */
   createDatabase(name?: string): Promise<string>
   /** After `stop` or `kill`, at the same port. */
@@ -168,6 +170,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     said: () => state.said,
     url: (database = 'postgres', user = 'postgres') =>
       `postgres://${user}@${host}:${port}/${database}`,
+    sqlNow(text) {
+      const at = ['-h', home, '-p', String(port), '-U', 'postgres']
+      execFileSync(join(bin(), 'psql'), [...at, '-qc', text])
+    },
     async createDatabase(name = `db_${systemChance.bytes(6).toString('hex')}`) {
       await sql(`create database "${name}"`)
       return postgres.url(name)
