@@ -21,9 +21,8 @@ import { isInSuite, quick_names, startSuite } from '../test/support/postgres-sui
 
 /** More files at once than CI has cores, for some of them wait rather than work. */
 const files_at_once = 3
-const test_ms_max = 120_000
-/** Each engine that is opened makes two or three connections. */
-const test_over_postgres_ms_max = 300_000
+/** Of a whole file, also on a machine that is busy. */
+const test_ms_max = 300_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
   ...['vectors', 'commit-log-recover', 'power-cut', 'store-commit-log', 'package', 'model'],
@@ -50,8 +49,7 @@ const flags = [
   '--test-reporter=spec',
   `--test-concurrency=${is_slow === undefined ? files_at_once : 1}`,
 ]
-const ms_max = is_over_postgres ? test_over_postgres_ms_max : test_ms_max
-if (is_slow === undefined) flags.push(`--test-timeout=${ms_max}`)
+if (is_slow === undefined) flags.push(`--test-timeout=${test_ms_max}`)
 const paths = files.map((name) => `build/test/${name}.test.js`)
 const run = newRun()
 const postgres = await overPostgres()

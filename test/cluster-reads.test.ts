@@ -40,6 +40,9 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(5)
 }
 
+/** So long that a busy machine does not let it run out. */
+const lease_ms = 5_000
+
 describe('reads of a standby', { skip: no_postgres ?? false }, () => {
   const folder = tempFolder()
   let postgres: Postgres
@@ -56,7 +59,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     name: string,
     more: EngineOptions['stale_reads'] & object = { use() {} },
   ): Node {
-    const log = postgresLog({ url, node: name, address: `${name}.local:1`, lease_ms: 1_000 })
+    const log = postgresLog({ url, node: name, address: `${name}.local:1`, lease_ms })
     let now: Engine | undefined
     const stale_reads: EngineOptions['stale_reads'] = {
       ...more,

@@ -27,7 +27,7 @@ export interface OneRun {
 
 export function newRun(): OneRun {
   const [folder = '', quick_folder = ''] = [tmpdir(), quick_place].map((place) => {
-    const path = mkdtempSync(join(place, 'conveyor-run-'))
+    const path = mkdtempSync(join(place, 'conveyor-'))
     // Other users' servers have folders in it, as in the temp folder of the system.
     chmodSync(path, 0o1777)
     return path
