@@ -4,7 +4,7 @@
  */
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { importFile } from '../src/cluster/import-file.ts'
 import { stateIn } from '../src/cluster/snapshot-chunk.ts'
@@ -117,6 +117,47 @@ test('a file goes into a cluster and comes back the same', { skip }, async () =>
 
   const again = await newPartition()
   await importFile(connection, of_standby, { partition: again, check })
+})
+
+test('the file of a node is refused alone, and the doctor compares its key', { skip }, async () => {
+  const path = newPath()
+  const log = postgresLog({ url, node: 'k', partition: await newPartition() })
+  const owner = await openEngine(path, { commitLog: log })
+  await owner.users.add()
+  const { for_all_nodes } = await owner.users.rekey()
+  assert.equal(for_all_nodes, true)
+  await owner.close()
+  const says =
+    /is the copy of a node, and its commit log is in PostgreSQL; open it with that commit/
+  await assert.rejects(openEngine(path), { code: 'not_possible', message: says })
+  for (const words of [
+    ['check', '--db', path],
+    ['task', 'count', '--db', path],
+    ['serve', '--http', 'off', '--db', path],
+    ['restore', path, '--db', newPath()],
+  ]) {
+    const { exit, err } = await run(words)
+    assert.notEqual(exit, 0, words.join(' '))
+    assert.match(err, says)
+  }
+  const keys: readonly (readonly [string, () => void])[] = [
+    ['ok: it is that of the secrets of the cluster', () => {}],
+    ['bad: the key file is not the key of the cluster', () => writeKey('ab'.repeat(32))],
+    ['bad: the key file is no key', () => writeKey('x')],
+    ['bad: the key file is missing', () => rmSync(`${path}.key`)],
+  ]
+  const writeKey = (text: string): void => writeFileSync(`${path}.key`, text)
+  for (const [judged, change] of keys) {
+    change()
+    const { out } = await run(['doctor', '--json', '--db', path])
+    const { checks } = JSON.parse(out) as { checks: Record<string, string>[] }
+    const rows = checks.map(({ name, level, says }) => [name, `${level}: ${says}`] as const)
+    assert.equal(Object.fromEntries(rows).key?.replace(/: this node.*/, ''), judged)
+    assert.match(
+      String(Object.fromEntries(rows).file),
+      /^ok: .* is the copy of a node, and held by/,
+    )
+  }
 })
 
 test('what cannot be imported is refused by the verb', { skip }, async () => {

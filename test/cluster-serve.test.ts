@@ -5,11 +5,13 @@
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { version } from '../src/core/version.ts'
+import { until } from './support/call-stage.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 import { node_args } from './support/cli-serve.ts'
 import { type NodeProcess, startNode } from './support/cluster-serve.ts'
@@ -163,6 +165,25 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     ])
     assert.deepEqual(warnings, [])
     assert.match((await cluster('status')).out, /^owner +b at 127\.0\.0\.1:\d+, since 20/)
+  })
+
+  test('user rekey at the owner says that each node needs the key', async () => {
+    await run(['user', 'add', '--db', b.db])
+    const { out } = await run(['user', 'rekey', '--db', b.db])
+    assert.match(
+      out,
+      /\neach node of the cluster needs this key, or .*: copy the file beside the data/,
+    )
+    const { out: json } = await run(['user', 'rekey', '--json', '--db', b.db])
+    assert.equal((JSON.parse(json) as Record<string, unknown>).for_all_nodes, true)
+    const status = async (): Promise<string> => (await cluster('status --json')).out
+    await until(async () => (await status()).includes('a could not be the owner: the key file'))
+    const { unfit, checks } = (await a.ask('/readyz')).body
+    assert.deepEqual((checks as Record<string, unknown>).key, { ok: false, reason: unfit })
+    const refused = await cluster('hand-over')
+    assert.match(refused.err, /a could not be the owner: .* give each node the same key/)
+    copyFileSync(`${b.db}.key`, `${a.db}.key`)
+    await until(async () => (await status()).includes('"warnings":[]'))
   })
 
   const refusals: readonly [string, RegExp][] = [

@@ -220,7 +220,8 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
         sealed = []
         tell('secrets_forgotten', { secrets: lost.length })
       }
-      return { secrets: forgets ? lost.length : all.length, ...(await next.commit()) }
+      const made = { secrets: forgets ? lost.length : all.length, ...(await next.commit()) }
+      return store.commitLogTrouble === undefined ? made : { ...made, for_all_nodes: true }
     },
   }
 }

@@ -33,6 +33,8 @@ export interface Rekeyed {
   readonly old_key_id?: string
   /** Undefined where the old key was given. */
   readonly old_key_path?: string
+  /** At the owner of a cluster: whether each of its nodes needs the new key, which it does. */
+  readonly for_all_nodes?: true
 }
 
 export interface Binding {

@@ -6,7 +6,6 @@
  */
 import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { metaKey } from '../../codec/keys.ts'
 import { within } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import { type Limits, limitsWith } from '../../core/limits.ts'
@@ -14,6 +13,7 @@ import { checkStore } from '../../engine/check.ts'
 import { type Diagnosis, diagnose, type EngineDiagnosis } from '../../engine/diagnosis.ts'
 import { keyFits } from '../../engine/encryption-key.ts'
 import { type KeyFile, readKeyFile } from '../../engine/encryption-key-file.ts'
+import { keyCheckIn } from '../../engine/secrets.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
 import { type NodeMark, readNodeMark } from '../../store/commit-log/node-mark.ts'
 import { lockFile } from '../../store/file-lock.ts'
@@ -64,6 +64,8 @@ export interface Facts {
   readonly state: 'missing' | 'closed' | 'served' | 'node' | 'held' | 'refused' | 'unreadable'
   /** Of a closed file. */
   readonly node_mark?: NodeMark
+  /** Of the secrets' key, of the copy of a node that is closed; undefined where it needs none. */
+  readonly node_key?: NonNullable<Inside['key']>
   /** Where its database was named. */
   readonly cluster?: ClusterFacts
   readonly fault?: { readonly code: string; readonly message: string }
@@ -112,7 +114,7 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
   }
 }
 
-type Looked = 'state' | 'fault' | 'owner' | 'inside' | 'format' | 'node_mark'
+type Looked = 'state' | 'fault' | 'owner' | 'inside' | 'format' | 'node_mark' | 'node_key'
 type Found = Pick<Facts, Looked>
 
 const ask_ms_max = 10_000
@@ -166,16 +168,16 @@ async function askHolder(path: string, { is_full }: DoctorOptions, io: Io): Prom
 }
 
 async function lookInside(path: string, options: DoctorOptions, io: Io): Promise<Found> {
-  const node_mark = await nodeMarkOf(path)
-  if (node_mark !== undefined) return { state: 'node', node_mark }
+  const { secret_key } = options
+  const of_node = await nodeFacts(path, secret_key)
+  if (of_node !== undefined) return { state: 'node', ...of_node }
   const view = await openReadOnly(path)
   try {
     const stored = view.get(format_key)?.toString('utf8')
     if (stored === undefined || Number(stored) !== format) {
       return { state: 'closed', format: Number(stored ?? 0) }
     }
-    const check = view.get(metaKey('key_check'))?.toString('utf8')
-    const { secret_key } = options
+    const check = keyCheckIn(view)
     const key = keyOf(`${path}.key`, secret_key, check)
     const store = {
       view: async <T>(read: (opened: typeof view) => T): Promise<T> => read(view),
@@ -193,10 +195,17 @@ async function lookInside(path: string, options: DoctorOptions, io: Io): Promise
   }
 }
 
-async function nodeMarkOf(path: string): Promise<NodeMark | undefined> {
+/** Undefined for a file that is no copy of a node. */
+async function nodeFacts(
+  path: string,
+  secret_key: string | undefined,
+): Promise<Pick<Facts, 'node_mark' | 'node_key'> | undefined> {
   const tree = await openLmdbReadOnly(path)
   try {
-    return readNodeMark(tree)
+    const node_mark = readNodeMark(tree)
+    const check = keyCheckIn(tree)
+    if (node_mark === undefined || check === undefined) return node_mark && { node_mark }
+    return { node_mark, node_key: keyOf(`${path}.key`, secret_key, check) }
   } finally {
     await tree.close()
   }

@@ -69,7 +69,17 @@ function commitLogVerdict({ state, owner, inside }: Facts): Verdict | undefined 
   )
 }
 
-function keyVerdict({ inside, state }: Facts): Verdict | undefined {
+/** A node has the key of the others, or it cannot be the owner. */
+function nodeKeyVerdict(key: NonNullable<Inside['key']>): Verdict {
+  const { fits, is_given, trouble } = key
+  if (fits) return ok('it is that of the secrets of the cluster')
+  const which = is_given ? 'CONVEYOR_KEY' : 'the key file'
+  const is = trouble === undefined ? 'not the key of the cluster' : trouble.replace('_', ' ')
+  return bad(`${which} is ${is}: this node cannot be the owner`, 'copy that of another node')
+}
+
+function keyVerdict({ inside, state, node_key }: Facts): Verdict | undefined {
+  if (node_key !== undefined) return nodeKeyVerdict(node_key)
   if (inside === undefined) return undefined
   const { diagnosis, key } = inside
   const put_back = 'put the key file back (the .key beside the data file), or set CONVEYOR_KEY'

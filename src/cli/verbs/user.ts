@@ -161,7 +161,12 @@ export const userVerbs: readonly Verb[] = [
         return admin.call('user.rekey', args)
       })
       if (made === undefined) return exits.refused
-      const { secrets, key_id, key_path, old_key_id, old_key_path } = made
+      const { secrets, key_id, key_path, old_key_id, old_key_path, for_all_nodes } = made
+      const of_nodes = 'each node of the cluster needs this key, or it cannot be the owner:'
+      const reaches =
+        key_path === undefined
+          ? 'set CONVEYOR_KEY at all of them'
+          : 'copy the file beside the data file of each'
       const text = [
         forget_secrets
           ? `forgot ${secrets} secrets; what is made from now on is under the key ${key_id}`
@@ -169,6 +174,7 @@ export const userVerbs: readonly Verb[] = [
         key_path === undefined
           ? 'CONVEYOR_KEY must hold it from the next start on'
           : `it is in ${key_path}: keep a copy elsewhere`,
+        ...(for_all_nodes ? [`${of_nodes} ${reaches}`] : []),
         forget_secrets
           ? `${io.program} user rotate ID gives a new one: ${users.join(' ')}`
           : `backups made before need the key ${old_key_id}: keep ${
