@@ -1,8 +1,10 @@
 /**
  * An engine as a node of a cluster in a process of its own, which is stopped and killed. It takes
- * lines with a ref: `create REF` and `show REF`, and answers each with a line of JSON.
+ * lines with a ref: `create REF` and `show REF`, and answers each with a line of JSON. Each time
+ * that it is the owner it says so.
  */
 import { createInterface } from 'node:readline'
+import type { Engine } from '../../src/engine/api.ts'
 import { openEngine } from '../../src/open.ts'
 import { postgresLog } from '../../src/postgres.ts'
 import { waiting } from './cluster-nodes.ts'
@@ -11,15 +13,31 @@ const [url = '', path = '', node = '', lease_ms = ''] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const commitLog = postgresLog({ url, node, lease_ms: Number(lease_ms) })
-const engine = await openEngine(path, { commitLog })
-say({ role: 'owner' })
+let engine: Engine | undefined
+
+/** A standby, the owner, and a standby again once another has taken over. */
+async function live(): Promise<never> {
+  for (;;) {
+    let fail = (): void => {}
+    const failed = new Promise<void>((resolve) => {
+      fail = resolve
+    })
+    engine = await openEngine(path, { commitLog, onFailure: fail })
+    say({ role: 'owner' })
+    await failed
+    await engine.close()
+  }
+}
+
+void live()
 for await (const line of createInterface({ input: process.stdin })) {
   const [what = '', ref = ''] = line.split(' ')
   const conv_id = waiting.obj_id
+  const owner = engine as Engine
   const call =
     what === 'create'
-      ? engine.create({ conv_id, ref, data: {} }).then(({ proc }) => proc)
-      : engine.task({ conv_id, ref }).then((task) => (task === undefined ? 'none' : 'found'))
+      ? owner.create({ conv_id, ref, data: {} }).then(({ proc }) => proc)
+      : owner.task({ conv_id, ref }).then((task) => (task === undefined ? 'none' : 'found'))
   call.then(
     (answer) => say({ what, ref, answer }),
     ({ code }: { readonly code: string }) => say({ what, ref, code }),
