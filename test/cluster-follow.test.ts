@@ -129,6 +129,7 @@ test('a standby takes over when the rules allow it, and at no other time', async
     ['renewed meanwhile', of_another, renewals, 1_500 + wait_ms],
     ['another owner meanwhile', of_another, [[500, { epoch: 5, node: 'c', renewal: 10 }]], 500 + wait_ms, 6],
     ['the database away in between', of_another, [[500, 'away'], [800, {}]], 900 + wait_ms],
+    ['the answer to the takeover is lost twice', { ...of_another, released: true }, [[0, 'lost answer'], [100, 'lost answer']], 400, 7],
     ['the answer to the takeover is lost', { ...of_another, released: true }, [[0, 'lost answer']], 200, 6],
   ]
   for (const [what, row, steps, at_ms, epoch] of rows) {

@@ -281,7 +281,6 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     await owner.close()
     assert.equal(await lost, 'store_failed')
     assert.ok(performance.now() - began_ms < 10_000)
-    await postgres.start()
     await rm(place, { recursive: true })
   })
 })

@@ -145,6 +145,7 @@ export function beginLife(options: LifeOptions): NodeLife {
         taken_name = reason
         leave()
         lease?.lose(fault('store_failed', reason.message))
+        void lease?.release()
       },
     })
     return membership
