@@ -12,9 +12,10 @@ import { openEngine } from '../src/open.ts'
 import { type PostgresLog, postgresLog } from '../src/postgres.ts'
 import { openReadOnly } from '../src/store/read-only.ts'
 import { run } from './support/cli-run.ts'
+import { connectionTo } from './support/database-cluster.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
-import { asState, connectionTo } from './support/snapshot-setup.ts'
+import { asState } from './support/snapshot-setup.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
 
 const postgres = await postgresOrSkip({ parent: quick_place })

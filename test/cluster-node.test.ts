@@ -199,7 +199,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
       ],
       [/an engine has the commit log of node a already/, () => node.log.open({} as never)],
       [
-        /takes \d+ ms to answer: a lease of 150 ms is too short, \d+ will do/,
+        /takes \d+ ms to answer, too long for a lease of 150 ms: set one of at least \d+ ms/,
         async () => {
           const to = { host: postgres.host, port: postgres.port }
           const relay = await startRelay('127.0.0.1', to, 40)

@@ -187,10 +187,10 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
   })
 
   const refusals: readonly [string, RegExp][] = [
-    ['hand-over --to x', /x is no standby; there are a$/m],
+    ['hand-over --to x', /x is no standby: name one of a$/m],
     ['hand-over --to b', /b is the owner already/],
     ['remove b', /b is the owner: run `conveyor cluster hand-over` first/],
-    ['remove x', /no node x is known; there are a, b/],
+    ['remove x', /no node x is known: name one of a, b/],
     ['status --partition 7', /no partition 7: run `conveyor cluster init --partition 7`/],
     ['init --role nobody', /the database has no role nobody/],
   ]

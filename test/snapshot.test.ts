@@ -13,6 +13,7 @@ import { chunkIn, chunksOf } from '../src/cluster/snapshot-chunk.ts'
 import { beginSnapshot, newestSnapshot } from '../src/cluster/snapshot-rows.ts'
 import { truncate } from '../src/cluster/truncation.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { connectionTo } from './support/database-cluster.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { is_slow } from './support/short-run.ts'
 import * as setup from './support/snapshot-setup.ts'
@@ -22,7 +23,7 @@ const { asState, entriesOf, load, newDraft, stateOf, write } = setup
 const postgres = await postgresOrSkip({ parent: quick_place })
 const skip = no_postgres ?? false
 const newPath = quickPaths('conveyor-snapshot-')
-const connection = postgres && setup.connectionTo(postgres.url())
+const connection = postgres && connectionTo(postgres.url())
 after(() => connection?.close())
 
 const id = Buffer.from('12345678')

@@ -89,10 +89,8 @@ async function checkRoundTrip(
   const least_ms = Math.ceil(round_trips_per_lease * shortest_ms)
   if (lease_ms >= least_ms) return
   const says = `the database takes ${Math.ceil(shortest_ms)} ms to answer`
-  throw fault(
-    'not_possible',
-    `${says}: a lease of ${lease_ms} ms is too short, ${least_ms} will do`,
-  )
+  const helps = `set one of at least ${least_ms} ms`
+  throw fault('not_possible', `${says}, too long for a lease of ${lease_ms} ms: ${helps}`)
 }
 
 function noSnapshot(): Fault {

@@ -25,10 +25,11 @@ import { type NodeCopy, openNodeCopy } from './node-copy.ts'
 import { type NodeFile, placeInLog } from './node-file.ts'
 import { answerMsMax, connectionFor, type NodeSettings, renewalMsMax } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
+import { ownedTree } from './owned-tree.ts'
 import { type Claimant, readOwnerRow } from './owner-row.ts'
 import { isOwnershipLost, ownershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
-import { commitLogTrouble, notOwnerText } from './roles.ts'
+import { notOwnerText } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
 import { type Waiting, waitEnded } from './waiting.ts'
 
@@ -61,8 +62,6 @@ export interface LifeOptions {
 }
 
 const start_id_bytes = 8
-/** Between two looks whether the database that a close waits for is there. */
-const give_up_ms = 1_000
 
 export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
@@ -78,7 +77,6 @@ export function beginLife(options: LifeOptions): NodeLife {
   let taken_name: Fault | undefined
   let is_set_back = false
   let append_ms = 0
-  let cancelEnd: (() => void) | undefined
   let has_left = false
   let leave = (): void => {}
   const left = new Promise<void>((resolve) => {
@@ -240,37 +238,10 @@ export function beginLife(options: LifeOptions): NodeLife {
       },
       connect: () => connectionFor(settings, 'snapshot'),
     })
-    return {
-      ...tree,
-      unavailable: () => (begun.isValid() ? undefined : noLease(begun.lost())),
-      commitLogTrouble: () => commitLogTrouble(status.current()),
-      tellBroken(cause) {
-        if (is_set_back) return
-        const error = cause instanceof Error ? cause.message : String(cause)
-        if (isOwnershipLost(cause)) status.tell('ownership_lost', { node, epoch: begun.epoch })
-        else status.tell('commit_log_failed', { node, error })
-      },
-      onBroken(callback) {
-        begun.onLost((reason) => {
-          status.set({ role: 'ended' })
-          callback(reason)
-        })
-        tree.onBroken?.((cause) => {
-          // The node cannot commit any more, so another one should.
-          void begun.release()
-          status.set({ role: 'ended' })
-          callback(cause)
-        })
-      },
-      endWithin(ms) {
-        const giveUp = (): void => {
-          if (status.current().away_since_ms !== undefined) return void commit_log.close()
-          cancelEnd = clock.wake_at(clock.now_ms() + give_up_ms, giveUp)
-        }
-        cancelEnd ??= clock.wake_at(clock.now_ms() + ms, giveUp)
-      },
-      close: end,
-    }
+    return ownedTree(tree, {
+      ...{ lease: begun, commit_log, clock, status, node, close: end },
+      isSetBack: () => is_set_back,
+    })
   }
 
   function end(): Promise<void> {
@@ -284,7 +255,6 @@ export function beginLife(options: LifeOptions): NodeLife {
         lease?.close()
         status.set({ role: 'ended', seq: copy?.tree.seq() ?? status.current().seq })
         copy = undefined
-        cancelEnd?.()
         await membership?.leave()
         await Promise.all([work.close(), watch.close()])
         options.onEnd()
@@ -302,10 +272,4 @@ export function beginLife(options: LifeOptions): NodeLife {
     snapshots: () => snapshots?.state(),
     hasLease: () => lease?.isValid() === true,
   }
-}
-
-/** Whoever asks again finds the next owner, or this one. */
-function noLease(lost: Fault | undefined): Fault {
-  const says = lost?.message ?? 'the database does not answer, so this node cannot either'
-  return fault('overloaded', `${says}: try again`)
 }

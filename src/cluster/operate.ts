@@ -3,13 +3,25 @@
  * a node which is gone is forgotten. The wish to hand over stands in the row of the owner, which
  * reads it with its next renewal.
  */
-import { type Clock, pause } from '../core/clock.ts'
+import { type Clock, pause, steadyClock } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import { givesSign, isSeen } from './cluster-status.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, newConnection } from './connection.ts'
 import { takeoverWaitMs } from './follow.ts'
 import { readMembers, removeMember } from './members.ts'
 import { type OwnerRow, readOwnerRow } from './owner-row.ts'
+import { targetOf } from './target.ts'
+
+const answer_ms_max = 10_000
+
+/**
+ * Settings of the database that may lose something are shown, and change nothing here. Throws
+ * `not_possible` for a url that cannot be.
+ */
+export function operatorConnection(url: string, purpose: string): Connection {
+  const target = targetOf(url, 'operator', true)
+  return newConnection({ target, purpose, clock: steadyClock, answer_ms_max })
+}
 
 export interface HandedOver {
   readonly from: string
@@ -37,7 +49,8 @@ export async function handOver(
   { partition, clock, to }: Asked & { readonly to?: string | undefined },
 ): Promise<HandedOver> {
   const row = await readOwnerRow(connection, partition)
-  if (row.released || row.node === '') throw fault('not_possible', 'no node owns the data now')
+  if (row.released || row.node === '')
+    throw fault('not_possible', 'no node owns the data now: start one')
   if (row.node === to) throw fault('not_possible', `${to} is the owner already`)
   await checkStandby(connection, partition, row, to)
   const began_ms = clock.now_ms()
@@ -57,7 +70,7 @@ export async function handOver(
   }
   await wish(connection, partition, row.epoch, '')
   const says = `the owner ${row.node} has not handed over in ${Math.round(drain_ms_max / 1000)} s`
-  throw fault('not_possible', `${says}; the wish is taken back: look at its log`)
+  throw fault('not_possible', `${says}, so the wish is taken back: look at its log`)
 }
 
 function ended(row: OwnerRow, now: OwnerRow, to: string | undefined, ms: number): HandedOver {
@@ -66,7 +79,10 @@ function ended(row: OwnerRow, now: OwnerRow, to: string | undefined, ms: number)
     throw fault('not_possible', `${says}: look at the logs of the standbys`)
   }
   if (to !== undefined && now.node !== to) {
-    throw fault('not_possible', `${to} has not taken over, ${now.node} is the owner now`)
+    throw fault(
+      'not_possible',
+      `${now.node} has taken over, and not ${to}: look at the log of ${to}`,
+    )
   }
   return { from: row.node, to: now.node, epoch: now.epoch, ms: Math.round(ms) }
 }
@@ -103,7 +119,7 @@ async function checkStandby(
 }
 
 function noStandby(node: string, seen: readonly string[]): Fault {
-  return fault('not_possible', `${node} is no standby; there are ${seen.join(', ')}`)
+  return fault('not_possible', `${node} is no standby: name one of ${seen.join(', ')}`)
 }
 
 /**
@@ -123,6 +139,6 @@ export async function removeNode(
   }
   if (await removeMember(connection, partition, node)) return
   const known = (await readMembers(connection, partition)).map((one) => one.node)
-  const there = known.length === 0 ? 'there is none' : `there are ${known.join(', ')}`
-  throw fault('not_possible', `no node ${node} is known; ${there}`)
+  const there = known.length === 0 ? 'there is none' : `name one of ${known.join(', ')}`
+  throw fault('not_possible', `no node ${node} is known: ${there}`)
 }

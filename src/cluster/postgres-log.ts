@@ -94,7 +94,9 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
       } catch (error) {
         const state = sqlState(error)
         if (state === '53100' && !is_in_doubt) {
-          throw fault('no_space', 'the disk of the database is full', { cause: error })
+          throw fault('no_space', 'the disk of the database is full: free space on it', {
+            cause: error,
+          })
         }
         is_in_doubt = true
         if (state === taken) continue
@@ -171,5 +173,5 @@ function checked(bytes: Buffer, after_seq: number): Frame {
 
 export function damaged(after_seq: number): Fault {
   const says = `the commit log in the database is damaged after position ${after_seq}`
-  return fault('not_a_database', `${says}: restore the database, or remove what follows`)
+  return fault('not_a_database', `${says}: restore the database`)
 }

@@ -22,7 +22,7 @@ export interface DatabaseCluster {
 
 export const log_id = Buffer.alloc(8, 7)
 
-export function connectionTo(url: string, answer_ms_max = 5_000): Connection {
+export function connectionTo(url: string, answer_ms_max = 10_000): Connection {
   const target = targetOf(url, 'test')
   return newConnection({ target, purpose: 'test', clock: steadyClock, answer_ms_max })
 }

@@ -4,7 +4,8 @@
  */
 import { once } from 'node:events'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
-import { connectionTo, entriesOf, load, newDraft, write } from './snapshot-setup.ts'
+import { connectionTo } from './database-cluster.ts'
+import { entriesOf, load, newDraft, write } from './snapshot-setup.ts'
 
 const [role, url = '', partition = '', path = ''] = process.argv.slice(2)
 const connection = connectionTo(url)

@@ -1,6 +1,6 @@
 /** Partitions, connections and data files of nodes for the tests of snapshots. */
 
-import { type Connection, newConnection } from '../../src/cluster/connection.ts'
+import type { Connection } from '../../src/cluster/connection.ts'
 import { type NodeFile, openNodeFile } from '../../src/cluster/node-file.ts'
 import { readOwnerRow } from '../../src/cluster/owner-row.ts'
 import { checkedCluster } from '../../src/cluster/schema.ts'
@@ -11,7 +11,6 @@ import {
   type SnapshotDraft,
   writeSnapshot,
 } from '../../src/cluster/snapshot-rows.ts'
-import { targetOf } from '../../src/cluster/target.ts'
 import { metaKey, taskKey } from '../../src/codec/keys.ts'
 import { steadyClock, systemChance } from '../../src/core/clock.ts'
 import { tellNobody } from '../../src/core/events.ts'
@@ -22,11 +21,6 @@ import type { Entry } from '../../src/store/store.ts'
 import { initPartition } from './postgres-open.ts'
 
 export const chunk_bytes = 2_000
-
-export function connectionTo(url: string): Connection {
-  const target = targetOf(url, 'test')
-  return newConnection({ target, purpose: 'test', clock: steadyClock, answer_ms_max: 10_000 })
-}
 
 let partitions = 0
 

@@ -1,7 +1,6 @@
 /** Collects what `doctor` judges of a cluster, by its database. Nothing is changed. */
 import { type ClusterStatus, clusterStatus } from '../../cluster/cluster-status.ts'
-import { newConnection } from '../../cluster/connection.ts'
-import { targetOf } from '../../cluster/target.ts'
+import { operatorConnection } from '../../cluster/operate.ts'
 import { steadyClock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Io } from '../io.ts'
@@ -15,15 +14,10 @@ export interface ClusterFacts {
   readonly ahead_ms: number
 }
 
-const answer_ms_max = 10_000
-
 export async function clusterFacts(url: string, partition: number, io: Io): Promise<ClusterFacts> {
   const began_ms = steadyClock.now_ms()
   try {
-    const target = targetOf(url, 'doctor', true)
-    const connection = newConnection({
-      ...{ target, purpose: 'doctor', clock: steadyClock, answer_ms_max },
-    })
+    const connection = operatorConnection(url, 'doctor')
     try {
       await connection.connect()
       const answer_ms = Math.round(steadyClock.now_ms() - began_ms)

@@ -7,11 +7,9 @@
 import { existsSync } from 'node:fs'
 import { type ClusterStatus, clusterStatus } from '../../cluster/cluster-status.ts'
 import type { Connection } from '../../cluster/connection.ts'
-import { newConnection } from '../../cluster/connection.ts'
 import { importFile } from '../../cluster/import-file.ts'
-import { handOver, removeNode } from '../../cluster/operate.ts'
+import { handOver, operatorConnection, removeNode } from '../../cluster/operate.ts'
 import { initCluster } from '../../cluster/schema.ts'
-import { targetOf } from '../../cluster/target.ts'
 import { steadyClock, systemChance } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
@@ -116,17 +114,12 @@ function checkFormat(file: Pick<View, 'get'>): void {
   throw fault('newer_format', 'the file was written by a newer conveyor; use that one')
 }
 
-const answer_ms_max = 10_000
-
-/** Settings that may lose something are shown, and change nothing here. */
 async function withDatabase(
   given: Given,
   use: (connection: Connection, partition: number) => Promise<Exit>,
 ): Promise<Exit> {
-  const { partition, target } = databaseOf(given)
-  const connection = newConnection({
-    ...{ target, purpose: given.verb.name, clock: steadyClock, answer_ms_max },
-  })
+  const partition = wholeNumber('partition', text(given, 'partition') ?? '0')
+  const connection = connectionOf(given)
   try {
     return await use(connection, partition)
   } finally {
@@ -134,14 +127,13 @@ async function withDatabase(
   }
 }
 
-function databaseOf(given: Given) {
+function connectionOf(given: Given): Connection {
   const url = text(given, 'commit-log')
   if (url === undefined) {
     throw usageError('name the database: --commit-log URL, or CONVEYOR_COMMIT_LOG')
   }
-  const partition = wholeNumber('partition', text(given, 'partition') ?? '0')
   try {
-    return { partition, target: targetOf(url, 'operator', true) }
+    return operatorConnection(url, given.verb.name)
   } catch (error) {
     throw isFault(error) ? usageError(error.message) : error
   }

@@ -4,20 +4,14 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newConnection } from '../../../src/cluster/connection.ts'
+import { operatorConnection } from '../../../src/cluster/operate.ts'
 import { initCluster } from '../../../src/cluster/schema.ts'
-import { targetOf } from '../../../src/cluster/target.ts'
-import { steadyClock, systemChance } from '../../../src/core/clock.ts'
+import { systemChance } from '../../../src/core/clock.ts'
 import { list_id, list_process } from './list-process.ts'
 
 /** Makes the schema in the database that `url` names. */
 export async function makeSchema(url: string): Promise<void> {
-  const connection = newConnection({
-    target: targetOf(url, 'test', true),
-    purpose: 'init',
-    clock: steadyClock,
-    answer_ms_max: 10_000,
-  })
+  const connection = operatorConnection(url, 'init')
   const ids = { id: systemChance.bytes(16), log_id: systemChance.bytes(8) }
   try {
     await initCluster(connection, { ...ids, partition: 0 })
