@@ -4,8 +4,8 @@
  * A transaction runs at once on the main thread and writes into the open group's change buffer.
  * While one commit is in flight, the transactions that arrive form the next group, so one sync
  * serves many of them. A transaction sees all earlier ones, durable or not. That is safe because it
- * resolves only after its own commit and every earlier one; a transaction without writes waits for
- * the commit in flight, whose changes it may have read. Views read durable state only.
+ * resolves only after its own commit and every earlier one; a transaction without writes, or one
+ * that throws, waits for the commits whose changes it may have read. Views read durable state only.
  *
  * If a commit is refused for lack of disk space, the open group is refused with it, because it may
  * have read the refused changes; the store then goes on. After any other failure nothing is

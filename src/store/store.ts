@@ -40,10 +40,10 @@ export interface Tx extends View {
 export interface Store {
   /**
    * Runs `fn` in a transaction and resolves with its result when its writes, and all that it read,
-   * are durable. If `fn` throws, the promise rejects and nothing is changed. Rejects with
-   * `no_space` on a full disk (nothing is changed), and with `store_failed` from the first failed
-   * commit on. While the store is unavailable a transaction that only reads rejects with the
-   * reason, and one that writes waits.
+   * are durable. If `fn` throws, nothing is changed and the promise rejects with that, as late as
+   * it would have resolved. Rejects with `no_space` on a full disk (nothing is changed), and with
+   * `store_failed` from the first failed commit on. While the store is unavailable a transaction
+   * that only reads or throws rejects with the reason, and one that writes waits.
    */
   update<T>(fn: (tx: Tx) => T): Promise<T>
   /** Runs `fn` on durable state only. Rejects with the reason while the store is unavailable. */
