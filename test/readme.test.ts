@@ -41,7 +41,10 @@ import { logicTable } from '../src/process/logics/table.ts'
 import { typeTable } from '../src/process/values.ts'
 import { run as runVerb } from './support/cli-run.ts'
 import { node_args, startServe } from './support/cli-serve.ts'
+import { freePort } from './support/free-port.ts'
 import { codePath, linkPackages, node_flags, tempFolder, top } from './support/package-folder.ts'
+import { no_postgres, startPostgres } from './support/postgres.ts'
+import { initPartition } from './support/postgres-open.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 interface Readme {
@@ -515,6 +518,40 @@ test('serve with --traces, and with an SDK and without', async () => {
     assert.equal(served.err().includes('traces_without_sdk'), names.length === 0)
     for (const hidden of [secret, path])
       assert.ok(!served.out().slice(served.out().indexOf('\n')).includes(hidden))
+  }
+})
+
+test('a node of a cluster', { skip: no_postgres ?? false }, async () => {
+  const { path: folder, remove } = tempFolder()
+  after(remove)
+  const postgres = await startPostgres()
+  try {
+    await initPartition(postgres.url(), 0)
+    const port = await freePort()
+    const source = program('embedded-node')
+      .replace(/'postgres:[^']+'/, `'${postgres.url()}'`)
+      .replace('8080)', `${port}, '127.0.0.1')`)
+    const asks = `
+      const asked = async () => fetch('http://127.0.0.1:${port}/healthz').catch(() => undefined)
+      let owned = 0
+      commitLog.onRole(async ({ role }) => {
+        if (role !== 'owner' || ++owned < 2) return
+        let answer
+        while (answer === undefined) answer = await asked()
+        console.log('answered')
+        process.kill(process.pid, 'SIGTERM')
+      })\n`
+    const running = runProgram(source.replace('let is_stopped', `${asks}$&`), folder)
+    const epoch = async () =>
+      Number((await postgres.sql<{ epoch: string }>('SELECT epoch FROM conveyor.owner'))[0]?.epoch)
+    while ((await epoch()) === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    await postgres.sql('UPDATE conveyor.owner SET epoch = epoch + 1, released = true')
+    const { status, stderr, stdout } = await running
+    const tenure = 'joining standby owner'
+    const printed = [...`${tenure} ended ${tenure} answered ended`.split(' '), ''].join('\n')
+    assert.deepEqual([status, stderr, stdout], [0, '', printed])
+  } finally {
+    await postgres.remove()
   }
 })
 
