@@ -8,7 +8,7 @@ import { type Fault, fault } from '../core/faults.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import type { Connection } from './connection.ts'
 import type { Membership } from './members.ts'
-import { type NodeFile, openNodeFile, placeInLog } from './node-file.ts'
+import { type NodeFile, openNodeFile, type PlaceInLog } from './node-file.ts'
 import type { NodeSettings } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
 import { readOwnerRow } from './owner-row.ts'
@@ -21,6 +21,7 @@ export interface Joining extends Waiting {
   readonly opening: CommitLogOpening
   readonly status: StatusKeeper
   readonly connection: Connection
+  readonly placeInLog: PlaceInLog
   /** Has the name of the node, with a data file that has this position. */
   enrol(file: NodeFile, seq: number): Promise<Membership>
 }
@@ -49,7 +50,7 @@ export async function join(joining: Joining): Promise<NodeFile> {
     status.set({ loading: undefined })
     const { manifest } = loaded
     const place = await untilAnswered(joining, () =>
-      placeInLog(connection, partition, manifest, opening.path),
+      joining.placeInLog(connection, partition, manifest, opening.path),
     )
     if (place === 'there') return loaded
     // A later snapshot has taken the place of this one, and of the log before it, meanwhile.
@@ -62,6 +63,7 @@ async function find({
   connection,
   opening,
   settings,
+  placeInLog,
 }: Joining): Promise<{ readonly file: NodeFile; readonly is_behind: boolean }> {
   const { partition, lease_ms, clock } = settings
   await connection.connect()

@@ -62,6 +62,8 @@ export function writeNodeFile(tree: LmdbTree, { mark, manifest }: NodeFile): voi
 /** Of what a node has: what distinguishes it from the frames of a log that was set back. */
 export type LastFrame = Pick<Manifest, 'seq' | 'last_crc'>
 
+export type PlaceInLog = typeof placeInLog
+
 /**
  * Whether following can go on at the position of the file: `behind` where the log does not reach
  * back to it any more. Throws `not_possible` where the log has another frame there, or ends before.

@@ -14,15 +14,16 @@ import { version } from '../core/version.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
 import type { Tree } from '../store/tree.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, isAway } from './connection.ts'
 import { fitnessOf } from './fitness.ts'
 import { catchUp, type Following, follow, type Taken } from './follow.ts'
 import { identityOf } from './identity.ts'
 import { join } from './join.ts'
 import { type Lease, newLease } from './lease.ts'
+import { newPlaceFinder } from './left-behind.ts'
 import { enrol, type Membership } from './members.ts'
 import { type NodeCopy, openNodeCopy } from './node-copy.ts'
-import { type NodeFile, placeInLog } from './node-file.ts'
+import type { NodeFile } from './node-file.ts'
 import { answerMsMax, connectionFor, type NodeSettings, renewalMsMax } from './node-settings.ts'
 import type { StatusKeeper } from './node-status.ts'
 import { ownedTree } from './owned-tree.ts'
@@ -66,6 +67,7 @@ const start_id_bytes = 8
 export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
   const { clock, partition, node, address, lease_ms } = settings
+  const placeInLog = newPlaceFinder(settings)
   const work = connectionFor(settings, 'log', checkPlace)
   const watch = connectionFor(settings, 'lease', checkPlace, renewalMsMax(settings))
   let copy: NodeCopy | undefined
@@ -108,6 +110,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       status.set({ role: 'joining' })
       const file = await join({
         ...{ ...waiting, settings, opening, status, connection: work, enrol: enrolled },
+        placeInLog,
       })
       copy = openNodeCopy(opening, file, commit_log)
       for (;;) {
@@ -161,7 +164,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     try {
       await placeInLog(found, partition, copy.last(), opening.path)
     } catch (error) {
-      if (!isFault(error)) throw error
+      if (!isFault(error) || isAway(error)) throw error
       const { role } = status.current()
       if (!is_set_back) opening.tell('log_set_back', { node, role, error: error.message })
       is_set_back = true

@@ -141,14 +141,14 @@ async function main(): Promise<number> {
     const lab = await started
     const kept = { sums, history, lists: new Map<string, readonly string[]>() }
     try {
-      for (const { name, chosen } of all) {
-        add(sums, await runRound(lab, { name, chosen }, fraction, kept))
+      for (let next = all.next(); !next.done; next = all.next()) {
+        add(sums, await runRound(lab, next.value, fraction, kept))
         sums.rounds++
         if (sums.wrong.size > 0) break
       }
       if (sums.wrong.size === 0) add(sums, await judgeBackup(lab, kept.lists))
     } catch (error) {
-      console.error(`the lines of all are in ${lab.folder}`)
+      console.error(`${error}; the lines of all are in ${lab.folder}`)
       await lab.stop()
       throw error
     }

@@ -163,6 +163,8 @@ async function oneTenure(
     if (isStopped() && isFault(error) && error.code === 'shutting_down') return undefined
     // Another node has taken over while the engine opened.
     if (isOwnershipLost(error)) return undefined
+    // The database did not answer for a whole lease just then: it is waited for as a standby.
+    if ((error as { code?: unknown } | null)?.code === 'overloaded') return undefined
     throw error
   } finally {
     forget()

@@ -53,7 +53,11 @@ async function serve(given: Given, io: Io): Promise<Exit> {
       ...{ given, io, log, limits, wanted: node?.wanted ?? wanted },
       // What is risky as it is configured stays so from tenure to tenure.
       tellRisksOnce(engine: Engine) {
-        risks ??= tellRisks(given, io, engine, wanted)
+        risks ??= tellRisks(given, io, engine, wanted).catch((error: unknown) => {
+          risks = undefined
+          // An owner without its lease reads nothing; it goes on, and the next tenure tells.
+          if (!isFault(error) || error.code !== 'overloaded') throw error
+        })
         return risks
       },
       ...{ variables: await variablesOf(given, io), tracing: await tracingOf(given) },
@@ -169,6 +173,6 @@ async function openToServe(
     if (isRangeError(error)) throw usageError(error.message)
     if (!isFault(error)) throw error
     if (error.code === 'file_held') throw await heldFault(path)
-    throw unreachableError(error.message, error.code)
+    throw Object.assign(unreachableError(error.message, error.code), { cause: error })
   }
 }
