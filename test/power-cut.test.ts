@@ -64,7 +64,7 @@ const unnamed: Edit = {
 const removed_first: Edit = {
   file: 'store/commit-log/tree.ts',
   from: 'const is_finished = can_finish',
-  to: `await place.remove()
+  to: `await files?.remove()
     const is_finished = can_finish`,
 }
 const counted_first: Edit = {
