@@ -10,6 +10,7 @@
  * ends with the round that shows it; `--plain` tries one node with its file. `--times` measures the
  * time without service, with the usual lease: hand-overs, and kills of the owner and the primary.
  */
+import { readFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -84,9 +85,10 @@ interface Round {
 /** Each fault as often as any other, and now and then two of them. */
 function* rounds(wanted: readonly Fault[], fraction: () => number): Generator<Round> {
   if (given.times) {
-    for (const [name, count] of timed) {
-      const chosen = [faultOf(name)]
-      for (let n = 1; n <= count; n++) yield { name: `${name}-${n}`, chosen }
+    const most = Math.max(...timed.map(([, count]) => count))
+    for (let n = 1; n <= most; n++) {
+      for (const [name, count] of timed)
+        if (n <= count) yield { name: `${name}-${n}`, chosen: [faultOf(name)] }
     }
     return
   }
@@ -148,6 +150,12 @@ async function main(): Promise<number> {
       }
       if (sums.wrong.size === 0) add(sums, await judgeBackup(lab, kept.lists))
     } catch (error) {
+      if (given.without !== undefined && isSetBack(lab)) {
+        // Nothing is left to be judged: the nodes themselves have found what is lost, and stopped.
+        console.log('the database has lost what was acknowledged (log_set_back): no node goes on')
+        sums.wrong.set('lost', 1)
+        return lab.remove()
+      }
       console.error(`${error}; the lines of all are in ${lab.folder}`)
       await lab.stop()
       throw error
@@ -162,6 +170,7 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.once(signal, () => {
       console.log(`interrupted; ${summaryOf(sums, began_ms)}`)
+      if (given.times) console.log(tableOf(sums))
       const stopped = labs.map((lab) => lab.then((one) => one.stop()))
       void Promise.allSettled(stopped).finally(() => process.exit(1))
     })
@@ -176,6 +185,12 @@ async function main(): Promise<number> {
   if (given.times) console.log(tableOf(sums))
   for (const end of ended) if (end.status === 'rejected') throw end.reason
   return sums.wrong.size === 0 ? 0 : 1
+}
+
+function isSetBack({ nodes }: Lab): boolean {
+  return nodes.some(({ name, options: { folder } }) =>
+    readFileSync(join(folder, `${name}.log`), 'utf8').includes('"event":"log_set_back"'),
+  )
 }
 
 interface Kept {
