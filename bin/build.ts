@@ -1,8 +1,8 @@
 /**
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
- * Compiles src and bin/conveyor.ts to JavaScript and declarations, and copies the files of src
- * that the program reads at run time (not READMEs). The output of an earlier build is removed first,
+ * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page, and
+ * copies the files of src that the program reads at run time (not READMEs). The output of an earlier build is removed first,
  * so that files deleted from src do not ship.
  */
 import { execFileSync } from 'node:child_process'
@@ -12,12 +12,17 @@ import { fileURLToPath } from 'node:url'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const out = resolve(process.argv[2] ?? join(top, 'dist'))
+const page = join(top, 'src/console')
 
 for (const folder of ['src', 'bin']) rmSync(join(out, folder), { recursive: true, force: true })
 compile()
 cpSync(join(top, 'src'), join(out, 'src'), {
   recursive: true,
-  filter: (path) => statSync(path).isDirectory() || !/\.(ts|md)$/.test(path),
+  filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md)$/.test(path)),
+})
+execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/built')], {
+  cwd: top,
+  stdio: 'inherit',
 })
 chmodSync(join(out, 'bin/conveyor.js'), 0o755)
 

@@ -32,6 +32,7 @@ const longest = [
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const build = join(top, 'build')
+const page = join(top, 'src/console')
 
 compile()
 const { CONVEYOR_SLOW: is_slow } = process.env
@@ -106,7 +107,9 @@ function compile(): void {
   for (const folder of ['src', 'test']) {
     cpSync(join(top, folder), join(build, folder), {
       recursive: true,
-      filter: (path) => statSync(path).isDirectory() || !path.endsWith('.ts'),
+      filter: (path) => path !== page && (statSync(path).isDirectory() || !path.endsWith('.ts')),
     })
   }
+  const built = join(build, 'src/console/built')
+  execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', built], { cwd: top })
 }

@@ -1,0 +1,52 @@
+/**
+ * Where the page is: its path below the base, as a signal. Paths have ids only; what was searched
+ * for is kept beside the path, where no log and no header sees it.
+ */
+import { signal } from '@preact/signals'
+
+/** The path that the page is served under, such as `/console`. */
+export const base = document.querySelector<HTMLMetaElement>('meta[name=base]')?.content ?? ''
+
+export type Place =
+  | { readonly name: 'overview' }
+  | { readonly name: 'process'; readonly conv_id: string }
+  | { readonly name: 'tasks' }
+  | { readonly name: 'task'; readonly obj_id: string }
+  | { readonly name: 'unknown' }
+
+function placeOf(path: string): Place {
+  const [name = '', id] = path.slice(base.length).split('/').slice(1).map(decodeURIComponent)
+  if (name === '') return { name: 'overview' }
+  if (name === 'tasks' && id === undefined) return { name: 'tasks' }
+  if (name === 'process' && id) return { name: 'process', conv_id: id }
+  if (name === 'task' && id) return { name: 'task', obj_id: id }
+  return { name: 'unknown' }
+}
+
+export function pathOf(place: Place): string {
+  const id = place.name === 'process' ? place.conv_id : place.name === 'task' ? place.obj_id : ''
+  if (place.name === 'overview' || place.name === 'unknown') return `${base}/`
+  return `${base}/${place.name}${id === '' ? '' : `/${encodeURIComponent(id)}`}`
+}
+
+export const place = signal<Place>(placeOf(location.pathname))
+/** What the place was opened with, such as a filter; plain data that the browser keeps. */
+export const given = signal<unknown>(history.state)
+
+export function go(to: Place, what: unknown = null): void {
+  history.pushState(what, '', pathOf(to))
+  given.value = what
+  place.value = to
+  scrollTo(0, 0)
+}
+
+/** Keeps what the place is opened with when the reader comes back to it. */
+export function keep(what: unknown): void {
+  history.replaceState(what, '')
+  given.value = what
+}
+
+addEventListener('popstate', ({ state }) => {
+  given.value = state
+  place.value = placeOf(location.pathname)
+})

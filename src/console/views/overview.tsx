@@ -1,0 +1,4 @@
+/** View overview. */
+export function Overview() {
+  return <h1>overview</h1>
+}

@@ -1,0 +1,4 @@
+/** View tasks. */
+export function TasksView() {
+  return <h1>tasks</h1>
+}
