@@ -1,0 +1,94 @@
+/**
+ * Debian's Chromium for tests of the operator's page, driven by playwright-core: one browser for a
+ * test file, a context for each visit, which shares nothing with others.
+ *
+ * What goes wrong in a page fails its test: an error of its code or in its console, a violation of
+ * its content security policy, a request to another origin. Pages are waited for by what they show,
+ * never by time. `CONVEYOR_CHROMIUM` names another program, or is `off`.
+ */
+import './end-soon.ts'
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { after, before, type TestContext } from 'node:test'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+const { CONVEYOR_CHROMIUM: program = '/usr/bin/chromium' } = process.env
+
+/** Why no test can have a browser here; undefined where one can. */
+export const no_browser: string | undefined =
+  program === 'off'
+    ? 'CONVEYOR_CHROMIUM is off'
+    : existsSync(program)
+      ? undefined
+      : `no browser: ${program} is not on this machine (Debian's package chromium)`
+
+/** Also on a machine that is busy. */
+const shown_ms_max = 60_000
+
+export interface Visit {
+  readonly page: Page
+  /** The URLs of all requests that were made, and the texts of what went wrong so far. */
+  readonly requests: readonly string[]
+  /** A test that makes something go wrong takes it out of here. */
+  readonly wrong: string[]
+}
+
+export interface TestBrowser {
+  /** A new context with a page at `url`, closed with the test, which fails if something went wrong. */
+  visit(t: TestContext, url: string, options?: BrowserContextOptions): Promise<Visit>
+}
+
+/** Is called once in a file, or in a `describe`: the browser lives as long. */
+export function testBrowser(): TestBrowser {
+  let browser: Browser
+  before(async () => {
+    if (no_browser !== undefined) return
+    browser = await chromium.launch({ executablePath: program, timeout: shown_ms_max })
+  })
+  after(() => browser?.close())
+  return {
+    async visit(t, url, options = {}) {
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        ...options,
+      })
+      context.setDefaultTimeout(shown_ms_max)
+      const requests: string[] = []
+      const wrong: string[] = []
+      const { origin } = new URL(url)
+      context.on('request', (request) => {
+        requests.push(request.url())
+        if (!isOf(origin, request.url())) wrong.push(`a request to ${request.url()}`)
+      })
+      context.on('weberror', (error) => wrong.push(String(error.error().stack)))
+      context.on('console', (message) => {
+        // A refusal is an answer, which the page shows; Chromium alone calls it an error.
+        const is_refusal = message
+          .text()
+          .startsWith('Failed to load resource: the server responded')
+        if (message.type() === 'error' && !is_refusal) wrong.push(message.text())
+      })
+      context.on('dialog', (dialog) => {
+        wrong.push(`a dialog: ${dialog.message()}`)
+        void dialog.dismiss()
+      })
+      await context.addInitScript(tell_violations)
+      t.after(async () => {
+        await context.close()
+        assert.deepEqual(wrong, [])
+      })
+      const page = await context.newPage()
+      await page.goto(url)
+      return { page, requests, wrong }
+    },
+  }
+}
+
+/** Runs in the page. */
+const tell_violations = `addEventListener('securitypolicyviolation', (event) => {
+  console.error('against the policy: ' + event.violatedDirective + ' ' + event.blockedURI)
+})`
+
+function isOf(origin: string, url: string): boolean {
+  return url.startsWith(`${origin}/`) || url.startsWith('data:') || url.startsWith('blob:')
+}
