@@ -4,13 +4,13 @@
  */
 import { render } from 'preact'
 import { App } from './app.tsx'
-import { findSession, signIn } from './session.ts'
+import { beginSession, findSession } from './session.ts'
 
 /** A one-time link has its token behind the `#`, which no server and no log sees. */
 async function begin(): Promise<void> {
   const [, link] = /^#link=(.+)$/.exec(location.hash) ?? []
   if (link !== undefined) history.replaceState(null, '', location.pathname)
-  await (link === undefined ? findSession() : signIn({ link }).catch(findSession))
+  await (link === undefined ? findSession() : beginSession({ link }).catch(findSession))
 }
 
 render(<App />, document.getElementById('page') as HTMLElement)

@@ -42,11 +42,11 @@ export async function findSession(): Promise<void> {
 }
 
 /** Rejects with a CallFault. */
-export async function signIn(by: SignIn): Promise<void> {
+export async function beginSession(by: SignIn): Promise<void> {
   session.value = (await post('api/sign_in', by)) as Session
 }
 
-export async function signOut(): Promise<void> {
+export async function endSession(): Promise<void> {
   await post('api/sign_out', {}).catch(() => {})
   session.value = 'none'
 }

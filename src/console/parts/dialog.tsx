@@ -1,0 +1,85 @@
+/**
+ * A dialog of the browser: it keeps the focus within, Escape closes it, and the focus goes back to
+ * where it came from. It is there as long as its component is.
+ */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Button } from './button.tsx'
+import { FaultText } from './fault-text.tsx'
+
+interface DialogProps {
+  readonly title: string
+  /** It was closed, by Escape or its button; whoever shows it takes it away. */
+  readonly onClose: () => void
+  readonly is_wide?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Dialog({ title, onClose, is_wide = false, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useLayoutEffect(() => {
+    const { current } = dialog
+    current?.showModal()
+    return () => current?.close()
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class={is_wide ? 'dialog wide' : 'dialog'}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="close" aria-label="Close" onClick={onClose}>
+          ×
+        </button>
+      </header>
+      {children}
+    </dialog>
+  )
+}
+
+interface ConfirmProps {
+  readonly title: string
+  /** What the button says that does it: a verb, such as `Cancel 12 tasks`. */
+  readonly verb: string
+  /** Refused: the dialog stays and says why. Done: it closes. */
+  readonly act: () => unknown
+  readonly onClose: () => void
+  readonly is_danger?: boolean
+  readonly why_not?: string | false | undefined
+  /** What will happen, in words. */
+  readonly children?: ComponentChildren
+}
+
+export function Confirm(props: ConfirmProps) {
+  const { title, verb, act, onClose, is_danger = false, why_not, children } = props
+  const fault = useSignal<unknown>(undefined)
+  const run = async () => {
+    fault.value = undefined
+    try {
+      await act()
+      onClose()
+    } catch (error) {
+      fault.value = error
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="dialog-text">{children}</div>
+      <FaultText fault={fault.value} />
+      <footer>
+        <Button act={onClose}>Not now</Button>
+        <Button act={run} kind={is_danger ? 'danger' : 'main'} why_not={why_not}>
+          {verb}
+        </Button>
+      </footer>
+    </Dialog>
+  )
+}
