@@ -30,11 +30,14 @@ export function Button(props: ButtonProps) {
   const is_off = is_running || Boolean(why_not)
   const press = async () => {
     if (is_off) return
-    const outcome = act()
-    if (!(outcome instanceof Promise)) return
     runs.value = true
-    await outcome.catch(sayFault)
-    runs.value = false
+    try {
+      await act()
+    } catch (fault) {
+      sayFault(fault)
+    } finally {
+      runs.value = false
+    }
   }
   return (
     <button

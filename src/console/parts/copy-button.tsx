@@ -31,11 +31,11 @@ async function copy(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')
   area.value = text
-  const before = document.activeElement
+  const before = document.querySelector<HTMLElement>(':focus')
   document.body.append(area)
   area.select()
   const is_done = document.execCommand('copy')
   area.remove()
-  if (before instanceof HTMLElement) before.focus()
+  before?.focus()
   if (!is_done) throw new Error('this browser does not let the page copy: mark and copy the text')
 }

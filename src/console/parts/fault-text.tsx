@@ -13,6 +13,9 @@ export function FaultText({ fault }: { readonly fault: unknown }) {
 
 function told(fault: unknown): { readonly code: string; readonly text: string } {
   const text = fault instanceof Error ? fault.message : String(fault)
-  const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
-  return { code: isCallFault(fault) ? fault.code : '', text: sentence }
+  const end = /[.!?]$/.test(text) ? '' : '.'
+  return {
+    code: isCallFault(fault) ? fault.code : '',
+    text: `${text.charAt(0).toUpperCase()}${text.slice(1)}${end}`,
+  }
 }

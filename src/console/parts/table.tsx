@@ -143,7 +143,6 @@ function More({ more, rows }: { readonly more: () => Promise<unknown>; readonly 
       runs.value = false
     })
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other rows have the end looked at anew
   useEffect(() => {
     const watcher = new IntersectionObserver(
       // What fails here is not asked again by itself: the button says why.
